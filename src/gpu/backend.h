@@ -54,7 +54,7 @@ struct backend_card {
     char bus_id[CARD_BUS_MAX]; /* as in /sys/bus/pci/devices: "0000:01:00.0" */
     int32_t minor;             /* N of /dev/nvidiaN */
     int32_t numa;
-    int64_t total_mib; /* what programs can have: less the driver's own reserve, where told */
+    int64_t total_mib; /* without the driver's own reserve, where reported */
     enum card_compute_mode compute_mode;
 };
 

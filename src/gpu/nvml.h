@@ -1,4 +1,4 @@
-/* What the two halves of the NVML backend share. Nobody else includes this. */
+/* What the two halves of the NVML backend share. No other file includes this. */
 #ifndef GPU_NVML_H
 #define GPU_NVML_H
 
@@ -42,7 +42,7 @@ void nvml_account_end(struct nvml_account *a);
 void nvml_account_read(const struct nvml_api *api, nvml_device device, struct nvml_account *a,
                        struct backend_usage *u);
 
-/* The health of the card's memory into u; nothing where the card does not tell. */
+/* The health of the card's memory into u; nothing where the card does not report it. */
 void nvml_read_health(const struct nvml_api *api, nvml_device device, struct backend_usage *u);
 
 /* Fills u; a card that is lost stays absent. NVML_OK, or the status that says that NVML

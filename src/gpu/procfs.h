@@ -1,5 +1,5 @@
-/* Two facts about a process from /proc: when it began (a pid alone may be somebody else's
- * by now) and whose it is. */
+/* Two facts about a process from /proc: when it began (a pid alone may be another process's by
+ * now) and whose it is. */
 #ifndef GPU_PROCFS_H
 #define GPU_PROCFS_H
 

@@ -356,7 +356,7 @@ sim_table_faults(struct sim_table *t, struct sim_faults *out, struct err *e)
     return sim_faults_parse(text, out, e);
 }
 
-/* A root daemon's cards are for everybody's jobs, whatever its umask. */
+/* A root daemon's cards are for all users' jobs, whatever its umask. */
 static int
 open_to_all(const struct sim_table *t, struct err *e)
 {

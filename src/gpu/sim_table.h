@@ -18,7 +18,7 @@ struct backend_sample;
 #define SIM_UUID_MAX 32
 
 /* Makes the folder if it is missing and writes the spec into it (NULL: it must be there
- * already, and keeps what it says). Whoever has memory on the cards keeps it. */
+ * already, and keeps what it says). Processes with memory on the cards keep it. */
 struct sim_table *sim_table_create(const char *dir, const char *spec, struct err *e);
 
 /* Opens a folder that sim_table_create made. NULL with e when there is none. */
@@ -42,7 +42,7 @@ int sim_table_take(struct sim_table *t, uint64_t cards, int32_t mib, int32_t uti
 /* Returns all of this process's memory and forgets the process. */
 int sim_table_leave(struct sim_table *t, struct err *e);
 
-/* Adds every living process's share to the sample. Costs one fstat when nobody is there. */
+/* Adds every living process's share to the sample. Costs one fstat when there are none. */
 int sim_table_sample(struct sim_table *t, struct backend_sample *out, struct err *e);
 
 /* What the folder's `fault` says, read now; all zero without one. */

@@ -19,7 +19,7 @@ struct xid {
 };
 
 /* A number that the table does not have is worth a note and no more: a card must not be lost
- * to a message that nobody knows. Never NULL. */
+ * to an unknown message. Never NULL. */
 const struct xid *xid_find(int code);
 
 /* The same with the words of the message taken into account: the driver's own verdict (154),

@@ -93,7 +93,7 @@ parse_options(int argc, char **argv, struct options *o, struct err *e)
     return 0;
 }
 
-/* 0, or -1 when nobody reads any more. */
+/* 0, or -1 when the reader has gone. */
 static int
 flush(struct probe *p)
 {
@@ -157,8 +157,8 @@ serve_lines(struct probe *p, struct buf *in, struct err *e)
     return 0;
 }
 
-/* Waits for a request; meanwhile what the kernel's log says is passed on. False when nobody
- * reads that any more. */
+/* Waits for a request; meanwhile what the kernel's log says is passed on. False when the
+ * reader has gone. */
 static bool
 await_request(struct probe *p)
 {

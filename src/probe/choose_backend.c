@@ -1,4 +1,4 @@
-/* Tries the backends in order of what they can tell. Called once, when the probe starts. */
+/* Tries the backends in order of how much they report. Called once, when the probe starts. */
 #include "probe/choose_backend.h"
 
 #include <stddef.h>

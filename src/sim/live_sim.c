@@ -14,7 +14,7 @@
 
 #define HALF_LIFE_MS  (INT64_C(24) * 3600 * 1000)
 #define PATIENCE_MS   (INT64_C(15) * 60 * 1000)
-#define REPLANS_MAX   100 /* plans at one instant, each of which made somebody give way */
+#define REPLANS_MAX   100 /* plans at one instant, each of which made a job give way */
 #define NEVER_STARTED (-1)
 
 void
@@ -131,7 +131,7 @@ end_due(struct live *live)
 
 /* Planning. */
 
-/* Whether somebody gave way, so that there is more to plan. */
+/* Whether a job gave way, so that there is more to plan. */
 static bool
 decide(struct live *live)
 {

@@ -13,7 +13,7 @@ struct live_rules {
     int64_t half_life_ms; /* of the fair share */
 };
 
-/* As the settings are when nobody changes them, in this order, but without aging. */
+/* The default settings in this order, but without aging. */
 void live_rules_init(struct live_rules *r, enum plan_order order);
 
 /* As sim_schedule. A job that never runs has start -1: it does not fit on this machine, or what
@@ -21,7 +21,7 @@ void live_rules_init(struct live_rules *r, enum plan_order order);
 void live_schedule(const struct workload *w, const struct machine *m,
                    const struct live_rules *r, struct schedule *out);
 
-/* One step of the same, for whoever wants to look in between. */
+/* One step of the same, for callers that look in between. */
 struct live;
 
 struct live *live_new(const struct workload *w, const struct machine *m,

@@ -30,7 +30,7 @@ struct drawing {
     double lane;      /* height of one */
 };
 
-/* A piece of a lane that somebody holds, in MiB from the bottom. */
+/* A piece of a lane that a job holds, in MiB from the bottom. */
 struct piece {
     int64_t low, high, until;
 };

@@ -56,7 +56,7 @@ static const char *const placements[] = {[PLACING_DEFAULT] = NULL,
                                          [PLACING_FIRST] = "first",
                                          NULL};
 
-/* The number of GPUs goes along only where somebody said it: the daemon's model table may know
+/* The number of GPUs goes along only where it was given: the daemon's model table may know
  * better than the default. */
 static bool
 gpus_are_said(const struct request *r)

@@ -56,12 +56,12 @@ enum attr_kind {
     ATTR_DEPS,     /* struct request's deps */
 };
 
-/* Who sees it in a job's object, where the settings hide jobs from others. */
+/* The users who see it in a job's object, where the settings hide jobs from others. */
 enum attr_sight {
     ATTR_ALL_SEE,
     ATTR_PRIVATE, /* not others, where jobs are hidden */
     ATTR_CUT,     /* nor then, and else others see the beginning of it */
-    ATTR_MINE,    /* nobody but the job's user and admins, ever */
+    ATTR_MINE,    /* only the job's user and admins, ever */
 };
 
 /* One row: a field of struct request with all that is known of it, and the name that people
@@ -147,8 +147,8 @@ const struct attr *attr_of_key(const char *key);
 /* By name or alias, in any case; NULL when none of these doors (enum attr_door) has it. */
 const struct attr *attr_find(const char *name, unsigned doors);
 
-/* As request_init, but remembers that `gpus` has not been said, so that request_validate
- * can tell a contradiction from a default. Every door that uses attr_assign starts here and
+/* As request_init, but remembers that `gpus` has not been said, so that request_validate can
+ * distinguish a contradiction from a default. Every door that uses attr_assign starts here and
  * ends with request_validate. */
 void request_begin(struct request *r);
 

@@ -114,7 +114,7 @@ unit_of(const struct attr *a)
                                       : "";
 }
 
-/* A number may be what it is when nobody has said it, too. */
+/* A number may also be given as its default. */
 static int
 check_range(const struct attr *a, const struct request *r, struct err *e)
 {
@@ -174,7 +174,7 @@ check_fields(const struct request *r, struct err *e)
     return 0;
 }
 
-/* NCCL takes USR1 for itself, so it is for those who know: Slurm's scripts, and where the
+/* NCCL takes USR1 for itself, so it is for callers that know: Slurm's scripts, and where the
  * command's own process alone gets it. */
 static int
 check_warning(const struct request *r, struct err *e)
@@ -221,7 +221,7 @@ check_deps(const struct request *r, struct err *e)
     return 0;
 }
 
-/* Somebody sits before it, and before one at a time. */
+/* A user sits before it, and before one at a time. */
 static int
 check_interactive(struct request *r, struct err *e)
 {

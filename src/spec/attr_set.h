@@ -1,6 +1,5 @@
-/* The setters of attr.c's table, for text that says more than one value of its row's kind. Of
- * no interest to anybody else. Errors lack the attribute's name; attr_assign puts it in
- * front. */
+/* The setters of attr.c's table, for text that says more than one value of its row's kind. No
+ * other file includes it. Errors lack the attribute's name; attr_assign puts it in front. */
 #ifndef SPEC_ATTR_SET_H
 #define SPEC_ATTR_SET_H
 

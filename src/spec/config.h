@@ -49,7 +49,7 @@ struct config {
     int64_t keep_jobs;                 /* how many numbers back; 0: all */
     int64_t keep_mib;                  /* of the database, before ended jobs go; 0: any size */
     int64_t keep_events;               /* 0: all */
-    char *on_start, *on_end, *on_fail; /* owned; commands told of every job; "": none */
+    char *on_start, *on_end, *on_fail; /* owned; commands run for every job; "": none */
     char *webhook;        /* owned; where starts and ends are posted; "": nowhere */
     char *hook_user;      /* owned; the account that runs these four; "": the standard one */
     char *sendmail;       /* owned; the program; "": in the usual places */
@@ -103,7 +103,7 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
                 struct buf *all, struct err *e);
 
 /* Takes over from fresh, which is still to be freed, those settings that `may` allows;
- * `differs` is told of each that is not what it was, and whether it was taken. */
+ * `differs` is called for each that is not what it was, with whether it was taken. */
 void config_take(struct config *c, struct config *fresh, bool (*may)(const char *key),
                  void (*differs)(void *arg, const char *key, bool taken), void *arg);
 

@@ -1,5 +1,5 @@
 /* What config.c, config_read.c and config_show.c share: a row of the table of settings, and
- * setting by row. Of no interest to anybody else. */
+ * setting by row. No other file includes it. */
 #ifndef SPEC_CONFIG_TABLE_H
 #define SPEC_CONFIG_TABLE_H
 

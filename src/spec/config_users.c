@@ -1,5 +1,5 @@
-/* The map `users` of the settings: what single users get in the place of what everybody
- * gets. Called by config.c and config_read.c. */
+/* The map `users` of the settings: what single users get instead of the defaults for all.
+ * Called by config.c and config_read.c. */
 #include <stdlib.h>
 #include <string.h>
 

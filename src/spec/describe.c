@@ -1,4 +1,4 @@
-/* Says a request back to who made it, for `submit --dry-run`: a bare 90 has become 1m30s by
+/* Prints a request back to the user, for `submit --dry-run`: a bare 90 has become 1m30s by
  * then, a fraction a share, tomorrow a date. */
 #include <stdarg.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Slurm's options of sbatch: one table of what each becomes here, or why it cannot be
- * honoured. What has no meaning on one machine and harms nobody (a partition, an account,
+ * honoured. What has no meaning on one machine and does no harm (a partition, an account,
  * --nodes=1) is accepted; what would change what the job may count on is named. Called by
  * script.c. The same table stands in berth-script(7). */
 #include <stdbool.h>

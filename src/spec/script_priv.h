@@ -1,4 +1,4 @@
-/* What script.c and sbatch.c share. Of no interest to anybody else. */
+/* What script.c and sbatch.c share. No other file includes it. */
 #ifndef SPEC_SCRIPT_PRIV_H
 #define SPEC_SCRIPT_PRIV_H
 
@@ -50,7 +50,7 @@ int sbatch_refuse(struct err *e, const char *fmt, ...) __attribute__((format(pri
 /* afterok:12:13_2,afterany:14 in the place of what the job waited for; as sbatch_apply. */
 int sbatch_set_deps(struct sbatch *s, const char *value, struct err *e);
 
-/* For people: a note about a line, and an option that is ignored, of which one line tells. */
+/* For messages: a note about a line, and an ignored option; one line names all of those. */
 void script_note(struct script *s, int line, const char *words);
 void script_ignore(struct script *s, const char *option);
 void script_add_variable(struct script *s, char *entry); /* takes it over */

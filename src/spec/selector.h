@@ -70,7 +70,7 @@ struct selector_job {
     const char *user;
     const char *state;       /* "FAILED" */
     const char *const *tags; /* NULL-terminated; or NULL */
-    bool is_last;            /* the latest job of who asks */
+    bool is_last;            /* the caller's latest job */
 };
 bool selector_matches(const struct selector *s, const struct selector_job *job);
 

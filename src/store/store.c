@@ -3,7 +3,7 @@
  *
  * The log (WAL) is emptied by the daemon when it is idle, or by a commit once it has grown
  * past its bound; SQLite's own habit of doing so every 1000 pages is off, because it would
- * stall a turn at a moment nobody chose. */
+ * stall a turn at an arbitrary moment. */
 #include "store/store.h"
 
 #include <errno.h>
@@ -21,13 +21,13 @@
 #define WAL_IDLE_PAGES  256
 #define WAL_BOUND_PAGES 4096
 #define WAL_KEPT_BYTES  (4 << 20) /* of its file, once it has been emptied */
-/* A file of which three quarters are unused is written anew, where what is used is so little
- * that nobody notices: 32 MiB. */
+/* A file of which three quarters are unused is written anew, where what is used is too little
+ * to notice: 32 MiB. */
 #define VACUUM_MIN_PAGES 1024
 #define VACUUM_MAX_PAGES 8192
 #define PAGE_BYTES       4096
-/* A file whose check costs nothing that anybody notices is looked through at each start, a
- * larger one only after it was not closed properly. */
+/* A file that is checked in no noticeable time is looked through at each start, a larger one
+ * only after it was not closed properly. */
 #define CHECK_ALWAYS_BYTES (64 << 20)
 #define RESERVE_BYTES      (1 << 20)
 
@@ -226,8 +226,8 @@ store_bound_log(struct store *s)
     }
 }
 
-/* The file that is open, and its log, still under their names: a commit into files that
- * somebody has removed would be durable for nobody. */
+/* The file that is open, and its log, still under their names: a commit into removed files
+ * would not be durable. */
 static int
 store_check_names(struct store *s)
 {

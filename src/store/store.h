@@ -74,15 +74,15 @@ int store_note_put(struct store *s, const char *key, const char *text, struct er
 char *store_note_get(struct store *s, const char *key);
 
 /* What a user's request with this token was answered; the caller frees, NULL when that is not
- * known. put: in the transaction of what the answer tells. A user's newest 256 are kept, fewer
- * after large ones. */
+ * known. put: in the transaction of what the answer reports. A user's newest 256 are kept,
+ * fewer after large ones. */
 char *store_answer_get(struct store *s, uint32_t uid, const char *token);
 int store_answer_put(struct store *s, uint32_t uid, const char *token, const char *json,
                      struct err *e);
 
 /* What a user's long request with this token has done, in pieces numbered from 0. add: in the
  * transaction of that piece. get: the caller frees, NULL when there is no such piece. trim:
- * those that are older, which nobody has asked again for. */
+ * those that are older, which no client has asked for again. */
 struct store_piece {
     int number;
     int64_t at_us;
@@ -310,8 +310,8 @@ struct store_keys_at {
 
 /* Every job that came from this file and still counts: those that were pruned, then the others
  * by id; where a key comes twice the later is the one that counts. Not 0 from cb stops behind
- * that key, and the next call goes on from there; nothing may be pruned in between. 1: stopped,
- * 0: all have been told, -1 with e. */
+ * that key, and the next call goes on from there; nothing may be pruned in between. 1:
+ * stopped, 0: all have been passed, -1 with e. */
 int store_file_keys(struct store *s, uint32_t file, struct store_keys_at *at, store_key_cb cb,
                     void *arg, struct err *e);
 /* --fresh: the file's ended jobs count no more for their lines. They stay in the history, with
@@ -361,9 +361,9 @@ int store_total_put(struct store *s, uint32_t uid, int64_t gpu_ms, struct err *e
 typedef void (*store_total_cb)(uint32_t uid, int64_t gpu_ms, void *arg);
 int store_totals_load(struct store *s, store_total_cb cb, void *arg, struct err *e);
 
-/* --- what is still to be told --- */
+/* --- the outbox --- */
 
-/* Somebody is to hear of a job (daemon/outbox/outbox_fill.h). Texts are borrowed. */
+/* A hook's news of a job (daemon/outbox/outbox_fill.h). Texts are borrowed. */
 struct store_letter {
     int64_t id; /* store_outbox_add fills it in; never given out twice */
     uint32_t job, uid;

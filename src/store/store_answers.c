@@ -1,6 +1,6 @@
 /* Answers that are kept for a while: a client whose connection is lost before it has read one
- * asks again with the same token, and gets it instead of doing the same a second time. They are
- * written in the transaction that does what they tell of. */
+ * asks again with the same token, and gets it instead of doing the same a second time. They
+ * are written in the transaction that does what they report. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The attempts of jobs, one row each, kept for good: what `show` and the reports tell about
+/* The attempts of jobs, one row each, kept for good: what `show` and the reports say about
  * cards, peaks and endings. */
 #include <inttypes.h>
 #include <stdlib.h>

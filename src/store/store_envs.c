@@ -1,6 +1,6 @@
-/* Captured environments. Thousands of jobs come from one shell, so each distinct one is
- * kept once, found by a hash and then compared byte for byte: two users can never be given each
- * other's by a hash that somebody made collide. */
+/* Captured environments. Thousands of jobs come from one shell, so each distinct one is kept
+ * once, found by a hash and then compared byte for byte: two users can never be given each
+ * other's by a hash that was made to collide. */
 #include <inttypes.h>
 #include <string.h>
 

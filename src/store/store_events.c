@@ -1,5 +1,5 @@
 /* The event stream: numbered, appended in the same transaction as what it describes, read in
- * order by those who follow it, trimmed from its old end. */
+ * order by its followers, trimmed from its old end. */
 #include "base/err.h"
 #include "store/store_priv.h"
 

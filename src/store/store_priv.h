@@ -1,5 +1,5 @@
-/* What the store's files share: the connection, its kept statements, the rows. Nobody
- * outside src/store includes this. */
+/* What the store's files share: the connection, its kept statements, the rows. No file outside
+ * src/store includes this. */
 #ifndef STORE_STORE_PRIV_H
 #define STORE_STORE_PRIV_H
 

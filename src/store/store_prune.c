@@ -1,4 +1,4 @@
-/* What goes in time: old ended jobs with their attempts, and environments nobody needs. A job
+/* What goes in time: old ended jobs with their attempts, and environments without a job. A job
  * that still counts for a line of a jobs file leaves a row in `lines`, so that a file that is
  * run again a year later starts nothing twice. Called by the daemon when it is idle, a bounded
  * number at a time. */

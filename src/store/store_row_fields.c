@@ -404,8 +404,8 @@ row_read_ended(char *text, int32_t *ended)
     return 0;
 }
 
-/* After the set that was asked for, from which the total is known. Who is live is for those
- * jobs' own rows to say. */
+/* After the set that was asked for, from which the total is known. Which tasks are live, their
+ * own rows say. */
 int
 row_read_book(sqlite3_stmt *st, int col, struct job *job)
 {

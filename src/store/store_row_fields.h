@@ -1,5 +1,5 @@
 /* Composite values of a column: see store_row_fields.c. Reads return 0, or -1 when the column
- * makes no sense. Nobody outside src/store includes this. */
+ * makes no sense. No file outside src/store includes this. */
 #ifndef STORE_STORE_ROW_FIELDS_H
 #define STORE_STORE_ROW_FIELDS_H
 

@@ -198,7 +198,7 @@ cgroup_claim(const char *base)
     struct stat held, named;
     if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0)
         return -1;
-    /* Somebody may have removed it between making and claiming. */
+    /* Another daemon may have removed it between making and claiming. */
     if (fstat(fd, &held) < 0 || stat(base, &named) < 0 || held.st_ino != named.st_ino)
         return -1;
     return TAKE_FD(fd);
@@ -248,7 +248,7 @@ set_limits(int fd, const struct cgroup_limits *l)
         snprintf(text, sizeof text, "%" PRId64, (int64_t)l->mem_mib * 1024 * 1024);
         (void)write_at(fd, "memory.swap.max", "0"); /* no way out into swap */
         (void)write_at(fd, "memory.max", text);
-        (void)write_at(fd, "memory.oom.group", "1"); /* half a killed job helps nobody */
+        (void)write_at(fd, "memory.oom.group", "1"); /* half a killed job is of no use */
     }
     if (l->pids > 0) {
         snprintf(text, sizeof text, "%d", l->pids);

@@ -41,11 +41,12 @@ bool cgroup_has_word(const char *list, size_t len, const char *word);
  * there is no such folder (any more). The descriptor is the caller's (O_CLOEXEC). */
 int cgroup_claim(const char *base);
 
-/* Removes the base, if it is empty and nobody else has claimed it, and ends our claim. */
+/* Removes the base, if it is empty and no other daemon has claimed it, and ends our claim. */
 void cgroup_disclaim(const char *base, int claim);
 
 /* Removes what stands beside the base with such a name ("berth-" and eight hex digits) and
- * which nobody claims and nothing runs in: of daemons that were killed, and never came back. */
+ * which no daemon claims and nothing runs in: of daemons that were killed, and never came
+ * back. */
 void cgroup_remove_abandoned(const char *base);
 
 /* Makes the group and sets what limits its controllers allow (those that are missing are

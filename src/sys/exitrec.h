@@ -35,7 +35,7 @@ struct exitrec {
     int64_t warned_us;  /* wall clock, when the warning signal was sent; 0: it was not */
     struct ending ending;
     enum blame blame; /* with NOT_STARTED */
-    char by[96];      /* who cancelled, or requeued; "" when nobody did */
+    char by[96];      /* the user who cancelled, or requeued; "" for none */
 };
 
 /* Appends one JSON object, no line end. With `event` non-NULL that becomes its first field,

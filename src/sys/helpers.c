@@ -1,4 +1,4 @@
-/* Programs of other people, in their usual places: never looked for in somebody's PATH. Called
+/* Programs of other projects, in their usual places: never looked for in a user's PATH. Called
  * by the daemon, to say early what is missing, and by what delivers. */
 #include "sys/helpers.h"
 

@@ -1,5 +1,5 @@
 /* Session keyrings of the kernel (keyrings(7)): a process inherits its parent's, with all the
- * keys in it. Whoever starts processes for several users must not pass one on. */
+ * keys in it. A program that starts processes for several users must not pass one on. */
 #ifndef SYS_KEYRING_H
 #define SYS_KEYRING_H
 
@@ -9,7 +9,7 @@
  * own keys (the user keyring). System calls only. */
 
 /* 0 or an errno value. A kernel without keyrings, or a container that forbids their system
- * calls, is no error: nobody can read a key there. */
+ * calls, is no error: there are no keys to read. */
 int keyring_leave(void);
 
 /* What cannot be done leaves the empty keyring of keyring_leave in place. */

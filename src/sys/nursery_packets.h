@@ -13,9 +13,9 @@
 #define NURSERY_TRY                                                                            \
     't' /* fork, say {"event":"tried"} on the first and end; no part for others */
 
-/* By this the service manager tells the processes of a unit of jobs that it is being stopped
- * (KillSignal= of that unit): supervisors have their jobs end. Ignored by all that do not ask
- * for it, as a job must hear of it from its supervisor, which then says why it ended. */
+/* The signal by which the service manager stops a unit of jobs (KillSignal= of that unit):
+ * supervisors have their jobs end. Ignored by all that do not ask for it, as a job must be
+ * stopped by its supervisor, which then says why it ended. */
 #define NURSERY_UNIT_STOPS SIGURG
 
 #endif

@@ -1,6 +1,6 @@
 /* Reading /proc. Used by the shepherd to end everything a job started, by its sweep to end
- * what a dead shepherd left, and by the daemon to tell whose a process on a card is.
- * Every reader copes with the process going away in the middle. */
+ * what a dead shepherd left, and by the daemon to find the job of a process on a card. Every
+ * reader copes with the process going away in the middle. */
 #include "sys/procs.h"
 
 #include <dirent.h>
@@ -240,7 +240,7 @@ pid_of_name(const char *name)
 }
 
 /* What has gone, or is none of our business (hidepid), is left out; but without descriptors or
- * memory nobody has looked. */
+ * memory nothing was looked at. */
 static bool
 is_no_answer(int errnum)
 {

@@ -53,8 +53,8 @@ add_value(struct buf *out, const char **at)
     return 0;
 }
 
-/* That file may be read by anybody, while prlimit of another user's process takes a right
- * that root need not have in a container. */
+/* Any user may read that file, while prlimit of another user's process takes a right that root
+ * need not have in a container. */
 int
 rlimits_of(pid_t pid, struct buf *out)
 {

@@ -5,7 +5,7 @@
 struct err;
 
 /* Blocks these signals (a list that ends with 0; not SIGHUP under nohup) and returns a
- * descriptor that tells them, which neither blocks nor goes along with exec; -1. */
+ * descriptor that reports them, which neither blocks nor goes along with exec; -1. */
 int signals_to_fd(const int *numbers, struct err *e);
 
 /* Every signal does what it does by default. System calls only: safe after vfork. */

@@ -280,7 +280,7 @@ spawn_process(const struct spawn *s, int *errnum, enum spawn_stage *stage)
         *stage = SPAWN_OK;
         return pid;
     }
-    kill(pid, SIGKILL); /* it may be somebody else's by now, who can stop it */
+    kill(pid, SIGKILL); /* it may be another user's by now, who can stop it */
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
     *stage = (enum spawn_stage)f.stage;

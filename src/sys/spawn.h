@@ -24,7 +24,7 @@ struct spawn {
     bool has_default_signals; /* the caller handles and ignores none: sixty calls spared */
     int death_signal;         /* it gets this when the caller dies; 0: none */
     /* How long the program may take to be executed, 0: for ever (and the caller sleeps in the
-     * kernel meanwhile). For a child that becomes somebody else, who could stop it halfway. */
+     * kernel meanwhile). For a child that becomes another user, who could stop it halfway. */
     int patience_ms;
     /* Called in the child just before the program is executed; not 0: an errno value, and it
      * is not executed. Must keep to what is safe after vfork. */

@@ -30,7 +30,7 @@ struct request {
     struct MHD_Connection *connection;
     struct route route;
     struct query query;
-    bool is_page; /* it is a person who reads the answer */
+    bool is_page; /* a person reads the answer */
     bool begun;
     bool suspended;
     struct waiter *waiter;
@@ -208,7 +208,7 @@ visitor_of(struct MHD_Connection *connection)
     return info ? info->socket_context : NULL;
 }
 
-/* Whether the other end is root or who runs this. Asked once for each connection. */
+/* Whether the other end is root or the user who runs this. Asked once for each connection. */
 static bool
 is_own_peer(const struct request *r)
 {
@@ -323,7 +323,7 @@ begin(struct request *r, const char *url, const char *method)
     }
 }
 
-/* A path that is nobody's is a page to a browser, and JSON to a program. */
+/* An unknown path gets a page for a browser, and JSON for a program. */
 static bool
 is_page(const struct request *r, const char *url)
 {
@@ -444,7 +444,7 @@ request_completed(void *cls, struct MHD_Connection *connection, void **own,
     free(r);
 }
 
-/* Who is at the other end of the connection is not known yet; later it is 'y' or 'n'. */
+/* The user at the other end is not known yet; later it is 'y' or 'n'. */
 void
 request_connection(void *cls, struct MHD_Connection *connection, void **own,
                    enum MHD_ConnectionNotificationCode how)

@@ -38,7 +38,7 @@ void request_completed(void *cls, struct MHD_Connection *connection, void **own,
 void request_connection(void *cls, struct MHD_Connection *connection, void **own,
                         enum MHD_ConnectionNotificationCode how);
 
-/* Those that wait are told that it is over. */
+/* Requests that wait are answered with 503: berth-web is being stopped. */
 void request_end_all(struct web *w);
 
 #endif

@@ -26,7 +26,7 @@ typedef void (*client_answer_fn)(void *ctx, int64_t id, json_t *result,
 /* The text of a result, n bytes; borrowed. */
 typedef void (*client_text_fn)(void *ctx, int64_t id, const char *result, size_t n);
 
-/* Connects to the socket at path. NULL with ERR_UNREACHABLE when nobody listens there,
+/* Connects to the socket at path. NULL with ERR_UNREACHABLE when nothing listens there,
  * ERR_PERMISSION when the socket may not be used. */
 struct client *client_connect(const char *path, struct err *e);
 /* Takes over a connected stream socket. */

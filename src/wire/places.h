@@ -23,8 +23,8 @@ struct places {
 
 /* dir NULL: BERTH_DIR, else the user's instance. The folders need not exist. */
 int places_find(const char *dir, struct places *out, struct err *e);
-/* The machine's instance; with dir, an instance of that kind in there. What serves everybody is
- * not moved by one shell's environment: -1 when only BERTH_DIR names another place. */
+/* The machine's instance; with dir, an instance of that kind in there. What serves all users
+ * is not moved by one shell's environment: -1 when only BERTH_DIR names another place. */
 int places_system(const char *dir, struct places *out, struct err *e);
 void places_free(struct places *p);
 

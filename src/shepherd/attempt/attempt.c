@@ -78,7 +78,7 @@ on_recorded(void *ctx)
     stop_recorded(ctx);
 }
 
-/* --- who is attached --- */
+/* --- attached clients --- */
 
 static bool
 on_guest(void *ctx, const struct attach_guest *who, bool came)
@@ -389,7 +389,7 @@ attempt_run(void)
     bool kept = a.written || a.recorded;
     attach_tell(a.attach, NULL, NULL);
     ctl_free(a.ctl);
-    close(FD_LOCK); /* all that is left is for those who watch */
+    close(FD_LOCK); /* all that is left is for clients that watch */
     close(FD_FOLDER);
     attach_linger(a.attach);
     attach_free(a.attach);

@@ -18,7 +18,7 @@ struct ctl;
 #define MS_US INT64_C(1000)
 #define S_US  INT64_C(1000000)
 
-/* RUNNING until the command has gone, its limit is reached or somebody cancels it; STOPPING
+/* RUNNING until the command has gone, its limit is reached or a user cancels it; STOPPING
  * (TERM was sent, grace runs) while something of it is left; KILLING in passes; ENDED once
  * waitpid says that nothing is left. */
 enum phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_KILLING, PHASE_ENDED };
@@ -41,7 +41,7 @@ struct shepherd {
     unsigned passes;   /* of killing */
     int64_t wake_us;   /* boot clock: when this phase wants to act; 0: never */
     int64_t warn_us;   /* boot clock: when the command is warned of its limit; 0: no more */
-    int64_t notice_us; /* boot clock: when a terminal is told of the limit; 0: no more */
+    int64_t notice_us; /* boot clock: when the limit is announced on a terminal; 0: no more */
     int64_t armed_us;  /* what timer_fd is set to */
     int64_t phase_us;  /* when this phase began */
     int64_t backoff_us;

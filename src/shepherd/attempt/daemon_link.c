@@ -1,5 +1,4 @@
-/* The words of a shepherd: see daemon_link.h. Called by attempt.c and stop.c, when what they
- * tell is so. */
+/* The messages of a shepherd: see daemon_link.h. Called by attempt.c and stop.c. */
 #include "shepherd/attempt/daemon_link.h"
 
 #include <unistd.h>

@@ -9,15 +9,15 @@ struct attach_guest;
 struct buf;
 struct shepherd;
 
-/* What a connection hears first: who speaks, and how it ended if it has. */
+/* The first message of a connection: which attempt this is, and how it ended if it has. */
 void say_greeting(const struct shepherd *a, struct buf *out);
 
-/* To everybody. */
+/* To all connections. */
 void say_started(struct shepherd *a); /* with `hello`: these are the first words */
 void say_warned(struct shepherd *a);
 void say_screen(struct shepherd *a);
 void say_ended(struct shepherd *a);
-/* Somebody is attached, or no longer; false when nobody has heard it, or the job is over. */
+/* A client has attached, or left; false when no daemon got the message, or the job is over. */
 bool say_attached(struct shepherd *a, const struct attach_guest *who, bool came);
 
 #endif

@@ -74,7 +74,7 @@ fill_cause(const struct facts *f, struct exitrec *r)
         set_text(en, "used more VRAM than it declared%s", how);
         return;
     case CAUSE_UNIT_STOPS:
-        /* Like a loss of power: nobody wanted it ended, and it may run again (--requeue). */
+        /* Like a loss of power: no user wanted it ended, and it may run again (--requeue). */
         en->outcome = OUTCOME_LOST;
         set_text(en, "the machine was shut down, or the unit of its jobs stopped%s", how);
         return;

@@ -29,10 +29,9 @@ struct facts {
     const struct spec *spec;
     const struct command *command;
     enum cause cause;
-    char by[96];        /* who cancelled or requeued; or who sent the signal that stopped the
-                         * shepherd */
+    char by[96]; /* who cancelled or requeued; or sent the signal that stopped the shepherd */
     bool command_gone;  /* waited for, so status is real */
-    bool screen_closed; /* its screen session was, and it was told so */
+    bool screen_closed; /* its screen session was, and it got a HUP */
     bool was_killed;    /* the command did not end within its grace */
     int status;         /* waitpid's */
     struct groups groups;

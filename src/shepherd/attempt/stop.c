@@ -58,7 +58,7 @@ leave(struct shepherd *a)
     groups_remove(&a->spec.groups);
 }
 
-/* Nobody will record it: it is made durable here, and then there is nothing left to do. */
+/* No daemon will record it: it is made durable here, and then there is nothing left to do. */
 static void
 keep_and_leave(struct shepherd *a)
 {
@@ -95,7 +95,7 @@ try_to_write(struct shepherd *a)
 }
 
 /* With the outcome noted in the lock file a daemon that dies finds it; so the file of its own
- * is made only when nobody says `recorded` soon. */
+ * is made only when no `recorded` comes soon. */
 static void
 note_or_write(struct shepherd *a)
 {
@@ -105,7 +105,7 @@ note_or_write(struct shepherd *a)
         try_to_write(a);
 }
 
-/* Waits for `recorded` as long as there is anybody to say it; then for the disk. */
+/* Waits for `recorded` as long as a daemon is there to send it; then for the disk. */
 void
 stop_wait_or_leave(struct shepherd *a)
 {
@@ -198,7 +198,7 @@ stop_with_grace(struct shepherd *a, int64_t grace_us)
     (void)kill_signal_all(kill_find_own, &a->command.screen_pid, SIGTERM);
 }
 
-/* Whether somebody wants it ended that was only being stopped to run again. */
+/* Whether a user wants it ended that was only being stopped to run again. */
 static bool
 is_graver(enum cause now, enum cause before)
 {
@@ -219,10 +219,10 @@ stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace
     stop_with_grace(a, grace_ms * MS_US);
 }
 
-/* --- who has gone --- */
+/* --- ended children --- */
 
-/* A session that somebody closes hangs up its jobs, as that of a person's does. One that was
- * killed is no wish of anybody's: only the view is lost. */
+/* A session that a user closes hangs up its jobs, as a terminal's does. One that was killed
+ * says nothing about the job: only the view is lost. */
 static void
 on_screen_gone(struct shepherd *a, int status)
 {
@@ -243,7 +243,7 @@ on_screen_gone(struct shepherd *a, int status)
     }
 }
 
-/* Everybody that has gone is waited for; then it is seen what that leaves. */
+/* All ended children are waited for first; then it is seen what is left. */
 void
 stop_reap(struct shepherd *a)
 {

@@ -12,7 +12,7 @@ struct shepherd;
  * graver one. by: the user who requested it; copied. */
 void stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace_ms);
 
-/* Waits for everybody that has gone, and ends the attempt when nothing is left. */
+/* Waits for all ended children, and ends the attempt when nothing is left. */
 void stop_reap(struct shepherd *a);
 
 /* wake_us has come: the limit, the end of the grace, the next pass of killing, the next try to

@@ -8,7 +8,7 @@
  * leader is one of these; or that leader is gone and another process of the session has the
  * mark; or its parent is one of these. A living leader from elsewhere proves nothing: a user
  * may have loaded a job's environment into a shell. Nor does the mark of a process that runs
- * as another user, since anybody can learn what the marks of jobs look like. A process in the
+ * as another user, since any user can learn what the marks of jobs look like. A process in the
  * middle of an exec has no readable environment, and is looked at again. */
 #include "shepherd/attempt/sweep.h"
 
@@ -130,7 +130,8 @@ find_left(void *ctx, struct procs *out)
     return 0;
 }
 
-/* Waits until the shepherd is gone, if it is not: then nobody else acts on this attempt. */
+/* Waits until the shepherd is gone, if it is not: then no other process acts on this
+ * attempt. */
 static int
 take_lock(struct err *e)
 {
@@ -165,7 +166,7 @@ sweep_pass(struct sweep *s, const struct groups *g, unsigned pass)
     return found == 0 && !wait && !groups_are_populated(g);
 }
 
-/* 0: nothing is left. 1: what is left does not end. -1: nobody knows. */
+/* 0: nothing is left. 1: what is left does not end. -1: not known. */
 static int
 sweep_all(struct sweep *s)
 {

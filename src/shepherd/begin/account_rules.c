@@ -60,7 +60,7 @@ check_shadow(const struct passwd *pw, const struct account_rules *rules,
 
 #ifdef HAVE_PAM
 
-/* Modules may say why they refuse; nobody is there to answer what they ask. */
+/* Modules may say why they refuse; no user is there to answer what they ask. */
 static int
 converse(int n, const struct pam_message **messages, struct pam_response **answers, void *ctx)
 {
@@ -75,8 +75,8 @@ converse(int n, const struct pam_message **messages, struct pam_response **answe
     return *answers ? PAM_SUCCESS : PAM_BUF_ERR;
 }
 
-/* A password that is due for a change is for a login to ask for; jobs have nobody to type
- * it. */
+/* A password that is due for a change is for a login to ask for; no user is there to type it
+ * for a job. */
 static bool
 is_permission(int rc)
 {

@@ -1,4 +1,4 @@
-/* Who is charged for a failed start: see blame.h. A job is charged only for what its own
+/* The party charged for a failed start: see blame.h. A job is charged only for what its own
  * request names (a folder that does not exist, a program that cannot be executed). What the
  * machine lacks for a moment is the machine's trouble; what only this user lacks (a quota, the
  * number of the user's processes, room on the disk that the user's log was sent to) keeps this
@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* Descriptors and memory are the whole machine's, no matter who runs out of them. */
+/* Descriptors and memory are the whole machine's, no matter which process runs out of them. */
 static bool
 is_machines(int errnum)
 {

@@ -10,14 +10,13 @@ struct rlimits;
 
 /* Borrowed. */
 struct last_steps {
-    const struct identity *identity; /* NULL: it stays who it is */
+    const struct identity *identity; /* NULL: it keeps its identity */
     const struct rlimits *rlimits;   /* NULL: they stay as they are */
     const int *v1_fds;               /* groups to join */
     int lock_fd;                     /* gets the started mark; -1: it is not the command */
     bool pty;                        /* descriptor 0 is its terminal */
     pid_t shepherd;
-    int death_signal; /* what it gets when the shepherd dies; becoming somebody else clears
-                       * it */
+    int death_signal; /* what it gets when the shepherd dies; a change of user clears it */
 };
 
 /* For struct spawn's before_exec, ctx a struct last_steps: perhaps with the memory of its

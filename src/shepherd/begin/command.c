@@ -34,7 +34,7 @@
 #include "sys/spawn.h"
 
 #define ARG_MAX_BYTES 131072 /* the kernel's MAX_ARG_STRLEN: one argument, its NUL counted */
-#define PATIENCE_MS   30000  /* for a child that somebody else may stop */
+#define PATIENCE_MS   30000  /* for a child that another user may stop */
 #define SCRIPT_FD     3      /* where a shell finds a text that is too long to be an argument */
 
 /* Notes why there is no command, and whose trouble that is. */

@@ -287,7 +287,7 @@ identity_open_account(const char *names, const char *cwd, struct identity *id,
     return open_as(&question, id, out);
 }
 
-/* Becoming somebody else makes the kernel forget whose death is ours too. */
+/* With a change of user the kernel forgets whose death is ours too. */
 static int
 die_with(pid_t parent, int sig)
 {
@@ -311,8 +311,8 @@ identity_bound(const struct identity *id, struct rlimits *limits, bool *is_set, 
     return 0;
 }
 
-/* What the job does is the user's doing to the kernel's audit, not that of the administrator
- * who has restarted the daemon. */
+/* To the kernel's audit the user does what the job does, not the administrator who restarted
+ * the daemon. */
 static void
 be_audited_as(uid_t uid)
 {

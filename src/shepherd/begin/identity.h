@@ -11,7 +11,7 @@ struct err;
 struct rlimits;
 struct spec;
 
-/* Who the user is, as the directory of users says at this moment, and what was opened as
+/* The user's account, as the directory of users has it at this moment, and what was opened as
  * that user: the descriptors are -1 when there are none. Strings point into `answer`. */
 struct identity {
     uid_t uid;

@@ -1,6 +1,7 @@
-/* The size of a log: see loglimit.h. The command writes into the file itself, so nobody stands
- * between to count: the size is looked at, the sooner the less room is left. What is written
- * behind a cut goes to the new end, as logs are opened for appending. Called by attempt.c. */
+/* The size of a log: see loglimit.h. The command writes into the file itself, so no process
+ * stands between to count: the size is looked at, the sooner the less room is left. What is
+ * written behind a cut goes to the new end, as logs are opened for appending. Called by
+ * attempt.c. */
 #include "shepherd/begin/loglimit.h"
 
 #include <fcntl.h>

@@ -26,7 +26,7 @@ void loglimit_begin(struct loglimit *l, int fd, off_t from, int folder_fd, bool 
                     int64_t max_mib, int64_t reserve_mib);
 /* Looks, and cuts if there is too much. */
 void loglimit_look(struct loglimit *l);
-/* For the last time, as nobody writes any more. How much is missing in all, in bytes. */
+/* For the last time, as nothing writes any more. How much is missing in all, in bytes. */
 int64_t loglimit_end(struct loglimit *l);
 
 #endif

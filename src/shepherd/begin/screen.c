@@ -1,7 +1,7 @@
 /* The screen session of a job: see screen.h. command.c starts it, as the job's user and in its
  * cgroup, before the command. The command is no child of screen's: it has a terminal of the
  * shepherd's, as with --pty, and the session's window is one client of that (window.c). So its
- * status is waitpid's, the log is whole and nothing waits for a terminal that somebody scrolls
+ * status is waitpid's, the log is whole and nothing waits for a terminal that a user scrolls
  * in; a session that is killed takes nothing with it. stop.c passes on that it was closed. */
 #include "shepherd/begin/screen.h"
 
@@ -170,7 +170,7 @@ screen_start(const struct screen_wish *w, struct command *out)
     bool ended = proc_has_ended(pid);
     screen_stop(pid);
     read_words(words_fd, words, sizeof words);
-    out->errnum = ended ? 0 : ETIMEDOUT; /* the command's, as far as anybody can tell */
+    out->errnum = ended ? 0 : ETIMEDOUT; /* the command's, as far as can be known */
     snprintf(out->text, sizeof out->text, "no screen session: %s",
              words[0] ? words
              : ended  ? "screen exited without a message"

@@ -73,7 +73,7 @@ make_raw(void)
     (void)tcsetattr(STDIN_FILENO, TCSANOW, &t);
 }
 
-/* As much of it as goes now; false when there is nobody to take it. */
+/* As much of it as goes now; false when the reader has gone. */
 static bool
 pour(int fd, struct buf *from)
 {
@@ -135,7 +135,7 @@ read_terminal(struct window *w)
         w->gone = true;
 }
 
-/* Told to end, it still shows what is there already. */
+/* Asked to end, it still shows what is there already. */
 static void
 read_signals(struct window *w)
 {

@@ -25,7 +25,7 @@ struct spec {
     const char *error; /* where standard error goes; NULL: into the log */
     bool truncate;     /* both are emptied first */
     mode_t umask;
-    int64_t uid;           /* whose job it is; -1: nobody's but our own */
+    int64_t uid;           /* whose job it is; -1: our own */
     const char *user;      /* the name that went with it when the job came; NULL: not known */
     const char *pam;       /* service that is asked about the account; NULL: none is */
     bool locked_runs;      /* jobs of a locked account start all the same */
@@ -37,7 +37,7 @@ struct spec {
     const char *env_setup; /* shell text to be run first; NULL: none */
     const char *conda;     /* environment to be activated first; NULL: none */
     const char *attach;    /* the socket for clients of an interactive job; NULL: it is none */
-    bool no_client;        /* nobody is on the way to that socket */
+    bool no_client;        /* no client is on the way to that socket */
     const char *screen;    /* name of the screen session it is shown in; NULL: in none */
     bool pty;              /* such a job has a terminal, with this many rows and columns */
     uint16_t rows, columns;

@@ -38,8 +38,8 @@ void children_reap(struct children *b);
  * many milliseconds to wait until the next one is; -1 when nothing is left. */
 int children_end_orphans(struct children *b);
 
-/* Whether something is left that has not yet withstood so many passes that nobody waits for
- * it: a driver can hold a process where KILL does not reach it. */
+/* Whether something is left that has not yet withstood so many passes that it is no longer
+ * waited for: a driver can hold a process where KILL does not reach it. */
 bool children_are_ending(const struct children *b);
 
 #endif

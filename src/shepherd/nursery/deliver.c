@@ -1,8 +1,8 @@
 /* One delivery, start to end: see deliver.h. It runs the program of hook_command.c as the user
  * whose job it is, or as the account of the settings' hooks, in a session of its own, for as
  * long as the settings allow; keeps what that prints in a log of that user's; ends all that it
- * has started; and tells the daemon. When the daemon has gone meanwhile it finishes all the
- * same, and the next daemon, which cannot know, has it done again. */
+ * has started; and reports to the daemon. When the daemon has gone meanwhile it finishes all
+ * the same, and the next daemon, which cannot know, has it done again. */
 #include "shepherd/nursery/deliver.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ struct delivery {
     char text[LAST_LINE_MAX + 1];
 };
 
-/* --- who and where --- */
+/* --- account and folder --- */
 
 /* A log that has grown is put aside, by name in a folder that only its owner can write to. */
 static void
@@ -80,8 +80,8 @@ rotate_log(const char *path)
         (void)rename(path, old);
 }
 
-/* Nothing is written to what is no file: a FIFO that nobody empties would hold this delivery,
- * and its place among those of all users, for ever. */
+/* Nothing is written to what is no file: a FIFO without a reader would hold this delivery, and
+ * its place among those of all users, for ever. */
 static void
 keep_regular_log(struct delivery *d)
 {
@@ -98,7 +98,7 @@ refused(const struct command *out, struct err *e)
     return -1;
 }
 
-/* A folder that has gone meanwhile is no reason to tell nobody. */
+/* A folder that has gone meanwhile is no reason not to deliver. */
 static int
 become_ready_as(struct delivery *d, struct err *e)
 {
@@ -140,7 +140,7 @@ become_ready_for_site(struct delivery *d, struct err *e)
     return 0;
 }
 
-/* Whether it runs as somebody else than this process. */
+/* Whether it runs as another user than this process. */
 static bool
 has_identity(const struct delivery *d)
 {
@@ -249,7 +249,7 @@ take_rest(struct delivery *d, int fd)
     return take_output(d, fd) && d->output.len > had;
 }
 
-/* What it started ends with it; nobody else waits for that. */
+/* What it started ends with it; nothing else waits for that. */
 static void
 end_the_rest(const struct delivery *d)
 {

@@ -1,4 +1,4 @@
-/* Telling somebody of a job: a hook's command, a webhook's post, a mail. */
+/* Delivering news of a job: a hook's command, a webhook's post, a mail. */
 #ifndef SHEPHERD_NURSERY_DELIVER_H
 #define SHEPHERD_NURSERY_DELIVER_H
 

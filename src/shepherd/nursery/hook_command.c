@@ -1,6 +1,6 @@
 /* Reading an order, and which program carries it out: the shell for a command of the user's,
- * curl for a webhook, sendmail for mail. No shell ever sees what somebody else wrote: a URL
- * goes to curl in a file of settings (so that it is in no list of processes either), a mail's
+ * curl for a webhook, sendmail for mail. No shell ever sees text from another user: a URL goes
+ * to curl in a file of settings (so that it is in no list of processes either), a mail's
  * addresses are arguments that were checked when they were said. Called by deliver.c. */
 #include "shepherd/nursery/hook_command.h"
 
@@ -215,7 +215,7 @@ order_explain(const struct order *o, const struct buf *output, char *text, size_
     snprintf(text, size, "%.*s", (int)(len < size ? len : size - 1), line);
 }
 
-/* 0: nobody answered. */
+/* 0: no answer. */
 static int64_t
 http_code(const char *text)
 {

@@ -1,6 +1,6 @@
-/* The words of a mail: see mail.h. What a job is called and what it runs are its owner's words,
- * but nobody's word may become a header: what goes into one is printable ASCII, or encoded (RFC
- * 2047). Called by hook_command.c. */
+/* The words of a mail: see mail.h. What a job is called and what it runs are its owner's
+ * words, but no user's text may become a header: what goes into one is printable ASCII, or
+ * encoded (RFC 2047). Called by hook_command.c. */
 #include "shepherd/nursery/mail.h"
 
 #include <ctype.h>

@@ -14,7 +14,7 @@
 #include "wire/attach_frames.h"
 
 #define PART_BYTES    (ATTACH_PAYLOAD_MAX - ATTACH_OFFSET_SIZE)
-#define FRAMES_A_TURN 16 /* for one client: then it is everybody else's turn */
+#define FRAMES_A_TURN 16 /* for one client: then it is the others' turn */
 
 /* --- what clients say --- */
 

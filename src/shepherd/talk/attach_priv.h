@@ -29,18 +29,17 @@ struct attach {
     struct attach_socket socket;
     bool lost;     /* the socket has no name, and could not be given one */
     int notify_fd; /* what happens in the socket's folder, and the log's growth; -1 */
-    int log_watch; /* in it, while somebody is there to be told; -1 */
+    int log_watch; /* in it, while a client is there; -1 */
     struct console console;
     struct peer peers[ATTACH_PEERS_MAX];
     struct buf record;    /* empty: the job has not ended */
-    bool was_used;        /* somebody has been here */
-    attach_heard_fn tell; /* NULL: nobody is to know */
+    bool was_used;        /* a client has been here */
+    attach_heard_fn tell; /* NULL: no reports */
     void *tell_ctx;
-    int64_t told_until_us; /* boot clock: when those that were told of are paid for */
+    int64_t told_until_us; /* boot clock: when the reported ones are paid for */
 };
 
-/* attach_server.c. The kernel tells of the log's growth only as long as anybody wants to
- * know. */
+/* attach_server.c. The kernel reports the log's growth only as long as a client wants it. */
 void attach_watch_log(struct attach *at, bool wanted);
 void attach_drop_peer(struct attach *at, struct peer *p);
 

@@ -97,7 +97,7 @@ attach_watch_log(struct attach *at, bool wanted)
         at->log_watch = inotify_add_watch(at->notify_fd, path, IN_MODIFY);
 }
 
-/* --- who is here --- */
+/* --- the clients --- */
 
 /* Root is always reported: it looks at another user's job. */
 static bool
@@ -168,7 +168,7 @@ refuse(int fd, const char *words)
     (void)send(fd, out.data, out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* False when nobody waits to come in. */
+/* False when no client waits to come in. */
 static bool
 accept_peer(struct attach *at)
 {
@@ -339,7 +339,7 @@ attach_end(struct attach *at, const char *record, size_t n)
     console_look(&at->console);
 }
 
-/* How long to wait for anything to happen; 0: there is nobody to stay for. */
+/* How long to wait for anything to happen; 0: there is no client to stay for. */
 static int
 linger_ms(const struct attach *at, int64_t since_us)
 {

@@ -51,8 +51,8 @@ void attach_say(struct attach *at, const char *words);
 void attach_drain(struct attach *at);
 /* The exit record that clients get once they have had the whole log. */
 void attach_end(struct attach *at, const char *record, size_t n);
-/* The attempt is over and everything released: stays for clients that still read, and a
- * moment for one that has not come yet, since the log alone does not tell it how it ended. */
+/* The attempt is over and everything released: stays for clients that still read, and a moment
+ * for one that has not come yet, since the log alone does not say how it ended. */
 void attach_linger(struct attach *at);
 
 #endif

@@ -1,5 +1,5 @@
-/* The attach socket's name and who may come through it: see attach_socket.h. It is created
- * before anything of the job, as the shepherd's own user, in a folder that users can only pass
+/* The attach socket's name and its permissions: see attach_socket.h. It is created before
+ * anything of the job, as the shepherd's own user, in a folder that users can only pass
  * through; then it is given to the job's user. */
 #include "shepherd/talk/attach_socket.h"
 
@@ -25,7 +25,7 @@ bind_at(int fd, int dir, const char *name)
     struct sockaddr_un addr;
     if (unixsock_at(dir, name, &addr) < 0)
         return -1;
-    (void)unlinkat(dir, name, 0); /* an attempt's number is never used again: nobody's */
+    (void)unlinkat(dir, name, 0); /* an attempt's number is never used again: a left-over */
     mode_t before = umask(0177);
     int rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
     umask(before);

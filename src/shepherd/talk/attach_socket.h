@@ -19,7 +19,7 @@ int attach_socket_listen(const struct spec *spec, struct attach_socket *out, str
 
 /* Whether its name still leads to it: cleaners of /tmp and /run take names away. */
 bool attach_socket_is_there(const struct spec *spec, const struct attach_socket *s);
-/* Has inotify tell what happens in its folder. The watch, or -1. */
+/* Has inotify report what happens in its folder. The watch, or -1. */
 int attach_socket_watch(const struct spec *spec, int notify_fd);
 
 /* Whether the client is root or the job's own user, whatever the modes of files say. */

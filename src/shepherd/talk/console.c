@@ -1,7 +1,7 @@
 /* The job's side of an interactive job: see console.h. A job without a terminal writes to the
  * log itself, as any job does, and keeps nothing from us but its input's pipe. What a terminal
  * shows passes through here into the log, and only from the log to clients: so a client that
- * does not read holds up nobody, and one that comes back misses nothing. */
+ * does not read delays nothing, and one that comes back misses nothing. */
 #include "shepherd/talk/console.h"
 
 #include <errno.h>
@@ -179,7 +179,7 @@ console_fill(const struct console *c, struct pollfd *out)
         events |= POLLOUT;
     if (c->pty && c->held.len == 0)
         events |= POLLIN;
-    /* With nothing to ask for, a pipe that nobody reads would wake poll at once, again and
+    /* With nothing to ask for, a pipe without a reader would wake poll at once, again and
      * again. */
     if (c->fd < 0 || !events)
         return 0;

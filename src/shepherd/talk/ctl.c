@@ -78,7 +78,7 @@ ctl_listen(struct ctl *ctl, int dirfd, struct err *e)
     if (rc == 0)
         rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
     if (rc < 0 && errno == EADDRINUSE) {
-        (void)unlinkat(dirfd, "ctl.sock", 0); /* we hold the attempt's lock: it is nobody's */
+        (void)unlinkat(dirfd, "ctl.sock", 0); /* we hold the lock: it is a left-over */
         rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
     }
     if (rc < 0 || listen(fd, CTL_PEERS_MAX) < 0)
@@ -208,7 +208,7 @@ take_lines(struct ctl *ctl, struct peer *p)
         if (n > 0 && take_line(ctl, p->in.data, n) < 0)
             return -1;
         if (p->fd < 0)
-            return -1; /* acting on it told everybody something, and this one did not listen */
+            return -1; /* acting on it sent a message to all, and this one did not listen */
         buf_drop(&p->in, n + 1);
     }
     return p->in.len > LINE_MAX_BYTES ? -1 : 0;

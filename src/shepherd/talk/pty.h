@@ -7,9 +7,9 @@
 
 struct err;
 
-/* Both ends, close-on-exec, nobody's controlling terminal; the master does not block. owner:
- * the user who is given the terminal's file, so that it can be opened by name; -1: it stays
- * ours. rows and columns 0: 24 and 80. */
+/* Both ends, close-on-exec, no process's controlling terminal; the master does not block.
+ * owner: the user who is given the terminal's file, so that it can be opened by name; -1: it
+ * stays ours. rows and columns 0: 24 and 80. */
 int pty_open(uint16_t rows, uint16_t columns, int64_t owner, int *master, int *slave,
              struct err *e);
 

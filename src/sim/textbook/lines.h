@@ -20,7 +20,7 @@
 #include "sim/textbook/policy.h"
 #include "sim/workload/node.h"
 
-/* One job. 0 in place of an entry's number is nobody. */
+/* One job. 0 in place of an entry's number is none. */
 struct entry {
     int64_t arrival;
     int64_t run; /* how long it runs, as the policy knows it */
@@ -47,7 +47,7 @@ struct family {
 
 /* A node of the tree over the lines. Its children are those of the halves of its range. */
 struct summary {
-    uint32_t first; /* who comes first below; under ORDER_RATIO: who came first; 0: nobody */
+    uint32_t first; /* the first below; under ORDER_RATIO: the first to arrive; 0: none */
     int64_t min_run;
 };
 

@@ -25,7 +25,7 @@ struct running {
 
 /* What the first blocked one was promised in this pass. */
 struct promise {
-    uint32_t who; /* 0: nothing was promised to anybody */
+    uint32_t who; /* 0: nothing was promised */
     int64_t at;   /* the first time at which it fits, if the expected ends hold */
     int n_cards;  /* cards that will do then */
     int64_t free_mib[GPU_MAX];

@@ -19,9 +19,9 @@ enum policy_order {
 
 /* Which job is served before all others, until one of them does not fit. */
 enum policy_head {
-    HEAD_NONE,   /* nobody: what does not fit is passed over, and may starve */
-    HEAD_OLDEST, /* who came first, once it has waited head_age_s */
-    HEAD_FIRST,  /* who is first in the order */
+    HEAD_NONE,   /* none: what does not fit is passed over, and may starve */
+    HEAD_OLDEST, /* the first to arrive, once it has waited head_age_s */
+    HEAD_FIRST,  /* the first in the order */
 };
 
 /* What the first head that does not fit means for the others. */

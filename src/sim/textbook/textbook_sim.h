@@ -31,7 +31,7 @@ void schedule_free(struct schedule *s);
 void sim_schedule(const struct workload *w, const struct machine *m,
                   const struct policy *policy, struct schedule *out);
 
-/* One step of the same, for whoever wants to look in between. */
+/* One step of the same, for callers that look in between. */
 struct sim;
 struct pass;
 

@@ -15,7 +15,7 @@ struct shape {
     uint64_t allowed; /* cards it may have */
     int32_t vram_mib; /* on each card */
     uint8_t n;        /* cards, at least 1 */
-    bool alone;       /* wants empty cards and shares them with nobody */
+    bool alone;       /* wants empty cards and does not share them */
 };
 
 struct node {
@@ -24,7 +24,7 @@ struct node {
     enum fit_rule rule;
     bool whole; /* every job is given empty cards */
     int64_t total_mib[GPU_MAX];
-    int64_t free_mib[GPU_MAX]; /* -1: held by one that shares with nobody */
+    int64_t free_mib[GPU_MAX]; /* -1: held by one that does not share */
     int32_t n_jobs[GPU_MAX];
     uint64_t all;
     uint8_t order[GPU_MAX]; /* cards by (free, number): node.c's */
@@ -40,7 +40,7 @@ bool node_card_does(const struct node *d, const struct shape *s, int card, int64
 int64_t node_free_after(const struct shape *s, int64_t free_mib);
 
 bool node_fits(const struct node *d, const struct shape *s);       /* now */
-bool node_fits_empty(const struct node *d, const struct shape *s); /* with nobody here */
+bool node_fits_empty(const struct node *d, const struct shape *s); /* while it is empty */
 uint64_t node_place(const struct node *d, const struct shape *s);  /* cards; 0: does not fit */
 
 /* Cards by headroom, the smallest first, on which a job of this shape could be, whatever VRAM

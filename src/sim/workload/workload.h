@@ -19,7 +19,7 @@ struct sim_job {
     int64_t estimate; /* what its user declared */
     uint32_t shape;
     uint32_t line;    /* of the file, for messages */
-    int32_t priority; /* higher first; textbook_sim.c: among those who come at one instant */
+    int32_t priority; /* higher first; textbook_sim.c: among those that come at one instant */
     uint32_t user;    /* live_sim.c's fair share tells them apart */
     uint32_t request; /* number in workload.requests plus 1; 0: shape and times say all */
     int32_t task;     /* of the array that the request is; all its tasks come at one instant */

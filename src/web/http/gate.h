@@ -35,8 +35,8 @@ bool gate_host_is_ours(const struct gate *g, const char *host);
 /* Origin header of a POST; NULL (no browser sent it) is fine. */
 bool gate_origin_is_ours(const char *origin, const char *host);
 
-/* Fetch metadata: a request that another site's page makes in the background. A link that
- * somebody follows is none. Headers that are not there say nothing. */
+/* Fetch metadata: a request that another site's page makes in the background. A link that a
+ * user follows is none. Headers that are not there say nothing. */
 bool gate_is_cross_site(const char *fetch_site, const char *fetch_mode);
 
 bool gate_token_is_right(const struct gate *g, const char *given);

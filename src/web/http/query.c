@@ -265,7 +265,7 @@ query_parts(const struct query *q, struct query_part out[QUERY_PARTS_MAX])
 
 /* --- replies --- */
 
-/* A script of 60 KiB as one line of a list helps nobody. */
+/* A script of 60 KiB as one line of a list is of no use. */
 static json_t *
 cut_command(json_t *command)
 {

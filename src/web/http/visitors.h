@@ -1,7 +1,7 @@
 /* The connections of the page's server, and room for new ones. One that has asked for nothing
  * yet, or that still reads its answer, holds a place that others may want: of too many such,
- * the oldest is closed, so that half requests and slow readers, however many, keep nobody out.
- * No bound for each address: that of a proxy or of a gateway is many visitors'. */
+ * the oldest is closed, so that half requests and slow readers, however many, keep no visitor
+ * out. No bound for each address: that of a proxy or of a gateway is many visitors'. */
 #ifndef WEB_HTTP_VISITORS_H
 #define WEB_HTTP_VISITORS_H
 

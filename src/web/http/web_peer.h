@@ -1,4 +1,4 @@
-/* The user at the other end of a TCP connection within this machine. Anybody who can log in
+/* The user at the other end of a TCP connection within this machine. Any user who can log in
  * can reach a loopback address, so the address alone proves nothing; the kernel knows the
  * owner of the socket (sock_diag(7)). */
 #ifndef WEB_HTTP_WEB_PEER_H

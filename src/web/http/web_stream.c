@@ -181,8 +181,8 @@ stream_listen(struct stream *s, struct MHD_Connection *connection, bool all)
 
 /* --- sending --- */
 
-/* Not while its slot is half sent to somebody: that listener is too slow by a whole ring, and
- * copy finds out by its position. */
+/* Not while its slot is half sent to a listener: that listener is too slow by a whole ring,
+ * and copy finds out by its position. */
 static void
 put(struct stream *s, bool is_detail, struct buf *text)
 {

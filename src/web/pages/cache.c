@@ -180,7 +180,7 @@ is_fresh(const struct entry *x, int64_t now_us)
     return !x->expired && age_us < query_ttl_us(&x->query);
 }
 
-/* The one that has not been asked for the longest, of those that nobody waits for. */
+/* The one that has not been asked for the longest, of those that no visitor waits for. */
 static bool
 evict(struct cache *c)
 {

@@ -17,7 +17,7 @@ struct waiter;
 typedef void (*cache_ready_fn)(void *ctx, struct reply *reply);
 
 struct cache *cache_new(struct upstream *u);
-/* After upstream_free. Whoever still waits is forgotten. */
+/* After upstream_free. Visitors that still wait are forgotten. */
 void cache_free(struct cache *c);
 
 /* *waiting: the waiting request, for cache_forget; NULL when it was answered at once. */

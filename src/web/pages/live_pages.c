@@ -25,7 +25,7 @@ struct live {
     struct waiter *waiting; /* for the answer */
     bool soon;              /* an event has brought the next question forward */
     uint64_t revision;
-    char seen[44]; /* the tag of what the pages were last told of */
+    char seen[44]; /* the tag of what the pages got last */
 };
 
 static void on_look(uv_timer_t *timer);

@@ -23,7 +23,7 @@ typedef void (*logtail_fn)(void *ctx, struct reply *reply);
 /* NULL: too many are being read, nothing will be called. */
 struct reading *logtail_read(struct logtail *t, const char *path, uid_t owner, size_t bytes,
                              logtail_fn fn, void *ctx);
-/* Whoever asked is no longer there. */
+/* The visitor that asked has gone. */
 void logtail_forget(struct reading *r);
 
 /* Text as a terminal would have left it: colours and other sequences away, of a line that

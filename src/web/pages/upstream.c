@@ -31,7 +31,7 @@ struct question {
     int64_t sent_us;
     char *method;
     json_t *params;
-    upstream_answer_fn fn; /* NULL: nobody waits for it */
+    upstream_answer_fn fn; /* NULL: it is not waited for */
     void *ctx;
 };
 
@@ -77,7 +77,7 @@ open_socket(const char *path, struct err *e)
     return TAKE_FD(fd);
 }
 
-/* A daemon that listens in a folder where anybody may create files is checked first: another
+/* A daemon that listens in a folder where any user may create files is checked first: another
  * user's daemon could show anything. */
 static int
 open_trusted(const char *path, struct err *e)

@@ -1,7 +1,7 @@
-/* The one connection to berthd. It is there while somebody looks and for a while after, so
- * that a daemon that leaves when nobody needs it can leave; questions of all visitors go
- * over it, a few at a time. A lost connection is made again every second as long as somebody
- * looks. A daemon that is silent while an answer is due is given up after some seconds. */
+/* The one connection to berthd. It is there while a visitor looks and for a while after, so
+ * that an idle daemon can exit; questions of all visitors go over it, a few at a time. A lost
+ * connection is made again every second as long as a visitor looks. A daemon that is silent
+ * while an answer is due is given up after some seconds. */
 #ifndef WEB_PAGES_UPSTREAM_H
 #define WEB_PAGES_UPSTREAM_H
 
@@ -29,7 +29,7 @@ struct upstream *upstream_new(uv_loop_t *loop, const char *socket, const char *d
                               const struct upstream_calls *calls);
 void upstream_free(struct upstream *u);
 
-/* Somebody looks. */
+/* A visitor looks. */
 void upstream_want(struct upstream *u);
 
 /* params is stolen. */
