@@ -29,9 +29,8 @@
 #define AGAIN_MAX  5 /* daemons that go before they have been asked again */
 #define SILENT_MAX                                                                             \
     3 /* daemons that go, soon after they were asked, before they have answered */
-#define LASTED_US                                                                              \
-    INT64_C(10000000)      /* a later death has another cause */
-#define NO_METHOD (-32601) /* JSON-RPC's */
+#define LASTED_US INT64_C(10000000) /* a later death has another cause */
+#define NO_METHOD (-32601)          /* JSON-RPC's */
 /* So many bytes of a request give the daemon a second more to answer. */
 #define SECOND_MORE_BYTES (64UL * 1024)
 
