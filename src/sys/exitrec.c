@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "wire/members.h"
 
 #define STARTED_MAX_BYTES 256 /* longest started mark that makes sense */
 
@@ -97,50 +98,6 @@ exitrec_encode(const struct exitrec *r, const char *event, struct buf *out)
     jsonw_end_object(&w);
 }
 
-/* An integer field in min..max. missing: the value when it is null or not there; INT64_MIN: it
- * must be there. */
-static int
-get_int(const json_t *o, const char *key, int64_t min, int64_t max, int64_t missing,
-        int64_t *out, struct err *e)
-{
-    const json_t *v = json_object_get(o, key);
-    bool optional = missing != INT64_MIN;
-    if (optional && (!v || json_is_null(v))) {
-        *out = missing;
-        return 0;
-    }
-    if (!json_is_integer(v))
-        return err_set(e, ERR_FAILED, "exit record: '%s' is not a whole number", key);
-    *out = json_integer_value(v);
-    if (*out < min || *out > max)
-        return err_set(e, ERR_FAILED,
-                       "exit record: '%s' is %" PRId64 ", out of %" PRId64 "..%" PRId64, key,
-                       *out, min, max);
-    return 0;
-}
-
-/* A string field, cut to what fits at a character border; missing or null is "". */
-static int
-get_text(const json_t *o, const char *key, char *out, size_t size, struct err *e)
-{
-    const json_t *v = json_object_get(o, key);
-    out[0] = '\0';
-    if (!v || json_is_null(v))
-        return 0;
-    if (!json_is_string(v))
-        return err_set(e, ERR_FAILED, "exit record: '%s' is not a string", key);
-    size_t n = json_string_length(v);
-    const char *s = json_string_value(v);
-    if (n >= size) {
-        n = size - 1;
-        while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
-            n--;
-    }
-    memcpy(out, s, n);
-    out[n] = '\0';
-    return 0;
-}
-
 static int
 get_outcome(const json_t *o, enum outcome *out, struct err *e)
 {
@@ -195,47 +152,45 @@ check_status(const struct ending *en, struct err *e)
     return 0;
 }
 
-static int
-get_ending(const json_t *o, struct ending *en, struct err *e)
-{
-    int64_t code = 0, sig = 0, errnum = 0;
-    if (get_outcome(o, &en->outcome, e) < 0 || get_oom(o, &en->oom, e) < 0 ||
-        get_int(o, "code", 0, 255, -1, &code, e) < 0 ||
-        get_int(o, "signal", 1, 64, 0, &sig, e) < 0 ||
-        get_int(o, "errno", 1, 4095, 0, &errnum, e) < 0 ||
-        get_int(o, "ended_us", 0, INT64_MAX, INT64_MIN, &en->ended_us, e) < 0 ||
-        get_int(o, "run_ms", 0, INT64_MAX, INT64_MIN, &en->run_ms, e) < 0 ||
-        get_int(o, "cpu_ms", 0, INT64_MAX, -1, &en->cpu_ms, e) < 0 ||
-        get_int(o, "max_rss_kib", 0, INT64_MAX, -1, &en->max_rss_kib, e) < 0 ||
-        get_int(o, "log_cut_bytes", 0, INT64_MAX, 0, &en->log_cut_bytes, e) < 0 ||
-        get_text(o, "text", en->text, sizeof en->text, e) < 0)
-        return -1;
-    en->code = (int32_t)code;
-    en->signal = (int32_t)sig;
-    en->errno_value = (int32_t)errnum;
-    return check_status(en, e);
-}
+static const struct member members[] = {
+    {MEMBER(NUMBER, exitrec, job), .max = UINT32_MAX, .needed = true},
+    {MEMBER(NUMBER, exitrec, attempt), .max = INT32_MAX, .needed = true},
+    {MEMBER(NUMBER, exitrec, started_us), .max = INT64_MAX},
+    {MEMBER(NUMBER, exitrec, warned_us), .max = INT64_MAX},
+    {MEMBER(CHARS, exitrec, boot_id)},
+    {MEMBER(CHARS, exitrec, by)},
+    {MEMBER_AS("code", NUMBER, exitrec, ending.code), .max = 255},
+    {MEMBER_AS("signal", NUMBER, exitrec, ending.signal), .min = 1, .max = 64},
+    {MEMBER_AS("errno", NUMBER, exitrec, ending.errno_value), .min = 1, .max = 4095},
+    {MEMBER_AS("ended_us", NUMBER, exitrec, ending.ended_us), .max = INT64_MAX, .needed = true},
+    {MEMBER_AS("run_ms", NUMBER, exitrec, ending.run_ms), .max = INT64_MAX, .needed = true},
+    {MEMBER_AS("cpu_ms", NUMBER, exitrec, ending.cpu_ms), .max = INT64_MAX},
+    {MEMBER_AS("max_rss_kib", NUMBER, exitrec, ending.max_rss_kib), .max = INT64_MAX},
+    {MEMBER_AS("log_cut_bytes", NUMBER, exitrec, ending.log_cut_bytes), .max = INT64_MAX},
+    {MEMBER_AS("text", CHARS, exitrec, ending.text)},
+    {0},
+};
 
 static int
 decode_object(const json_t *o, struct exitrec *r, struct err *e)
 {
-    int64_t version = 0, job = 0, attempt = 0;
-    if (get_int(o, "version", 1, INT64_MAX, INT64_MIN, &version, e) < 0)
-        return -1;
-    if (version != 1)
-        return err_set(e, ERR_FAILED,
-                       "exit record: version %" PRId64 " is newer than this program", version);
-    if (get_int(o, "job", 0, UINT32_MAX, INT64_MIN, &job, e) < 0 ||
-        get_int(o, "attempt", 0, INT32_MAX, INT64_MIN, &attempt, e) < 0 ||
-        get_int(o, "started_us", 0, INT64_MAX, 0, &r->started_us, e) < 0 ||
-        get_int(o, "warned_us", 0, INT64_MAX, 0, &r->warned_us, e) < 0 ||
-        get_text(o, "boot_id", r->boot_id, sizeof r->boot_id, e) < 0 ||
-        get_text(o, "by", r->by, sizeof r->by, e) < 0)
-        return -1;
-    r->job = (uint32_t)job;
-    r->attempt = (int32_t)attempt;
+    const json_t *version = json_object_get(o, "version");
+    struct ending *en = &r->ending;
+    struct err why;
+
+    if (!json_is_integer(version) || json_integer_value(version) < 1)
+        return err_set(e, ERR_FAILED, "exit record: no version");
+    if (json_integer_value(version) != 1)
+        return err_set(e, ERR_FAILED, "exit record: version %lld is newer than this program",
+                       (long long)json_integer_value(version));
+    en->code = -1;
+    en->cpu_ms = en->max_rss_kib = -1;
+    if (members_read(o, members, r, &why) < 0)
+        return err_set(e, ERR_FAILED, "exit record: %s", why.text);
     r->blame = get_blame(o);
-    return get_ending(o, &r->ending, e);
+    if (get_outcome(o, &en->outcome, e) < 0 || get_oom(o, &en->oom, e) < 0)
+        return -1;
+    return check_status(en, e);
 }
 
 int

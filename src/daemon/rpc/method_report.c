@@ -12,6 +12,7 @@
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
 #include "daemon/view/report_data.h"
+#include "wire/members.h"
 
 #define PIECE            250 /* jobs or attempts: some 2 ms */
 #define BINS_DEFAULT     96
@@ -114,26 +115,25 @@ read_parts(const json_t *by, unsigned *out, struct err *e)
     return 0;
 }
 
-static int
-read_count(const json_t *params, const char *key, int otherwise, int most, int *out,
-           struct err *e)
-{
-    const json_t *v = json_object_get(params, key);
-    json_int_t n = v && !json_is_null(v) ? json_integer_value(v) : otherwise;
-    *out = (int)(n > most ? most : n);
-    if (n >= 1 && (!v || json_is_null(v) || json_is_integer(v)))
-        return 0;
-    return err_set(e, ERR_USAGE, "\"%s\" must be a whole number of 1 or more", key);
-}
+/* What is asked for, before it is cut to what there can be. */
+struct asked {
+    int64_t since_us, until_us;
+    int64_t bins, points, commands;
+};
+
+static const struct member members[] = {
+    {MEMBER(NUMBER, asked, since_us), .max = INT64_MAX},
+    {MEMBER(NUMBER, asked, until_us), .max = INT64_MAX},
+    {MEMBER(NUMBER, asked, bins), .min = 1, .max = INT64_MAX},
+    {MEMBER(NUMBER, asked, points), .min = 1, .max = INT64_MAX},
+    {MEMBER(NUMBER, asked, commands), .min = 1, .max = INT64_MAX},
+    {0},
+};
 
 static int
-read_time(const json_t *params, const char *key, int64_t otherwise, int64_t *out, struct err *e)
+at_most(int64_t n, int most)
 {
-    const json_t *v = json_object_get(params, key);
-    *out = v && !json_is_null(v) ? json_integer_value(v) : otherwise;
-    if (*out >= 0 && (!v || json_is_null(v) || json_is_integer(v)))
-        return 0;
-    return err_set(e, ERR_USAGE, "\"%s\" must be microseconds since 1970", key);
+    return n < most ? (int)n : most;
 }
 
 static int
@@ -141,16 +141,18 @@ read_params(const json_t *params, struct report *r, struct err *e)
 {
     const json_t *user = json_object_get(params, "user");
     int64_t now_us = clock_wall_us();
-    if (read_time(params, "since_us", 0, &r->since_us, e) < 0 ||
-        read_time(params, "until_us", now_us, &r->until_us, e) < 0 ||
-        read_parts(json_object_get(params, "by"), &r->parts, e) < 0 ||
-        read_count(params, "bins", BINS_DEFAULT, REPORT_BINS_MAX, &r->bins, e) < 0 ||
-        read_count(params, "points", POINTS_DEFAULT, REPORT_POINTS_MAX, &r->points, e) < 0 ||
-        read_count(params, "commands", COMMANDS_DEFAULT, COMMANDS_MOST, &r->commands_shown, e) <
-            0)
+    struct asked asked = {.until_us = now_us,
+                          .bins = BINS_DEFAULT,
+                          .points = POINTS_DEFAULT,
+                          .commands = COMMANDS_DEFAULT};
+    if (members_read(params, members, &asked, e) < 0 ||
+        read_parts(json_object_get(params, "by"), &r->parts, e) < 0)
         return -1;
-    if (r->until_us > now_us)
-        r->until_us = now_us;
+    r->since_us = asked.since_us;
+    r->until_us = asked.until_us < now_us ? asked.until_us : now_us;
+    r->bins = at_most(asked.bins, REPORT_BINS_MAX);
+    r->points = at_most(asked.points, REPORT_POINTS_MAX);
+    r->commands_shown = at_most(asked.commands, COMMANDS_MOST);
     if (r->since_us > r->until_us)
         return err_set(e, ERR_USAGE, "\"since_us\" is after \"until_us\", or in the future");
     if (json_is_string(user))

@@ -18,6 +18,7 @@
 #include "daemon/request/roles.h"
 #include "daemon/rpc/methods.h"
 #include "store/store.h"
+#include "wire/members.h"
 
 #define POINTS_DEFAULT 240
 #define POINTS_MAX     4000
@@ -26,21 +27,17 @@
 struct asked {
     int64_t since_us; /* wall clock; 0: from the beginning */
     int64_t points;
+    uint32_t job;
+    int32_t attempt; /* 0: the last */
 };
 
-static int
-read_number(const json_t *params, const char *key, int64_t least, int64_t most, int64_t *out,
-            struct err *e)
-{
-    const json_t *v = json_object_get(params, key);
-    if (!v || json_is_null(v))
-        return 0;
-    if (!json_is_integer(v) || json_integer_value(v) < least || json_integer_value(v) > most)
-        return err_set(e, ERR_USAGE, "\"%s\" must be a whole number from %lld to %lld", key,
-                       (long long)least, (long long)most);
-    *out = json_integer_value(v);
-    return 0;
-}
+static const struct member members[] = {
+    {MEMBER(NUMBER, asked, since_us), .max = INT64_MAX / 4},
+    {MEMBER(NUMBER, asked, points), .min = 2, .max = POINTS_MAX},
+    {MEMBER(NUMBER, asked, job), .min = 1, .max = UINT32_MAX},
+    {MEMBER(NUMBER, asked, attempt), .min = 1, .max = INT32_MAX},
+    {0},
+};
 
 static void
 put_known(struct jsonw *w, int64_t v)
@@ -167,49 +164,44 @@ put_attempt(struct daemon *d, uint32_t job, const struct attempt *run, const str
 }
 
 static int
-put_earlier(struct daemon *d, const struct job *job, int64_t number, const struct asked *a,
-            struct jsonw *out, struct err *e)
+put_earlier(struct daemon *d, const struct job *job, const struct asked *a, struct jsonw *out,
+            struct err *e)
 {
     struct store_attempt *list;
     int rc = -1, n = store_attempts_load(d->store, job->id, &list, e), i = 0;
     if (n < 0)
         return -1;
-    while (i < n && list[i].attempt.number != number)
+    while (i < n && list[i].attempt.number != a->attempt)
         i++;
     if (i < n)
         rc = put_attempt(d, job->id, &list[i].attempt, a, out, e);
     else
-        err_set(e, ERR_FAILED, "job %u has no attempt %lld: it was started %d times", job->id,
-                (long long)number, job->attempts);
+        err_set(e, ERR_FAILED, "job %u has no attempt %d: it was started %d times", job->id,
+                a->attempt, job->attempts);
     store_attempts_free(list, n);
     return rc;
 }
 
 static int
-put_job_of(struct daemon *d, const struct job *job, int64_t number, const struct asked *a,
-           struct jsonw *out, struct err *e)
+put_job_of(struct daemon *d, const struct job *job, const struct asked *a, struct jsonw *out,
+           struct err *e)
 {
     static const struct attempt none = {0};
     if (roles_is_hidden(d, job->uid))
         return err_set(e, ERR_PERMISSION,
                        "job %u belongs to another user: its use is not shown", job->id);
-    if (number == 0 || (job->run && number == job->run->number))
+    if (a->attempt == 0 || (job->run && a->attempt == job->run->number))
         return put_attempt(d, job->id, job->run ? job->run : &none, a, out, e);
-    return put_earlier(d, job, number, a, out, e);
+    return put_earlier(d, job, a, out, e);
 }
 
 static int
-put_job(struct daemon *d, const json_t *params, const struct asked *a, struct jsonw *out,
-        struct err *e)
+put_job(struct daemon *d, const struct asked *a, struct jsonw *out, struct err *e)
 {
-    int64_t id = 0, number = 0;
-    if (read_number(params, "job", 1, UINT32_MAX, &id, e) < 0 ||
-        read_number(params, "attempt", 1, INT32_MAX, &number, e) < 0)
+    struct job *live = queue_get(d->queue, a->job), *old = NULL;
+    if (!live && !(old = store_job_load(d->store, a->job, e)))
         return -1;
-    struct job *live = queue_get(d->queue, (uint32_t)id), *old = NULL;
-    if (!live && !(old = store_job_load(d->store, (uint32_t)id, e)))
-        return -1;
-    int rc = put_job_of(d, live ? live : old, number, a, out, e);
+    int rc = put_job_of(d, live ? live : old, a, out, e);
     job_free(old);
     return rc;
 }
@@ -225,8 +217,7 @@ method_series(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     of_gpus = json_is_true(json_object_get(params, "gpus"));
     if (of_job == of_gpus)
         return err_set(e, ERR_USAGE, "a series needs \"gpus\": true or \"job\": NUMBER");
-    if (read_number(params, "since_us", 0, INT64_MAX / 4, &a.since_us, e) < 0 ||
-        read_number(params, "points", 2, POINTS_MAX, &a.points, e) < 0)
+    if (members_read(params, members, &a, e) < 0)
         return -1;
     /* The next look sees what is new. */
     if (clock_boot_us() - prober_sampled_us(d->prober) > d->config.sample_ms * 1000)
@@ -234,7 +225,7 @@ method_series(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     jsonw_object(out);
     jsonw_kint(out, "version", 1);
     if (of_job)
-        rc = put_job(d, params, &a, out, e);
+        rc = put_job(d, &a, out, e);
     else
         put_cards(d, &a, out);
     jsonw_end_object(out);

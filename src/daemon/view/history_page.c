@@ -15,6 +15,7 @@
 #include "daemon/common/caller.h"
 #include "daemon/common/daemon.h"
 #include "store/store.h"
+#include "wire/members.h"
 
 #define PIECE_IDS    2000 /* of which many may be gone: a piece is a fraction of a ms to 10 ms */
 #define PAGE_TIME_US 20000 /* then no further piece is begun */
@@ -29,17 +30,13 @@ page_is_wanted(const json_t *params)
             json_object_get(params, "before_id"));
 }
 
-static int
-read_number(const json_t *params, const char *key, int64_t most, int64_t *out, struct err *e)
-{
-    const json_t *v = json_object_get(params, key);
-    if (!v || json_is_null(v))
-        return 0;
-    *out = json_integer_value(v);
-    if (json_is_integer(v) && *out >= 0 && *out <= most)
-        return 0;
-    return err_set(e, ERR_USAGE, "\"%s\" must be a whole number of 0 or more", key);
-}
+static const struct member members[] = {
+    {MEMBER(NUMBER, page, limit), .max = INT64_MAX},
+    {MEMBER(NUMBER, page, before_id), .max = UINT32_MAX},
+    {MEMBER(NUMBER, page, since_us), .max = INT64_MAX},
+    {MEMBER(NUMBER, page, until_us), .max = INT64_MAX},
+    {0},
+};
 
 static int
 read_state(const json_t *name, uint32_t *states, struct err *e)
@@ -88,23 +85,18 @@ int
 page_read(const struct daemon *d, const struct caller *c, const json_t *params,
           struct page *out, struct err *e)
 {
-    int64_t before = 0;
     int64_t most = json_object_get(params, "fields") ? PAGE_JOBS_MAX : PAGE_OBJECTS_MAX;
     *out = (struct page){
         .limit = most,
         .uid = c->uid,
         .only_own = d->places.system && d->config.private && !c->admin,
     };
-    if (read_number(params, "limit", INT64_MAX, &out->limit, e) < 0 ||
-        read_number(params, "before_id", UINT32_MAX, &before, e) < 0 ||
-        read_number(params, "since_us", INT64_MAX, &out->since_us, e) < 0 ||
-        read_number(params, "until_us", INT64_MAX, &out->until_us, e) < 0 ||
+    if (members_read(params, members, out, e) < 0 ||
         read_states(json_object_get(params, "state"), &out->states, e) < 0 ||
         read_search(json_object_get(params, "search"), out, e) < 0)
         return -1;
     if (out->limit < 1 || out->limit > most)
         out->limit = most;
-    out->before_id = (uint32_t)before;
     return 0;
 }
 

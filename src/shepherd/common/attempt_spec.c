@@ -16,6 +16,7 @@
 #include "base/request.h"
 #include "sys/exitrec.h"
 #include "sys/spawn.h"
+#include "wire/members.h"
 
 #define SPEC_MAX_BYTES (64 * 1024 * 1024) /* as one request on the daemon's socket */
 
@@ -30,107 +31,57 @@ spec_free(struct spec *spec)
     memset(spec, 0, sizeof *spec);
 }
 
-static int
-get_int(const json_t *o, const char *key, int64_t min, int64_t max, int64_t missing,
-        int64_t *out, struct err *e)
-{
-    const json_t *v = json_object_get(o, key);
-    *out = missing;
-    if (!v || json_is_null(v))
-        return 0;
-    if (!json_is_integer(v) || json_integer_value(v) < min || json_integer_value(v) > max)
-        return err_set(e, ERR_FAILED, "'%s' is not a whole number in %" PRId64 "..%" PRId64,
-                       key, min, max);
-    *out = json_integer_value(v);
-    return 0;
-}
-
-/* A string; one that must be there when `required`. */
-static int
-get_text(const json_t *o, const char *key, bool required, const char **out, struct err *e)
-{
-    const json_t *v = json_object_get(o, key);
-    *out = json_string_value(v);
-    if (!*out && (required || (v && !json_is_null(v))))
-        return err_set(e, ERR_FAILED, "'%s' is not a string", key);
-    return 0;
-}
-
-/* An array of strings as a NULL-terminated list of borrowed pointers; missing is empty. */
-static int
-get_list(const json_t *o, const char *key, char ***out, struct err *e)
-{
-    const json_t *v = json_object_get(o, key);
-    if (v && !json_is_null(v) && !json_is_array(v))
-        return err_set(e, ERR_FAILED, "'%s' is not an array", key);
-    size_t n = json_array_size(v);
-    *out = xcalloc(n + 1, sizeof **out);
-    for (size_t i = 0; i < n; i++) {
-        (*out)[i] = (char *)json_string_value(json_array_get(v, i));
-        if (!(*out)[i])
-            return err_set(e, ERR_FAILED, "'%s' holds something that is not a string", key);
-    }
-    return 0;
-}
-
-static int
-get_numbers(const json_t *o, struct spec *s, struct err *e)
-{
-    int64_t job, attempt, mask, warn, rows, columns;
-    if (get_int(o, "job", 0, UINT32_MAX, 0, &job, e) < 0 ||
-        get_int(o, "attempt", 0, INT32_MAX, 0, &attempt, e) < 0 ||
-        get_int(o, "umask", 0, 0777, 022, &mask, e) < 0 ||
-        get_int(o, "uid", 0, UINT32_MAX - 1, -1, &s->uid, e) < 0 ||
-        get_int(o, "drop_caps", 0, INT64_MAX, 0, &s->drop_caps, e) < 0 ||
-        get_int(o, "log_max_mib", 0, INT64_MAX >> 21, 0, &s->log_max_mib, e) < 0 ||
-        get_int(o, "log_reserve_mib", 0, INT64_MAX >> 21, 0, &s->log_reserve_mib, e) < 0 ||
-        get_int(o, "limit_ms", 0, INT64_MAX / 2000, 0, &s->limit_ms, e) < 0 ||
-        get_int(o, "grace_ms", 0, INT64_MAX / 2000, GRACE_DEFAULT_MS, &s->grace_ms, e) < 0 ||
-        get_int(o, "warn_signal", 0, 64, 0, &warn, e) < 0 ||
-        get_int(o, "warn_ms", 0, INT64_MAX / 2000, 0, &s->warn_ms, e) < 0 ||
-        get_int(o, "rows", 0, UINT16_MAX, 0, &rows, e) < 0 ||
-        get_int(o, "columns", 0, UINT16_MAX, 0, &columns, e) < 0)
-        return -1;
-    s->job = (uint32_t)job;
-    s->attempt = (int32_t)attempt;
-    s->umask = (mode_t)mask;
-    s->warn_signal = (int32_t)warn;
-    s->rows = (uint16_t)rows;
-    s->columns = (uint16_t)columns;
-    return 0;
-}
+static const struct member members[] = {
+    {MEMBER(NUMBER, spec, job), .max = UINT32_MAX},
+    {MEMBER(NUMBER, spec, attempt), .max = INT32_MAX},
+    {MEMBER(NUMBER, spec, umask), .max = 0777},
+    {MEMBER(NUMBER, spec, uid), .max = UINT32_MAX - 1},
+    {MEMBER(NUMBER, spec, drop_caps), .max = INT64_MAX},
+    {MEMBER(NUMBER, spec, log_max_mib), .max = INT64_MAX >> 21},
+    {MEMBER(NUMBER, spec, log_reserve_mib), .max = INT64_MAX >> 21},
+    {MEMBER(NUMBER, spec, limit_ms), .max = INT64_MAX / 2000},
+    {MEMBER(NUMBER, spec, grace_ms), .max = INT64_MAX / 2000},
+    {MEMBER(NUMBER, spec, warn_signal), .max = 64},
+    {MEMBER(NUMBER, spec, warn_ms), .max = INT64_MAX / 2000},
+    {MEMBER(NUMBER, spec, rows), .max = UINT16_MAX},
+    {MEMBER(NUMBER, spec, columns), .max = UINT16_MAX},
+    {MEMBER(TEXT, spec, mark), .needed = true},
+    {MEMBER(TEXT, spec, cwd), .needed = true},
+    {MEMBER(TEXT, spec, log), .needed = true},
+    {MEMBER(TEXT, spec, error)},
+    {MEMBER(TEXT, spec, attach)},
+    {MEMBER(TEXT, spec, user)},
+    {MEMBER(TEXT, spec, env_setup)},
+    {MEMBER(TEXT, spec, screen)},
+    {MEMBER(TEXT, spec, conda)},
+    {MEMBER(TEXT, spec, rlimits)},
+    {MEMBER(TEXT, spec, pam)},
+    {MEMBER(LIST, spec, argv)},
+    {MEMBER(LIST, spec, env)},
+    {MEMBER(LIST, spec, oom_patterns)},
+    {MEMBER(FLAG, spec, no_client)},
+    {MEMBER(FLAG, spec, pty)},
+    {MEMBER(FLAG, spec, shell)},
+    {MEMBER(FLAG, spec, login)},
+    {MEMBER(FLAG, spec, no_new_privs)},
+    {MEMBER(FLAG, spec, locked_runs)},
+    {MEMBER(FLAG, spec, log_own)},
+    {MEMBER(FLAG, spec, warn_batch)},
+    {MEMBER(FLAG, spec, truncate)},
+    {MEMBER(FLAG, spec, log_mkdir)},
+    {0},
+};
 
 static int
 get_all(const json_t *o, struct spec *s, struct err *e)
 {
-    if (!json_is_object(o))
-        return err_set(e, ERR_FAILED, "not a JSON object");
-    if (get_numbers(o, s, e) < 0 || groups_read(o, &s->groups, e) < 0 ||
-        get_text(o, "mark", true, &s->mark, e) < 0 ||
-        get_text(o, "cwd", true, &s->cwd, e) < 0 || get_text(o, "log", true, &s->log, e) < 0 ||
-        get_text(o, "error", false, &s->error, e) < 0 ||
-        get_text(o, "attach", false, &s->attach, e) < 0 ||
-        get_text(o, "user", false, &s->user, e) < 0 ||
-        get_text(o, "env_setup", false, &s->env_setup, e) < 0 ||
-        get_text(o, "screen", false, &s->screen, e) < 0 ||
-        get_text(o, "conda", false, &s->conda, e) < 0 ||
-        get_text(o, "rlimits", false, &s->rlimits, e) < 0 ||
-        get_text(o, "pam", false, &s->pam, e) < 0 || get_list(o, "argv", &s->argv, e) < 0 ||
-        get_list(o, "env", &s->env, e) < 0 ||
-        get_list(o, "oom_patterns", &s->oom_patterns, e) < 0)
+    s->umask = 022;
+    s->uid = -1;
+    s->grace_ms = GRACE_DEFAULT_MS;
+    if (members_read(o, members, s, e) < 0 || groups_read(o, &s->groups, e) < 0)
         return -1;
     if (!s->argv[0])
         return err_set(e, ERR_FAILED, "'argv' is empty");
-    s->no_client = json_is_true(json_object_get(o, "no_client"));
-    s->pty = json_is_true(json_object_get(o, "pty"));
-    s->shell = json_is_true(json_object_get(o, "shell"));
-    s->login = json_is_true(json_object_get(o, "login"));
-    s->no_new_privs = json_is_true(json_object_get(o, "no_new_privs"));
-    s->locked_runs = json_is_true(json_object_get(o, "locked_runs"));
-    s->log_own = json_is_true(json_object_get(o, "log_own"));
-    s->warn_batch = json_is_true(json_object_get(o, "warn_batch"));
-    s->truncate = json_is_true(json_object_get(o, "truncate"));
-    s->log_mkdir = json_is_true(json_object_get(o, "log_mkdir"));
     return 0;
 }
 

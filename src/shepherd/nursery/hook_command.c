@@ -16,6 +16,7 @@
 #include "shepherd/nursery/mail.h"
 #include "sys/helpers.h"
 #include "sys/spawn.h"
+#include "wire/members.h"
 
 #define ORDER_MAX_BYTES ((off_t)64 << 20)
 #define HTTP_MARK       "http="
@@ -47,11 +48,27 @@ take_env(struct order *o, const char *bytes, size_t n)
     o->env = spawn_envp(o->block, n);
 }
 
-static const char *
-text_of(const json_t *o, const char *key)
-{
-    return json_string_value(json_object_get(o, key));
-}
+static const struct member members[] = {
+    {MEMBER(TEXT, order, id), .needed = true},
+    {MEMBER(TEXT, order, kind), .needed = true},
+    {MEMBER(TEXT, order, target), .needed = true},
+    {MEMBER(TEXT, order, cwd), .needed = true},
+    {MEMBER(TEXT, order, log), .needed = true},
+    {MEMBER(TEXT, order, sendmail)},
+    {MEMBER(TEXT, order, rlimits)},
+    {MEMBER(TEXT, order, user)},
+    {MEMBER(TEXT, order, pam)},
+    {MEMBER(TEXT, order, account)},
+    {MEMBER(NUMBER, order, job), .max = UINT32_MAX},
+    {MEMBER(NUMBER, order, uid), .max = UINT32_MAX - 1},
+    {MEMBER(NUMBER, order, limit_ms), .max = INT64_MAX},
+    {MEMBER(NUMBER, order, umask), .max = 0777},
+    {MEMBER(NUMBER, order, drop_caps), .max = INT64_MAX},
+    {MEMBER(FLAG, order, no_new_privs)},
+    {MEMBER(FLAG, order, locked_runs)},
+    {MEMBER(FLAG, order, log_mkdir)},
+    {0},
+};
 
 int
 order_read(int fd, struct order *out, struct err *e)
@@ -66,30 +83,11 @@ order_read(int fd, struct order *out, struct err *e)
     out->root = end ? json_loadb(text.data, (size_t)(end - text.data), 0, NULL) : NULL;
     if (!out->root)
         return err_set(e, ERR_FAILED, "the order is not JSON");
-    const json_t *uid = json_object_get(out->root, "uid");
-    out->id = text_of(out->root, "id");
-    out->kind = text_of(out->root, "kind");
-    out->target = text_of(out->root, "target");
-    out->cwd = text_of(out->root, "cwd");
-    out->log = text_of(out->root, "log");
-    out->sendmail = text_of(out->root, "sendmail");
-    out->rlimits = text_of(out->root, "rlimits");
-    out->user = text_of(out->root, "user");
-    out->pam = text_of(out->root, "pam");
-    out->drop_caps = json_integer_value(json_object_get(out->root, "drop_caps"));
-    out->no_new_privs = json_is_true(json_object_get(out->root, "no_new_privs"));
-    out->locked_runs = json_is_true(json_object_get(out->root, "locked_runs"));
-    out->account = text_of(out->root, "account");
-    out->job = (uint32_t)json_integer_value(json_object_get(out->root, "job"));
-    out->limit_ms = json_integer_value(json_object_get(out->root, "limit_ms"));
-    out->umask = (int)json_integer_value(json_object_get(out->root, "umask")) & 0777;
-    out->log_mkdir = json_is_true(json_object_get(out->root, "log_mkdir"));
+    if (members_read(out->root, members, out, e) < 0)
+        return -1;
     out->event = json_object_get(out->root, "event");
-    if (uid)
-        out->uid = json_integer_value(uid);
-    if (!out->id || !out->kind || !out->target || !out->cwd || !out->log || !out->event ||
-        (uid && (out->uid < 0 || out->uid >= UINT32_MAX)))
-        return err_set(e, ERR_FAILED, "a required field of the order is missing");
+    if (!out->event)
+        return err_set(e, ERR_FAILED, "the order has no event");
     if (groups_read(out->root, &out->groups, e) < 0)
         return -1;
     take_env(out, end + 1, text.len - (size_t)(end + 1 - text.data));
