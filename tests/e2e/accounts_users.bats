@@ -107,7 +107,7 @@ berthd()
         mount --bind "$0" /var/lib/extrausers && exec "$@"' "$NSS" "$ROOT/bin/berthd" "$@"
 }
 
-@test "a user that only nsswitch knows has jobs with name, home, shell and groups" {
+@test "a user known only to nsswitch gets jobs with that user's name, home, shell and groups" {
     ldconfig -p | grep -q libnss_extrausers || skip "there is no libnss-extrausers here"
     unshare -m true 2>/dev/null || skip "mount namespaces cannot be made here"
     local name=btx$RANDOM uid=$((70000 + RANDOM)) home=$ROOT/home

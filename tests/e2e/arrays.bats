@@ -49,7 +49,7 @@ started_tasks()
     is array "$(job_field 3 array_job).$(job_field 3 array_task)" 1.1
 }
 
-@test "no more tasks at once than %N says" {
+@test "%N limits how many tasks run at once" {
     start_daemon 4
     berth submit --array 0-5%2 --vram 100 -- sh -c "$AT_GATE"
     wait_for_event kind=started array_task=1
@@ -73,7 +73,7 @@ for line in sys.stdin:
 assert most == 2, most'
 }
 
-@test "an array ends as the gravest of its tasks, and wait exits with the highest status" {
+@test "an array ends in the gravest state of its tasks, and wait exits with the highest status" {
     start_daemon 2
     berth submit --array 0-3 --vram 100 -- sh -c 'exit $((BERTH_ARRAY_TASK_ID * 3))'
     try berth wait 1
@@ -82,7 +82,7 @@ assert most == 2, most'
     is text "$(job_field 1 text)" 'tasks: 1 COMPLETED, 3 FAILED'
 }
 
-@test "one task is cancelled before it starts, others are held and let go" {
+@test "one task is cancelled before it starts, others are held and released" {
     start_daemon 1
     berth submit --array 0-5 -- sh -c "$AT_GATE"
     wait_for_event kind=started array_task=0
@@ -149,7 +149,7 @@ assert most == 2, most'
     is runs "$(cat out.* | sort | uniq -c | tr -s ' ')" ' 10 ran'
 }
 
-@test "wait has the ends of tasks and of their array across a restart of the daemon" {
+@test "wait reports the ends of tasks and of their array across a restart of the daemon" {
     start_daemon 2
     berth submit --array 0-3 --vram 100 --log 'out.%t' -- sh -c "$AT_GATE; exit \$((BERTH_ARRAY_TASK_ID * 2))"
     wait_for_event kind=started array_task=3
@@ -169,7 +169,7 @@ assert most == 2, most'
     is 'the array' "$status $out" '6 1  FAILED  6'
 }
 
-@test "ten thousand tasks are one line of the queue and are there at once" {
+@test "ten thousand tasks are one line of the queue, which appears immediately" {
     start_daemon 1
     berth submit --vram 24000 -- sh -c "$AT_GATE"
     wait_for_event kind=started job=1

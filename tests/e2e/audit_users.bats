@@ -63,7 +63,7 @@ true                    | daemon log-level debug  | daemon    | state=log_level
     gpasswd -d "$BOB" "$ADMINS" >/dev/null
 }
 
-@test "a second person who cancels, and hurries, is in the events beside the first" {
+@test "a second user who cancels with a shorter grace is in the events beside the first" {
     start_system
     alice_runs -G 0
     as "$ALICE" berth cancel "$id" --grace 1m

@@ -34,7 +34,7 @@ verdict()
     is "root's" "$(jq '.result.rows | length' <<<"$out")" 40
 }
 
-@test "a request has at most 1,000 words that select; numbers in a row count as one" {
+@test "a request has at most 1,000 selectors; consecutive numbers count as one" {
     start_system
     as "$BOB" berth submit -G 0 --hold --array 0-9 -- true
     asks "$BOB" jobs "$(jq -nc '{select: [range(0; 3000) | "name:x\(.)"]}')"
@@ -56,7 +56,7 @@ verdict()
     is "fewer" "$(verdict)" fine
 }
 
-@test "a line is measured before it becomes a tree, and a long one is refused in words" {
+@test "a line is measured before it is parsed, and a long one is refused with a message" {
     start_system --set request_max_mib=1
     asks "$BOB" status "$(python3 -c 'print("{\"x\":[" + "{}," * 200000 + "{}]}")')"
     has "words" "$(verdict)" '^6 the request exceeds the maximum of 200000 values'
@@ -70,7 +70,7 @@ verdict()
     is "root's" "$(verdict)" fine
 }
 
-@test "jobs are counted before they are read: by the request, and by what may wait" {
+@test "jobs are counted before they are parsed, against the limits of a request and of pending jobs" {
     start_system --set pending_max=100 --set user_priority_max=1
     job='{"command":"true","gpus":0,"hold":true,"unique":true}'
     asks "$BOB" submit "$(jq -nc --argjson j "$job" '{cwd: "/", jobs: [range(0; 1001) | $j]}')"
@@ -85,7 +85,7 @@ verdict()
     has "words" "$(verdict)" '^6 the jobs of the request wait for 4100 others'
 }
 
-@test "a user has a tenth of the queue unless the settings say otherwise, and root has room" {
+@test "a user gets a tenth of the queue by default, and root still has room" {
     start_system --set pending_max=100
     as "$BOB" berth submit -G 0 --hold --array 0-9 -- true
     try_as "$BOB" berth submit -G 0 --hold -- true
@@ -99,7 +99,7 @@ verdict()
     berth submit -G 0 --hold -- true
 }
 
-@test "a long jobs file of a user goes in pieces, and is one file all the same" {
+@test "a user's long jobs file is sent in pieces and stays one file" {
     start_system --set request_max_mib=1
     as "$BOB" sh -c 'seq 1 5000 | sed "s/.*/[hold] : line & $(head -c 400 /dev/zero | tr "\0" x)/" >long.txt; echo "[hold after=l1] : last" >>long.txt; sed -i "1s/hold/hold name=l1/" long.txt'
     as "$BOB" berth run --detach long.txt
@@ -118,7 +118,7 @@ verdict()
     is "jobs" "$(berth queue --json | jq '.jobs | length')" 4999
 }
 
-@test "long commands and environments of a user are refused, in words" {
+@test "a user's long commands and environments are refused with a message" {
     start_system --set job_max_text_kib=64
     asks "$BOB" submit "$(jq -nc '{cwd: "/", jobs: [{command: ("x" * 70000), gpus: 0}]}')"
     has "words" "$(verdict)" '^6 its command has 68 KiB, and the maximum is 64 .job_max_text_kib'
@@ -211,7 +211,7 @@ $ALICE"
     has "alice's third" "$err" 'has 2 of at most 2 pending.*user_max_pending'
 }
 
-@test "something in the way of a card's lock stops neither the daemon nor the card" {
+@test "a folder in place of a GPU's lock stops neither the daemon nor the GPU" {
     start_system
     stop_daemon
     lock=$(ls "$BERTH_DIR"/sim/berth-gpu-*-1)

@@ -31,7 +31,7 @@ campaign()
     campaign points
 }
 
-@test "frames that are wrong in every way: the daemon and a supervisor stay up and serve others" {
+@test "malformed frames: the daemon and a supervisor stay up and serve others" {
     script=frames bounds="--frames $frames"
     campaign
 }

@@ -12,11 +12,11 @@ inject()
     [ "$status" -eq 0 ]
 }
 
-@test "system calls of daemon, nursery and supervisors that fail lose, repeat and fail no job" {
+@test "failing system calls of daemon, nursery and supervisors lose, repeat and fail no job" {
     inject --ways first,window,some,start --cases 6
 }
 
-@test "system calls of the machine's daemon, its supervisors and berth-user that fail do so neither" {
+@test "failing system calls of the machine's daemon, its supervisors and berth-user do neither" {
     if [ "$(id -u)" != 0 ]; then skip 'needs root'; fi
     inject --system --program user --program supervisor --ways first,window --cases 3
 }

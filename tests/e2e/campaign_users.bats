@@ -6,7 +6,7 @@
 load lib
 load users
 
-@test "kill -9 of the machine's daemon under jobs of two users: each once, its user's, true to its end" {
+@test "kill -9 of the machine's daemon under jobs of two users: each runs once, as its user, with its true exit code" {
     local cycles=15
     if [ -n "${BERTH_E2E_SLOW:-}" ]; then cycles=5; fi
     timeout 1000 python3 "$BATS_TEST_DIRNAME/../campaign/users.py" --bin "$ROOT/bin" --users "$ALICE,$BOB" \

@@ -26,14 +26,14 @@ set_clock_by()
         fail_with "the daemon did not notice"
 }
 
-@test "set back by a day: a job that failed is tried again in seconds all the same" {
+@test "clock set back by a day: a failed job is still retried within seconds" {
     berth submit --retries 1 -- sh -c 'echo ran >>ran; test "$(wc -l <ran)" = 2 || exit 3'
     wait_for_event kind=requeued job=1
     set_clock_by -$DAY
     wait_for_event kind=ended job=1 exit_status=0
 }
 
-@test "set forward by a day: what began at a time of day begins, what waits for a retry does not" {
+@test "clock set forward by a day: jobs with a begin time start, jobs that wait for a retry do not" {
     berth submit --begin +1h -J later -- true
     berth submit --retries 1 -J again -- sh -c 'echo ran >>ran; exit 3'
     wait_for_event kind=requeued job=2
@@ -44,7 +44,7 @@ set_clock_by()
     is "its runs" "$(wc -l <ran)" 1
 }
 
-@test "limits of what runs do not move" {
+@test "setting the clock does not move the time limits of running jobs" {
     mkfifo gate
     berth submit -t 1h -- sh -c 'read x <gate; exit 6'
     berth submit -t 2s -- sleep 1000

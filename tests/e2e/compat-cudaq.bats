@@ -67,7 +67,7 @@ while True:
 PYTHON
 }
 
-@test "its usage, and settings that make no sense" {
+@test "cudaq's usage, and settings that make no sense" {
     COLUMNS=80 try cudaq.py
     is status "$status" 2
     is stderr "$err" "usage: cudaq.py [-h] {run,status} ...
@@ -122,7 +122,7 @@ TABLE
     is 'first line' "$(head -1 <<<"$out")" '[cudaq] Starting job dispatch loop.'
 }
 
-@test "E2 to the card with the most free memory, ties to the lowest, several on one" {
+@test "E2 a job goes to the GPU with the most free memory, ties to the lowest; several share one" {
     printf 'read a <gate\nread b <gate\nread c <gate\nread d <gate\nread e <gate\n' >commands.txt
     mkfifo gate
     dispatch run --min-free-mem-mb 8000
@@ -142,7 +142,7 @@ LINES
     is 'one that waited' "$(field 'read e <gate' status)" pending
 }
 
-@test "E2 one after the other on one card: never more is said to be free than there is" {
+@test "E2 jobs one after the other on one GPU: free memory is never overstated" {
     for i in 1 2 3 4 5 6 7 8; do echo "echo $i"; done >commands.txt
     dispatch run --min-free-mem-mb 20000 --gpu-ids 0
     wait_for_field 'echo 8' status completed
@@ -150,7 +150,7 @@ LINES
     is 'times it was said' "$(grep -c 'to GPU 0 (free memory ~ 20000 MB)' <<<"$out")" 8
 }
 
-@test "E4 more than any card has: nothing starts, it says so and lives" {
+@test "E4 a request for more than any GPU has: nothing starts, and the dispatcher says so and goes on" {
     printf 'echo A\n' >commands.txt
     dispatch run --min-free-mem-mb 30000
     wait_for_output run '^\[cudaq\] Unable to dispatch any pending jobs; waiting\.\.\.$'
@@ -162,7 +162,7 @@ LINES
     stop "$pid_of_again" again
 }
 
-@test "E5 only the cards that are named" {
+@test "E5 only the named GPUs are used" {
     printf 'echo $CUDA_VISIBLE_DEVICES >m1\necho $CUDA_VISIBLE_DEVICES >m2\n' >commands.txt
     dispatch run --gpu-ids 1
     wait_for_field 'echo $CUDA_VISIBLE_DEVICES >m2' status completed
@@ -171,7 +171,7 @@ LINES
     is gpu "$(field 'echo $CUDA_VISIBLE_DEVICES >m1' gpu_id)" 1
 }
 
-@test "a working folder with a path longer than an address" {
+@test "a working folder whose path is longer than a socket address" {
     mkdir -p "$(printf 'a-long-name-%d/' {1..10})"
     cd "$(printf 'a-long-name-%d/' {1..10})"
     printf 'echo hello >said\n' >commands.txt
@@ -181,7 +181,7 @@ LINES
     is 'what it did' "$(cat said)" hello
 }
 
-@test "the floor of free memory is no limit for frameworks" {
+@test "min_free_mem_mb sets no framework's memory limit" {
     printf 'env | grep -cE "^(XLA_PYTHON|TF_FORCE)" >seen; true\n' >commands.txt
     dispatch run --min-free-mem-mb 6000
     wait_for_field 'env | grep -cE "^(XLA_PYTHON|TF_FORCE)" >seen; true' status completed
@@ -189,7 +189,7 @@ LINES
     is variables "$(cat seen)" 0
 }
 
-@test "E7 E9 the same command twice is once, and never again" {
+@test "E7 E9 a command that is listed twice runs once, and never again" {
     printf 'echo x >>ran\necho x >>ran\n' >commands.txt
     dispatch run
     wait_for_field 'echo x >>ran' status completed
@@ -201,7 +201,7 @@ LINES
     is records "$(wc -l <jobs.jsonl)" 1
 }
 
-@test "jobs of one second have a log each" {
+@test "jobs that start within one second have a log each" {
     for i in 1 2 3 4; do echo "echo job $i"; done >commands.txt
     dispatch run --min-free-mem-mb 100
     for i in 1 2 3 4; do
@@ -211,7 +211,7 @@ LINES
     stop "$pid_of_run"
 }
 
-@test "E8 the dispatcher is killed: its job goes on, is not started twice, and its code is known" {
+@test "E8 the dispatcher is killed: its job continues, is not started twice, and its exit code is recorded" {
     mkfifo gate
     printf 'echo x >>ran; read line <gate; exit 5\necho late >>ran\n' >commands.txt
     dispatch first --min-free-mem-mb 20000 --gpu-ids 0
@@ -235,7 +235,7 @@ LINES
     is 'times run' "$(paste -sd ' ' ran)" 'x late'
 }
 
-@test "E8 what ends and what waits while no dispatcher is there runs once, with its true end" {
+@test "E8 jobs that end or wait while no dispatcher runs are run once, with their true results" {
     mkfifo gate
     printf 'echo a >>ran; read line <gate\necho b >>ran; exit 4\n' >commands.txt
     dispatch first --min-free-mem-mb 20000 --gpu-ids 0
@@ -278,7 +278,7 @@ LINES
     has 'without a daemon' "$out" 'gate.2 → GPU N/A → Pending'
 }
 
-@test "E10 the lines of status" {
+@test "E10 the output of status" {
     cat >jobs.jsonl <<'JOBS'
 {"command": "python train.py", "status": "running", "pid": 1234, "gpu_id": 0, "start_time": "2025-04-10T07:36:31.123456", "log_file": "./logs/job_20250410_073631.log"}
 {"command": "python infer.py", "status": "completed", "pid": 99, "gpu_id": 1, "start_time": "2025-04-10T07:36:31.123456", "log_file": "./logs/job_20250410_073631.log"}
@@ -378,7 +378,7 @@ YAML
     has_not 'what it said' "$out" Warning.*JSON
 }
 
-@test "records taken out, put back as they were, set back: what was wished runs, and once" {
+@test "records removed, restored, or set back to pending: what was requested runs, and once" {
     printf 'echo a >>ran\necho b >>ran\necho c >>ran\n' >commands.txt
     dispatch run
     wait_for_field 'echo c >>ran' status completed
@@ -412,7 +412,7 @@ PYTHON
     has 'history of c' "$(field 'echo c >>ran' history)" 'completed.*pending.*running.*completed'
 }
 
-@test "a queue of the original: what it had running is left alone, and its end is not invented" {
+@test "a queue of the original: its running jobs are left alone, and their outcome is not invented" {
     setsid sleep 300 3>&- &
     local pid=$!
     cat >jobs.jsonl <<JOBS
@@ -441,7 +441,7 @@ JOBS
     stop "$pid_of_run"
 }
 
-@test "Ctrl-C ends what runs, however much waits behind it" {
+@test "Ctrl-C ends running jobs, however many are pending" {
     awk -v x="$(printf '%0200d' 0)" 'BEGIN { print "sleep 300"; for (i = 0; i < 25000; i++) print "true", i, x }' >commands.txt
     BERTH_SIM=1x20000M dispatch run --min-free-mem-mb 20000
     wait_for_output run "Assigning job 'sleep 300'"

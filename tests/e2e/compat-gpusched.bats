@@ -65,7 +65,7 @@ wait_for_start()
     has stderr "$err" '^gpusched: --tolerance and --spike-buffer are fractions'
 }
 
-@test "gpusched.simjob by hand takes its time and ends with its code, as it did" {
+@test "gpusched.simjob by hand takes its time and exits with its code, like the original" {
     while read -r want args; do
         try gpusched.simjob --ramp 0 --hold 0.01 $args
         is "status of simjob $args" "$status" "$want"
@@ -82,7 +82,7 @@ wait_for_start()
 CASES
 }
 
-@test "D1 a line that is wrong refuses the file, and says which and why" {
+@test "D1 an invalid line refuses the file, with its number and the reason" {
     while IFS='|' read -r line words; do
         printf '# a comment\n\n%s\n' "$line" >jobs.txt
         sched jobs.txt --sim 1
@@ -163,7 +163,7 @@ LINES
     has board "$(cat gpusched_logs/status.txt)" '^✓ job 1   ok \(exit 0, peak 8000 MiB\) — python3 -m gpusched'
 }
 
-@test "D4 undeclared jobs have an idle card each, one after the other" {
+@test "D4 undeclared jobs get an idle GPU each, one after the other" {
     printf 'echo a >>order; sleep 0.3; echo b >>order\necho c >>order\n' >jobs.txt
     sched jobs.txt --sim 1
     is status "$status" 0
@@ -172,7 +172,7 @@ LINES
     has output "$(ended 1)" 'peak vram n/a \(attribution failed — see README caveats\)'
 }
 
-@test "D5 what can never fit fails at once, the others run; the border is 23488 MiB" {
+@test "D5 jobs that can never fit fail immediately, the others run; the limit is 23488 MiB" {
     printf '[vram=30G] x\n[gpus=3] y\n[vram=23489] z\n[vram=23488] true\n' >jobs.txt
     sched jobs.txt --sim 2
     is status "$status" 1
@@ -195,7 +195,7 @@ LINES
     has output "$out" 'failed: job 3 \(failed, exit -9\)'
 }
 
-@test "D8 more than declared: said while it runs, and judged at the end" {
+@test "D8 more than declared: reported while it runs, with a verdict at the end" {
     printf '[vram=8000] %s --vram 12000 --ramp 0 --hold 3\n' "$simjob" >jobs.txt
     sched jobs.txt --sim 1 -v
     is status "$status" 0
@@ -206,14 +206,14 @@ LINES
     has summary "$out" '1 ok, 0 failed, 0 cancelled, 1 under-declared vram, 0 over-declared vram'
 }
 
-@test "D9 much less than declared: said at the end only" {
+@test "D9 much less than declared: reported only at the end" {
     printf '[vram=12000] %s --vram 4000 --ramp 0 --hold 3\n' "$simjob" >jobs.txt
     sched jobs.txt --sim 1
     has end "$(ended 1)" 'declared 12000 MiB → over-declared \(-67%\); lowering it frees packing headroom'
     has_not output "$out" EXCEEDS
 }
 
-@test "D11 of two cards with room, the fuller one; --gpus and --exclusive choose" {
+@test "D11 of two GPUs with room, the fuller one is taken; --gpus and --exclusive restrict the choice" {
     mkfifo gate
     # The one that comes second lets the first go.
     printf '[vram=16000] read line <gate\n[vram=6000] echo go >gate\n' >jobs.txt
@@ -228,7 +228,7 @@ LINES
     is status "$status" 1
 }
 
-@test "D14 out of memory once: again with 1.25 times as much, kept in the journal" {
+@test "D14 out of memory once: retried with 1.25 times as much, recorded in the journal" {
     printf '[vram=2000 retries=1] %s --vram 1800 --ramp 0 --hold 0.5 --oom-once m/marker\n' "$simjob" >jobs.txt
     sched jobs.txt --sim 1
     is status "$status" 0
@@ -239,7 +239,7 @@ LINES
     is 'attempts' "$(grep -c '"event": "started"' gpusched_logs/journal.jsonl)" 2
 }
 
-@test "D14 no retries left; --oom-retries is for lines that ask for fewer; a bump beyond the card" {
+@test "D14 no retries left; --oom-retries raises lines with fewer; an increase beyond the GPU" {
     printf '[vram=2000] echo CUDA out of memory; exit 1\n[vram=20000 retries=5] echo CUDA out of memory; exit 4\n' >jobs.txt
     sched jobs.txt --sim 1 --oom-retries 1
     is status "$status" 1
@@ -250,7 +250,7 @@ LINES
     has journal "$(cat gpusched_logs/journal.jsonl)" '"status": "failed_oom", "returncode": 1'
 }
 
-@test "D15 retries are for memory only" {
+@test "D15 only out-of-memory failures are retried" {
     printf '[vram=1G retries=3] echo x >>ran; exit 7\n' >jobs.txt
     sched jobs.txt --sim 1
     is status "$status" 7
@@ -289,7 +289,7 @@ LINES
     "$AWAIT" gone "$LIMIT"
 }
 
-@test "D17 lines that come, go and change places are obeyed; the file is not touched" {
+@test "D17 added, removed and reordered lines take effect; the file is not modified" {
     mkfifo gate
     printf 'read line <gate\necho a >>order\necho x >>order\necho b >>order\n' >jobs.txt
     background run gpusched jobs.txt --sim 1 --poll 0.2
@@ -320,7 +320,7 @@ LINES
     finish again
 }
 
-@test "D17 cancel on a line: stopped, or never started; its exit counts for nothing" {
+@test "D17 cancel on a line: stopped, or never started; its exit code does not count" {
     printf '[vram=1G] sleep 60 & sleep 60\n[vram=24G cancel] never\n[cancel] echo no >ran\n' >jobs.txt
     background run gpusched jobs.txt --sim 1 --poll 0.2
     wait_for_output run 'job 3 started'
@@ -339,7 +339,7 @@ LINES
     has output "$out" 'all 0 jobs done'
 }
 
-@test "D17 a job that had to be killed is said to be" {
+@test "D17 a job that had to be killed is reported as killed" {
     printf '[vram=1G] trap "kill -KILL \$\$" TERM; echo on >ready; while :; do read -r line <hang; done\n' >jobs.txt
     mkfifo ready hang
     background run gpusched jobs.txt --sim 1 --poll 0.2
@@ -351,7 +351,7 @@ LINES
     has journal "$(record 'done')" '"status": "cancelled", "returncode": -9'
 }
 
-@test "D18 a broken save is said once and touches nothing" {
+@test "D18 a broken save is reported once and changes nothing" {
     mkfifo gate
     printf 'read line <gate\necho x >second\n' >jobs.txt
     background run gpusched jobs.txt --sim 1 --poll 0.1
@@ -366,7 +366,7 @@ LINES
     [ -e second ]
 }
 
-@test "D19 run again: what is done is skipped; --fresh runs everything; an edited line is a new one" {
+@test "D19 run again: completed lines are skipped; --fresh runs everything; an edited line is a new one" {
     printf '[vram=1G] echo x >>ran\n[vram=1G] echo x >>ran; exit 3\n' >jobs.txt
     sched jobs.txt --sim 1
     is status "$status" 3
@@ -395,7 +395,7 @@ LINES
     is 'times run' "$(wc -l <ran)" 9
 }
 
-@test "D21 a job of a gpusched that was killed goes on, is found again, and its code is known" {
+@test "D21 a job whose gpusched was killed continues, is found again, and its exit code is recorded" {
     mkfifo gate
     printf 'echo x >>ran; read line <gate; exit 5\n' >jobs.txt
     background first gpusched jobs.txt --sim 1 --poll 0.2
@@ -411,7 +411,7 @@ LINES
     has journal "$(record 'done')" '"status": "failed", "returncode": 5'
 }
 
-@test "D21 a job that ended while no gpusched was there has its true code" {
+@test "D21 a job that ended while no gpusched ran has its true exit code" {
     mkfifo gate
     printf 'echo $$ >pid; read line <gate; exit 5\n' >jobs.txt
     background first gpusched jobs.txt --sim 1 --poll 0.2
@@ -426,7 +426,7 @@ LINES
     has_not output "$out" 'started on gpu'
 }
 
-@test "D21 what waited goes on while no gpusched is there, and is not run twice" {
+@test "D21 pending jobs run while no gpusched is running, and not twice" {
     mkfifo gate
     printf 'read line <gate; echo a >>ran\necho b >>ran; exit 3\necho c >>ran\n' >jobs.txt
     background first gpusched jobs.txt --sim 1 --poll 0.2
@@ -445,7 +445,7 @@ LINES
     is 'in the journal' "$(grep -c '"event": "done"' gpusched_logs/journal.jsonl)" 3
 }
 
-@test "D21 a daemon that is killed under it is started again, with the same cards" {
+@test "D21 a daemon that is killed is started again, with the same GPUs" {
     mkfifo gate
     printf '[vram=20G] echo a >>ran; read line <gate; exit 5\n[vram=20G] echo b >>ran\n' >jobs.txt
     background run gpusched jobs.txt --sim 1 --poll 0.2
@@ -462,7 +462,7 @@ LINES
     is 'times run' "$(paste -sd ' ' ran)" 'a b'
 }
 
-@test "D21 an orphan of the original is not started twice; once it has gone it is" {
+@test "D21 an orphan of the original is not started twice, but run again once it has ended" {
     mkdir gpusched_logs
     setsid sleep 300 3>&- &
     local orphan=$! key
@@ -484,7 +484,7 @@ JOURNAL
     is 'times run' "$(wc -l <ran)" 1
 }
 
-@test "D21 a process id that another process has now is not adopted, nor is any other process" {
+@test "D21 a reused process id is not adopted, nor is any other process" {
     mkdir gpusched_logs
     local other
     setsid sleep 300 3>&- &
@@ -503,7 +503,7 @@ JOURNAL
     has output "$out" 'job 4 started on gpu \[0\] \([12]/2 dispatched, declared 1024 MiB/gpu\) — echo x$'
 }
 
-@test "D23 several cards: both in the mask, peaks for both" {
+@test "D23 two GPUs: both in the mask, peaks for both" {
     printf '[gpus=2 vram=10G] echo $CUDA_VISIBLE_DEVICES; %s --vram 9000 --ramp 0 --hold 3\n' "$simjob" >jobs.txt
     sched jobs.txt --sim 2
     has output "$out" 'started on gpu \[0,1\]'
@@ -511,7 +511,7 @@ JOURNAL
     is mask "$(cat gpusched_logs/job001_gpu0-1.log)" 0,1
 }
 
-@test "D24 no GPU and no --sim: an error, never a quiet success" {
+@test "D24 no GPU and no --sim: an error, never a silent success" {
     if [ -e /dev/nvidiactl ] || [ -e /proc/driver/nvidia/version ]; then
         skip 'this machine has an NVIDIA driver'
     fi
@@ -522,7 +522,7 @@ JOURNAL
     [ ! -e ran ]
 }
 
-@test "an old journal resumes: numbers, what is over, the raised demand; bad lines are passed over" {
+@test "an old journal resumes: numbers, finished jobs, the raised request; bad lines are skipped" {
     mkdir gpusched_logs
     local a b c
     a=$(printf 'python train.py --config a' | sha1sum | cut -c1-12)
@@ -582,7 +582,7 @@ print(*sorted(e["event"] for e in map(json.loads, open(sys.argv[1]))))' gpusched
     has output "$out" 'job 4 finished \[OK\]'
 }
 
-@test "Ctrl-C ends the jobs, exits 130, and the next run runs again what was not through" {
+@test "Ctrl-C ends the jobs, exits 130, and the next run repeats the unfinished ones" {
     mkfifo gate
     printf '[vram=20G] echo x >>ran; test -e go || sleep 60\n[vram=20G] read line <gate; echo y >>ran\n[vram=20G] echo z >>ran\n' >jobs.txt
     background run gpusched jobs.txt --sim 2 --poll 0.2
@@ -609,7 +609,7 @@ print(*sorted(e["event"] for e in map(json.loads, open(sys.argv[1]))))' gpusched
     is 'times run' "$(sort ran | paste -sd ' ')" 'x x y z'
 }
 
-@test "Ctrl-C ends what runs, however much waits behind it" {
+@test "Ctrl-C ends running jobs, however many are pending" {
     awk -v x="$(printf '%0200d' 0)" 'BEGIN { print "sleep 300"; for (i = 0; i < 25000; i++) print "true", i, x }' >jobs.txt
     background run gpusched jobs.txt --sim 1 --poll 0.2
     wait_for_start run
@@ -620,7 +620,7 @@ print(*sorted(e["event"] for e in map(json.loads, open(sys.argv[1]))))' gpusched
     "$AWAIT" gone "$LIMIT"
 }
 
-@test "--watch stays for lines to come, also with an empty file" {
+@test "--watch waits for new lines, even with an empty file" {
     : >jobs.txt
     background run gpusched jobs.txt --sim 1 --poll 0.2 --watch
     wait_for_output run 'queue drained — watching jobs file for new lines \(Ctrl-C to stop\)'
@@ -632,7 +632,7 @@ print(*sorted(e["event"] for e in map(json.loads, open(sys.argv[1]))))' gpusched
     is status "$status" 130
 }
 
-@test "two with one folder would start everything twice: the second is refused" {
+@test "a second gpusched in the same folder is refused, since it would start everything twice" {
     mkfifo gate
     printf 'read line <gate\n' >jobs.txt
     background run gpusched jobs.txt --sim 1 --poll 0.2
@@ -671,7 +671,7 @@ fake_card()
     : >"$FAKE_SMI_DIR/procs"
 }
 
-@test "two gpuscheds in two folders share the real cards, and one ledger" {
+@test "two gpuscheds in two folders share the real GPUs, and one ledger" {
     fake_card
     mkfifo gate
     printf '[vram=14G] read line <gate\n' >a.txt
@@ -690,7 +690,7 @@ fake_card()
     is 'log of the second' "$(cat b/job001_gpu0.log)" second
 }
 
-@test "the line of a job that ends before a sample says what is known of its load" {
+@test "the line of a job that ends before the first sample has its load as 0" {
     printf '[vram=1G] true\n' >jobs.txt
     sched jobs.txt --sim 1
     is status "$status" 0

@@ -55,7 +55,7 @@ srun()
 
 usage='Usage: mgpu_srun --gpu-ids <id,id,...> [--mem <MB>] [--time-limit <sec>] [--priority <N>] [--env-setup-cmd <cmd>] [--interactive|--background] -- <command>'
 
-@test "C1 what is missing is answered with the usage, what is wrong with words" {
+@test "C1 missing arguments print the usage, wrong ones a message" {
     serve
     for words in '' '--gpu-ids 0' '--gpu-ids 0 --' '-- true' '--mem 5 -- true' 'true'; do
         srun $words
@@ -76,7 +76,7 @@ usage='Usage: mgpu_srun --gpu-ids <id,id,...> [--mem <MB>] [--time-limit <sec>] 
     has "its words" "$err" 'a server for .*mgpu.sock runs already'
 }
 
-@test "C2 C3 C9 an interactive job: its output to the byte, its exit code, its cards in the order given" {
+@test "C2 C3 C9 an interactive job: its exact output, its exit code, its GPUs in the order given" {
     serve
     srun --gpu-ids 0 --mem 4000 --interactive -- sh -c 'echo hi $CUDA_VISIBLE_DEVICES'
     is "status" "$status" 0
@@ -113,7 +113,7 @@ Job $(told_id) completed with exit code 5"
 Job queued. Use mgpu_queue to check status."
 }
 
-@test "C4 C5 what no card could give is refused, and the next job is run" {
+@test "C4 C5 a request that no GPU could meet is refused, and the next job runs" {
     serve
     for ids in x 99 -1 0,0 '' 0,x 0.5; do
         srun --gpu-ids "$ids" -- true
@@ -142,7 +142,7 @@ Job queued. Use mgpu_queue to check status."
     is "queue" "$(as "$BOB" mgpu_queue)" $'--- Running Jobs ---\n--- Queue ---'
 }
 
-@test "C7 a higher priority runs first, and equal ones as they came" {
+@test "C7 a higher priority runs first, and equal ones in order of submission" {
     local name priority
     serve
     mkfifo -m 666 "$ROOT/gate"
@@ -175,7 +175,7 @@ ID: X | User: $ALICE | GPUs: 1 | Mem: 15000 | CMD: echo a >>order | Status: queu
     wait_for_event kind=ended job=7 state=COMPLETED >/dev/null
 }
 
-@test "C10 C11 over its limit a job is stopped and goes to the queue's end; its own limit wins" {
+@test "C10 C11 a job over its time limit is stopped and goes to the end of the queue; its own limit wins" {
     serve --max-job-time 2
     srun --gpu-ids 0 --mem 20000 --time-limit 1 -- 'echo limited >>turns; sleep 60'
     srun --gpu-ids 1 -- 'echo global >>turns; sleep 60'
@@ -225,7 +225,7 @@ ID: X | User: $ALICE | GPUs: 1 | Mem: 15000 | CMD: echo a >>order | Status: queu
     is "queue" "$(mgpu_queue)" $'--- Running Jobs ---\n--- Queue ---'
 }
 
-@test "C14 a job is whose connection it is, whatever the message says" {
+@test "C14 a job belongs to the user of the connection, whatever the message says" {
     serve
     old ask '{"cmd":"submit","user":"root","gpus":1,"gpu_ids":["0"],"cmdline":"id -un; id -Gn; pwd"}' >"$ROOT/answer"
     id=$(json job_id <"$ROOT/answer")
@@ -239,7 +239,7 @@ $USERS_HOME/alice"
     is "bob's limits go along" "$(cd "$USERS_HOME/bob" && ulimit -n 345 && as "$BOB" mgpu_srun --gpu-ids 0 --interactive -- ulimit -n | sed -n 3p)" 345
 }
 
-@test "C15 whatever is sent is answered, and the server lives" {
+@test "C15 any request gets an answer, and the server survives" {
     serve
     has "answers" "$(old malformed)" '^[0-9]+ refused$'
     is "what comes in pieces" "$(old pieces '{"cmd":"queue","more":{"\u00e9 } é €":[-1.5e3,true,{}]}}')" ok
@@ -254,7 +254,7 @@ $USERS_HOME/alice"
     is "the last job" "$(berth queue --all --format id | sort -n | tail -1 | xargs)" 3
 }
 
-@test "C17 long commands and long queues come through whole" {
+@test "C17 long commands and long queues are transferred completely" {
     serve
     mkfifo -m 666 "$ROOT/gate"
     srun --gpu-ids 0 --mem 20000 -- "cat $ROOT/gate"
@@ -277,7 +277,7 @@ assert q["queue"][5]["gpu_ids"] == ["0"] and q["queue"][5]["mem"] == 20000'
     is "the long one's output" "$(cat "$USERS_HOME/alice/.mgpu_job_$id.log")" 40000
 }
 
-@test "C18 what is set up is there, and a set-up that fails fails the job" {
+@test "C18 the set-up takes effect, and a failing set-up fails the job" {
     serve
     echo 'export CUDA_VISIBLE_DEVICES=7; tool() { echo "tool $1"; }' >"$USERS_HOME/alice/.bash_profile"
     srun --gpu-ids 1 --interactive --env-setup-cmd 'export Z=1; Y=2; tool up' -- 'echo $Z $Y $CUDA_VISIBLE_DEVICES; [[ a == a ]] && tool on'
@@ -345,7 +345,7 @@ assert q["queue"][5]["gpu_ids"] == ["0"] and q["queue"][5]["mem"] == 20000'
 text = sys.stdin.read(); print(len(text), hashlib.sha1(text.encode()).hexdigest(), True)')"
 }
 
-@test "jobs outlive the server, and its socket is the next one's; others' sockets are not believed" {
+@test "jobs outlive the server, and the next one takes over its socket; other users' sockets are not trusted" {
     serve
     mkfifo -m 666 "$ROOT/gate"
     srun --gpu-ids 0 -- "cat $ROOT/gate"
@@ -394,7 +394,7 @@ s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print("up", 
     has "output" "$out" '^User interrupted. Job ABCDEFGH goes on'
 }
 
-@test "without root the server serves whoever started it; without a daemon nothing is pretended" {
+@test "without root the server serves the user who started it; without a daemon requests fail" {
     export MGPU_SCHEDULER_SOCKET=$ROOT/mgpu.sock BERTH_SIM=2
     berth compat install "$ROOT/bin" >/dev/null
     mkdir "$ROOT/i"
@@ -413,7 +413,7 @@ s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print("up", 
     finish server
 }
 
-@test "the settings of the machine bound a priority, and no script fails of that" {
+@test "the machine's settings limit a priority, and no script fails because of that" {
     export MGPU_SCHEDULER_SOCKET=$ROOT/mgpu.sock BERTH_SOCKET=$BERTH_DIR/berth.sock
     berth compat install "$ROOT/bin" >/dev/null
     start_system --set user_priority_max=3 --set private=on

@@ -110,7 +110,7 @@ b"; do
     is 'what they are' "$(basename "$(readlink "$in/cudaq")")" berth-compat
 }
 
-@test "A3 A4 halves share a card; two whole cards are waited for, and come as --cuda and mask" {
+@test "A3 A4 halves share a GPU; a job waits for two whole GPUs and gets them as --cuda and mask" {
     mkfifo one two
     printf '0,%s/job.py,,--llm half --gate %s\n' "$PWD" one "$PWD" two >jobs.txt
     printf '1,%s/job.py,,--llm two --cuda 7 --x\n' "$PWD" >>jobs.txt
@@ -129,7 +129,7 @@ b"; do
     stop_scheduler run
 }
 
-@test "A5 A7 one and a half is two whole cards; --cuda=5 is left alone" {
+@test "A5 A7 one and a half is two whole GPUs; --cuda=5 is left alone" {
     printf '0,%s/job.py,,--llm onehalf --cuda=5\n' "$PWD" >jobs.txt
     schedule run
     wait_for_output run 'Job 1 completed'
@@ -143,7 +143,7 @@ b"; do
     stop_scheduler local
 }
 
-@test "A8 A9 what is wrong in a line harms no other line" {
+@test "A8 A9 an error in a line affects no other line" {
     export BERTH_SIM=4x24000M
     cat >jobs.txt <<EOF
 bad line
@@ -181,7 +181,7 @@ EOF
     stop_scheduler run
 }
 
-@test "A10 A11 once for a line that comes twice, twice for arguments in another order" {
+@test "A10 A11 a repeated line runs once; the same arguments in another order run too" {
     for args in '--lr 1 --bs 2' '--lr 2 --bs 1' '--lr 1 --bs 2'; do
         echo "0,$PWD/job.py,,$args"
     done >jobs.txt
@@ -199,7 +199,7 @@ EOF
     is 'runs' "$(sed 's/ --cuda.*//' ran | sort | paste -sd '|')" '--lr 1 --bs 2|--lr 2 --bs 1|new'
 }
 
-@test "A12 pause and resume act on the running scheduler at once, whoever writes the file" {
+@test "A12 pause and resume affect the running scheduler immediately, whichever program writes the file" {
     : >jobs.txt
     schedule run --state-interval 1000 --monitor-interval 1000
     wait_for_state '[0.0, 0.0] []'
@@ -312,7 +312,7 @@ Job queue information is only available within the running scheduler process."
     is 'a pipe to pause in' "$status" 1
 }
 
-@test "a state file left behind: what it says is given away is not believed, what is paused is" {
+@test "a state file left behind: its allocations are not trusted, its paused GPUs are" {
     echo '{"gpu_status": [1.0, 0.5, 0.25], "paused_gpus": [0, 9]}' >gpu_scheduler_state.json
     mkfifo gate
     echo "0,$PWD/job.py,,--gate gate" >jobs.txt
@@ -323,7 +323,7 @@ Job queue information is only available within the running scheduler process."
     stop_scheduler run
 }
 
-@test "A14 the scheduler is killed: its job goes on, allocation is what really runs, nothing runs twice" {
+@test "A14 the scheduler is killed: its job continues, the allocation is what really runs, nothing runs twice" {
     mkfifo gate
     printf '0,%s/job.py,,--gate gate --llm two\n0,%s/job.py,,--llm two behind\n' "$PWD" "$PWD" >jobs.txt
     schedule first
@@ -344,7 +344,7 @@ Job queue information is only available within the running scheduler process."
     is 'runs' "$(wc -l <ran)" 2
 }
 
-@test "A15 what fails is tried again, as often as said; its log has the exit code" {
+@test "A15 failed jobs are retried as often as configured; their logs have the exit code" {
     echo "0,$PWD/job.py,,--fail 7 --mode 'eval/b c'" >jobs.txt
     schedule run --retries 0
     wait_for_output run 'ERROR .*Job 1 failed \(exit 7\)'
@@ -383,7 +383,7 @@ EOF
     is runs "$(wc -l <ran)" 4
 }
 
-@test "a program's last words, bytes that are no text, and a signal that ends it" {
+@test "a program's last output, bytes that are not text, and a signal that ends it" {
     cat >bytes.py <<'PY'
 import os, signal
 os.write(1, b"a\xff\xfeb")
@@ -425,7 +425,7 @@ PY
     is order "$(sed 1d ran | cut -d ' ' -f 1 | paste -sd ' ')" 'minus zero-a zero-b one five before last'
 }
 
-@test "A18 lines that are added run; one that is taken out stays queued" {
+@test "A18 added lines run; a removed one stays queued" {
     export BERTH_SIM=1x24000M
     mkfifo gate jobs.txt
     schedule run --monitor-interval 1000
@@ -445,7 +445,7 @@ PY
     is order "$(sed 1d ran | paste -sd '|')" 'added --cuda 0 mask 0|and one more --cuda 0 mask 0'
 }
 
-@test "A19 SIGINT and SIGTERM end it and what runs, with jobs in the queue; the next start goes on" {
+@test "A19 SIGINT and SIGTERM end the scheduler and its running jobs; the next start continues with the queue" {
     export BERTH_SIM=1x24000M
     mkfifo gate
     printf '0,%s/job.py,,--gate gate\n0,%s/job.py,,queued\n' "$PWD" "$PWD" >jobs.txt
@@ -466,7 +466,7 @@ PY
     stop_scheduler last
 }
 
-@test "a card that others use beyond a threshold is not given away, one below it is" {
+@test "a GPU that others use above a threshold gets no job, one below it does" {
     echo "0,$PWD/job.py,,--llm half" >jobs.txt
     echo '{"paused_gpus": [0, 1]}' >gpu_scheduler_state.json
     schedule run
@@ -504,7 +504,7 @@ PY
     stop_scheduler run
 }
 
-@test "conda is set up before the script; one that is not there fails the job" {
+@test "conda is set up before the script; a missing environment fails the job" {
     mkdir -p "$ROOT/miniconda3/etc/profile.d"
     cat >"$ROOT/miniconda3/etc/profile.d/conda.sh" <<'SH'
 conda() {
@@ -584,7 +584,7 @@ No matching screen sessions found."
     [ ! -e .berth ]
 }
 
-@test "a scheduler that stops takes what waits out of the queue of a daemon that is not its own" {
+@test "a scheduler that stops removes its pending jobs from the queue of a daemon that is not its own" {
     export BERTH_DIR=$ROOT/i
     start_daemon 2
     berth pause 0 1 >/dev/null
@@ -596,7 +596,7 @@ No matching screen sessions found."
     stop_daemon
 }
 
-@test "a line that is added once more runs once more, though the daemon dies while it is told" {
+@test "a line that is added again runs once more, even if the daemon dies while it receives it" {
     local daemon job
     export BERTH_DIR=$ROOT/i
     echo 'raise SystemExit(3)' >fails.py

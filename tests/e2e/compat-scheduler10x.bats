@@ -335,7 +335,7 @@ PY
     is 'times that it ran' "$(grep -c stubborn ran)" 2
 }
 
-@test "a line that a person cancelled is not run again; those that ended with the scheduler are" {
+@test "a cancelled line is not run again; those that ended with the scheduler are" {
     export BERTH_SIM=1x24000M
     mkfifo gate
     printf '0,%s/job.py,,%s\n' "$PWD" '--gate gate one' "$PWD" two "$PWD" 'three --gate gate' "$PWD" four >jobs.txt
@@ -359,7 +359,7 @@ PY
     stop_scheduler again
 }
 
-@test "a job that is said to be cancelled has gone, also one that takes no notice of TERM" {
+@test "a job reported as cancelled has ended, even one that ignores TERM" {
     export BERTH_SIM=1x24000M
     cat >stubborn.py <<'PY'
 import os, signal
@@ -427,7 +427,7 @@ PY
     stop_scheduler run
 }
 
-@test "the log: one JSON object a line, put aside when it has grown; or plain lines" {
+@test "the log: one JSON object per line, rotated by size; or plain lines" {
     config logging.max_log_size_mb=1 logging.backup_count=2 logging.level='"DEBUG"' scheduler.num_gpus=2 scheduler.max_workers=4
     schedule run --config config.json
     scheduler_10x.py add "$PWD/job.py" >/dev/null
@@ -455,7 +455,7 @@ PY
     has 'a plain line' "$(cat gpu_scheduler.log)" '^[0-9-]{10} [0-9:]{8},[0-9]{3} - gpu_scheduler - INFO - \[MainThread\] - Scheduler started$'
 }
 
-@test "in the background; found from elsewhere; options beside a config; add to the file" {
+@test "start in the background; commands from other folders; options beside a config; add to the file" {
     config
     try scheduler_10x.py start --daemon --config config.json --gpus 1 --workers 2
     is status "$status" 0

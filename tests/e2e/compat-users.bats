@@ -156,7 +156,7 @@ start_all()
     finish server
 }
 
-@test "lines for which limits leave no room wait outside, and none ends a front end" {
+@test "lines for which limits leave no room wait in the front end, and none ends it" {
     local home tool last=5
     start_system --set user_max_pending=2 --set user_max_running=1 --set time_max_s=3600
     mkfifo -m 666 "$ROOT/gate"

@@ -57,7 +57,7 @@ complete -C "$argv[1]"' "$1" | cut -f1 | tr '\n' ' '
     done
 }
 
-@test "another shell is none, and none is asked for" {
+@test "completion for an unknown shell, or without a shell, is an error" {
     try berth completion tcsh
     is "exit status" "$status" 2
     has "words" "$err" "unknown shell 'tcsh'; use bash, zsh or fish"

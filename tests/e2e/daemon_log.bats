@@ -10,7 +10,7 @@ settings()
     printf '%s\n' "$@" >"$BERTH_DIR/config.yaml"
 }
 
-@test "daemon logs shows what the daemon said, also when it has gone" {
+@test "daemon logs shows the daemon's log, even after it has exited" {
     try berth daemon logs
     is "exit status without a daemon" "$status" 1
     has "words" "$err" "no daemon has run here"
@@ -48,7 +48,7 @@ assert ended["job"] == 1 and ended["state"] == "FAILED" and ended["level"] == "i
 assert all(l["time"].endswith("Z") and l["level"] for l in lines), lines'
 }
 
-@test "a follower sees every line while the log is put aside under it" {
+@test "a follower sees every line while the log is rotated" {
     settings 'log_max_mib: 1' 'log_keep: 2'
     start_daemon
     background follow berth daemon logs -f
@@ -74,7 +74,7 @@ kill_and_start()
     start_daemon
 }
 
-@test "on HUP the log is opened anew and what may change does" {
+@test "on HUP the log is reopened and the settings that may change are applied" {
     settings 'log_level: info' 'margin_mib: 100'
     start_daemon
     settings 'log_level: debug' 'margin_mib: 200' 'oom_retries: 7'

@@ -19,7 +19,7 @@ gated()
     berth submit --gpus 0 "${@:2}" -- sh -c "read line <gate; exit $1"
 }
 
-@test "after a success, after any end, after a failure: each starts or never does" {
+@test "after success, after any end, after failure: each dependent job starts, or never does" {
     start_daemon 1
     gated 0
     wait_for_event kind=started job=1
@@ -57,7 +57,7 @@ gated()
     is 'exit status' "$status" 130
 }
 
-@test "names mean the newest of mine; what is unknown or can never be is refused" {
+@test "a name means the caller's newest job; unknown or impossible dependencies are refused" {
     start_daemon 1
     berth submit --gpus 0 --name prep -- false
     wait_for_event kind=ended job=1
@@ -106,7 +106,7 @@ gated()
     has err "$err" "^berth: unknown.txt:1:1: .*'nobody'"
 }
 
-@test "those that wait for others are found again by a daemon that was killed" {
+@test "dependent jobs are found again after the daemon was killed" {
     start_daemon 1
     gated 0
     wait_for_event kind=started job=1
@@ -137,7 +137,7 @@ gated()
     [ "$(seq_of kind=ended job=1)" -lt "$(seq_of kind=ended job=4)" ]
 }
 
-@test "not before its time" {
+@test "a job with a begin time does not start before it" {
     start_daemon 1
     berth submit --gpus 0 --begin now+1h -- true
     is reason "$(job_field 1 reason)" BeginTime
@@ -170,7 +170,7 @@ gated()
     is 'in another folder' "$status" 0
 }
 
-@test "an array that failed is not kept from running again by those of its tasks that did not" {
+@test "a failed --unique array can be submitted again although some of its tasks succeeded" {
     start_daemon 1
     berth submit --gpus 0 --unique --array 0-1 -- sh -c '[ "$BERTH_ARRAY_TASK_ID" = 0 ]'
     wait_for_event kind=ended job=1 state=FAILED
@@ -200,7 +200,7 @@ gated()
     has err "$err" 'pending already'
 }
 
-@test "a requeue that the daemon did not live to see through is seen through" {
+@test "a requeue that the daemon's death interrupted is completed" {
     start_daemon 1
     berth submit --gpus 0 -- sh -c 'trap "" TERM; echo deaf; read line <gate'
     "$AWAIT" prints "$LIMIT" "berth logs 1" '^deaf'
@@ -228,7 +228,7 @@ gated()
     is state "$(job_field 1 state)" COMPLETED
 }
 
-@test "at its time limit a job goes to the end of its line, so often" {
+@test "at its time limit a job goes to the end of its line, up to --max-requeues times" {
     start_daemon 1
     berth submit --gpus 1 --time 1s --on-timeout requeue --max-requeues 1 -- sh -c 'read line <gate'
     wait_for_event kind=started job=1

@@ -48,7 +48,7 @@ job_sees()
     as "$ALICE" berth logs @
 }
 
-@test "a job opens its own card and no other, and what all cards share" {
+@test "a job can open its own GPU, no other one, and the devices that all GPUs share" {
     start_filtering
     uuid0=$(berth gpus --json | json gpus.0.uuid)
     uuid1=$(berth gpus --json | json gpus.1.uuid)

@@ -43,7 +43,7 @@ finds()
     has "what doctor says of $1" "$(grep -E " $1 " <<<"$out")" "^$2 +$1 +.*$3"
 }
 
-@test "a driver that does not fit its library" {
+@test "doctor: a driver that does not match its library" {
     mkdir "$ROOT/bin"
     printf '#!/bin/sh\necho "Failed to initialize NVML: Driver/library version mismatch"\nexit 18\n' \
         >"$ROOT/bin/nvidia-smi"
@@ -53,7 +53,7 @@ finds()
     finds gpus FAIL "mismatch.*reboot"
 }
 
-@test "no GPU at all" {
+@test "doctor: no GPU at all" {
     PATH=$(dirname "$(command -v berth)"):/bin
     if command -v nvidia-smi >/dev/null || ls /dev/nvidia0 2>/dev/null; then skip "there is one"; fi
     try berth doctor
@@ -74,7 +74,7 @@ finds()
     finds state warn "FUSE"
 }
 
-@test "a full disk" {
+@test "doctor: a full disk" {
     on_fake_disk
     LD_PRELOAD=$fake FAKE_FREE=3 try berth doctor
     is "exit status" "$status" 1
@@ -83,7 +83,7 @@ finds()
     finds state warn "only 500"
 }
 
-@test "state that others may enter, or that is another's" {
+@test "doctor: state that other users may enter, or that belongs to another user" {
     mkdir -p "$BERTH_DIR/state"
     chmod 755 "$BERTH_DIR/state"
     try berth doctor
@@ -97,7 +97,7 @@ finds()
     finds rights FAIL "belongs to user 65534.*chown"
 }
 
-@test "another daemon that has a GPU" {
+@test "doctor: another daemon that uses a GPU" {
     echo "alice uid 1001 pid 4711 state /home/alice/state" >"$BERTH_LOCK_DIR/berth-gpu-GPU-1"
     try berth doctor
     has_not "what doctor says" "$out" "another daemon"
@@ -121,7 +121,7 @@ finds()
     has "its JSON" "$(json checks <<<"$out")" '"check":"daemons"'
 }
 
-@test "a driver that nothing keeps awake" {
+@test "doctor: a driver that nothing keeps loaded" {
     try berth doctor
     has_not "what doctor says without a driver" "$out" persistenced
     echo 550.54 >"$BERTH_DOCTOR_ROOT/proc/driver/nvidia/version"
@@ -133,7 +133,7 @@ finds()
     finds driver ok
 }
 
-@test "a user whose processes end at logout" {
+@test "doctor: a user whose processes end at logout" {
     [ "$(id -u)" -eq 0 ] || skip "needs a user to become"
     mkdir -p "$BERTH_DOCTOR_ROOT/run/systemd/users" "$BERTH_DOCTOR_ROOT/var/lib/systemd/linger"
     chmod 755 "$ROOT" "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test"

@@ -10,7 +10,7 @@ script()
     chmod "${2:-755}" "$1"
 }
 
-@test "retries are after any failure, oom-retries after a CUDA out-of-memory, in a jobs file too" {
+@test "retries cover any failure, oom-retries a CUDA out-of-memory, in a jobs file too" {
     start_daemon 1
     printf '%s\n' '[gpus=0 retries=1] echo x >>any; test -e twice || { touch twice; exit 3; }' \
         '[gpus=0 oom-retries=1] echo x >>oom; exit 4' >jobs.txt
@@ -20,7 +20,7 @@ script()
     is "as it is kept" "$(job_field 1 retries) $(job_field 1 oom_retries)" "1 0"
 }
 
-@test "a line says what an option says: when, which GPU, signal, hooks" {
+@test "a line takes what an option takes: begin time, GPU, signal, hooks" {
     start_daemon 2x24G
     printf '%s\n' '[gpus=0 name=first] true' \
         '[gpus=0 after-any=first on-end="touch hooked" begin=now+1d] true' \
@@ -51,7 +51,7 @@ script()
     done
 }
 
-@test "8 is not 8 GiB of VRAM, and 60 is seconds" {
+@test "--vram 8 is not 8 GiB, and -t 60 is seconds" {
     start_daemon 1
     for words in "--vram 8" "--min-vram 8" "--mem 8"; do
         try berth submit --hold $words true
@@ -67,7 +67,7 @@ script()
     is "one with a unit" "$out" "job 2 submitted, time limit 1h00m"
 }
 
-@test "a line that looks like attributes and is shell is refused" {
+@test "a shell command that looks like attributes is refused" {
     start_daemon 1
     printf '%s\n' '[vram=8G] [gpus=1] true' >two.txt
     try berth run --detach two.txt
@@ -154,7 +154,7 @@ END
     has "not where clients read it" "$err" "log-max: the log of an interactive job cannot be cut"
 }
 
-@test "the folder of a log is made, and a log that cannot be is refused at once" {
+@test "the folder of a log is made, and an impossible log is refused immediately" {
     start_daemon 1
     try berth submit --gpus 0 --wait -o new/%x/deep/%j.log -J n -- echo here
     is "log in new folders" "$status $(cat new/n/deep/1.log)" "0 here"
@@ -175,7 +175,7 @@ END
     is "nothing else was queued" "$(berth queue --all --json | grep -c '"id"')" 1
 }
 
-@test "a program that is not there is refused, unless it may come" {
+@test "a missing program is refused, unless it may appear later" {
     start_daemon 1
     try berth submit --gpus 0 nosuchfile.sh
     is status "$status" 2
@@ -205,7 +205,7 @@ END
     done
 }
 
-@test "a line of a file has a folder and variables of its own" {
+@test "a line of a jobs file can set its folder and variables" {
     start_daemon 1
     mkdir sub
     printf '%s\n' '[gpus=0 chdir=sub env=A=1 env="B=two words" env=C="the same" log=o] echo "$A $B $C ${PWD##*/}"' >jobs.txt
@@ -217,7 +217,7 @@ END
     is "as options" "$(cat sub/o2)" "3 $WORK/sub"
 }
 
-@test "--dry-run says what vram=auto comes to, and calls nothing a line" {
+@test "--dry-run says what vram=auto requests, and has no key without a file" {
     start_daemon 1
     try berth submit --dry-run --vram auto -- true
     has words "$out" "learned +nothing about this command yet: it gets whole GPUs"

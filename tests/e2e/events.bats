@@ -10,7 +10,7 @@ kinds_of()
 print(" ".join(json.loads(line)["kind"] for line in sys.stdin))'
 }
 
-@test "kinds, users and jobs choose among the events" {
+@test "events are filtered by kind, user and job" {
     start_daemon
     berth submit -G 0 --wait -- true
     berth submit -G 0 --wait -- false || true
@@ -27,7 +27,7 @@ print(" ".join(json.loads(line)["kind"] for line in sys.stdin))'
     is "exit status of a job that is not there" "$status" 3
 }
 
-@test "since begins behind a number or at a time" {
+@test "--since begins after a number or at a time" {
     start_daemon
     berth submit -G 0 --wait -- true
     last=$(berth events | tail -1 | json seq)
@@ -72,7 +72,7 @@ wait_for_follower()
     done
 }
 
-@test "over kills of the daemon a follower misses nothing and sees nothing twice" {
+@test "a follower misses nothing and sees nothing twice when the daemon is killed" {
     start_daemon
     background follow berth events -f --since 0
     for i in 1 2 3; do

@@ -136,7 +136,7 @@ ended_as()
     has running "$(berth explain 1)" '^  expected +end at [0-9:]+ \(in (1h5[0-9]|2h00)m\)'
 }
 
-@test "a card that is held by one job and kept for another" {
+@test "waiting for a GPU that one job holds and another has reserved" {
     start_daemon 2
     holder --gpu-ids 0 -t 1h
     holder --gpu-ids 1 -t 2h
@@ -146,7 +146,7 @@ ended_as()
     waits GpuBusy ".*gpu 0 is reserved for job $id" '--vram SIZE' -t 3h
 }
 
-@test "when those behind are expected to start, and those behind what never ends are not" {
+@test "pending jobs have an expected start, except behind a job without a known end" {
     start_daemon 2
     holder --gpu-ids 0 -t 1h
     holder --gpu-ids 1
@@ -160,7 +160,7 @@ ended_as()
     has column "$(berth queue)" 'EXPECTED'
 }
 
-@test "a job that is not to start before a time is expected when it is its turn then" {
+@test "the expected start of a job with a begin time is its turn after that time" {
     start_daemon 1
     holder -t 1h
     berth submit --begin now+10m -t 10m -- true
@@ -171,7 +171,7 @@ ended_as()
     "$AWAIT" until "$LIMIT" "berth explain 3 --json" jobs.0.expected_start null
 }
 
-@test "endings: what happened and what would help" {
+@test "ended jobs: what happened and what would help" {
     start_daemon 1
     local id
     echo true >not-executable # with #! it would be run by its interpreter

@@ -61,7 +61,7 @@ PY
     wait_for_output bob "all answered"
 }
 
-@test "an endless line closes its sender's connection and disturbs no other" {
+@test "an endless line closes its sender's connection and disturbs no other client" {
     start_system
     cat >"$ROOT/long.py" <<'PY'
 import socket, sys

@@ -54,7 +54,7 @@ last_seq()
     (echo '{"seq":0}' && berth events) | tail -1 | json seq
 }
 
-@test "cards are chosen, sorted and shown by columns, and as JSON alike" {
+@test "GPUs are selected, sorted and shown by columns, and likewise as JSON" {
     start_daemon 4
     berth submit --gpu-ids 2 --vram 8G -- sh -c 'read line <gate'
     wait_for_event kind=started job=1
@@ -120,7 +120,7 @@ last_seq()
     is state "$(gpu_field 1 state)" up
 }
 
-@test "drain waits until the card is empty" {
+@test "drain waits until the GPU is empty" {
     start_daemon 2
     berth submit --devices 0 --vram 1G -- sh -c 'read line <gate'
     wait_for_event kind=started job=1
@@ -154,7 +154,7 @@ last_seq()
     wait_for_event kind=ended job=1
 }
 
-@test "cards are named by index, list, UUID, the beginning of one, or all" {
+@test "GPUs are named by index, list, UUID, the beginning of one, or all" {
     start_daemon 3
     uuid=$(gpu_field 1 uuid)
     berth pause "$uuid"
@@ -206,7 +206,7 @@ last_seq()
     is xid "$(gpu_field 1 xid)" null
 }
 
-@test "a job that ends well on a sick card is no failure" {
+@test "a job that succeeds on a sick GPU is no failure" {
     start_daemon 1
     berth submit --vram 1G -- sh -c 'read line <gate'
     wait_for_event kind=started job=1
@@ -249,7 +249,7 @@ last_seq()
     is state "$(gpu_field 0 state)" up
 }
 
-@test "a card that went and came back takes work after a check; its indices stay" {
+@test "a GPU that disappeared and came back takes work after a check; indices stay" {
     start_daemon 3
     uuid=$(gpu_field 1 uuid)
     berth submit --devices 1 --vram 1G -- sh -c 'read line <gate; exit 9'
@@ -270,7 +270,7 @@ last_seq()
     is uuid "$(gpu_field 1 uuid)" "$uuid"
 }
 
-@test "a sick card comes back by itself after a reset, and not without" {
+@test "a sick GPU recovers by itself after a reset, and not without one" {
     start_daemon 3
     xid 0 95 'pid=1, name=x, Uncontained'
     xid 1 79 'GPU has fallen off the bus.'
@@ -287,7 +287,7 @@ last_seq()
     wait_for_event kind=gpu gpu=0 state=up
 }
 
-@test "memory that went bad: a note while it waits for a reset, sick when it is worn out" {
+@test "bad memory: a note while it waits for a reset, sick when it is worn out" {
     start_daemon 2
     fault 'bad-memory 0' 'worn-out 1'
     wait_for_event kind=gpu gpu=1 state=sick
@@ -307,7 +307,7 @@ last_seq()
     wait_for_event kind=ended job=3 state=COMPLETED
 }
 
-@test "errors written while no daemon was there are not missed" {
+@test "errors logged while no daemon ran are not missed" {
     start_daemon 2
     xid 1 63 'a first one, so that the daemon knows where it stood'
     wait_for_event kind=gpu gpu=1 state=up
@@ -317,7 +317,7 @@ last_seq()
     wait_for_event kind=gpu gpu=1 state=sick
 }
 
-@test "a card that comes back again and again is left to a person" {
+@test "a GPU that keeps failing waits for berth resume" {
     start_daemon 1
     for i in 1 2 3; do
         seq=$(last_seq)
@@ -336,7 +336,7 @@ last_seq()
     is state "$(gpu_field 0 state)" up
 }
 
-@test "words that make no sense to the methods are refused" {
+@test "invalid parameters of the methods are refused" {
     start_daemon 1
     for params in '{}' '{"gpus":[]}' '{"gpus":[1.5]}' '{"gpus":["0"],"reason":5}' '{"gpus":[{}]}' \
         "{\"gpus\":[0],\"reason\":\"$(printf 'x%.0s' {1..500})\"}"; do
@@ -379,7 +379,7 @@ PY
     wait_for_output watch 'gpu 1: sick.*XID 48: double-bit memory error; reset it'
 }
 
-@test "a card that another daemon has is sick until that lets go of it; the job on it is kept" {
+@test "a GPU that another daemon uses is sick until that daemon releases it; the job on it is kept" {
     start_daemon 1
     berth submit --vram 1G -- sh -c 'read line <gate; exit 5'
     wait_for_event kind=started job=1

@@ -36,7 +36,7 @@ read_mail()
     is stdout "$out" ''
 }
 
-@test "D2 an empty file and a missing one: exit 2, with words" {
+@test "D2 an empty file and a missing one: exit 2, with a message" {
     printf '\n# nothing to do\n' >empty.txt
     run_file 2 empty.txt
     is status "$status" 2
@@ -46,7 +46,7 @@ read_mail()
     has stderr "$err" 'missing\.txt.*No such file'
 }
 
-@test "D3 two 8G share card 0, 20G takes card 1, all at once" {
+@test "D3 two 8G jobs share GPU 0, a 20G job takes GPU 1, all at once" {
     cat >jobs.txt <<'JOBS'
 [vram=8G] berth simjob --vram 7000 --hold 0.5
 [vram=8G] berth simjob --vram 7000 --hold 0.5
@@ -64,14 +64,14 @@ JOBS
     [ "$last_start" -lt "$first_end" ]
 }
 
-@test "D4 two undeclared jobs on one card: one after the other" {
+@test "D4 two undeclared jobs on one GPU: one after the other" {
     printf 'echo first\necho second\n' >jobs.txt
     run_file 1 jobs.txt
     is status "$status" 0
     [ "$(seq_of kind=ended job=1)" -lt "$(seq_of kind=started job=2)" ]
 }
 
-@test "D4 an undeclared job waits for a card without other jobs, and says so" {
+@test "D4 an undeclared job waits for a GPU without other jobs, and says so" {
     cat >jobs.txt <<'JOBS'
 [vram=2000] read line <gate
 echo alone
@@ -86,7 +86,7 @@ JOBS
     [ "$(seq_of kind=ended job=1)" -lt "$(seq_of kind=started job=2)" ]
 }
 
-@test "D5 more than any card has is infeasible at once, and the others run" {
+@test "D5 a request for more than any GPU has is infeasible immediately, and the others run" {
     printf '[vram=30G] echo never >never\n[vram=2G] echo yes >yes\n' >jobs.txt
     run_file 1 jobs.txt
     is status "$status" 1
@@ -117,7 +117,7 @@ JOBS
     is 'exit status' "$(job_field 1 exit_status)" 137
 }
 
-@test "D8 more than declared: said while it runs, and at the end" {
+@test "D8 more than declared: reported while it runs, and at the end" {
     printf '[vram=8000] berth simjob --vram 12000 --ramp 0 --hold 60\n' >jobs.txt
     follow_file 1 jobs.txt
     wait_for_event kind=exceeds job=1 >exceeds
@@ -130,7 +130,7 @@ JOBS
     has output "$out" '12000|11\.7'
 }
 
-@test "D8 more than declared, to a good end: the verdict is under" {
+@test "D8 more than declared, but successful: the verdict is under" {
     printf '[vram=8000] %s 12000\n' "$E2E/seen" >jobs.txt
     run_file 1 jobs.txt
     is status "$status" 0
@@ -148,7 +148,7 @@ JOBS
     is 'warnings' "$(events_with kind=exceeds | wc -l)" 0
 }
 
-@test "D11 of two cards with room, the fuller one" {
+@test "D11 of two GPUs with room, the fuller one is taken" {
     cat >jobs.txt <<'JOBS'
 [vram=16000 devices=1] read line <gate
 [vram=6000] echo go >gate
@@ -159,7 +159,7 @@ JOBS
     is 'gpu of 2' "$(job_field 2 gpus.0.index)" 1
 }
 
-@test "D14 out of memory once: again with 1.25 times as much, and it counts" {
+@test "D14 out of memory once: retried with 1.25 times as much, and the success counts" {
     printf '[vram=2000 oom-retries=1] berth simjob --vram 1800 --ramp 0 --hold 0.1 --oom-once marker\n' >jobs.txt
     run_file 1 jobs.txt
     is status "$status" 0
@@ -181,7 +181,7 @@ JOBS
     has output "$out$err" '[Oo]ut of (GPU |CUDA )?memory|CUDA OOM|OUT_OF_MEMORY|out_of_memory'
 }
 
-@test "D15 retries after running out of memory are for memory only: another failure is one attempt" {
+@test "D15 oom-retries apply to out-of-memory only: any other failure is one attempt" {
     printf '[vram=1G oom-retries=3] echo x >>ran; exit 7\n' >jobs.txt
     run_file 1 jobs.txt
     is status "$status" 7
@@ -190,7 +190,7 @@ JOBS
     is 'times run' "$(wc -l <ran)" 1
 }
 
-@test "D16 a time limit: TIMEOUT, 124, nothing left behind" {
+@test "D16 a time limit: TIMEOUT, exit code 124, no process left behind" {
     printf '[timeout=0.4s] sleep 60 & sleep 60\n' >jobs.txt
     run_file 1 jobs.txt
     is status "$status" 124
@@ -239,7 +239,7 @@ JOBS
     cmp jobs.txt before
 }
 
-@test "D17 pending lines that change places change places in the queue" {
+@test "D17 reordered pending lines change places in the queue" {
     printf 'read line <gate\necho a >>order\necho b >>order\n' >jobs.txt
     follow_file 1 jobs.txt
     wait_for_event kind=started job=1
@@ -255,7 +255,7 @@ JOBS
     cmp jobs.txt before
 }
 
-@test "D17 an edited demand of a pending line is what it is started with" {
+@test "D17 a pending line starts with its edited request" {
     printf 'read line <gate\n[vram=1G] echo x\n' >jobs.txt
     follow_file 1 jobs.txt
     wait_for_event kind=started job=1
@@ -268,7 +268,7 @@ JOBS
     is 'number of jobs' "$(berth queue --all --json | json jobs | grep -o '"id":' | wc -l)" 2
 }
 
-@test "D18 a broken save is said once, and touches nothing that runs or waits" {
+@test "D18 a broken save is reported once, and changes no running or pending job" {
     printf 'read line <gate\necho x >second\n' >jobs.txt
     follow_file 1 jobs.txt
     wait_until_running 1
@@ -284,7 +284,7 @@ JOBS
     [ -e second ]
 }
 
-@test "D19 the same file again: what has ended is skipped, its results still count" {
+@test "D19 the same file again: ended lines are skipped, their results still count" {
     printf '[vram=1G] echo x >>ran\n[vram=1G] echo x >>ran; exit 3\n' >jobs.txt
     run_file 1 jobs.txt
     is 'status of the first' "$status" 3
@@ -302,7 +302,7 @@ JOBS
     is 'lines run' "$(wc -l <ran)" 2
 }
 
-@test "D21 the daemon is killed while a job runs: it goes on, and is not started twice" {
+@test "D21 the daemon is killed while a job runs: the job continues, and is not started twice" {
     printf '[vram=1G] echo x >>ran; read line <gate; exit 5\n' >jobs.txt
     berth run --sim 1 --detach jobs.txt
     wait_until_running 1
@@ -316,7 +316,7 @@ JOBS
     is code "$(job_field 1 exit_code)" 5
 }
 
-@test "D21 a job that ends while no daemon is there: its code is known, it is not run again" {
+@test "D21 a job that ends while no daemon runs: its exit code is recorded, it is not run again" {
     printf '[vram=1G] echo x >>ran; echo $$ >mail; read line <gate; exit 5\n' >jobs.txt
     berth run --sim 1 --detach jobs.txt
     read_mail
@@ -334,7 +334,7 @@ shepherd_of()
     sed -E 's/.*\) . ([0-9]+).*/\1/' "/proc/$1/stat"
 }
 
-@test "D21 a supervisor that is killed: LOST, with the reason, and not run again unasked" {
+@test "D21 a killed supervisor: its job is LOST, with the reason, and does not run again by itself" {
     printf '[vram=1G] echo x >>ran; echo $$ >mail; sleep 300\n' >jobs.txt
     follow_file 1 jobs.txt
     read_mail
@@ -348,7 +348,7 @@ shepherd_of()
     "$AWAIT" pid 0 "$mail"
 }
 
-@test "D23 two cards: both in the mask, peaks on both" {
+@test "D23 two GPUs: both in the mask, peaks on both" {
     printf '[gpus=2 vram=10G] echo $CUDA_VISIBLE_DEVICES >mask; berth simjob --vram 9000 --ramp 0 --hold 0.5\n' >jobs.txt
     run_file 2 jobs.txt
     is status "$status" 0
@@ -357,7 +357,7 @@ shepherd_of()
     is 'peak on 1' "$(job_field 1 peak_mib.1)" 9000
 }
 
-@test "D24 no GPU and no --sim: an error with a way forward, never a quiet success" {
+@test "D24 no GPU and no --sim: an error that says what to do, never a silent success" {
     if [ -e /dev/nvidiactl ] || [ -e /proc/driver/nvidia/version ]; then
         skip 'this machine has an NVIDIA driver'
     fi

@@ -96,26 +96,26 @@ is_sanitized()
     each_program is_position_independent
 }
 
-@test "every program binds its symbols at once and seals the table" {
+@test "every program binds its symbols at start and has a read-only table of them" {
     each_program binds_now_and_seals
 }
 
-@test "no program has memory that is writable and executable, nor a path to look for libraries" {
+@test "no program has memory that is writable and executable, nor an RPATH" {
     each_program has_no_writable_code
     each_program has_no_search_path
 }
 
-@test "every program checks its stack" {
+@test "every program is built with stack protector" {
     each_program checks_its_stack
 }
 
-@test "every program checks the lengths that the compiler knows" {
+@test "every program is built with _FORTIFY_SOURCE" {
     # Sanitizers look at every access, and do not see those that these functions make.
     if is_sanitized; then skip "a build with sanitizers"; fi
     each_program is_fortified
 }
 
-@test "every program marks where it may be jumped to" {
+@test "every program is built with control-flow protection" {
     case $(uname -m) in
     x86_64) ;;
     *) skip "not on this machine" ;;

@@ -15,7 +15,7 @@ some_past()
     wait_for_event kind=ended job=4
 }
 
-@test "history shows what has ended, and nothing else" {
+@test "history shows ended jobs, and nothing else" {
     some_past
     berth submit --hold -- true
     try berth history
@@ -60,7 +60,7 @@ some_past()
     has words "$err" 'jobs.txt:1:1: the run time is unknown'
 }
 
-@test "the queue is sorted by what one says, and a wrong column is named" {
+@test "the queue is sorted by the given column, and a wrong column is named" {
     start_daemon 1
     for name in b c a; do
         berth submit --hold -J $name -- true
@@ -73,7 +73,7 @@ some_past()
     has words "$err" "did you mean 'name'"
 }
 
-@test "queue --watch draws it again when something happens" {
+@test "queue --watch redraws when something happens" {
     start_daemon 1
     mkfifo gate
     background watch berth queue --watch

@@ -26,7 +26,7 @@ END
     settings "sendmail: $ROOT/sendmail" "$@"
 }
 
-@test "commands run at start, end and failure, in order, and know which job it is" {
+@test "hooks run at start, end and failure, in order, and get the job's number" {
     start_daemon
     export BERTH_ARRAY_TASK_ID=99 SECRET=kept
     berth submit -G 1 --name 'a "b' --on-start 'echo "start $BERTH_JOB_ID $BERTH_EVENT" >>told' \
@@ -105,7 +105,7 @@ own"
     done
 }
 
-@test "mail goes out when it was asked for, and no word of anybody becomes a header" {
+@test "mail is sent when requested, and no user's text becomes a header" {
     fake_mailer
     start_daemon
     berth submit -G 0 --mail-user 'me@example.org,root' --mail-type begin,fail --name $'x\xc3\xa4' --wait -- \
@@ -138,7 +138,7 @@ PY
     has "words" "$err" "unknown mail type 'SOMETIMES'; use BEGIN, END, FAIL"
 }
 
-@test "#SBATCH --mail lines count; a mailer that is busy is tried again; an array sends one mail" {
+@test "#SBATCH --mail lines count; a busy mailer is tried again; an array sends one mail" {
     fake_mailer
     start_daemon
     printf '%s\n' '#!/bin/sh' '#SBATCH --mail-type=END,TIME_LIMIT_90' '#SBATCH --mail-user=me' 'true' >job.sh
@@ -202,7 +202,7 @@ wait_for_line()
     "$AWAIT" output "$LIMIT" "$1" . >/dev/null
 }
 
-@test "a hook killed before its result is recorded runs again; so after a crash of the daemon" {
+@test "a hook killed before its result is recorded runs again, after a crash of the daemon too" {
     BERTH_CRASH_AT=daemon-hook-sent timeout "$LIMIT" berth daemon start --sim 1 >/dev/null
     berth submit -G 0 --on-end "echo told >>$WORK/told" --wait -- true || true
     start_daemon

@@ -18,7 +18,7 @@ load users
     is "its log" "$(stat -c '%U %a' "$BERTH_DIR/logs/$(id -u "$ALICE")/hooks.log")" "$ALICE 600"
 }
 
-@test "a hook outlives neither its time nor its session" {
+@test "a hook outlives neither its time limit nor its session" {
     start_system --set hook_limit_s=2
     as "$BOB" berth submit -G 0 --on-fail 'setsid sleep 1000 & setsid sleep 1000 & exit 0' --wait -- false || true
     wait_for_event kind=hook job=1 hook=on_fail state=done
@@ -93,7 +93,7 @@ standard_account()
     "$AWAIT" until "$LIMIT" "berth status --json" hooks_waiting 0
 }
 
-@test "a folder that has gone, and a user's own links where the log was, change nothing for others" {
+@test "a removed folder, and a user's own links in place of the log, change nothing for other users" {
     start_system
     as "$ALICE" mkdir gone
     as "$ALICE" sh -c 'cd gone && berth submit -G 0 --on-end "pwd; echo told" --wait -- rmdir "$PWD"'

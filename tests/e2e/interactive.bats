@@ -78,7 +78,7 @@ at_terminal()
     is output "$out" '10% 20%'
 }
 
-@test "while it waits it is said why, and then that it runs" {
+@test "while an interactive job waits the client shows the reason, and then that it runs" {
     start_daemon 1
     mkfifo gate
     berth submit -- sh -c 'read x <gate'
@@ -108,7 +108,7 @@ at_terminal()
     wait_for_event kind=ended job=2 state=CANCELLED
 }
 
-@test "killing the client leaves the job running, and one can come back to it" {
+@test "killing the client leaves the job running, and attach returns to it" {
     start_daemon 1
     mkfifo gate
     background job berth submit --gpus 0 --interactive -- sh -c 'echo one; read x <gate; echo two; exit 7'
@@ -149,7 +149,7 @@ at_terminal()
     cmp "$ROOT/watcher.out" data
 }
 
-@test "a job ends well although its daemon is gone" {
+@test "a job ends normally although its daemon is gone" {
     start_daemon 1
     mkfifo gate
     background job berth submit --gpus 0 --interactive -- sh -c 'echo one; read x <gate; echo two; exit 3'
@@ -237,7 +237,7 @@ at_terminal()
     has words "$out" 'job 4: cancelled by'
 }
 
-@test "berth shell is a lease on a card that ends with the shell" {
+@test "berth shell holds a GPU until the shell ends" {
     start_daemon 1
     at_terminal 'see:[$#>] ' 'type:echo card=$CUDA_VISIBLE_DEVICES; exit 6\r' 'see:card=0' -- \
         env SHELL=/bin/sh berth shell

@@ -39,13 +39,13 @@ see_the_rest_as()
     see_the_rest_as "$ALICE"
 }
 
-@test "root may attach to anybody's job, whose output is the user's file" {
+@test "root may attach to any user's job, whose output is that user's file" {
     start_alices
     see_the_rest_as root
     is log "$(stat -c %U "$BERTH_DIR/logs/$(id -u "$ALICE")/1.log")" "$ALICE"
 }
 
-@test "a terminal is its user's, also by its name" {
+@test "a job's terminal belongs to its user, also when opened by name" {
     start_system
     try_as "$ALICE" berth submit --gpus 0 --pty -- \
         sh -c 'stat -c %U "$(tty)"; echo named >"$(tty)"; echo own >/dev/tty; exit 3'

@@ -21,7 +21,7 @@ run_with()
     wait_for_event kind=ended "job=$id" >/dev/null
 }
 
-@test "an unknown command gets a whole card, a known one its peak and a tenth" {
+@test "an unknown command gets a whole GPU, a known one its peak plus a tenth" {
     start_daemon 1
     run_with 6000
     is first "$(job_field 1 vram_mib)" null
@@ -52,7 +52,7 @@ run_with()
     [ "$second" -lt "$(seq_of kind=ended array_task=1)" ] || fail_with "they came one by one"
 }
 
-@test "a run that failed teaches nothing, and an out of memory that it was too little" {
+@test "nothing is learned from a failed run, and from an out-of-memory that the request was too small" {
     start_daemon 1
     local failing='berth simjob --vram 100 --ramp 0 --hold 0.5; exit 1' id
     berth submit --vram auto -W -- sh -c "$failing" || true
@@ -112,7 +112,7 @@ run_with()
     is status "$status" 2
 }
 
-@test "a command that needs nearly the whole card gets it, and is not refused" {
+@test "a command that needs nearly the whole GPU gets it, and is not refused" {
     start_daemon 1
     run_with 24000
     run_with 24000

@@ -15,7 +15,7 @@ with_settings()
         fail_with "$(cat "$ROOT/start.out")"
 }
 
-@test "a user may have so many waiting, and no more" {
+@test "the number of a user's pending jobs is limited" {
     with_settings user_max_pending 2
     berth submit --hold -- true
     berth submit --hold -- true
@@ -32,7 +32,7 @@ with_settings()
     is jobs "$(berth queue -o id | wc -l)" 3
 }
 
-@test "limits that are changed while jobs wait count from the HUP on" {
+@test "limits changed while jobs wait apply from the HUP on" {
     with_settings user_max_running 1 user_max_pending 1
     for i in 1 2; do
         berth submit --vram 1G -- sleep 1000
@@ -52,7 +52,7 @@ with_settings()
     wait_for_event kind=started job=4 >/dev/null
 }
 
-@test "the queue as a whole has an end" {
+@test "the number of all pending jobs is limited" {
     with_settings pending_max 1
     berth submit --hold -- true
     try berth submit -- true
@@ -70,7 +70,7 @@ with_settings()
     has words "$status:$err" '^1:.*the queue is full: 0 of at most 1 jobs are pending .*would add 2 jobs'
 }
 
-@test "a time limit above the longest is refused, and a job that names none gets one" {
+@test "a time limit above the maximum is refused, and a job without one gets the default" {
     with_settings time_max_s 3600 time_default_s 600
     try berth submit -t 2h --hold -- true
     is status "$status" 6
@@ -96,13 +96,13 @@ with_settings()
     is status "$status" 0
 }
 
-@test "without a default the longest limit is what a job gets" {
+@test "without a default a job gets the maximum time limit" {
     with_settings time_max_s 1800
     berth submit --hold -- true
     is given "$(job_field 1 limit_ms)" 1800000
 }
 
-@test "a line of a jobs file that alone is above a limit is refused as one that never could start" {
+@test "a line of a jobs file that exceeds a limit by itself is refused" {
     with_settings user_max_gpus 1
     printf '[gpus=2 vram=1G] true\n[vram=1G] echo fine\n' >jobs.txt
     try berth run jobs.txt
@@ -112,7 +112,7 @@ with_settings()
     is second "$(job_field 2 state)" COMPLETED
 }
 
-@test "a daemon that a client starts after a crash has the settings of the one that died" {
+@test "a daemon that a client restarts after a crash has the settings of the previous one" {
     with_settings user_max_pending 1
     berth submit --hold -- true
     kill_daemon
@@ -129,7 +129,7 @@ with_settings()
     is 'and no longer' "$status" 0
 }
 
-@test "the settings' grace and retries after an OOM are for jobs that do not say, from a file too" {
+@test "the settings' grace and oom_retries are defaults, for lines of a file too" {
     with_settings grace_ms 200 oom_retries 2
     printf '%s\n' 'sleep 1000' '[grace=5s oom-retries=1] sleep 1000' >jobs.txt
     berth run jobs.txt --detach >/dev/null

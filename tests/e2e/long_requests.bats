@@ -81,7 +81,7 @@ survives()
     is 'its ends with all back' "$(events_with kind=ended job=1 | wc -l)" 2
 }
 
-@test "an array that is cancelled while tasks of it come back stays cancelled" {
+@test "an array that is cancelled during its requeue stays cancelled" {
     start_daemon 2
     berth submit --gpus 0 --array 0-2999 --hold -- true
     for tasks in 0-999 1000-1999 2000-2999; do
@@ -110,7 +110,7 @@ PY
     has 'how many were back' "$(jq 'select(.id == "requeue") | .result.ids | length' <<<"$out")" '^[1-9]'
 }
 
-@test "a wait that is begun in pieces has each job once, also those that end or run again meanwhile" {
+@test "a wait that starts in pieces has each job once, even jobs that end or run again meanwhile" {
     start_daemon 2
     seq 10000 | sed 's/.*/[hold gpus=0] : true/' >long.txt
     berth run --detach long.txt
@@ -131,7 +131,7 @@ with socket.socket(socket.AF_UNIX) as s:
     berth wait 1
 }
 
-@test "a job that ends, runs again and ends again does not stand for another that is waited for" {
+@test "a job that ends twice does not count for another job of the same wait" {
     start_daemon 2
     mkfifo gate
     berth submit --gpus 0 --hold -- false
@@ -149,7 +149,7 @@ with socket.socket(socket.AF_UNIX) as s:
     is jobs "$(jq -c '[.jobs[].id]' <<<"$out")" '[1,2]'
 }
 
-@test "a follower from the first event on misses none and has none twice, though more come while they are read" {
+@test "a follower of all events misses none and gets none twice, though more arrive while they are read" {
     start_daemon 2
     seq 10000 | sed 's/.*/[hold gpus=0] : line &/' >long.txt
     berth run --detach long.txt
@@ -194,7 +194,7 @@ submission()
     is ids "$(jq -c 'select(.id == "submit") | .result.ids == [range(1; 10001)]' <<<"$out")" true
 }
 
-@test "what changes while a long submission is read counts: all of it enters, or nothing" {
+@test "changes while a long submission is read count: all of it is queued, or nothing" {
     echo 'pending_max: 15000' >limits.yaml
     timeout "$LIMIT" berth daemon start --sim 2 --config limits.yaml
     big=$(submission 10000 '{"command": "true %d", "gpus": 0, "hold": true, "unique": true}')

@@ -57,7 +57,7 @@ load screen
     see '^gpu 0: job 1 uses 5\.1 GiB and requested 4\.0 GiB: '
 }
 
-@test "a queue of some states, or of some GPUs" {
+@test "the queue restricted to states, or to GPUs" {
     start_daemon 2
     berth submit --gpu-ids 0 -- sleep 1000 >/dev/null
     berth submit --gpu-ids 1 -- sleep 1000 >/dev/null
@@ -77,7 +77,7 @@ load screen
     has words "$status $err" '^2 .*--gpu'
 }
 
-@test "watching: drawn again in place, left by q and Ctrl-C, and the terminal is as it was" {
+@test "watching: redrawn in place, left with q and Ctrl-C, and the terminal is restored" {
     start_daemon 1
     open_terminal 80 24 berth queue --watch
     see '^no jobs'
@@ -167,7 +167,7 @@ load screen
     is history "$(berth history -H -o state | tr -d ' ')" COMPLETED
 }
 
-@test "events of a job are that job's, and release says when nothing was held" {
+@test "berth events 3 shows that job's events only, and release says when nothing was held" {
     start_daemon 1
     berth pause 0
     berth submit --gpus 0 -- sleep 600
@@ -178,7 +178,7 @@ load screen
     has words "$err" 'job 1 is not held: it is RUNNING'
 }
 
-@test "--sim that is not what the running daemon has is refused, and the same is taken" {
+@test "--sim with other GPUs than the running daemon's is refused, with the same ones accepted" {
     start_daemon 2
     try berth submit --sim 4 -G 0 -- true
     is status "$status" 6

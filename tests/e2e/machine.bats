@@ -98,7 +98,7 @@ print(sum(j["attempt"] or 0 for j in json.load(sys.stdin)["jobs"]))')
 print(sum(j["attempt"] or 0 for j in json.load(sys.stdin)["jobs"]))')" "$before"
 }
 
-@test "a nursery that is stopped is woken up, and what it had not forked runs once" {
+@test "a stopped nursery is woken up, and what it had not forked runs once" {
     start_daemon 4
     nursery=$(for pid in $(marked_pids); do
         if [ "$(cat "/proc/$pid/comm")" = berth-nursery ]; then echo "$pid"; fi
@@ -160,7 +160,7 @@ a_folder_that_is_no_more()
     "$AWAIT" pid "$LIMIT" "$command_pid"
 }
 
-@test "a job's folder that is removed under it: it does not run beside itself after a restart" {
+@test "a job whose folder is removed does not run twice at once after a restart" {
     a_folder_that_is_no_more
 }
 
@@ -183,7 +183,7 @@ a_folder_that_is_no_more()
     each_ran_once 20
 }
 
-@test "a folder that cannot be made again: jobs wait until it can, and are charged with nothing" {
+@test "a folder that cannot be recreated: jobs wait until it can, and do not fail" {
     [ "$(id -u)" = 0 ] || skip 'needs root to mount'
     start_daemon 2
     kill_daemon
@@ -212,7 +212,7 @@ a_folder_that_is_no_more()
     each_ran_once 8
 }
 
-@test "a user's own disk has no room for a log: that user's jobs wait, and go on by themselves" {
+@test "a user's own disk has no room for a log: that user's jobs wait, and resume by themselves" {
     start_daemon 2
     full_disk "$WORK/own"
     berth submit --vram 1000 --log "$WORK/own/x.log" -- sh -c 'echo ran >>ran.$BERTH_JOB_ID'
@@ -259,7 +259,7 @@ a_folder_that_is_no_more()
     wait_for_event kind=ended job=1 state=COMPLETED
 }
 
-@test "without a GPU that can be read the daemon starts, says so, and runs what wants none" {
+@test "without a readable GPU the daemon starts, says so, and runs jobs that need none" {
     if command -v nvidia-smi >/dev/null || ls /dev/nvidia0 2>/dev/null; then skip "there is one"; fi
     try berth daemon start
     is status "$status" 0
@@ -313,7 +313,7 @@ PY
     rm "$BERTH_DIR/state/filler"
 }
 
-@test "a database that is removed under the daemon: nothing is accepted, and health says it" {
+@test "the daemon's database is removed: nothing is accepted, and health says so" {
     start_daemon 1
     berth submit --hold -- true
     mv "$BERTH_DIR/state/berth.db" kept.db

@@ -65,7 +65,7 @@ assert all(n == 0 for name, n in m.items() if name.startswith("berth_jobs{"))
 PYTHON
 }
 
-@test "the counters are what the history says, and stay so when the daemon is killed" {
+@test "the counters agree with the history, even after the daemon is killed" {
     start_daemon 2
     berth submit --vram 4G -- true
     berth submit --vram 4G -- false
@@ -89,7 +89,7 @@ PYTHON
     is "passes of this daemon" "$(metric berth_commit_failures_total)" 0
 }
 
-@test "the text is what Prometheus reads" {
+@test "the metrics text is valid for Prometheus" {
     local promtool
     start_daemon 2
     berth submit --vram 4G -- true

@@ -41,7 +41,7 @@ real_gpu()
 ONE="GPU-6ec0d6f1-3f2c-4b6e-9d0a-0123456789ab 24564 564 0"
 TWO="GPU-a1b2c3d4-0000-1111-2222-abcdefabcdef 24564 564 300"
 
-@test "on two GPUs: everything holds" {
+@test "real-gpu on two GPUs: everything holds" {
     machine "$ONE" "$TWO"
     real_gpu --jobs 20
     echo "$out$err"

@@ -63,7 +63,7 @@ replace_daemon()
     has_not watch "$(cat "$ROOT/watches.out")" 'closed the connection'
 }
 
-@test "wait --all means those that were there when it began, also over a restart" {
+@test "wait --all means the jobs that existed when it began, across a restart too" {
     start_daemon 2
     berth submit -- sh -c 'read line <gate; exit 5'
     wait_until_running 1
@@ -76,7 +76,7 @@ replace_daemon()
     is wait "$status" 5
 }
 
-@test "an answer that was lost is given again, and nothing is done twice" {
+@test "a lost answer is sent again, and nothing is done twice" {
     start_daemon 2
     local ask='{"id":7,"method":"submit","token":"0123456789abcdef","params":{"jobs":[{"command":"echo ran >>ran"}],"cwd":"'$WORK'"}}'
     first=$(ask_raw "$ask")
@@ -110,7 +110,7 @@ replace_daemon()
     is 'each once' "$(sort -u ran | wc -l)" "$(wc -l <ran)"
 }
 
-@test "a daemon that a person stops is not waited for" {
+@test "clients do not wait for the next daemon after daemon stop" {
     start_daemon 2
     berth submit -- sh -c 'read line <gate'
     wait_until_running 1
@@ -146,7 +146,7 @@ replace_daemon()
     has said "$err" 'exits when idle'
 }
 
-@test "a daemon that cannot start again is not tried without end, and says why" {
+@test "a daemon that cannot restart is not tried for ever, and the client says why" {
     start_daemon 2
     berth submit -- sh -c 'read line <gate'
     wait_until_running 1

@@ -84,7 +84,7 @@ open_gate()
     has words "$(cat err.txt)" "another daemon has this GPU.*$BERTH_DIR"
 }
 
-@test "simulated jobs are never taken to real cards by a daemon without --sim" {
+@test "a daemon without --sim never starts simulated jobs on real GPUs" {
     start_daemon 1
     berth submit --hold -- true
     stop_daemon
@@ -92,7 +92,7 @@ open_gate()
     is backend "$(berth gpus --json | json backend)" sim
 }
 
-@test "a cancel that the daemon did not live to see through is seen through" {
+@test "a cancel that the daemon's death interrupted is completed" {
     start_daemon 1
     berth submit --vram 1000 --grace 60s -- sh -c 'trap "" TERM; echo up; while :; do read line <gate || :; done'
     wait_for_event kind=started job=1
@@ -104,7 +104,7 @@ open_gate()
     wait_for_event kind=ended job=1 state=CANCELLED
 }
 
-@test "a stopped daemon stays stopped, and its followers say how to return" {
+@test "a stopped daemon stays stopped, and its clients say how to continue" {
     printf '[vram=1000] read line <gate; exit 3\n' >jobs.txt
     follow_file 1 jobs.txt
     wait_for_event kind=started job=1
@@ -158,7 +158,7 @@ END
     berth cancel 1
 }
 
-@test "old jobs are forgotten in a quiet moment; a file's lines are not" {
+@test "old jobs are deleted when the daemon is idle; a file's lines are not" {
     mkdir -p "$BERTH_DIR"
     printf 'keep_jobs: 2\n' >"$BERTH_DIR/config.yaml"
     printf '%s\n' '[gpus=0] echo a' '[gpus=0] echo b' '[gpus=0] echo c' '[gpus=0] false' >jobs.txt

@@ -46,7 +46,7 @@ report()
     is same "$(json total.gpu_ms <report.json)" "$(json users.0.gpu_ms <report.json)"
 }
 
-@test "a report of nothing is one, and nonsense is refused" {
+@test "a report without jobs is valid, and invalid parameters are refused" {
     start_daemon 1
     report '{}'
     is jobs "$(json total.jobs <report.json)" 0
@@ -96,7 +96,7 @@ report()
     has refusal "$err" 'is not a state of ended jobs'
 }
 
-@test "history chooses by time, state, name and text, over many pages" {
+@test "history filters by time, state, name and text, over many pages" {
     some_past 3000
     is all "$(berth history --all -o id | wc -l)" 3005
     is limited "$(berth history -n 2500 -o id | wc -l)" 2501
@@ -150,7 +150,7 @@ report()
     has oom "$(berth report)" '^- 1 job of this command ended out of memory with 2\.0 GiB: request 2560M$'
 }
 
-@test "the page is complete, needs nothing else, and contains no command as HTML" {
+@test "the HTML report is complete, needs no other file, and contains no command as HTML" {
     start_daemon 1
     berth report --html empty.html
     "$E2E/page.py" empty.html

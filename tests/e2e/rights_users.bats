@@ -25,7 +25,7 @@ setuid_program()
     install -m 4755 "$(command -v id)" "$ROOT/bin/setuid-id"
 }
 
-@test "a job starts with no capability, and can get what a login can" {
+@test "a job starts without capabilities, and can get those that a login can" {
     setuid_program
     start_system
     as "$ALICE" berth submit -G 0 --wait -- sh -c "grep -E '$FIELDS' /proc/self/status; setuid-id -u"
@@ -34,7 +34,7 @@ setuid_program()
         "$none $none $none $(own_bounding_set) $none 0 0 "
 }
 
-@test "drop_capabilities takes them out of reach, also of setuid programs and of root's jobs" {
+@test "drop_capabilities applies to setuid programs and root's jobs too" {
     setuid_program
     start_system --set drop_capabilities=all
     as "$ALICE" berth submit -G 0 --wait --on-end 'grep CapBnd /proc/self/status' -- sh -c 'grep CapBnd /proc/self/status; setuid-id -u'
@@ -58,7 +58,7 @@ setuid_program()
         "$(id -u "$ALICE")NoNewPrivs: 1"
 }
 
-@test "a capability that there is not is refused by name" {
+@test "an unknown capability is refused by name" {
     try berthd --system --dir "$BERTH_DIR" --sim 1 --set drop_capabilities=sys_modul
     is "exit status" "$status" 2
     has "why" "$err" "drop_capabilities: 'sys_modul' is not a capability"

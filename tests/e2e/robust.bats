@@ -39,7 +39,7 @@ gpu_field()
     berth gpus --json | json "gpus.$1.$2"
 }
 
-@test "a probe that hangs: unknown since, GPU jobs wait, other jobs run, and it recovers" {
+@test "a probe that hangs: GPUs are unknown, GPU jobs wait, other jobs run, and it recovers" {
     quick_settings
     start_daemon 1
     fault hang
@@ -67,7 +67,7 @@ gpu_field()
     wait_for_event kind=ended job=1 exit_status=4
 }
 
-@test "a card that falls off the bus stops only itself" {
+@test "a GPU that falls off the bus stops only itself" {
     quick_settings
     start_daemon 2
     fault 'lost 1'
@@ -81,7 +81,7 @@ gpu_field()
     wait_for_event kind=ended job=2 state=COMPLETED
 }
 
-@test "process lists that are not to be had: peaks are n/a, never guessed" {
+@test "unavailable process lists: peaks are n/a, never guessed" {
     quick_settings
     start_daemon 1
     fault silent-procs
@@ -91,7 +91,7 @@ gpu_field()
     has show "$(berth show 1)" 'n/a'
 }
 
-@test "another program of 642 MiB does not block a card, one that grows stops placing" {
+@test "another program of 642 MiB does not block a GPU, one that grows does" {
     quick_settings
     start_daemon 1
     export BERTH_SIM_DIR=$BERTH_DIR/sim
@@ -106,7 +106,7 @@ gpu_field()
     has explain "$(job_field 2 explain)" 'not Berth|stranger|pid'
 }
 
-@test "two jobs of 14G that arrive together never meet on one card of 24G" {
+@test "two jobs of 14G that arrive together never share one GPU of 24G" {
     cat >jobs.txt <<'JOBS'
 [vram=14G] berth simjob --vram 14000 --ramp 0 --hold 0.5
 [vram=14G] berth simjob --vram 14000 --ramp 0 --hold 0.5
@@ -132,7 +132,7 @@ JOBS
     has words "$(cat err.txt)" 'already running'
 }
 
-@test "SIGTERM leaves jobs running; the next daemon takes them up" {
+@test "SIGTERM leaves jobs running; the next daemon takes them over" {
     start_daemon 1
     berth submit --vram 1000 -- sh -c 'read line <gate; exit 9'
     wait_for_event kind=started job=1
@@ -205,7 +205,7 @@ JOBS
     stop_daemon --cancel
 }
 
-@test "a broken jobs file touches nothing that is queued or runs" {
+@test "a broken jobs file affects no queued or running job" {
     local line
     printf '[vram=1000] read line <gate; exit 3\n[hold] echo two\n' >jobs.txt
     follow_file 1 jobs.txt
@@ -228,7 +228,7 @@ JOBS
     is status "$status" 3
 }
 
-@test "a file of 100,000 lines, and a line of a MiB, are taken whole" {
+@test "a file of 100,000 lines, and a line of a MiB, are accepted" {
     start_daemon 1
     awk 'BEGIN { for (i = 0; i < 100000; i++) print "[hold] echo", i }' >many.txt
     try berth run --detach many.txt
@@ -294,7 +294,7 @@ JOBS
     wait_for_event kind=ended job=1 exit_status=4
 }
 
-@test "an id that does not exist is named, also among others that do" {
+@test "an unknown id is named, even among known ones" {
     start_daemon 1
     berth submit --wait -- true
     try berth wait 1,999

@@ -64,7 +64,7 @@ waits_for()
     wait_for_event kind=ended "job=$id_long" state=COMPLETED >/dev/null
 }
 
-@test "without: others pass by while patience lasts; then cards are pinned" {
+@test "without time limits: others pass while the patience lasts; then GPUs are pinned" {
     with_settings 2 'patience_s: 100000'
     holder a
     holder b
@@ -185,7 +185,7 @@ print(sum(s["at_us"] > at_us and s["seq"] < seq for s in starts))' "$1" "$2")
     starts_in_time "$id_wide" "$(awk "BEGIN { printf \"%.0f\", $promised * 1e6 }")"
 }
 
-@test "and without: it starts once patience is over and what ran then has ended, though the daemon dies" {
+@test "a stream of small jobs without limits: a job that needs every GPU starts after the patience and the end of what ran then, though the daemon dies" {
     local submitted
     with_settings 4 'patience_s: 1'
     stream 12 '' 'sleep 0.6'

@@ -63,7 +63,7 @@ sessions()
     has "its log" "$(berth logs "$id")" "then two"
 }
 
-@test "a job that ends at once, and many at a time, have true records and all their output" {
+@test "short jobs in screen sessions, one and many, have true records and all their output" {
     start_daemon 1
     for code in 0 3 200; do
         try berth submit -G 0 --screen --wait -- sh -c "exit $code"
@@ -79,7 +79,7 @@ sessions()
     is "sessions left" "$(sessions)" 0
 }
 
-@test "closing the session hangs up the job; a screen that is killed only takes the view" {
+@test "closing the session hangs up the job; killing screen only ends the view" {
     start_daemon 1
     berth submit -G 0 --screen -- sh -c 'echo one; exec sleep 1000'
     session=$(session_of 1)
@@ -99,7 +99,7 @@ sessions()
     is "exit status" "$status" 6
 }
 
-@test "time limit, cancel and what ignores both end a job in a session, and the session" {
+@test "a time limit, cancel, and KILL for a job that ignores both, end the job and its session" {
     start_daemon 1
     try berth submit -G 0 --screen --time 1s --wait -- sleep 1000
     is "exit status at the limit" "$status" 124
@@ -118,7 +118,7 @@ sessions()
     is "sessions left" "$(sessions)" 0
 }
 
-@test "a daemon that is killed does not disturb it; a supervisor that is leaves nothing behind" {
+@test "a killed daemon does not disturb a session; a killed supervisor leaves nothing behind" {
     start_daemon 1
     mkfifo gate
     berth submit -G 0 --screen -- sh -c 'read x <gate; exit 5'
@@ -138,7 +138,7 @@ sessions()
     is "state" "$(job_field 2 state)" LOST
 }
 
-@test "two sessions of one name are two: each job has its own" {
+@test "two jobs of one name have two sessions" {
     start_daemon 1
     screen -d -m -S gpujob_cpu_unknown_1 sleep 1000
     berth submit -G 0 --screen -- sh -c 'read x; echo "got $x"; exit 2'
@@ -151,7 +151,7 @@ sessions()
     screen -S gpujob_cpu_unknown_1 -X quit
 }
 
-@test "where there is no session the job says why: no screen, no folder for sockets" {
+@test "without a session the job says why: no screen, no folder for sockets" {
     start_daemon 1
     mkdir "$ROOT/nobin"
     for program in berth berthd; do ln -s "$(command -v $program)" "$ROOT/nobin/"; done
@@ -173,7 +173,7 @@ sessions()
     is "sessions left" "$(sessions)" 0
 }
 
-@test "with a set-up, in an array, on a terminal here, and again after requeue" {
+@test "screen sessions with a set-up, in an array, from a terminal, and after requeue" {
     start_daemon 1
     try berth submit -G 0 --screen --wait --env-setup 'A=b; false' -- echo no
     has "text" "$(job_field 1 text)" "set-up failed: exit 1: A=b; false"

@@ -23,7 +23,7 @@ SH
 # What a job sees of its set-up.
 SEES='echo "conda ${CONDA_DEFAULT_ENV-no} venv ${VIRTUAL_ENV##*/}"'
 
-@test "a job is set up from each door: options, #BERTH lines, a jobs file, the socket" {
+@test "a set-up comes from options, #BERTH lines, a jobs file and the socket" {
     start_daemon 1
     try berth submit -G 0 --wait --conda torch --env-setup 'source venv/activate' -- "$SEES"
     is "status of the options" "$status" 0
@@ -78,7 +78,7 @@ CASES
     is "status without conda" "$status" 127
 }
 
-@test "cards are what they are, whatever the set-up says of them" {
+@test "a set-up cannot change a job's GPUs" {
     start_daemon 2
     berth submit -G 1 --gpu-ids 1 --wait --env-setup 'export CUDA_VISIBLE_DEVICES=0' -- 'echo $CUDA_VISIBLE_DEVICES'
     is "its cards" "$(berth logs @)" 1
@@ -109,7 +109,7 @@ CASES
     [ ! -e ran ] || fail_with "a command ran without its set-up"
 }
 
-@test "a set-up is kept over a crash of the daemon and requeue" {
+@test "a set-up survives a crash of the daemon and a requeue" {
     start_daemon 1
     echo 'test -e go || exit 9' >setup.sh
     id=$(berth submit --parsable -G 0 --hold --env-setup 'source setup.sh; A=b' -- 'echo "$A"')
@@ -125,7 +125,7 @@ CASES
     is "state" "$(job_field "$id" state)" COMPLETED
 }
 
-@test "jobs that say nothing get the set-up of the settings; an empty word means none" {
+@test "jobs without a set-up get that of the settings; an empty one means none" {
     mkdir -p "$BERTH_DIR"
     printf 'env_setup: "export FROM=settings"\nconda: jax\n' >"$BERTH_DIR/config.yaml"
     start_daemon 1
@@ -141,7 +141,7 @@ CASES
     is "updates of a file that has not changed" "$(events_with kind=updated)" ""
 }
 
-@test "--unique and estimates tell set-ups apart, also when a waiting line's is edited" {
+@test "--unique and estimates distinguish set-ups, also when a pending line's is edited" {
     start_daemon 1
     berth submit -G 0 --hold --unique --env-setup 'A=1' -- true
     berth submit -G 0 --hold --unique --env-setup 'A=2' -- true

@@ -6,7 +6,7 @@ load lib
 # A job that says on a FIFO that it listens, and exits with 5 on USR1.
 listening='trap "exit 5" USR1; echo ready >ready; while :; do sleep 0.05; done'
 
-@test "a signal reaches what runs, and is in the events" {
+@test "a signal reaches running jobs, and is in the events" {
     start_daemon 1
     mkfifo ready
     berth submit --gpus 0 -- sh -c "$listening"
@@ -19,7 +19,7 @@ listening='trap "exit 5" USR1; echo ready >ready; while :; do sleep 0.05; done'
     wait_for_event kind=signal job=1 signal=10 "by=$(id -un)"
 }
 
-@test "a signal to an array reaches those of its tasks that run" {
+@test "a signal to an array reaches its running tasks" {
     start_daemon 1
     mkfifo ready
     berth submit --gpus 0 --cpus 1 --array '0-3%1' -- sh -c "$listening"
@@ -32,7 +32,7 @@ listening='trap "exit 5" USR1; echo ready >ready; while :; do sleep 0.05; done'
     has explanation "$(berth explain 1_3)" '^job 1 PENDING: ArrayLimit'
 }
 
-@test "a signal to what does not run is refused, and a mistake is named" {
+@test "a signal to a job that does not run is refused, and an unknown signal is named" {
     start_daemon 1
     berth submit --gpus 0 --hold -- true
     try berth signal 1 TERM
@@ -54,7 +54,7 @@ listening='trap "exit 5" USR1; echo ready >ready; while :; do sleep 0.05; done'
     has words "$err" 'job 1 has ended \(CANCELLED\)'
 }
 
-@test "a job is warned before its time limit, once, and says what it did about it" {
+@test "a job is warned once before its time limit, and can act on it" {
     start_daemon 1
     berth submit --gpus 0 -t 1h --signal USR2@59m58s -- \
         sh -c 'trap "echo saved; exit 4" USR2; while :; do sleep 0.05; done'

@@ -114,7 +114,7 @@ PY
     printf '0,0,10,1\n1,10,20,1\n2,0,10,1\n' | diff - schedule
 }
 
-@test "simulate: mistakes are named with their place" {
+@test "simulate: errors are reported with their line" {
     printf 'job_id,arrival_s,duration_s\n0,0,10\n1,x,10\n' >bad.csv
     says 2 "berth: bad.csv:3:3: arrival_s: 'x' is not a whole number" berth simulate bad.csv
     printf 'job_id,arrival_s,duration_s,gpus\n0,0,10,9\n' >wide.csv
@@ -140,7 +140,7 @@ PY
     [ "$(tail -n +3 out | awk '{print $1}')" = "$(awk '{print $1}' list)" ]
 }
 
-@test "simulate: random workloads on random machines come out as the oracle has them" {
+@test "simulate: random workloads on random machines agree with the oracle" {
     python3 "$BATS_TEST_DIRNAME/../campaign/simulate.py" berth 6
 }
 
@@ -178,7 +178,7 @@ PY
     berth simulate --compare "$data/node8.csv" --draws 1 --seed 7 --policy balanced | diff one -
 }
 
-@test "simulate: --compare says what it cannot do" {
+@test "simulate: --compare refuses what it cannot do" {
     echo '[gpus=1 time=1h] brief' >jobs.txt
     says 2 'name one FILE or several' berth simulate --compare
     says 2 "no arrival times" berth simulate --compare jobs.txt --draws 2

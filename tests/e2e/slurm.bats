@@ -90,7 +90,7 @@ END
     is "three of them" "$(cat 1_*.out | wc -l)" 3
 }
 
-@test "only scripts for Slurm have its variables, or what asks for them; a job within gets none of another's" {
+@test "only Slurm scripts and --slurm-env jobs have Slurm's variables; a job within a job inherits none" {
     start_daemon 1
     try berth submit --gpus 0 --wait -o plain -- sh -c 'echo "${SLURM_JOB_ID-none}"'
     is "a plain job" "$(cat plain)" none
@@ -141,7 +141,7 @@ $PATH:/of/mine"
     is "the folder of our srun, once" "$(tr : '\n' <again | grep -c '/slurm$')" 1
 }
 
-@test "a warning with B: reaches the script alone, another one what it started" {
+@test "a warning with B: reaches only the script, one without it what the script started" {
     start_daemon 1
     script batch.sh <<'END'
 #!/bin/bash
@@ -250,7 +250,7 @@ END
     is "input of the tasks" "$(cat out.0 out.1)" $'zero\none'
 }
 
-@test "variables of Slurm's kind that a plain job inside is given by name are kept" {
+@test "SLURM_ variables given by name to a plain job within a Slurm job are kept" {
     start_daemon 1
     script outer.sh <<'END'
 #!/bin/bash
@@ -296,7 +296,7 @@ END
     is "its tasks" "$(cat "$of.000.0.%" "$of.001.0.%")" $'task 0\ntask 1'
 }
 
-@test "an srun that is signalled passes it on, and stays until its tasks have ended" {
+@test "srun passes a signal on, and stays until its tasks have ended" {
     start_daemon 1
     mkfifo ready.{0,1} go.{0,1}
     script steps.sh <<'END'

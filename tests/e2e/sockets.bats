@@ -34,7 +34,7 @@ case_setup()
     done
 }
 
-@test "a socket that something else stands in place of is bound again" {
+@test "a socket that was replaced by something else is bound again" {
     : >"$ROOT/file"
     mv "$ROOT/file" "$BERTH_DIR/berth.sock"
     answers_again
@@ -82,7 +82,7 @@ case_setup()
     wait_for_output events '"job":1.*"kind":"ended"|"kind":"ended".*"job":1'
 }
 
-@test "a name that another daemon answers under is left to it, and said" {
+@test "a socket on which another daemon answers is left to it, and logged" {
     # Two states that would have the same socket: the second does not start.
     mkdir "$ROOT/run"
     export XDG_RUNTIME_DIR=$ROOT/run
@@ -122,7 +122,7 @@ case_setup()
     done
 }
 
-@test "an instance can lie as deep as a path may" {
+@test "an instance can lie at a path of any length" {
     local deep=$ROOT/$(printf 'a-long-name-%d/' {1..12})
     mkdir -p "$deep"
     stop_daemon

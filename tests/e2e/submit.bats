@@ -18,7 +18,7 @@ understood()
     timeout "$LIMIT" berth submit --dry-run "$@" 2>"$ROOT/err" | sed -nE "s/^$name +(.*)/\1/p"
 }
 
-@test "a Slurm script runs as it is: its options, its arguments, its log" {
+@test "a Slurm script runs unchanged: its options, its arguments, its log" {
     start_daemon 4x24G
     mkdir out
     script train.sh <<'END'
@@ -36,7 +36,7 @@ END
     is log "$(cat out/train-1.txt)" "args a,b c gpus 0,1 name train"
 }
 
-@test "options of the command line win over those of the script" {
+@test "options on the command line override those of the script" {
     start_daemon 4x24G
     script s.sh <<'END'
 #!/bin/sh
@@ -57,7 +57,7 @@ END
     is log "$(cat env.sh.txt)" "line script mine"
 }
 
-@test "a script without the right to be executed runs by its interpreter" {
+@test "a script that is not executable runs through its interpreter" {
     start_daemon 1
     script bash.sh 644 <<'END'
 #!/bin/bash -e
@@ -128,7 +128,7 @@ END
     has words "$err" 'bad.sh:2: #SBATCH --tim: .*did you mean --time'
 }
 
-@test "a command that is no script is left alone" {
+@test "a command that is not a script is left alone" {
     start_daemon 1
     printf '#!/bin/sh\necho plain\n#BERTH --nonsense\n' >plain
     chmod +x plain
@@ -137,7 +137,7 @@ END
     is log "$(cat log)" plain
 }
 
-@test "values are said back as they were understood" {
+@test "--dry-run prints values as they were understood" {
     start_daemon 4x24G
     is share "$(understood share --gpus 0.5 -- true)" "50 %"
     is gpus "$(understood gpus --gpus 1.5 -- true)" "2, whole and idle"
@@ -163,7 +163,7 @@ END
     has verdict "$out" '^would be refused: it can never start: .*job 1 '
 }
 
-@test "--dry-run of lines of which one starts while room is kept for a job that waits" {
+@test "--dry-run of lines of which one starts beside a reservation of a pending job" {
     start_daemon 1
     berth submit -t 1h -- sleep 3600
     wait_until_running 1
@@ -178,7 +178,7 @@ END
     is status "$status" 0
 }
 
-@test "--dry-run says when it would start behind what waits already" {
+@test "--dry-run says when a job would start behind the pending ones" {
     start_daemon 1
     mkfifo gate
     berth submit -t 1h -- sh -c 'read line <gate'
@@ -221,7 +221,7 @@ print(line["state"], sorted(start), 5300 < start["unix"] - time.time() <= 5400, 
     [ ! -e "$BERTH_DIR/berth.sock" ]
 }
 
-@test "--export chooses which variables go along" {
+@test "--export selects the variables of a job" {
     start_daemon 1
     export A=a B=b
     # shellcheck disable=SC2016
@@ -248,7 +248,7 @@ print(line["state"], sorted(start), 5300 < start["unix"] - time.time() <= 5400, 
     is 'none of them' "$(cat off)" ''
 }
 
-@test "a job that a job submits does not inherit the defaults of the first" {
+@test "a job submitted by a job does not inherit its defaults" {
     local show='env | grep -E "^(XLA_PYTHON|TF_FORCE|MASTER_|MINE)" | sort'
     start_daemon 4
     export MINE=1
@@ -284,7 +284,7 @@ print(line["state"], sorted(start), 5300 < start["unix"] - time.time() <= 5400, 
     has log "$(cat "$BERTH_DIR/daemon.log")" 'models.yaml:2: big: .19X. is not a requirement.*last valid table'
 }
 
-@test "--models is a table of one's own" {
+@test "--models names the user's own table" {
     start_daemon 2x24G
     printf '{"models": {"big": "18G", "wide": 2}}' >m.json
     is vram "$(understood vram --models m.json -- python x.py --llm big)" "18.0 GiB"

@@ -9,7 +9,7 @@ root_only()
     [ "$(id -u)" -eq 0 ] || skip "only root can run the machine's daemon"
 }
 
-@test "the service manager hears that it is ready, alive and leaving, and jobs hear nothing of it" {
+@test "the service manager gets readiness, watchdog and stopping messages, and jobs do not inherit its socket" {
     cat >"$ROOT/manager.py" <<'PY'
 import os, socket, subprocess, sys
 name = sys.argv[1]
@@ -87,7 +87,7 @@ on_another_machine()
     has "where --dir says" "$out" "^/run/elsewhere/berth.sock"
 }
 
-@test "a client finds its own daemon first, then the machine's, and starts one only without" {
+@test "a client finds its own daemon first, then the machine's, and starts one only without either" {
     root_only
     unshare -m true || skip "no mount name space can be made here"
     status=0
@@ -113,7 +113,7 @@ berth: the daemon has stopped; running jobs continue"
 "mode":"system"'
 }
 
-@test "a drop-in command awaits the machine's daemon when that restarts, and starts none of its own" {
+@test "a drop-in command waits for the machine's daemon when that restarts, and starts none of its own" {
     root_only
     unshare -m true || skip "no mount name space can be made here"
     mkfifo gate
@@ -135,7 +135,7 @@ berth: the daemon is back"
     has "what was said" "$(cat said)" 'job 1 finished \[OK\]'
 }
 
-@test "a socket that another user put in the way is not believed" {
+@test "a socket that another user put there is not trusted" {
     root_only
     unset BERTH_DIR
     export XDG_RUNTIME_DIR=$ROOT/run XDG_STATE_HOME=$ROOT/home
@@ -177,7 +177,7 @@ PY
     exec 7<&-
 }
 
-@test "a second name of one of root's files is no lock of a card" {
+@test "a hard link to one of root's files is not used as a GPU's lock" {
     root_only
     local lock
     berth daemon start --sim 1 >/dev/null

@@ -91,7 +91,7 @@ three_jobs()
     see '^cooked'
 }
 
-@test "a yes is for the job that was asked about, also when that has ended meanwhile" {
+@test "a confirmed action applies to the job that was asked about, even if that has ended meanwhile" {
     start_daemon 2
     berth submit --name short -- sleep 1000 >/dev/null
     berth submit --name long -- sleep 1000 >/dev/null
@@ -150,7 +150,7 @@ three_jobs()
     see '3  HELD'
 }
 
-@test "fits any window, and a window that changes" {
+@test "fits any window, and a resized one" {
     start_daemon 16x80G
     three_jobs
     open_terminal 80 24 berth top
@@ -239,7 +239,7 @@ three_jobs()
     see '^left 1'
 }
 
-@test "says what it needs instead of a terminal, a daemon, or sense" {
+@test "says what is wrong without a terminal, without a daemon, or with wrong options" {
     try berth top
     is status "$status" 2
     has words "$err" 'needs a terminal; .*berth queue --watch'

@@ -44,7 +44,7 @@ everything_goes_on()
     wait_for_output client "^$((($1 + 1) * 20000))\$"
 }
 
-@test "stopped, killed and upgraded in the middle: no job and no client notices" {
+@test "the daemon is stopped, killed and upgraded: no job and no client notices" {
     local before waits
     install_release one
     install_release two

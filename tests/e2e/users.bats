@@ -45,7 +45,7 @@ DESCRIBE='id; umask; ulimit -a; ulimit -Ha; pwd; grep -E "^(Uid|Gid|Groups|Cap|N
         "yes $USERS_HOME/alice $ALICE /bin/bash a b'c unset two \"words 1"
 }
 
-@test "before its profile a login has what login(1) gives it, whatever submits it and in whichever shell" {
+@test "with --login the environment before the profile is that of login(1), from every submitter and shell" {
     start_system
     for shell in /bin/bash /bin/sh; do
         usermod -s $shell "$ALICE"
@@ -93,7 +93,7 @@ $audit"
     berth cancel all
 }
 
-@test "a folder that only root can enter is said, for no user reaches that daemon" {
+@test "a folder that only root can enter causes a warning, since no user reaches that daemon" {
     mkdir -m 700 "$BERTH_DIR"
     start_system
     has "words" "$(cat "$BERTH_DIR/daemon.log")" "only root can enter $BERTH_DIR, so users cannot reach this daemon; run 'chmod 755 $BERTH_DIR'"
@@ -151,7 +151,7 @@ print(sorted(fd for fd in os.listdir("/proc/self/fd") if os.path.exists("/proc/s
     is "cancelled by" "$(job_field "$id" cancelled_by)" "$ALICE"
 }
 
-@test "wide words mean one's own jobs; another's that is named stops all of it, before anything is done" {
+@test "broad selectors mean the caller's own jobs; naming another user's job refuses the whole request" {
     start_system
     alice_runs
     bobs=$(as "$BOB" berth submit --parsable -G 0 --hold -- true)
@@ -270,7 +270,7 @@ PY
     for id in 2 3; do is "job $id ran as" "$(as "$BOB" berth logs $id)" "$BOB"; done
 }
 
-@test "a symlink where the log goes leads nowhere the user could not write" {
+@test "a symlink in place of the log reaches no file that the user could not write" {
     local uid
     uid=$(id -u "$ALICE")
     start_system
@@ -298,14 +298,14 @@ PY
     is "bob's exit status" "$status" 1
 }
 
-@test "a folder that the user may not enter is not entered for that user" {
+@test "a supervisor does not enter a folder that its user may not enter" {
     start_system
     try_as "$BOB" berth submit -G 0 -D "$USERS_HOME/alice" --wait -- ls
     is "exit status" "$status" 126
     has "why" "$(berth show 1)" "cannot enter the working folder .*: Permission denied"
 }
 
-@test "state, supervisor and record of a job are out of its reach" {
+@test "a job cannot reach its own state, supervisor and record" {
     local shepherd
     start_system
     as "$ALICE" berth submit -G 0 --wait -- sh -c '
@@ -317,7 +317,7 @@ PY
     has_not "output" "$out" SQLite
 }
 
-@test "with private: true the others' commands, names and folders are hidden" {
+@test "with private: true other users' commands, names and folders are hidden" {
     start_system --set private=true
     alice_runs -J hush
     for view in "queue" "queue --json" "show $id --json" "show $id" "events"; do
@@ -362,7 +362,7 @@ print(answer.get("error", {}).get("code", 0))' "$BERTH_DIR/berth.sock" "$id" >"$
     done
 }
 
-@test "one waits for another's tasks and changes nothing about them" {
+@test "waiting for another user's tasks changes nothing about them" {
     start_system
     id=$(as "$ALICE" berth submit --parsable -G 0 --hold --array 0-3 -- true)
     background all as "$BOB" berth wait "${id}_[0-2]" "${id}_1"
@@ -394,7 +394,7 @@ ${id}_2  CANCELLED  130"
     as "$ALICE" berth cancel "$id"
 }
 
-@test "with private: true a report tells of others what they used, and not what they ran" {
+@test "with private: true a report shows what other users used, and not what they ran" {
     start_system --set private=true
     as "$ALICE" berth submit --vram 8G -J hush -W -- sh -c ': secret words; exit 3' || true
     for view in "report" "report --json" "report --html -" "history --search secret" \
@@ -412,7 +412,7 @@ ${id}_2  CANCELLED  130"
     has "root's view" "$(berth report)" "secret words"
 }
 
-@test "only admins go above user_priority_max, and touch what is another's" {
+@test "only admins exceed user_priority_max and change other users' jobs" {
     start_system --set user_priority_max=10 --set "admin_group=$ADMINS"
     try_as "$BOB" berth submit -G 0 --priority 11 -- true
     is "exit status" "$status" 5
@@ -452,7 +452,7 @@ while True:
     as "$ALICE" berth cancel "$id"
 }
 
-@test "a job that fills its memory ends, and says so; others' jobs go on" {
+@test "a job that exceeds its memory ends, and says so; others' jobs go on" {
     start_system
     if [ "$(berth status --json | json daemon.confinement.enforced.memory)" = false ]; then skip "no memory controller here"; fi
     alice_runs
@@ -468,7 +468,7 @@ while True:
     is "groups left behind" "$(find /sys/fs/cgroup -type d -name 'job-*' -path "*berth-$(instance_token)*" | wc -l)" 0
 }
 
-@test "without any cgroup too, what a killed supervisor leaves has ended before its job runs again" {
+@test "processes of a killed supervisor end before its job runs again, without a cgroup too" {
     local own="env BERTH_DIR=$USERS_HOME/alice/own" show pid
     show="runuser -u $ALICE -- $own berth show 1 --json"
     # shellcheck disable=SC2016 # the job's shell is to expand it
@@ -485,7 +485,7 @@ while True:
     rm -rf "$USERS_HOME/alice/own"
 }
 
-@test "a job that ignores TERM is ended alone" {
+@test "a job that ignores TERM is killed without affecting others" {
     start_system
     alice_runs
     bobs=$(as "$BOB" berth submit --parsable -G 0 -- sh -c 'trap "" TERM; echo up; while :; do sleep 60; done')
@@ -520,7 +520,7 @@ while True:
     kill "$others" $(pgrep -u "$BOB")
 }
 
-@test "an account that has gone is said, and its job does not run" {
+@test "a job of a deleted account does not run, and says so" {
     start_system
     useradd -M -d / "${ALICE}x"
     runuser -u "${ALICE}x" -- berth submit -G 0 --hold -- true

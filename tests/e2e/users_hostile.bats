@@ -68,7 +68,7 @@ bob_logs_to()
     rm "$USERS_HOME/bob/e"
 }
 
-@test "a FIFO where a log goes holds up its own job and nothing else, and not its end" {
+@test "a FIFO in place of a log delays only its own job, and not that job's end" {
     local uid
     uid=$(id -u "$BOB")
     start_system
@@ -102,7 +102,7 @@ bob_logs_to()
     exec 7<&- 8<&-
 }
 
-@test "of another's job nothing is to be had from /proc, its folder, its log or its socket" {
+@test "another user's job reveals nothing through /proc, its folder, its log or its socket" {
     start_system
     alice_runs
     pid=$(berth show "$id" --json | json jobs.0.pid)
@@ -131,7 +131,7 @@ bob_logs_to()
     alice_ends
 }
 
-@test "descriptors that are passed to the daemon, or to a supervisor, are not kept" {
+@test "descriptors passed to the daemon or to a supervisor are closed" {
     start_system
     alice_runs
     cat >"$ROOT/pass.py" <<'PY'

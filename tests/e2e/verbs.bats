@@ -4,7 +4,7 @@
 
 load lib
 
-@test "a folder that has gone is refused before anything is queued" {
+@test "a removed working folder is refused before anything is queued" {
     start_daemon 1
     mkdir gone
     echo true >jobs.txt
@@ -38,7 +38,7 @@ load lib
     is status "$status" 2
 }
 
-@test "a config is found relative to where it was said" {
+@test "a config's path is relative to the folder where it was given" {
     echo 'sample_ms: 300' >mine.yaml
     try berth daemon start --sim 1 --config mine.yaml
     is status "$status" 0
@@ -87,7 +87,7 @@ load lib
     is status "$status" 0
 }
 
-@test "jobs that have ended: hold says so, queue says why, logs promise nothing, all selects" {
+@test "verbs on ended jobs: hold, queue, logs and all say so" {
     start_daemon 1
     berth submit --gpus 0 -W -- true
     berth submit --gpus 0 --begin now -- /nonexistent/program
@@ -161,7 +161,7 @@ load lib
     is status "$status" 0
 }
 
-@test "a file's name cannot write to the terminal" {
+@test "a file's name cannot send control characters to the terminal" {
     local name=$'a\033[31mb.txt'
     start_daemon 1
     echo '[gpus=0] true' >"$name"

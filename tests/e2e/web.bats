@@ -5,7 +5,7 @@
 load lib
 load web
 
-@test "a page that does not exist is a page to a browser, and JSON to a program" {
+@test "a missing page is HTML for a browser, and JSON for a program" {
     start_daemon 1
     start_web
     for path in nothing jobs/x logout; do
@@ -22,7 +22,7 @@ load web
     has "type below the API" "$head" '^Content-Type: application/json'
 }
 
-@test "its JSON says what berth says; what is not there is 404" {
+@test "the JSON agrees with berth's; a missing object is 404" {
     busy_machine
     start_web
     get api/v1/overview
@@ -64,7 +64,7 @@ load web
     is "a limit that is none" "$status" 400
 }
 
-@test "the history is paged and filtered; a job's log is its end, made fit to be shown" {
+@test "the history is paged and filtered; a job's log is its last part, made printable" {
     start_daemon 1
     for word in one two three; do berth submit -G 0 --wait -- echo $word; done
     berth submit -G 0 --wait -- sh -c 'printf "\033[31mred\033[0m\r50 percent\rdone\n\200\001"; exit 3' || true
@@ -88,7 +88,7 @@ load web
     is "the report" "$(json total.jobs <<<"$out")" 5
 }
 
-@test "only GET and HEAD are answered, only under its own name, and every answer is fenced" {
+@test "only GET and HEAD under the server's own name are answered, with protective headers" {
     start_daemon 1
     start_web
     for method in POST PUT DELETE PATCH OPTIONS; do
@@ -119,7 +119,7 @@ load web
     has_not "a script in the page" "$out" '<script>|javascript:| on[a-z]+="'
 }
 
-@test "with a token: none or a wrong one gets nothing, a right one or its cookie everything" {
+@test "with a token: requests without it or with a wrong one get nothing, the right one or its cookie everything" {
     start_daemon 1
     (umask 077; echo 0123456789abcdef0123 >token)
     start_web --token-file token
@@ -149,7 +149,7 @@ load web
     has "it ends" "$head" '^Set-Cookie: berth_session=; .*Max-Age=0'
 }
 
-@test "only a plain form of ours is read; a multipart body, named or not, is no login" {
+@test "login reads only urlencoded forms; a multipart body is refused" {
     start_daemon 1
     (umask 077; echo 0123456789abcdef0123 >token)
     start_web --token-file token
@@ -164,7 +164,7 @@ load web
     is "a form with its character set" "$status" 303
 }
 
-@test "options that would open it to others are refused with a message" {
+@test "options that would open the page to others are refused with a message" {
     try berth-web --listen 0.0.0.0:0
     is "exit status" "$status" 2
     has "words" "$err" '--token-file FILE'
@@ -181,7 +181,7 @@ load web
     has "words" "$err" "unknown option '--nonsense'"
 }
 
-@test "without a daemon it says so, and finds one that comes; through a UNIX socket too" {
+@test "without a daemon the page says so, and finds one that starts; through a UNIX socket too" {
     start_web
     get api/v1/overview
     is "status" "$status" 503
@@ -201,7 +201,7 @@ load web
     [ ! -e "$ROOT/web.sock" ]
 }
 
-@test "events come as they happen" {
+@test "the page gets events as they happen" {
     start_daemon 1
     start_web
     curl -sN --max-time "$LIMIT" "${url}api/v1/events" >"$ROOT/stream" 3>&- &
@@ -215,7 +215,7 @@ load web
     wait "$web_pid"
 }
 
-@test "killed, stopped, or flooded, it touches neither the daemon nor the jobs" {
+@test "killing, stopping or flooding berth-web affects neither the daemon nor the jobs" {
     start_daemon 2
     start_web
     curl -sN "${url}api/v1/events" >"$ROOT/stream" 3>&- &

@@ -10,7 +10,7 @@ in_browser()
     timeout $((LIMIT * 6)) python3 "$E2E/web_pages.py" "$@"
 }
 
-@test "at every width, in light and dark, nothing overflows, pales or complains; it follows what happens, and a restart" {
+@test "at every width, in light and dark, nothing overflows, lacks contrast or logs errors; pages update live, across a restart too" {
     busy_machine
     start_web
     in_browser look "$url" live "$url" "berth submit --parsable -G 0 -- sleep 600" \
@@ -31,7 +31,7 @@ in_browser()
     in_browser details "$url" 4
 }
 
-@test "a job's page, history and report; what others wrote stays text" {
+@test "a job's page, history and report; users' text stays text" {
     local escape=$'\e'
     start_daemon 1
     berth submit -G 0 --wait -- false || true

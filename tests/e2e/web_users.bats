@@ -25,7 +25,7 @@ get_as()
     as "$1" curl -s --max-time "$LIMIT" -w '\n%{http_code}' "$url$2"
 }
 
-@test "with private: on nothing of another's job is on the page, in the JSON, the events or the log" {
+@test "with private: on the page, the JSON, the events and the log show nothing of other users' jobs" {
     start_system --set private=on
     web_as "$BOB" --allow-local
     as "$BOB" curl -sN --max-time "$LIMIT" "${url}api/v1/events" >"$ROOT/stream" 3>&- &
@@ -45,7 +45,7 @@ get_as()
     is "the log" "$(get_as "$BOB" api/v1/jobs/1/log | tail -1)" 403
 }
 
-@test "one's own page is one's own: other users of the machine get nothing, unless they are let" {
+@test "other users of the machine cannot open a user's page without --allow-local" {
     start_system
     as "$ALICE" berth submit -G 0 --wait -- echo secret words
     web_as "$ALICE"
@@ -60,7 +60,7 @@ get_as()
     is "bob, let in" "$(get_as "$BOB" api/v1/overview | tail -1)" 200
 }
 
-@test "a log that is not the job's user's is not shown, whatever the job calls its log" {
+@test "a log that does not belong to the job's user is not shown, whatever path the job names" {
     start_system
     (umask 077; echo 0123456789abcdef0123 >"$ROOT/token")
     chown "$BOB" "$ROOT/token"
@@ -73,7 +73,7 @@ get_as()
     has "the words" "$(get_as "$BOB" api/v1/jobs/2/log)" "not a regular file"
 }
 
-@test "as root it refuses --allow-local" {
+@test "berth-web refuses --allow-local as root" {
     try berth-web --allow-local
     is "exit status" "$status" 2
     has "words" "$err" "as root would show all users"

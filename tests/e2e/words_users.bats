@@ -5,7 +5,7 @@
 load lib
 load users
 
-@test "no verb shows root a control character or a change of direction that a job carries" {
+@test "no verb prints control characters or direction changes from a job to root" {
     start_system
     # U+009B (CSI as one character), U+202E (right to left), U+2066, U+061C.
     local bad=$'\xc2\x9b31m\xe2\x80\xae\xe2\x81\xa6\xd8\x9c' verb

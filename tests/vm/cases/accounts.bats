@@ -34,7 +34,7 @@ refused_until()
     in_job alice 'prlimit --noheadings -n -o HARD' | grep -wx ' *350'
 }
 
-@test "an account that has expired or is locked runs no job, says why, and runs it when it is let in again" {
+@test "an expired or locked account runs no job, with the reason, and runs it once the account is valid again" {
     guest 'echo alice:some-password | chpasswd'
     alice_holds
     guest 'chage -E 2000-01-01 alice'
@@ -70,7 +70,7 @@ refused_until()
     in_job alice 'keyctl print $(keyctl search @s user shared)' | grep -x hers
 }
 
-@test "users that only nsswitch knows submit and run jobs, under their names" {
+@test "users known only to nsswitch submit and run jobs under their names" {
     guest 'sed -i -E "s/^(passwd|group|shadow|gshadow):.*/& extrausers/" /etc/nsswitch.conf
         echo "dora:x:70001:70001::/home/dora:/bin/bash" >>/var/lib/extrausers/passwd
         echo "dora:*:19000:0:99999:7:::" >>/var/lib/extrausers/shadow
@@ -121,7 +121,7 @@ userdb_user()
     in_job alice 'grep NoNewPrivs /proc/self/status' | grep -E '[[:space:]]1$'
 }
 
-@test "a job has the groups that its user is in when it starts, not when it was submitted" {
+@test "a job has its user's groups at its start, not at its submission" {
     guest 'groupadd old; groupadd new; usermod -aG old alice'
     alice_holds
     guest 'gpasswd -d alice old; usermod -aG new alice; berth release 1; berth wait 1'

@@ -126,7 +126,7 @@ still_runs()
     all_hold
 }
 
-@test "limits hold after the programs were replaced, and after one with jobs in the daemon's own group" {
+@test "limits hold after an upgrade, even from a version with jobs in the daemon's own group" {
     alice_runs
     # As a version before did it: in the group of berthd.service.
     guest 'systemd-run -q --unit old sleep 1000; systemctl show -P MainPID old >/run/old
@@ -155,7 +155,7 @@ still_runs()
     ! guest 'journalctl -b --no-pager | grep -i left-over'
 }
 
-@test "at a shutdown jobs are asked to end, and their records say so after it" {
+@test "at a shutdown jobs are asked to end, as their records say afterwards" {
     as alice "berth submit --gpus 0 -- 'trap \"echo asked >asked; exit 3\" TERM; while :; do sleep 0.1; done'"
     as alice "berth submit --gpus 0 --requeue -- 'echo begun >>begun; exec sleep 1000'"
     within 60 '[ "$(berth queue | grep -c RUNNING)" -eq 2 ] && [ -e /home/alice/begun ]'
@@ -172,7 +172,7 @@ still_runs()
     within 30 '! pgrep -f "^sleep 1234" && berth show 1 | grep LOST'
 }
 
-@test "the service is in a sandbox, and stopping it leaves jobs alone" {
+@test "the service runs in a sandbox, and stopping it leaves jobs alone" {
     guest 'systemd-analyze security berthd --no-pager | tail -1' | grep -E ' [0-5]\.[0-9] '
     alice_runs
     guest 'systemctl stop berthd; pgrep -f "^sleep 1000"; systemctl start berthd'

@@ -97,7 +97,7 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
     as alice 'berth wait 2; cat waited' | grep -qx ran
 }
 
-@test "removal leaves running jobs and the queue, and a later installation has them again" {
+@test "removal leaves running jobs and the queue, and a later installation finds them" {
     local job
     apt install /root/berth.deb
     simulate

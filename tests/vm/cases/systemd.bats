@@ -17,7 +17,7 @@ JOB='trap "echo asked >asked; exit 3" TERM; echo begun >begun; while :; do sleep
 # The manager of alice's goes some seconds after her last session.
 logged_out() { within 60 '! systemctl is-active user@$(id -u alice)'; }
 
-@test "lines in the journal have their words as fields, by which a job's and a user's are found" {
+@test "journal entries have fields by which those of a job or a user are found" {
     as alice 'berth submit -W -- "exit 3"; berth submit -- sleep 1000; berth cancel 2; berth wait 2; true'
     as bob 'berth submit -W --gpus 0 -- true'
     guest 'journalctl -u berthd -o json BERTH_JOB=1 BERTH_EVENT=ended' >"$BATS_TEST_TMPDIR/line"
@@ -32,7 +32,7 @@ logged_out() { within 60 '! systemctl is-active user@$(id -u alice)'; }
     guest 'systemctl restart berthd; journalctl -u berthd -o cat BERTH_EVENT=ready' | grep -c gpus=2 | grep -x 2
 }
 
-@test "a job of the machine's daemon outlives its user's last session, also where that ends processes" {
+@test "a job of the machine's daemon survives its user's last logout, even with KillUserProcesses" {
     guest 'printf "[Login]\nKillUserProcesses=yes\n" >>/etc/systemd/logind.conf; systemctl restart systemd-logind'
     as alice "berth submit -- '$JOB'; setsid sleep 1234 & sleep 0"
     within 20 '[ -e /home/alice/begun ]'
@@ -58,7 +58,7 @@ logged_out() { within 60 '! systemctl is-active user@$(id -u alice)'; }
     as alice 'berth show 1 | grep LOST; berth submit -W -- true'
 }
 
-@test "a daemon started in a shell survives the logout, unless that ends processes" {
+@test "a daemon started in a shell survives the logout, except with KillUserProcesses" {
     guest 'systemctl disable -q --now berthd'
     as alice "berth daemon start --sim 2; berth submit -- '$JOB'"
     within 60 '[ -e /home/alice/begun ] && loginctl --no-legend list-sessions -o json | grep -q closing || loginctl show-user alice -p State | grep closing'
