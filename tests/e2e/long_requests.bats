@@ -178,6 +178,38 @@ assert seqs == list(range(2, seqs[-1] + 1)), seqs[:10]
 PY
 }
 
+@test "a long line is read apart: others are answered meanwhile, and who sent it may leave" {
+    start_daemon 2
+    timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" <<'PY' || fail_with "not answered in this order"
+import json, socket, sys
+def connect():
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    return s
+def line(n):
+    return b'{"id":"long","method":"status","params":{"x":"' + b"x" * n + b'"}}\n'
+def next_id(s):
+    return json.loads(s.makefile().readline())["id"]
+long, gone, short = connect(), connect(), connect()
+long.sendall(line(50_000_000) + b'{"id":"behind","method":"status"}\n')
+short.sendall(b'{"id":"short","method":"status"}\n')
+long.setblocking(False)
+assert next_id(short) == "short"
+try:
+    raise SystemExit(f"the long line is answered first: {long.recv(100)}")
+except BlockingIOError:
+    long.setblocking(True)
+gone.sendall(line(20_000_000)) # which is read next
+gone.close()
+answers = long.makefile()
+assert [json.loads(answers.readline())["id"] for _ in range(2)] == ["long", "behind"]
+long.sendall(line(1_000_000)[:-5] + b"\n")
+assert json.loads(answers.readline())["error"]["code"] == -32700
+long.sendall(line(10_000_000)) # and the daemon stops while it reads that
+PY
+    stop_daemon
+}
+
 # `submission N JOB [TOKEN]`: a request to submit N of this job, in which %d is the number of each.
 submission()
 {
@@ -241,7 +273,7 @@ submission()
         token=0123456789abcdef-$i
         big=$(submission 10000 '{"command": "true", "gpus": 0, "hold": true}' "$token")
         # Again on the same connection, while it is under way; then the daemon dies.
-        out=$(ask_all "$big" "$big")
+        out=$(ask_all "$big" "{\"id\":1,\"method\":\"submit\",\"token\":\"$token\"}")
         has "the first $i" "$(jq -s 'map(.error.message // empty)' <<<"$out")" 'was sent again and is answered there'
         is "ids $i" "$(jq -s 'map(.result.ids // [] | length) | sort == [0, 10000]' <<<"$out")" true
         ids=$(jq -sc 'map(.result.ids // empty)[0]' <<<"$out")

@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -15,6 +16,7 @@
 #include "daemon/common/user_names.h"
 #include "daemon/request/event_filter.h"
 #include "daemon/request/file_upload.h"
+#include "daemon/rpc/long_lines.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/rpc_server.h"
 #include "daemon/rpc/rpc_server_priv.h"
@@ -51,6 +53,8 @@ client_drop(struct client *c)
     if (c->closing)
         return;
     c->closing = true;
+    if (c->reading)
+        reading_leave(TAKE(c->reading), &c->in);
     struct server *s = c->server;
     if (c->prev)
         c->prev->next = c->next;
@@ -202,6 +206,53 @@ pause_client(struct client *c)
         uv_timer_start(&s->resume, on_resume, soon ? 1 : RESUME_MS, RESUME_MS);
 }
 
+static void serve_lines(struct client *c);
+
+/* Its long line has been read. */
+static void
+on_reading_done(void *arg, struct parsed *p, size_t len)
+{
+    struct client *c = arg;
+    c->reading = NULL;
+    int64_t began_us = clock_boot_us();
+    rpc_handle(c, p, len);
+    int64_t now_us = clock_boot_us();
+    peers_charge(c->server->peers, c->group, p->took_us + now_us - began_us, now_us);
+    frame_done(&c->in, c->next_at);
+    c->paused = true; /* nothing more has been read from it */
+    serve_lines(c);
+    account(c);
+}
+
+/* What may be a long line comes when another of its user, on whichever connection, has been
+ * read. */
+static bool
+has_to_wait(const struct client *c, size_t at)
+{
+    if (c->in.bytes.len - at < LARGE_BYTES)
+        return false;
+    const struct client *x = c->server->clients;
+    while (x && !(x->reading && x->group == c->group))
+        x = x->next;
+    return x != NULL;
+}
+
+/* True: it is read apart from the loop, and its connection waits for that. */
+static bool
+read_apart(struct client *c, const char *line, size_t len, size_t next_at)
+{
+    if (len < LARGE_BYTES)
+        return false;
+    c->reading = reading_begin(c->server->long_lines, c->uid, line, len, on_reading_done, c);
+    if (!c->reading)
+        return false;
+    if (!c->paused)
+        uv_read_stop((uv_stream_t *)&c->pipe);
+    c->paused = false; /* on_reading_done goes on with it */
+    c->next_at = next_at;
+    return true;
+}
+
 /* What has come in, as far as its user's share of time goes. */
 static void
 serve_lines(struct client *c)
@@ -210,7 +261,7 @@ serve_lines(struct client *c)
     size_t at = 0, len = 0;
     int64_t began_us = clock_boot_us();
     while (!c->closing && users_is_settled(c->uid) && !peers_had_round(peers, c->group) &&
-           peers_may_ask(peers, c->group, began_us)) {
+           peers_may_ask(peers, c->group, began_us) && !has_to_wait(c, at)) {
         const char *line = frame_next(&c->in, &at, &len);
         if (!line) {
             frame_done(&c->in, at);
@@ -219,8 +270,13 @@ serve_lines(struct client *c)
             c->paused = false;
             return;
         }
-        if (len > 0)
-            rpc_handle_line(c, line, len);
+        if (read_apart(c, line, len, at))
+            return;
+        if (len > 0) {
+            struct parsed p;
+            line_parse(c->server->daemon, c->uid, line, len, &p);
+            rpc_handle(c, &p, len);
+        }
         int64_t now_us = clock_boot_us();
         peers_charge(peers, c->group, now_us - began_us, now_us);
         began_us = now_us;

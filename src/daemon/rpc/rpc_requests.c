@@ -21,7 +21,6 @@
 #include "daemon/rpc/rpc_server_priv.h"
 #include "store/store.h"
 
-#define LARGE_BYTES        ((size_t)256 << 10)
 #define TOKEN_MIN          16
 #define TOKEN_MAX          64
 #define RPC_PARSE_ERROR    -32700
@@ -172,20 +171,19 @@ call_once(struct client *c, const struct method *m, const json_t *id, json_t *pa
 }
 
 void
-rpc_handle_line(struct client *c, const char *line, size_t len)
+rpc_handle(struct client *c, struct parsed *p, size_t len)
 {
-    json_error_t je;
-    struct err e = {0};
     int64_t began_us = clock_boot_us();
-    if (budget_check_line(c->server->daemon, c->uid, line, len, &e) < 0) {
+    json_t *root = p->root;
+    if (p->e.code) {
         struct reply *r = hold(c, id_text(NULL), false);
-        rpc_write_error(&r->text, r->id, err_exit_status(e.code), err_name(e.code), e.text);
+        rpc_write_error(&r->text, r->id, err_exit_status(p->e.code), err_name(p->e.code),
+                        p->e.text);
         return;
     }
-    json_t *root = json_loadb(line, len, 0, &je);
     if (!root) {
-        auto_free char *text = xasprintf("not JSON: %s (byte %d)", je.text, je.position);
-        answer_protocol_error(c, NULL, RPC_PARSE_ERROR, text);
+        answer_protocol_error(c, NULL, RPC_PARSE_ERROR, p->not_json);
+        free(p->not_json);
         return;
     }
     const json_t *id = json_object_get(root, "id");

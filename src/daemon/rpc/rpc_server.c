@@ -18,6 +18,7 @@
 #include "daemon/request/budget.h"
 #include "daemon/request/event_filter.h"
 #include "daemon/request/roles.h"
+#include "daemon/rpc/long_lines.h"
 #include "daemon/rpc/rpc_server_priv.h"
 #include "daemon/rpc/user_shares.h"
 #include "daemon/service/socket_name.h"
@@ -163,6 +164,7 @@ server_open(struct daemon *d, const struct method *(*find)(const char *name), st
         return NULL;
     }
     s->peers = peers_new(d->places.system, "/etc/subuid");
+    s->long_lines = long_lines_new(d);
     uv_timer_init(d->loop, &s->resume);
     s->resume.data = s;
     uv_timer_init(d->loop, &s->trim);
@@ -182,7 +184,9 @@ server_close(struct server *s)
     for (struct client *c = s->clients; c; c = c->next) {
         uv_read_stop((uv_stream_t *)&c->pipe);
         uv_unref((uv_handle_t *)&c->pipe);
+        c->reading = NULL;
     }
+    long_lines_close(s->long_lines);
 }
 
 /* A client without notice that a user stops this daemon expects another one. */
@@ -204,6 +208,7 @@ void
 server_free(struct server *s)
 {
     listener_free(s->listener);
+    long_lines_free(s->long_lines);
     peers_free(s->peers);
     free(s);
 }

@@ -11,9 +11,11 @@
 #include "base/buf.h"
 #include "daemon/request/budget.h"
 #include "daemon/request/event_filter.h"
+#include "daemon/rpc/long_lines.h"
 #include "wire/frame.h"
 
 #define CHANGERS_MAX 16
+#define LARGE_BYTES  ((size_t)256 << 10) /* of a line: it takes 5 ms to read */
 
 struct reply {
     struct buf text; /* the whole line */
@@ -33,6 +35,8 @@ struct client {
     int64_t since_us; /* boot clock: when it connected */
     int64_t kept;     /* bytes of it, as user_shares.c knows */
     struct frame in;
+    struct reading *reading; /* of its long line, at the end of which the next begins: */
+    size_t next_at;          /* in bytes of in */
     struct buf unsent; /* events of this turn, and what has come since a write began */
     struct reply *held;
     int n_held;
@@ -48,6 +52,7 @@ struct server {
     const struct method *(*find)(const char *name);
     struct listener *listener;
     struct peers *peers;
+    struct long_lines *long_lines;
     uv_timer_t resume, trim;
     struct client *clients;
     int n_clients;
@@ -78,8 +83,8 @@ bool client_is_idle(const struct client *c);
 
 /* --- rpc_requests.c --- */
 
-/* Serves a request. The answer is held. */
-void rpc_handle_line(struct client *c, const char *line, size_t len);
+/* Serves a request, which took len bytes; takes over what *p owns. The answer is held. */
+void rpc_handle(struct client *c, struct parsed *p, size_t len);
 /* An error as a whole line; id as JSON. */
 void rpc_write_error(struct buf *out, const char *id, int code, const char *kind,
                      const char *text);

@@ -1,0 +1,203 @@
+/* See long_lines.h. Called by rpc_client.c. The thread takes the first of a list, and what it
+ * has read goes into another, which the loop empties; where none can be made (the machine has
+ * no process left) the loop reads the line itself. */
+#include "daemon/rpc/long_lines.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <uv.h>
+
+#include "daemon/common/daemon.h"
+#include "daemon/request/budget.h"
+
+struct reading {
+    struct reading *next;
+    const struct daemon *d;
+    uid_t uid;
+    const char *line; /* borrowed, or part of left */
+    size_t len;
+    reading_done_fn done; /* the loop's; NULL: nobody waits for it any more */
+    void *arg;
+    struct frame left;
+    struct parsed parsed;
+};
+
+struct long_lines {
+    struct daemon *d;
+    uv_async_t async;
+    pthread_t thread;
+    bool runs;
+
+    pthread_mutex_t lock; /* of all that follows */
+    pthread_cond_t more;
+    struct reading *asked, *done; /* in the order in which they came */
+    bool ends;
+};
+
+static int64_t
+thread_cpu_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
+}
+
+void
+line_parse(const struct daemon *d, uid_t uid, const char *line, size_t len, struct parsed *out)
+{
+    json_error_t why;
+    int64_t began_us = thread_cpu_us();
+    *out = (struct parsed){.root = NULL};
+    if (budget_check_line(d, uid, line, len, &out->e) == 0) {
+        out->root = json_loadb(line, len, 0, &why);
+        if (!out->root)
+            out->not_json = xasprintf("not JSON: %s (byte %d)", why.text, why.position);
+    }
+    out->took_us = thread_cpu_us() - began_us;
+}
+
+static void
+append(struct reading **at, struct reading *r)
+{
+    while (*at)
+        at = &(*at)->next;
+    *at = r;
+    r->next = NULL;
+}
+
+static void *
+read_on(void *arg)
+{
+    struct long_lines *l = arg;
+    pthread_mutex_lock(&l->lock);
+    while (!l->ends) {
+        struct reading *r = l->asked;
+        if (!r) {
+            pthread_cond_wait(&l->more, &l->lock);
+            continue;
+        }
+        l->asked = r->next;
+        pthread_mutex_unlock(&l->lock);
+        line_parse(r->d, r->uid, r->line, r->len, &r->parsed);
+        pthread_mutex_lock(&l->lock);
+        append(&l->done, r);
+        uv_async_send(&l->async);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+static bool
+start_thread(struct long_lines *l)
+{
+    sigset_t all, before;
+    if (l->runs)
+        return true;
+    json_object_seed(0); /* both threads use it */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the loop's */
+    l->runs = pthread_create(&l->thread, NULL, read_on, l) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return l->runs;
+}
+
+static void
+reading_free(struct reading *r)
+{
+    json_decref(r->parsed.root);
+    free(r->parsed.not_json);
+    frame_free(&r->left);
+    free(r);
+}
+
+static void
+on_done(uv_async_t *async)
+{
+    struct long_lines *l = async->data;
+    pthread_mutex_lock(&l->lock);
+    struct reading *r = l->done, *next;
+    l->done = NULL;
+    pthread_mutex_unlock(&l->lock);
+    for (; r; r = next) {
+        next = r->next;
+        if (r->done) {
+            struct parsed parsed = r->parsed;
+            r->parsed = (struct parsed){.root = NULL};
+            r->done(r->arg, &parsed, r->len);
+        }
+        reading_free(r);
+    }
+}
+
+struct long_lines *
+long_lines_new(struct daemon *d)
+{
+    struct long_lines *l = xcalloc(1, sizeof *l);
+    l->d = d;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->more, NULL);
+    uv_async_init(d->loop, &l->async, on_done);
+    l->async.data = l;
+    uv_unref((uv_handle_t *)&l->async);
+    return l;
+}
+
+static void
+free_all(struct reading *r)
+{
+    struct reading *next;
+    for (; r; r = next) {
+        next = r->next;
+        reading_free(r);
+    }
+}
+
+void
+long_lines_close(struct long_lines *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->ends = true;
+    pthread_cond_signal(&l->more);
+    pthread_mutex_unlock(&l->lock);
+    if (l->runs)
+        pthread_join(l->thread, NULL);
+    free_all(l->asked);
+    free_all(l->done);
+    l->asked = l->done = NULL;
+    uv_close((uv_handle_t *)&l->async, NULL);
+}
+
+void
+long_lines_free(struct long_lines *l)
+{
+    pthread_cond_destroy(&l->more);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}
+
+struct reading *
+reading_begin(struct long_lines *l, uid_t uid, const char *line, size_t len,
+              reading_done_fn done, void *arg)
+{
+    if (l->ends || !start_thread(l))
+        return NULL;
+    struct reading *r = xcalloc(1, sizeof *r);
+    *r = (struct reading){
+        .d = l->d, .uid = uid, .line = line, .len = len, .done = done, .arg = arg};
+    frame_init(&r->left, 0);
+    pthread_mutex_lock(&l->lock);
+    append(&l->asked, r);
+    pthread_cond_signal(&l->more);
+    pthread_mutex_unlock(&l->lock);
+    return r;
+}
+
+void
+reading_leave(struct reading *r, struct frame *f)
+{
+    r->done = NULL;
+    r->left = *f;
+    frame_init(f, f->max);
+}

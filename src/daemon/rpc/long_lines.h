@@ -1,0 +1,48 @@
+/* Long lines become JSON trees in a thread of their own: 8 MiB take 0.2 s, for which the loop
+ * would serve nobody. One at a time, and one of each user; the loop goes on meanwhile. */
+#ifndef DAEMON_RPC_LONG_LINES_H
+#define DAEMON_RPC_LONG_LINES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "wire/frame.h"
+
+struct daemon;
+struct long_lines;
+struct reading;
+
+/* What became of a line. */
+struct parsed {
+    json_t *root;    /* owned by whoever takes it; NULL: it is none */
+    struct err e;    /* refused before it was read, with a code, or else: */
+    char *not_json;  /* owned: what is wrong with it */
+    int64_t took_us; /* of CPU */
+};
+
+/* In this thread, or any other. */
+void line_parse(const struct daemon *d, uid_t uid, const char *line, size_t len,
+                struct parsed *out);
+
+/* In the loop, once the line has been read; p is its to take over. */
+typedef void (*reading_done_fn)(void *arg, struct parsed *p, size_t len);
+
+/* Before the first long line; ends with the loop's handles. */
+struct long_lines *long_lines_new(struct daemon *d);
+/* Waits for what is being read; no reading is done after this. */
+void long_lines_close(struct long_lines *l);
+void long_lines_free(struct long_lines *l); /* when the loop has closed its handle */
+
+/* Begins to read; the line must stay until it is done, or reading_leave. NULL: there is no
+ * thread for it. */
+struct reading *reading_begin(struct long_lines *l, uid_t uid, const char *line, size_t len,
+                              reading_done_fn done, void *arg);
+/* Whoever wants the answer goes, and leaves the frame with the line behind; *f is empty
+ * afterwards. */
+void reading_leave(struct reading *r, struct frame *f);
+
+#endif
