@@ -37,7 +37,7 @@ struct client {
     struct frame in;
     struct reading *reading; /* of its long line, at the end of which the next begins: */
     size_t next_at;          /* in bytes of in */
-    struct buf unsent; /* events of this turn, and what has come since a write began */
+    struct buf unsent;       /* events of this turn, and what has come since a write began */
     struct reply *held;
     int n_held;
     size_t cap_held;
