@@ -77,7 +77,7 @@ mgpu_send(int fd, const json_t *reply, bool newline)
     return file_write_all(fd, out.data, out.len);
 }
 
-/* --- who is there --- */
+/* --- the client --- */
 
 static bool
 is_of(const struct ucred *cred)
