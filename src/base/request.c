@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/hook_list.h"
+#include "base/search.h"
 
 /* demand is compared with memcmp, so nothing of it may be left to the compiler. */
 _Static_assert(sizeof(struct demand) == 96, "struct demand has no hidden padding");
@@ -150,15 +151,7 @@ request_copy(struct request *to, const struct request *from)
 static int32_t
 range_at(const struct task_set *t, int32_t task)
 {
-    int32_t low = 0, high = t->n;
-    while (low < high) {
-        int32_t mid = low + (high - low) / 2;
-        if (t->ranges[mid].last < task)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return search_first(at, t->n, t->ranges[at].last < task);
 }
 
 bool

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/search.h"
+
 #define RESET_ADVICE  "reset it (nvidia-smi --gpu-reset) or reboot, then: berth resume"
 #define REBOOT_ADVICE "reboot the machine; if it happens again, the GPU or its slot is faulty"
 #define WATCH_ADVICE  "reset it when no job runs there, so that the driver can repair it"
@@ -58,18 +60,10 @@ const struct xid *
 xid_find(int code)
 {
     static const struct xid unknown = {0, XID_NOTE, "an error of the driver", NULL};
-    size_t low = 0, high = sizeof table / sizeof table[0];
+    size_t n = sizeof table / sizeof table[0];
+    size_t place = search_first(at, n, table[at].code < code);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (table[middle].code == code)
-            return &table[middle];
-        if (table[middle].code < code)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return &unknown;
+    return place < n && table[place].code == code ? &table[place] : &unknown;
 }
 
 /* "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)": only what it

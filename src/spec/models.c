@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/request.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "spec/attr.h"
 
@@ -283,20 +284,10 @@ models_count(const struct models *m)
 static struct need
 find(const struct models *m, const char *name)
 {
-    struct model key = {.name = (char *)name};
-    size_t low = 0, high = m->n;
+    size_t place = search_first(at, m->n, strcmp(m->at[at].name, name) < 0);
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        int order = strcmp(m->at[mid].name, key.name);
-        if (order == 0)
-            return m->at[mid].need;
-        if (order < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return m->standard;
+    return place < m->n && strcmp(m->at[place].name, name) == 0 ? m->at[place].need
+                                                                : m->standard;
 }
 
 static char *

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/request.h"
+#include "base/search.h"
 #include "base/text.h"
 
 #define SHOWN_COLUMNS 60
@@ -399,16 +400,9 @@ term_matches(const struct selector_term *t, const struct selector_job *job)
 static const struct selector_term *
 find_sorted(const struct selector *s, const struct selector_term *key)
 {
-    size_t low = 0, high = s->n_sorted;
+    size_t behind = search_first(at, s->n_sorted, compare_terms(&s->terms[at], key) <= 0);
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (compare_terms(&s->terms[mid], key) <= 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low ? &s->terms[low - 1] : NULL;
+    return behind ? &s->terms[behind - 1] : NULL;
 }
 
 static bool

@@ -68,28 +68,29 @@ answer_add_gpus(struct buf *out, const json_t *gpus)
     }
 }
 
-void
-answer_add_id(struct buf *out, const json_t *job)
+/* A task as "12_3", any other job as the number under key. */
+static void
+add_job(struct buf *out, const json_t *object, const char *key)
 {
-    int64_t array = answer_int(job, "array_job", 0);
+    int64_t array = answer_int(object, "array_job", 0);
 
     if (array > 0)
         buf_addf(out, "%lld_%lld", (long long)array,
-                 (long long)answer_int(job, "array_task", 0));
+                 (long long)answer_int(object, "array_task", 0));
     else
-        buf_addf(out, "%lld", (long long)answer_int(job, "id", 0));
+        buf_addf(out, "%lld", (long long)answer_int(object, key, 0));
+}
+
+void
+answer_add_id(struct buf *out, const json_t *job)
+{
+    add_job(out, job, "id");
 }
 
 void
 answer_add_holder(struct buf *out, const json_t *hold)
 {
-    int64_t array = answer_int(hold, "array_job", 0);
-
-    if (array > 0)
-        buf_addf(out, "%lld_%lld", (long long)array,
-                 (long long)answer_int(hold, "array_task", 0));
-    else
-        buf_addf(out, "%lld", (long long)answer_int(hold, "job", 0));
+    add_job(out, hold, "job");
 }
 
 void

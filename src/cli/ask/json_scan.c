@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
 
 static void
 skip_between(struct scan *s)
@@ -128,6 +130,25 @@ scan_find(struct scan *s, const char *key)
         scan_next(s, &skipped);
     }
     return false;
+}
+
+void
+scan_rows(const char *text, size_t len, size_t n, scan_row_cb row, void *arg)
+{
+    auto_free struct scan_value *v = xcalloc(n, sizeof *v);
+    struct scan at = {text, text + len};
+    struct scan_value more;
+
+    if (!scan_open(&at) || !scan_find(&at, "rows") || !scan_open(&at))
+        return;
+    while (scan_open(&at)) {
+        for (size_t i = 0; i < n; i++)
+            scan_next(&at, &v[i]);
+        while (scan_next(&at, &more))
+            continue;
+        scan_close(&at);
+        row(arg, v);
+    }
 }
 
 int64_t

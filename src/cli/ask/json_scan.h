@@ -43,6 +43,11 @@ void scan_close(struct scan *s);
 /* Inside an object (whose keys come as values of their own): moves to the value of key. */
 bool scan_find(struct scan *s, const char *key);
 
+/* The rows of an answer, {"rows":[[...],...]}: calls row for each with its first n values, of
+ * SCAN_NONE where the row has fewer. */
+typedef void (*scan_row_cb)(void *arg, const struct scan_value *v);
+void scan_rows(const char *text, size_t len, size_t n, scan_row_cb row, void *arg);
+
 int64_t scan_int(const struct scan_value *v, int64_t otherwise);
 /* A string's bytes, decoded; a number as it stands; nothing for others. */
 void scan_add(struct buf *out, const struct scan_value *v);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/request.h"
+#include "base/search.h"
 #include "cli/ask/connect.h"
 #include "cli/ask/json_scan.h"
 #include "wire/client.h"
@@ -17,8 +18,9 @@ enum { IN_ID, IN_STATE, IN_COMMAND, IN_RUN_MS, INS };
 static const char *const in_fields[INS] = {"id", "state", "command", "run_ms"};
 
 static void
-take_row(struct past_runs *p, const struct scan_value *v)
+take_row(void *arg, const struct scan_value *v)
 {
+    struct past_runs *p = arg;
     auto_buf struct buf command = BUF_INIT;
     int64_t run_ms = scan_int(&v[IN_RUN_MS], -1);
     if (run_ms < 0 || !scan_is(&v[IN_STATE], "COMPLETED"))
@@ -26,24 +28,6 @@ take_row(struct past_runs *p, const struct scan_value *v)
     p->v = xgrow(p->v, p->n, &p->cap, sizeof *p->v);
     scan_add(&command, &v[IN_COMMAND]);
     p->v[p->n++] = (struct past_run){buf_take(&command), scan_int(&v[IN_ID], 0), run_ms};
-}
-
-static void
-take_rows(struct past_runs *p, const char *text, size_t len)
-{
-    struct scan at = {text, text + len};
-    struct scan_value v[INS], more;
-    if (!scan_open(&at) || !scan_find(&at, "rows") || !scan_open(&at))
-        return;
-    while (scan_open(&at)) {
-        memset(v, 0, sizeof v);
-        for (int i = 0; i < INS; i++)
-            scan_next(&at, &v[i]);
-        while (scan_next(&at, &more))
-            continue;
-        scan_close(&at);
-        take_row(p, v);
-    }
 }
 
 static int
@@ -72,7 +56,7 @@ past_runs_ask(const struct cli *cli, struct past_runs *p, struct err *e)
     }
     if (client_call_raw(c, "jobs", params, &text, &len, e) < 0)
         return -1;
-    take_rows(p, text, len);
+    scan_rows(text, len, INS, take_row, p);
     if (p->n > 1)
         qsort(p->v, p->n, sizeof *p->v, compare_runs);
     return 0;
@@ -91,19 +75,12 @@ int64_t
 past_runs_duration(const void *past, const struct request *r)
 {
     const struct past_runs *p = past;
-    size_t low = 0, high = p->n; /* behind the last run of the command */
     if (!r->command)
         return 0;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (strcmp(p->v[mid].command, r->command) <= 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t behind = search_first(at, p->n, strcmp(p->v[at].command, r->command) <= 0);
     int64_t sum = 0, n = 0;
-    for (; n < 2 && low > 0 && strcmp(p->v[low - 1].command, r->command) == 0; n++)
-        sum += p->v[--low].run_ms;
+    for (; n < 2 && behind > 0 && strcmp(p->v[behind - 1].command, r->command) == 0; n++)
+        sum += p->v[--behind].run_ms;
     if (n == 0)
         return 0;
     int64_t seconds = (sum / n + 999) / 1000;

@@ -105,8 +105,9 @@ demand_of(const struct pasts *p, const struct scan_value *v)
 }
 
 static void
-take_row(struct pasts *p, const struct scan_value *v)
+take_row(void *arg, const struct scan_value *v)
 {
+    struct pasts *p = arg;
     auto_buf struct buf user = BUF_INIT;
     struct past x = {.id = scan_int(&v[IN_ID], 0),
                      .arrival_us = queue_time_us(&v[IN_SUBMITTED]),
@@ -125,26 +126,6 @@ take_row(struct pasts *p, const struct scan_value *v)
     x.user = buf_take(&user);
     p->v = xgrow(p->v, p->n, &p->cap, sizeof *p->v);
     p->v[p->n++] = x;
-}
-
-static void
-take_rows(struct pasts *p, const char *text, size_t len)
-{
-    struct scan at = {text, text + len};
-    struct scan_value v[INS];
-    struct scan_value more;
-
-    if (!scan_open(&at) || !scan_find(&at, "rows") || !scan_open(&at))
-        return;
-    while (scan_open(&at)) {
-        memset(v, 0, sizeof v);
-        for (int i = 0; i < INS; i++)
-            scan_next(&at, &v[i]);
-        while (scan_next(&at, &more))
-            continue;
-        scan_close(&at);
-        take_row(p, v);
-    }
 }
 
 static int
@@ -203,7 +184,7 @@ history_csv_add(struct client *c, json_t *params, int64_t limit, struct buf *out
         json_array_append_new(fields, json_string(in_fields[i]));
     json_object_set_new(params, "fields", fields);
     if (read_cards(c, &p, e) == 0 && pages_ask(c, json_incref(params), limit, &text, e) == 0) {
-        take_rows(&p, text.data, text.len);
+        scan_rows(text.data, text.len, INS, take_row, &p);
         if (p.n > 1)
             qsort(p.v, p.n, sizeof *p.v, by_arrival);
         add_csv(&p, out);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 
 #define SUB_BITS 5
 #define SUBS     (1U << SUB_BITS)
@@ -40,15 +41,7 @@ spread_free(struct spread *s)
 static size_t
 place_of(const struct spread *s, uint32_t bucket)
 {
-    size_t low = 0, high = s->n_buckets;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (s->v[mid].bucket < bucket)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return search_first(at, s->n_buckets, s->v[at].bucket < bucket);
 }
 
 void

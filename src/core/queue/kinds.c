@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 
 /* RB_GENERATE_STATIC needs BSD's __unused, which glibc does not have. */
 #define TREE_FN static __attribute__((unused))
@@ -46,15 +47,7 @@ RB_GENERATE_INTERNAL(kind_tree, kind, entry, compare_kinds, TREE_FN)
 static size_t
 user_slot(const struct kinds *ks, uint32_t uid)
 {
-    size_t low = 0, high = ks->n_users;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (ks->users[mid]->uid < uid)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return search_first(at, ks->n_users, ks->users[at]->uid < uid);
 }
 
 static struct kind_user *

@@ -6,6 +6,7 @@
 #include <uthash.h>
 
 #include "base/err.h"
+#include "base/search.h"
 
 struct env_key {
     int64_t env;
@@ -22,15 +23,7 @@ struct waiting_env {
 static size_t
 position(const struct waiting *w, uint32_t uid)
 {
-    size_t low = 0, high = w->n_users;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (w->users[mid].uid < uid)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return search_first(at, w->n_users, w->users[at].uid < uid);
 }
 
 static struct waiting_user *

@@ -1,0 +1,23 @@
+/* Binary search in what is sorted, by any of its fields; bsearch of libc finds no gaps. */
+#ifndef BASE_SEARCH_H
+#define BASE_SEARCH_H
+
+/* The lowest of the numbers 0..N-1 for which BEFORE is false, N when there is none. BEFORE says
+ * of the number AT, a name of the caller's choice, whether it stands before what is looked for:
+ * it is true up to some number and false from there on.
+ *
+ *     size_t place = search_first(at, n_users, users[at].uid < uid); */
+#define search_first(AT, N, BEFORE)                                                            \
+    ({                                                                                         \
+        __typeof__((N) + 0) low_ = 0, high_ = (N);                                             \
+        while (low_ < high_) {                                                                 \
+            __typeof__((N) + 0) AT = low_ + (high_ - low_) / 2;                                \
+            if (BEFORE)                                                                        \
+                low_ = AT + 1;                                                                 \
+            else                                                                               \
+                high_ = AT;                                                                    \
+        }                                                                                      \
+        low_;                                                                                  \
+    })
+
+#endif
