@@ -127,7 +127,6 @@ int64_t attr_default(const struct attr *a);
 /* Texts, hooks, types, and the word of a choice; NULL: none. */
 const char *attr_text(const struct attr *a, const struct request *r);
 int attr_choices(const struct attr *a); /* values that a choice may have, from 0 on */
-char *const *attr_list(const struct attr *a, const struct request *r);
 
 /* Whether it differs from what request_init makes of it. */
 bool attr_is_said(const struct attr *a, const struct request *r);

@@ -100,8 +100,8 @@ attr_text(const struct attr *a, const struct request *r)
     return *(char *const *)attr_field(a, r);
 }
 
-char *const *
-attr_list(const struct attr *a, const struct request *r)
+static char *const *
+list_of(const struct attr *a, const struct request *r)
 {
     return *(char *const *const *)attr_field(a, r);
 }
@@ -128,7 +128,7 @@ attr_is_said(const struct attr *a, const struct request *r)
     case ATTR_TYPE:
         return attr_text(a, r);
     case ATTR_LIST:
-        return attr_list(a, r);
+        return list_of(a, r);
     case ATTR_MAIL:
         return r->hooks && r->hooks->mail_types;
     case ATTR_IDS:
@@ -195,7 +195,7 @@ attr_is_same(const struct attr *a, const struct request *x, const struct request
     case ATTR_TYPE:
         return same_text(attr_text(a, x), attr_text(a, y));
     case ATTR_LIST:
-        return same_list(attr_list(a, x), attr_list(a, y));
+        return same_list(list_of(a, x), list_of(a, y));
     case ATTR_MAIL:
         return mail_types(x) == mail_types(y);
     case ATTR_IDS:
@@ -286,7 +286,7 @@ attr_write(const struct attr *a, const struct request *r, struct jsonw *w)
         jsonw_str(w, attr_text(a, r));
         break;
     case ATTR_LIST:
-        write_list(w, attr_list(a, r));
+        write_list(w, list_of(a, r));
         break;
     case ATTR_MAIL:
         hooks_add_types(mail_types(r), &text);
@@ -351,7 +351,7 @@ attr_say(const struct attr *a, const struct request *r, struct buf *out)
             text_add_safe(out, text, strlen(text), 0);
         break;
     case ATTR_LIST:
-        say_list(attr_list(a, r), out);
+        say_list(list_of(a, r), out);
         break;
     case ATTR_NOTHING:
     case ATTR_US:

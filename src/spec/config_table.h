@@ -49,16 +49,6 @@ void config_add_value(const struct setting *s, const struct config *c, struct bu
 int config_set_list(const struct setting *s, struct config *c, const char *const *items,
                     size_t n, struct err *e);
 
-/* Of the map `users`: a row for each of these keys. */
-struct user_setting {
-    const char *key;
-    bool is_fraction; /* a double, else an int64_t */
-    size_t offset;    /* in struct config_user */
-    double min, max;
-};
-#define CONFIG_USER_SETTINGS 5
-extern const struct user_setting config_user_settings[CONFIG_USER_SETTINGS];
-
 void config_user_init(struct config_user *u); /* everything as for every user */
 /* ERR_USAGE with "users: alice: ..." in front. */
 int config_user_set(struct config_user *u, const char *key, const char *value, struct err *e);

@@ -12,18 +12,28 @@
 #define NAME_MAX_BYTES 64
 #define SHOWN_COLUMNS  60
 
+/* Of the map `users`: a row for each of these keys. */
+struct user_setting {
+    const char *key;
+    bool is_fraction; /* a double, else an int64_t */
+    size_t offset;    /* in struct config_user */
+    double min, max;
+};
+
 #define LIMIT(name, max)                                                                       \
     {                                                                                          \
 #name, false, offsetof(struct config_user, name), 0, max                               \
     }
 
-const struct user_setting config_user_settings[] = {
+static const struct user_setting settings[] = {
     {"weight", true, offsetof(struct config_user, weight), 0.01, 1000},
     LIMIT(max_running, 1000000),
     LIMIT(max_gpus, 1000000),
     LIMIT(max_vram_mib, 1000000000),
     LIMIT(max_pending, 10000000),
 };
+
+#define SETTINGS (sizeof settings / sizeof settings[0])
 
 static void *
 field_of(const struct user_setting *s, struct config_user *u)
@@ -41,12 +51,12 @@ config_user_init(struct config_user *u)
 static int
 refuse_key(const struct config_user *u, const char *key, struct err *e)
 {
-    const char *known[CONFIG_USER_SETTINGS + 1] = {NULL};
+    const char *known[SETTINGS + 1] = {NULL};
     auto_buf struct buf shown = BUF_INIT;
     const char *near;
 
-    for (size_t i = 0; i < CONFIG_USER_SETTINGS; i++)
-        known[i] = config_user_settings[i].key;
+    for (size_t i = 0; i < SETTINGS; i++)
+        known[i] = settings[i].key;
     near = text_nearest(key, known);
     text_add_safe(&shown, key, strlen(key), SHOWN_COLUMNS);
     if (near)
@@ -61,8 +71,8 @@ refuse_key(const struct config_user *u, const char *key, struct err *e)
 int
 config_user_set(struct config_user *u, const char *key, const char *value, struct err *e)
 {
-    for (size_t i = 0; i < CONFIG_USER_SETTINGS; i++) {
-        const struct user_setting *s = &config_user_settings[i];
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const struct user_setting *s = &settings[i];
         if (strcmp(key, s->key) != 0)
             continue;
         int rc = s->is_fraction
@@ -139,8 +149,8 @@ config_add_users_text(const struct config *c, struct buf *out)
         buf_adds(out, "\n  ");
         config_add_quoted(out, u->name);
         buf_adds(out, ": {");
-        for (size_t k = 0; k < CONFIG_USER_SETTINGS; k++) {
-            const struct user_setting *s = &config_user_settings[k];
+        for (size_t k = 0; k < SETTINGS; k++) {
+            const struct user_setting *s = &settings[k];
             int64_t n = s->is_fraction ? 0 : *(int64_t *)field_of(s, u);
             if (s->is_fraction)
                 buf_addf(out, "%s: %.10g", s->key, *(double *)field_of(s, u));

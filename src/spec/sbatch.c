@@ -547,9 +547,3 @@ sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e)
     }
     return rc;
 }
-
-const char *
-sbatch_attr(int i)
-{
-    return i < ROWS ? rows[i].attr : NULL;
-}

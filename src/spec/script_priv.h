@@ -55,7 +55,4 @@ void script_note(struct script *s, int line, const char *words);
 void script_ignore(struct script *s, const char *option);
 void script_add_variable(struct script *s, char *entry); /* takes it over */
 
-/* The attribute that row i sets, and the name of Slurm's option: for the table of doors. */
-const char *sbatch_attr(int i);
-
 #endif

@@ -41,8 +41,9 @@ confine_name(enum confine_part part)
     return names[part];
 }
 
-bool
-confine_has_groups(const struct confinement *c)
+/* Whether attempts can have a group at all. */
+static bool
+has_groups(const struct confinement *c)
 {
     bool any = c->base != NULL;
     for (int i = 0; i < CGROUP_V1_N; i++)
@@ -119,7 +120,7 @@ explain(struct confinement *c, const char *reason)
     for (int i = 0; i < CONFINE_DEVICES; i++) {
         if (c->has[i])
             continue;
-        if (!confine_has_groups(c))
+        if (!has_groups(c))
             c->why[i] = xstrdup(reason);
         else if (i == CONFINE_SWAP && c->has[CONFINE_MEMORY])
             c->why[i] = xstrdup("this kernel does not account for swap");

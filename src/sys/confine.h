@@ -39,9 +39,6 @@ void confine_free(struct confinement *c);
 /* "kill", "memory", "swap", "cpus", "processes", "devices". */
 const char *confine_name(enum confine_part part);
 
-/* Whether attempts can have a group at all. */
-bool confine_has_groups(const struct confinement *c);
-
 /* As an object: {"cgroup","v1":{},"enforced":{},"why":{}}. Reading gives back what was
  * written; false, and *out empty, for anything else. */
 void confine_write(const struct confinement *c, struct jsonw *w);

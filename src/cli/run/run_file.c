@@ -197,6 +197,24 @@ run_file_reload(struct run *run, struct run_file *f)
     return 1;
 }
 
+/* What the daemon says of a line of the file ("line 3: ...") is said as of every other error in
+ * it: FILE:LINE:COLUMN. Returns -1. */
+static int
+place_error(const struct run_file *f, struct err *e)
+{
+    int line = 0, words = 0, column = 1;
+    struct err at = {.code = e->code};
+
+    if (sscanf(e->text, "line %d: %n", &line, &words) != 1 || words == 0)
+        return -1;
+    for (size_t i = 0; i < f->parsed.n_lines; i++)
+        if (f->parsed.lines[i].line == line)
+            column = f->parsed.lines[i].column;
+    err_set(&at, e->code, "%s:%d:%d: %s", f->words, line, column, e->text + words);
+    *e = at;
+    return -1;
+}
+
 int
 run_file_call(const struct run *run, const struct run_file *f, const char *method, bool fresh,
               json_t **result, struct err *e)
@@ -219,26 +237,10 @@ run_file_call(const struct run *run, const struct run_file *f, const char *metho
     if (rc == 0)
         rc = bulk_finish(&b, result, e);
     bulk_free(&b);
-    return rc < 0 ? run_file_place_error(f, e) : 0;
+    return rc < 0 ? place_error(f, e) : 0;
 }
 
 /* --- what the daemon answers --- */
-
-int
-run_file_place_error(const struct run_file *f, struct err *e)
-{
-    int line = 0, words = 0, column = 1;
-    struct err at = {.code = e->code};
-
-    if (sscanf(e->text, "line %d: %n", &line, &words) != 1 || words == 0)
-        return -1;
-    for (size_t i = 0; i < f->parsed.n_lines; i++)
-        if (f->parsed.lines[i].line == line)
-            column = f->parsed.lines[i].column;
-    err_set(&at, e->code, "%s:%d:%d: %s", f->words, line, column, e->text + words);
-    *e = at;
-    return -1;
-}
 
 /* One line of the answer: the job becomes known, or what is known is brought up to date. An
  * end that we have not seen is left to the events (run_reconcile is the net). */

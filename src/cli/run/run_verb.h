@@ -133,9 +133,6 @@ int run_file_load(struct run_file *f, bool say, struct err *e);
 /* Reads again: 1 the content is new and good, 0 nothing to do (a warning may be said). */
 int run_file_reload(struct run *run, struct run_file *f);
 bool run_file_has_changed(struct run_file *f); /* by stat */
-/* What the daemon says of a line of the file ("line 3: ...") is said as of every other error in
- * it: FILE:LINE:COLUMN. Returns -1. */
-int run_file_place_error(const struct run_file *f, struct err *e);
 /* The daemon's queue becomes what the file says. */
 int run_file_sync(struct run *run, struct run_file *f, bool fresh, struct err *e);
 /* Asks file.sync or file.plan, as client_call does; an error of a line is placed. */

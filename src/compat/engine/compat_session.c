@@ -91,8 +91,9 @@ take_due(struct compat_session *s)
     return any;
 }
 
-int
-compat_wait(struct compat_session *s, int64_t until)
+/* Until something happens or until boot time has come (0: only what is here already). */
+static int
+wait_until(struct compat_session *s, int64_t until)
 {
     struct err e = {0};
     int woke = 0;
@@ -130,8 +131,9 @@ compat_wait(struct compat_session *s, int64_t until)
     }
 }
 
-int
-compat_signal(struct compat_session *s)
+/* The next signal that has come; 0: none. */
+static int
+read_signal(struct compat_session *s)
 {
     struct signalfd_siginfo info;
 
@@ -190,7 +192,7 @@ mend(struct compat_session *s, const struct compat_loop *loop, struct err *e)
 static int
 wait_for_more(struct compat_session *s, int64_t until)
 {
-    int woke = compat_wait(s, s->room_us && s->room_us < until ? s->room_us : until);
+    int woke = wait_until(s, s->room_us && s->room_us < until ? s->room_us : until);
 
     if (!s->room_us || clock_boot_us() < s->room_us)
         return woke;
@@ -204,7 +206,7 @@ compat_run(struct compat_session *s, const struct compat_loop *loop, struct err 
     int woke = 0;
 
     for (;;) {
-        int sig = woke & WOKE_SIGNAL ? compat_signal(s) : 0, status = 0, rc;
+        int sig = woke & WOKE_SIGNAL ? read_signal(s) : 0, status = 0, rc;
 
         if (sig && (status = loop->signalled(loop->ctx, sig)) >= 0)
             return status;

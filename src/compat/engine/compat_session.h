@@ -42,7 +42,7 @@ struct compat_session {
 enum {
     WOKE_EVENT = 1,  /* events hold some */
     WOKE_FILE = 2,   /* a file has changed */
-    WOKE_SIGNAL = 4, /* compat_signal says which */
+    WOKE_SIGNAL = 4, /* one of those that compat_open blocks */
     WOKE_LOST = 8,   /* the daemon has gone */
     WOKE_ROOM = 16,  /* lines for which there was no room may be sent again */
 };
@@ -51,15 +51,11 @@ enum {
 int compat_open(struct compat_session *s, const struct compat_home *home, struct err *e);
 /* Watches a file that may not be there yet; path is borrowed. */
 void compat_watch(struct compat_session *s, const char *path);
-/* Until something happens or until boot time has come (0: only what is here already). */
-int compat_wait(struct compat_session *s, int64_t until_boot_us);
-/* The next signal that has come; 0: none. */
-int compat_signal(struct compat_session *s);
 void compat_close(struct compat_session *s);
 
 struct compat_loop {
     void *ctx; /* of these */
-    /* Does what has come up; woke as compat_wait has it, 0 at first. 0: go on; 1: over, with
+    /* Does what has come up; woke: WOKE_*, 0 at first. 0: go on; 1: over, with
      * *status; -1. */
     int (*work)(void *ctx, int woke, int *status, struct err *e);
     int64_t (*until)(void *ctx); /* boot time at which work is to be called at the latest */

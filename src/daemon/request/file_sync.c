@@ -25,8 +25,8 @@
 
 #define GLANCE 64 /* keys between two looks at the clock */
 
-void
-file_forget_known(struct sync *s)
+static void
+forget_known(struct sync *s)
 {
     struct known *k = s->known, *next;
     HASH_CLEAR(hh, s->known);
@@ -66,7 +66,7 @@ file_sync_free(struct sync *s)
     free(s->deps);
     ids_free(&s->removed);
     free(s->ranked);
-    file_forget_known(s);
+    forget_known(s);
 }
 
 static int

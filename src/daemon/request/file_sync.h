@@ -97,7 +97,6 @@ int file_sync_clear(struct sync *s, int64_t until_us);
 
 /* The request's lines, behind those that are there. */
 int file_read_lines(struct sync *s, const json_t *params, struct err *e);
-void file_forget_known(struct sync *s); /* of keys */
 /* What has become of their keys; s->file says which file. Until the boot clock says until_us,
  * or a piece of it: WORK_MORE, WORK_DONE, or -1 with e. Between two calls nothing may be
  * pruned. */

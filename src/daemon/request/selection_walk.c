@@ -85,8 +85,10 @@ target_read(struct daemon *d, const struct caller *c, const json_t *params, stru
     return single_out(d, c, s, e);
 }
 
-void
-target_mine(const struct caller *c, struct select *s)
+/* For those that act: name:x*, ranges, states and --all mean the caller's own jobs (an admin's
+ * mean all users'); another's that is named by its id is an error, before anything is done. */
+static void
+keep_mine(const struct caller *c, struct select *s)
 {
     s->mine = !c->admin;
     s->owner = c->uid;
@@ -96,7 +98,7 @@ int
 target_walk_choose(struct daemon *d, const struct caller *c, struct target_walk *w,
                    int64_t until_us, struct err *e)
 {
-    target_mine(c, &w->select);
+    keep_mine(c, &w->select);
     if (!select_live_list(d, &w->select, &w->live, until_us)) {
         w->paused = true;
         return 0;

@@ -25,10 +25,6 @@ int target_find(struct daemon *d, const struct caller *c, const json_t *params,
 int target_read(struct daemon *d, const struct caller *c, const json_t *params,
                 struct select *s, struct err *e);
 
-/* For those that act: name:x*, ranges, states and --all mean the caller's own jobs (an admin's
- * mean all users'); another's that is named by its id is an error, before anything is done. */
-void target_mine(const struct caller *c, struct select *s);
-
 /* Those of them that have not ended, in pieces (long_work.h). Zeroed at first, but for select;
  * target_walk_free at the end. */
 struct target_walk {

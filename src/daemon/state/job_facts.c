@@ -134,8 +134,9 @@ jobs_array_over(struct state *s, struct job *array)
     apply_and_move(s, array, &ev);
 }
 
-void
-jobs_share_texts(struct state *s, struct job *job)
+/* Keeps its folder, user and limits once with those of the job before, when they are equal. */
+static void
+share_texts(struct state *s, struct job *job)
 {
     shared_join(&job->cwd, &s->last_cwd);
     shared_join(&job->user, &s->last_user);
@@ -158,7 +159,7 @@ jobs_add(struct state *s, struct job *job, char **why)
     job->begin_us = job->req.begin_us;
     if (job->req.array.n)
         array_begin(job);
-    jobs_share_texts(s, job);
+    share_texts(s, job);
     unique_mark(job);
     estimate_enter(s, job);
     queue_add(s->queue, job);
@@ -473,7 +474,7 @@ jobs_recover(struct state *s, struct job *job)
         job->run->ending = (struct ending){.outcome = OUTCOME_NONE};
         job->run->shepherd_pid = 0;
     }
-    jobs_share_texts(s, job);
+    share_texts(s, job);
     estimate_enter(s, job);
     queue_add(s->queue, job);
     arrays_recover(s, job);

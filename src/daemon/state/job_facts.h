@@ -18,9 +18,6 @@ struct err;
  * after depend_enter. */
 void jobs_add(struct state *s, struct job *job, char **why);
 
-/* Keeps its folder, user and limits once with those of the job before, when they are equal. */
-void jobs_share_texts(struct state *s, struct job *job);
-
 /* It can never start here: text says why. */
 void jobs_infeasible(struct state *s, struct job *job, const char *text);
 
