@@ -210,6 +210,35 @@ PY
     stop_daemon
 }
 
+@test "what is done to an array most of whose tasks have left it goes in pieces, and is the array's" {
+    local verb
+    start_daemon 2
+    berth submit --gpus 0 --hold -- true
+    berth submit --gpus 0 --array 0-999 --after 1 -- true
+    berth hold '2_[0-999]' >/dev/null
+    for verb in release hold priority signal cancel; do
+        out=$(ask_all "{\"id\":\"$verb\",\"method\":\"$verb\",\"params\":{\"select\":[\"2\"],\"priority\":-5,\"signal\":1}}" \
+            '{"id":"status","method":"status"}')
+        is "who is answered first, $verb" "$(jq -r .id <<<"$out" | paste -sd ' ')" "status $verb"
+        if [ "$verb" = signal ]; then
+            is 'signal' "$(jq -r '.error.message // empty' <<<"$out")" 'no task of array 2 is running'
+        else
+            is "$verb" "$(jq -c "select(.id == \"$verb\") | .result.ids" <<<"$out")" '[2]'
+        fi
+    done
+    is released "$(events_with kind=released | wc -l)" 1000
+    is held "$(events_with kind=held | wc -l)" 2000
+    is priorities "$(events_with kind=updated | wc -l)" 1001
+    is ended "$(events_with kind=ended | wc -l)" 1001
+    is 'what waits' "$(berth queue --json | jq -c '[.jobs[].id]')" '[1]'
+    # All have left it: what can be done to none of them says why.
+    berth submit --gpus 0 --array 0-199 --after 1 -- true
+    berth hold '1003_[0-199]' >/dev/null
+    berth release 1003
+    try berth release 1003
+    has words "$err" 'all its tasks have started|is not held'
+}
+
 # `submission N JOB [TOKEN]`: a request to submit N of this job, in which %d is the number of each.
 submission()
 {

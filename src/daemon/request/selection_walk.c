@@ -3,6 +3,7 @@
 #include "daemon/request/selection_walk.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -15,6 +16,7 @@
 #include "daemon/state/array_turns.h"
 
 #define TARGET_TASKS_MAX 1000 /* taken out of their arrays by one request */
+#define TASKS_AT_ONCE    100  /* of an array, to which something is done together */
 #define LOOK_EACH        50   /* jobs between two looks at the clock */
 #define CHANGE_EACH      250  /* jobs that one commit writes: some 20 ms */
 
@@ -121,20 +123,62 @@ target_walk_choose(struct daemon *d, const struct caller *c, struct target_walk 
     return 1;
 }
 
+bool
+target_walk_into(struct target_walk *w, const struct job *array)
+{
+    const struct tasks *t = array->tasks;
+    if (!t || t->live <= TASKS_AT_ONCE)
+        return false;
+    w->array = array->id;
+    w->n_tasks = (size_t)t->live;
+    w->tasks = xcalloc(w->n_tasks, sizeof *w->tasks);
+    memcpy(w->tasks, t->live_ids, w->n_tasks * sizeof *w->tasks);
+    return true;
+}
+
+static void
+leave_array(struct target_walk *w)
+{
+    free(w->tasks);
+    w->tasks = NULL;
+    w->n_tasks = w->task_at = 0;
+    w->array = 0;
+}
+
+/* It may be another since it was chosen, or gone. */
+static struct job *
+next_task(struct daemon *d, struct target_walk *w)
+{
+    struct job *job = queue_get(d->queue, w->tasks[w->task_at++]);
+    return job && job->array == w->array ? job : NULL;
+}
+
+static struct job *
+next_meant(struct daemon *d, struct target_walk *w)
+{
+    struct job *job = queue_get(d->queue, w->live.ids[w->at++]);
+    return job && w->paused && !select_matches(&w->select, job) ? NULL : job;
+}
+
 struct job *
 target_walk_next(struct daemon *d, struct target_walk *w, int64_t until_us)
 {
     struct job *job = NULL;
-    while (w->at < w->live.n && !job) {
-        bool is_late = w->at % LOOK_EACH == 0 && clock_boot_us() >= until_us;
-        if (w->at > 0 && !w->stopped && (is_late || w->at % CHANGE_EACH == 0)) {
+    while (!job) {
+        bool in_array = w->task_at < w->n_tasks;
+        if (!in_array)
+            leave_array(w);
+        if (!in_array && w->at == w->live.n)
+            return NULL;
+        bool is_late = w->n_piece % LOOK_EACH == 0 && clock_boot_us() >= until_us;
+        if (w->n_piece > 0 && (is_late || w->n_piece == CHANGE_EACH)) {
             w->paused = w->stopped = true;
+            w->n_piece = 0;
             return NULL;
         }
         w->stopped = false;
-        job = queue_get(d->queue, w->live.ids[w->at++]);
-        if (job && w->paused && !select_matches(&w->select, job))
-            job = NULL;
+        w->n_piece++;
+        job = in_array ? next_task(d, w) : next_meant(d, w);
     }
     return job;
 }
@@ -142,6 +186,7 @@ target_walk_next(struct daemon *d, struct target_walk *w, int64_t until_us)
 void
 target_walk_free(struct target_walk *w)
 {
+    leave_array(w);
     select_free(&w->select);
     ids_free(&w->before);
     select_live_free(&w->live);

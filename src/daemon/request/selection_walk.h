@@ -32,6 +32,10 @@ struct target_walk {
     struct select_live live; /* those that may be meant, and once chosen, those that are */
     size_t at, kept;
     struct ids before; /* owned, sorted: what was changed when this was asked before */
+    size_t n_piece;    /* jobs that have come in this piece */
+    uint32_t array;    /* the one whose tasks come now, in several pieces; 0: none */
+    uint32_t *tasks;   /* owned */
+    size_t n_tasks, task_at;
     bool chosen;
     bool paused;  /* those that come may have changed since they were chosen */
     bool stopped; /* target_walk_next has given NULL because it is late */
@@ -42,6 +46,9 @@ int target_walk_choose(struct daemon *d, const struct caller *c, struct target_w
 /* Then each of them that is still there; NULL: with `stopped` it is late, else that was all. No
  * more than a commit can take come in one piece. */
 struct job *target_walk_next(struct daemon *d, struct target_walk *w, int64_t until_us);
+/* Whether so many tasks have left this array that what is done to all of them goes in pieces:
+ * then they come next, while w->array is theirs. */
+bool target_walk_into(struct target_walk *w, const struct job *array);
 void target_walk_free(struct target_walk *w);
 
 /* Nothing could be done to any of them, why is filled in, and -1 returned: what the last one

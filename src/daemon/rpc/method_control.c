@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "core/queue/job.h"
+#include "core/queue/queue.h"
 #include "daemon/common/daemon.h"
 #include "daemon/request/roles.h"
 #include "daemon/request/selection_walk.h"
@@ -25,8 +26,11 @@ struct control {
     struct ids touched, ended;
     struct select_past past; /* cancel: those of the meant that had ended before */
     bool past_done;
-    control_fn act;
+    control_fn act, alone; /* alone: to an array without the tasks that have left it */
     int32_t number;
+    uint32_t array; /* the one whose tasks come now; 0: none */
+    bool array_ok, tasks_count;
+    struct err array_why;
     struct err last; /* why one could not be */
 };
 
@@ -92,6 +96,49 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
     return 0;
 }
 
+/* The array itself comes first, so that nothing leaves it while its tasks end. It counts as
+ * done when they are too: a request that is asked again goes through all of them again. */
+static bool
+cancel_large(struct daemon *d, struct control *k, struct job *array, const char *by)
+{
+    if (!target_walk_into(&k->walk, array))
+        return false;
+    jobs_cancel_alone(&d->state, array, by);
+    k->array = array->id;
+    k->array_ok = true;
+    return true;
+}
+
+static void
+cancel_task(struct daemon *d, struct job *task, const char *by)
+{
+    const struct job *array = queue_get(d->queue, task->array);
+    if (array)
+        task->req.grace_ms = array->req.grace_ms;
+    jobs_cancel(&d->state, task, by);
+}
+
+/* Its last task has come, if one of them was an array's. */
+static void
+end_array(struct control *k)
+{
+    if (!k->array || k->walk.array)
+        return;
+    if (k->array_ok)
+        ids_add(&k->touched, k->array);
+    else
+        k->last = k->array_why;
+    k->array = 0;
+}
+
+static struct job *
+next(struct daemon *d, struct control *k, int64_t until_us)
+{
+    struct job *job = target_walk_next(d, &k->walk, until_us);
+    end_array(k);
+    return job;
+}
+
 static void
 cancel_one(struct daemon *d, const struct caller *c, struct control *k, struct job *job)
 {
@@ -99,9 +146,14 @@ cancel_one(struct daemon *d, const struct caller *c, struct control *k, struct j
     const char *why = json_string_value(json_object_get(k->params, "why"));
     const char *name = daemon_user_name(c->uid);
     auto_free char *by = why ? xasprintf("%s (%s)", name, why) : xstrdup(name);
+    if (k->walk.array) {
+        cancel_task(d, job, by);
+        return;
+    }
     if (json_object_get(k->params, "grace_ms") && grace >= 0)
         job->req.grace_ms = grace;
-    ids_add_job(jobs_cancel(&d->state, job, by) ? &k->ended : &k->touched, job);
+    if (!cancel_large(d, k, job, by))
+        ids_add_job(jobs_cancel(&d->state, job, by) ? &k->ended : &k->touched, job);
 }
 
 /* The history is looked through before anything is done: what is cancelled here is in it too,
@@ -120,7 +172,7 @@ cancel_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *o
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
     k->past_done = true;
-    while ((job = target_walk_next(d, &k->walk, until_us)))
+    while ((job = next(d, k, until_us)))
         cancel_one(d, c, k, job);
     if (k->walk.stopped)
         return WORK_MORE;
@@ -168,6 +220,22 @@ method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
 
 /* --- hold and release --- */
 
+static void
+control_one(struct daemon *d, struct control *k, struct job *job)
+{
+    struct err ignored;
+    if (k->walk.array) {
+        k->array_ok |= k->act(d, job, k->number, &ignored) == 0 && k->tasks_count;
+    } else if (target_walk_into(&k->walk, job)) {
+        int rc = k->alone(d, job, k->number, &k->array_why);
+        k->array = job->id;
+        k->array_ok = rc == 0;
+        k->tasks_count = rc > 0;
+    } else if (k->act(d, job, k->number, &k->last) == 0) {
+        ids_add_job(&k->touched, job);
+    }
+}
+
 /* Jobs named one by one must all allow it; of a wider choice those that do are taken, which may
  * be none. */
 static int
@@ -179,9 +247,8 @@ control_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *
     int rc = k->walk.chosen ? 1 : target_walk_choose(d, c, &k->walk, until_us, e);
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
-    while ((job = target_walk_next(d, &k->walk, until_us)))
-        if (k->act(d, job, k->number, &k->last) == 0)
-            ids_add_job(&k->touched, job);
+    while ((job = next(d, k, until_us)))
+        control_one(d, k, job);
     if (k->walk.stopped)
         return WORK_MORE;
     if (k->touched.n == 0 && (k->last.code || !select_is_all(&k->walk.select)))
@@ -193,8 +260,8 @@ control_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *
 }
 
 static int
-control(struct daemon *d, struct caller *c, json_t *params, control_fn act, int32_t number,
-        struct jsonw *out, struct err *e)
+control(struct daemon *d, struct caller *c, json_t *params, control_fn act, control_fn alone,
+        int32_t number, struct jsonw *out, struct err *e)
 {
     static const struct work_kind kind = {.step = control_step,
                                           .free = control_free,
@@ -204,6 +271,7 @@ control(struct daemon *d, struct caller *c, json_t *params, control_fn act, int3
                                           .resume = resume};
     struct control *k = xcalloc(1, sizeof *k);
     k->act = act;
+    k->alone = alone;
     k->number = number;
     return begin(d, c, &kind, k, params, out, e);
 }
@@ -223,23 +291,43 @@ release(struct daemon *d, struct job *job, int32_t unused, struct err *e)
 }
 
 static int
+hold_alone(struct daemon *d, struct job *array, int32_t unused, struct err *e)
+{
+    (void)unused;
+    return jobs_hold_alone(&d->state, array, e);
+}
+
+static int
+release_alone(struct daemon *d, struct job *array, int32_t unused, struct err *e)
+{
+    (void)unused;
+    return jobs_release_alone(&d->state, array, e);
+}
+
+static int
 set_priority(struct daemon *d, struct job *job, int32_t priority, struct err *e)
 {
     return jobs_set_priority(&d->state, job, priority, e);
+}
+
+static int
+set_priority_alone(struct daemon *d, struct job *array, int32_t priority, struct err *e)
+{
+    return jobs_set_priority_alone(&d->state, array, priority, e);
 }
 
 int
 method_hold(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
             struct err *e)
 {
-    return control(d, c, params, hold, 0, out, e);
+    return control(d, c, params, hold, hold_alone, 0, out, e);
 }
 
 int
 method_release(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
                struct err *e)
 {
-    return control(d, c, params, release, 0, out, e);
+    return control(d, c, params, release, release_alone, 0, out, e);
 }
 
 int
@@ -253,5 +341,5 @@ method_priority(struct daemon *d, struct caller *c, json_t *params, struct jsonw
                        PRIORITY_MIN, PRIORITY_MAX);
     if (roles_check_priority(d, (int32_t)n, e) < 0)
         return -1;
-    return control(d, c, params, set_priority, (int32_t)n, out, e);
+    return control(d, c, params, set_priority, set_priority_alone, (int32_t)n, out, e);
 }

@@ -29,9 +29,28 @@
 #include "store/store.h"
 
 #define LOOK_EACH   20  /* jobs between two looks at the clock: each is read from the disk */
+#define ROWS_EACH   200 /* of an array's tasks, which are read instead of a job */
 #define CHANGE_EACH 250 /* jobs that one commit writes: some 20 ms */
 
 #define ANY_STATE UINT32_MAX
+
+/* One row of an array's tasks. */
+struct row {
+    uint32_t id;
+    int32_t task;
+    enum job_state state;
+};
+
+/* The rows of an array's tasks are read in pieces too, before anything is done to it: of
+ * 100,000 that takes a quarter of a second. */
+struct look {
+    uint32_t array; /* 0: none */
+    int32_t next;   /* the first task that is still to be looked up */
+    bool done;
+    int64_t ended_us; /* of the array, when this began; 0: it had not */
+    struct row *rows; /* owned */
+    size_t n, cap, n_piece;
+};
 
 struct again {
     struct daemon *daemon;
@@ -45,6 +64,8 @@ struct again {
     bool hold;   /* what waits again is held from the first moment on */
     bool failed; /* only what has failed */
     bool active; /* only what runs */
+
+    struct look look;
 
     /* The array whose tasks are being run again. */
     uint32_t array;  /* 0: none */
@@ -79,23 +100,6 @@ take_back(struct daemon *d, uint32_t id, struct err *e)
     return job;
 }
 
-struct reopening {
-    struct daemon *daemon;
-    struct job *array;
-};
-
-static int
-on_row(uint32_t id, int32_t task, enum job_state state, void *arg)
-{
-    const struct reopening *r = arg;
-    const struct job *live = queue_get(r->daemon->queue, id);
-    if (live)
-        state = live->state; /* the store knows it as of the last commit */
-    if (task_set_remove(&r->array->tasks->pending, task) && job_state_is_final(state))
-        r->array->tasks->ended[state]++;
-    return 0;
-}
-
 /* One that could not be requeued after all goes again. */
 static void
 put_back(struct daemon *d, struct job *job)
@@ -117,25 +121,28 @@ dropped_state(const struct job *array, const int32_t *counts)
     return JOB_PENDING;
 }
 
+static void
+book(struct job *array, const struct row *row)
+{
+    if (task_set_remove(&array->tasks->pending, row->task) && job_state_is_final(row->state))
+        array->tasks->ended[row->state]++;
+}
+
 /* The books of an array that has ended, as its tasks' rows have them. Tasks without a row wait
  * again when the state that they were dropped in is one of `states`. */
-static int
-reopen(struct daemon *d, struct job *array, unsigned states, struct err *e)
+static void
+reopen(struct job *array, const struct look *look, unsigned states)
 {
-    if (!job_state_is_final(array->state))
-        return 0;
-    struct reopening r = {d, array};
     int32_t exit_status = array->tasks->exit_status, counts[JOB_STATES];
     memcpy(counts, array->tasks->ended, sizeof counts);
     array_begin(array);
-    if (store_tasks_walk(d->store, array->id, 0, ARRAY_MAX, on_row, &r, e))
-        return -1;
+    for (size_t i = 0; i < look->n; i++)
+        book(array, &look->rows[i]);
     enum job_state dropped = dropped_state(array, counts);
     if (dropped != JOB_PENDING && !(states >> dropped & 1))
         array_drop(array, dropped);
     if (!array_all_completed(array))
         array->tasks->exit_status = exit_status;
-    return 0;
 }
 
 /* The one job, which may be gone afterwards when this fails. */
@@ -179,44 +186,107 @@ let_end(struct again *r)
     ids_free(&r->open);
 }
 
+/* --- the rows of an array --- */
+
+static void
+look_free(struct look *x)
+{
+    free(x->rows);
+    *x = (struct look){0};
+}
+
 static int
+on_row(uint32_t id, int32_t task, enum job_state state, void *arg)
+{
+    struct again *r = arg;
+    struct look *x = &r->look;
+    const struct job *live = queue_get(r->daemon->queue, id);
+    x->rows = xgrow(x->rows, x->n, &x->cap, sizeof *x->rows);
+    /* The store knows it as of the last commit. */
+    x->rows[x->n++] = (struct row){id, task, live ? live->state : state};
+    x->next = task + 1;
+    return ++x->n_piece == ROWS_EACH;
+}
+
+static int64_t
+ended_us(const struct job *job)
+{
+    return job_state_is_final(job->state) ? job->ended_us : 0;
+}
+
+/* False: they are read first, in pieces, or once more, as the array has been run again by
+ * somebody else meanwhile. */
+static bool
+has_looked(struct again *r, const struct job *array)
+{
+    struct look *x = &r->look;
+    if (x->array == array->id && x->done && x->ended_us == ended_us(array))
+        return true;
+    look_free(x);
+    x->array = array->id;
+    x->ended_us = ended_us(array);
+    return false;
+}
+
+/* A piece of them. */
+static void
+look_on(struct again *r)
+{
+    struct look *x = &r->look;
+    x->n_piece = 0;
+    int rc =
+        store_tasks_walk(r->daemon->store, x->array, x->next, ARRAY_MAX, on_row, r, &r->last);
+    x->done = x->n_piece < ROWS_EACH;
+    if (rc == 0)
+        return;
+    look_free(x);
+    r->at++; /* it cannot be run again */
+}
+
+/* False: not yet. */
+static bool
 requeue_task(struct again *r, struct job *task)
 {
     struct daemon *d = r->daemon;
     struct job *array = take_back(d, task->array, &r->last);
     int rc = array ? 0 : -1;
-    if (array && job_state_is_final(array->state))
-        rc = reopen(d, array, 0, &r->last) || run_again(r, array) ? -1 : 0;
-    else if (array && array->cancel_asked)
+    if (array && job_state_is_final(array->state)) {
+        if (!has_looked(r, array)) {
+            put_back(d, array);
+            put_back(d, task);
+            return false;
+        }
+        reopen(array, &r->look, 0);
+        rc = run_again(r, array);
+    } else if (array && array->cancel_asked) {
         rc = err_set(&r->last, ERR_FAILED,
                      "job %u cannot be requeued: its array %u is being cancelled", task->id,
                      array->id);
+    }
     if (rc) {
         put_back(d, task);
-        return -1;
+        return true;
     }
     keep_open(r, array);
-    return run_again(r, task);
+    run_again(r, task);
+    return true;
 }
 
 /* --- an array --- */
 
-struct choosing {
-    struct daemon *daemon;
-    unsigned states;
-    const struct ids *before;
-    struct ids *ids;
-};
-
-static int
-on_task(uint32_t id, int32_t task, enum job_state state, void *arg)
+/* Those of them that are in one of these states, as far as is known: each is looked at again
+ * when its turn comes. */
+static void
+choose_tasks(struct again *r, unsigned states)
 {
-    (void)task;
-    const struct choosing *c = arg;
-    const struct job *live = queue_get(c->daemon->queue, id);
-    if (c->states >> (live ? live->state : state) & 1 && !ids_has(c->before, id))
-        ids_add(c->ids, id);
-    return 0;
+    for (size_t i = 0; i < r->look.n; i++) {
+        const struct row *row = &r->look.rows[i];
+        const struct job *live = queue_get(r->daemon->queue, row->id);
+        enum job_state state = live ? live->state : row->state;
+        bool left = !live && !job_state_is_final(state); /* it has ended since */
+        if ((left || states >> state & 1) && !ids_has(&r->before, row->id))
+            ids_add(&r->tasks, row->id);
+    }
 }
 
 /* Its tasks have come back, as far as they do. */
@@ -229,17 +299,21 @@ leave_array(struct again *r)
     ids_free(&r->tasks);
 }
 
-/* Begins with its tasks in one of these states. */
-static void
+/* Begins with its tasks in one of these states. False: not yet. */
+static bool
 requeue_array(struct again *r, struct job *array, unsigned states)
 {
     struct daemon *d = r->daemon;
-    struct choosing choosing = {d, states, &r->before, &r->tasks};
-    int rc = store_tasks_walk(d->store, array->id, 0, ARRAY_MAX, on_task, &choosing, &r->last);
-    if (rc == 0)
-        rc = reopen(d, array, states, &r->last);
-    bool none = rc == 0 && r->tasks.n == 0 && array_n_pending(array) == 0;
-    if (rc == 0 && array->cancel_asked && !job_state_is_final(array->state))
+    int rc = 0;
+    if (!has_looked(r, array)) {
+        put_back(d, array);
+        return false;
+    }
+    choose_tasks(r, states);
+    if (job_state_is_final(array->state))
+        reopen(array, &r->look, states);
+    bool none = r->tasks.n == 0 && array_n_pending(array) == 0;
+    if (array->cancel_asked && !job_state_is_final(array->state))
         rc = err_set(&r->last, ERR_FAILED, "job %u cannot be requeued: it is being cancelled",
                      array->id);
     else if (none && states != ANY_STATE)
@@ -250,12 +324,13 @@ requeue_array(struct again *r, struct job *array, unsigned states)
         rc = run_again(r, array);
     if (rc) {
         ids_free(&r->tasks);
-        return;
+        return true;
     }
     array->tasks->returning++;
     r->array = array->id;
     r->states = states;
     r->task_at = 0;
+    return true;
 }
 
 /* One of them, which may be another since it was chosen; and so may its array. */
@@ -308,7 +383,8 @@ check_again(struct again *r, const struct job *job)
     return r->walk.paused ? admit_pending(r->daemon, r->caller->uid, 1, &r->last) : 0;
 }
 
-static void
+/* False: not yet. */
+static bool
 requeue_one(struct again *r, uint32_t id)
 {
     struct daemon *d = r->daemon;
@@ -317,19 +393,20 @@ requeue_one(struct again *r, uint32_t id)
     int rc = job || old ? check_again(r, job ? job : old) : -1;
     job_free(old);
     if (rc || !(job = take_back(d, id, &r->last)))
-        return;
+        return true;
     unsigned states = wanted_states(r, job);
     if (job->tasks) {
-        requeue_array(r, job, states);
+        return requeue_array(r, job, states);
     } else if (!(states >> job->state & 1)) {
         err_set(&r->last, ERR_FAILED, "job %u has not failed: it is %s", job->id,
                 job_state_name(job->state));
         put_back(d, job);
     } else if (job->array) {
-        requeue_task(r, job);
+        return requeue_task(r, job);
     } else {
         run_again(r, job);
     }
+    return true;
 }
 
 /* --- the pieces --- */
@@ -409,8 +486,10 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     for (int n = 1; r->array || r->at < r->meant.n; n++) {
         if (r->array)
             requeue_next_task(r);
-        else
-            requeue_one(r, r->meant.v[r->at++]);
+        else if (r->look.array && !r->look.done)
+            look_on(r);
+        else if (requeue_one(r, r->meant.v[r->at]))
+            r->at++;
         if (n == CHANGE_EACH || (n % LOOK_EACH == 0 && clock_boot_us() >= until_us)) {
             r->walk.paused = true;
             return WORK_MORE;
@@ -426,6 +505,7 @@ again_free(void *arg)
     struct again *r = arg;
     leave_array(r);
     let_end(r);
+    look_free(&r->look);
     target_walk_free(&r->walk);
     select_past_free(&r->past);
     ids_free(&r->meant);

@@ -39,7 +39,9 @@ struct sending {
     const json_t *params; /* borrowed; they stay while it lasts */
     int sig;
     struct ids sent;
-    struct err last; /* why one was passed over */
+    uint32_t array;       /* the one whose tasks come now; 0: none */
+    size_t n_sent_before; /* it */
+    struct err last;      /* why one was passed over */
 };
 
 static void
@@ -56,18 +58,46 @@ send_one(struct daemon *d, struct sending *x, const struct job *job)
     }
 }
 
+static void
+send_to_task(struct daemon *d, struct sending *x, const struct job *task)
+{
+    if (!select_matches(&x->walk.select, task) && !ids_has(&x->walk.before, task->id))
+        send_one(d, x, task);
+}
+
+/* All its tasks have come, as far as they are to. */
+static void
+end_array(struct sending *x, uint32_t array)
+{
+    if (x->sent.n == x->n_sent_before)
+        err_set(&x->last, ERR_FAILED, "no task of array %u is running", array);
+}
+
 /* An array runs nothing itself: its tasks are meant, but for those that are named as well. */
 static void
 send_to_tasks(struct daemon *d, struct sending *x, const struct job *array)
 {
-    size_t n = 0, before = x->sent.n;
+    size_t n = 0;
+    x->n_sent_before = x->sent.n;
+    if (target_walk_into(&x->walk, array)) {
+        x->array = array->id;
+        return;
+    }
     auto_free struct job **tasks = arrays_live_tasks(&d->state, array, &n);
     for (size_t i = 0; i < n; i++)
-        if (!select_matches(&x->walk.select, tasks[i]) &&
-            !ids_has(&x->walk.before, tasks[i]->id))
-            send_one(d, x, tasks[i]);
-    if (x->sent.n == before)
-        err_set(&x->last, ERR_FAILED, "no task of array %u is running", array->id);
+        send_to_task(d, x, tasks[i]);
+    end_array(x, array->id);
+}
+
+static struct job *
+next(struct daemon *d, struct sending *x, int64_t until_us)
+{
+    struct job *job = target_walk_next(d, &x->walk, until_us);
+    if (x->array && !x->walk.array) {
+        end_array(x, x->array);
+        x->array = 0;
+    }
+    return job;
 }
 
 static int
@@ -79,8 +109,10 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     int rc = x->walk.chosen ? 1 : target_walk_choose(d, c, &x->walk, until_us, e);
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
-    while ((job = target_walk_next(d, &x->walk, until_us))) {
-        if (job->tasks)
+    while ((job = next(d, x, until_us))) {
+        if (x->walk.array)
+            send_to_task(d, x, job);
+        else if (job->tasks)
             send_to_tasks(d, x, job);
         else
             send_one(d, x, job);

@@ -292,6 +292,12 @@ cancel_one(struct state *s, struct job *job, const char *by)
     return 0;
 }
 
+int
+jobs_cancel_alone(struct state *s, struct job *array, const char *by)
+{
+    return array->cancel_asked && array_next(array) < 0 ? 0 : cancel_one(s, array, by);
+}
+
 /* What has not left an array is cancelled with it, and what has is cancelled one by one. */
 int
 jobs_cancel(struct state *s, struct job *job, const char *by)
@@ -355,6 +361,19 @@ hold_or_release(struct state *s, struct job *job, enum job_event_type type, stru
     return 0;
 }
 
+/* Of an array what has not left it: 0, or -1; 1 where that is nothing, with e. */
+static int
+hold_or_release_alone(struct state *s, struct job *job, enum job_event_type type, struct err *e)
+{
+    if (!job->tasks || array_next(job) >= 0 || job_state_is_final(job->state))
+        return hold_or_release(s, job, type, e);
+    err_set(e, ERR_FAILED,
+            "job %u cannot be held: all its tasks have started; use 'berth cancel' to stop "
+            "them",
+            job->id);
+    return 1;
+}
+
 /* An array: those of its tasks that wait in their own name, and what has not left. */
 static int
 hold_or_release_all(struct state *s, struct job *job, enum job_event_type type, struct err *e)
@@ -364,13 +383,8 @@ hold_or_release_all(struct state *s, struct job *job, enum job_event_type type, 
     struct err ignored;
     for (size_t i = 0; i < n; i++)
         done += hold_or_release(s, tasks[i], type, &ignored) == 0;
-    if (!job->tasks || array_next(job) >= 0 || job_state_is_final(job->state))
-        return hold_or_release(s, job, type, e);
-    return done ? 0
-                : err_set(e, ERR_FAILED,
-                          "job %u cannot be held: all its tasks have started; use 'berth "
-                          "cancel' to stop them",
-                          job->id);
+    int rc = hold_or_release_alone(s, job, type, e);
+    return rc > 0 && done > 0 ? 0 : rc > 0 ? -1 : rc;
 }
 
 int
@@ -383,6 +397,18 @@ int
 jobs_release(struct state *s, struct job *job, struct err *e)
 {
     return hold_or_release_all(s, job, JOB_EV_RELEASE, e);
+}
+
+int
+jobs_hold_alone(struct state *s, struct job *array, struct err *e)
+{
+    return hold_or_release_alone(s, array, JOB_EV_HOLD, e);
+}
+
+int
+jobs_release_alone(struct state *s, struct job *array, struct err *e)
+{
+    return hold_or_release_alone(s, array, JOB_EV_RELEASE, e);
 }
 
 static bool
@@ -404,17 +430,25 @@ set_priority(struct state *s, struct job *job, int32_t priority)
 }
 
 int
+jobs_set_priority_alone(struct state *s, struct job *job, int32_t priority, struct err *e)
+{
+    if (!is_waiting(job))
+        return err_set(e, ERR_FAILED, "job %u is not pending: %s", job->id,
+                       job_state_is_final(job->state) ? "it has ended" : "it has started");
+    set_priority(s, job, priority);
+    return 0;
+}
+
+int
 jobs_set_priority(struct state *s, struct job *job, int32_t priority, struct err *e)
 {
     size_t n = 0;
     auto_free struct job **tasks = job->tasks ? arrays_live_tasks(s, job, &n) : NULL;
-    if (!is_waiting(job))
-        return err_set(e, ERR_FAILED, "job %u is not pending: %s", job->id,
-                       job_state_is_final(job->state) ? "it has ended" : "it has started");
+    if (jobs_set_priority_alone(s, job, priority, e) < 0)
+        return -1;
     for (size_t i = 0; i < n; i++)
         if (is_waiting(tasks[i]))
             set_priority(s, tasks[i], priority);
-    set_priority(s, job, priority);
     return 0;
 }
 

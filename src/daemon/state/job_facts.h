@@ -34,6 +34,15 @@ int jobs_cancel(struct state *s, struct job *job, const char *by);
 int jobs_hold(struct state *s, struct job *job, struct err *e);
 int jobs_release(struct state *s, struct job *job, struct err *e);
 int jobs_set_priority(struct state *s, struct job *job, int32_t priority, struct err *e);
+/* The same of an array without the tasks that have left it, which its caller goes through one
+ * by one: there may be 100,000. Holding and releasing: 1 where all have left, with what is to
+ * be said when none of them can be. */
+int jobs_cancel_alone(struct state *s, struct job *array, const char *by);
+int jobs_hold_alone(struct state *s, struct job *array, struct err *e);
+int jobs_release_alone(struct state *s, struct job *array, struct err *e);
+int jobs_set_priority_alone(struct state *s, struct job *array, int32_t priority,
+                            struct err *e);
+
 /* One that is active is stopped and runs again; one that has ended waits again (it is in the
  * table by now: method_requeue.c). hold: an active one waits on hold then. */
 int jobs_requeue(struct state *s, struct job *job, const char *by, bool hold, struct err *e);
