@@ -536,6 +536,52 @@ a_run_teaches_those_that_wait_with_the_same_command(void **state)
     assert_int_equal(world_get(w, third)->estimate_ms, 60000);
 }
 
+/* It is learned with the end of the run: in the commit that succeeds, when one is refused. */
+static void
+a_refused_commit_loses_nothing_that_was_learned(void **state)
+{
+    struct world *w = *state;
+    struct job *job = world_job(w, ALICE, 1);
+    job->req.vram_auto = true;
+    uint32_t id = world_submit(w, job);
+    world_turn(w);
+    world_runs(w, id);
+    world_get(w, id)->run->peak_mib[0] = 1000;
+    world_ends(w, id, 0);
+    world_sample(w);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(world_commit(w, true), -1);
+    world_turn(w);
+    assert_int_equal(world_stored(w, id), JOB_COMPLETED);
+    world_crash(w);
+    job = world_job(w, ALICE, 1);
+    job->req.vram_auto = true;
+    id = world_submit(w, job);
+    assert_int_equal(world_get(w, id)->auto_runs, 1);
+    assert_true(world_get(w, id)->req.demand.vram_mib > 0);
+}
+
+/* --- changes --- */
+
+/* One that was noted behind its readers' turn waits for the next. */
+static void
+a_change_that_nobody_has_read_is_kept(void **state)
+{
+    (void)state;
+    struct changes c = {0};
+    for (uint32_t i = 1; i <= 4; i++)
+        changes_add(&c, CHANGE_HELD)->job = i;
+    c.n_read = 3;
+    assert_true(changes_drop_read(&c));
+    assert_int_equal(c.n, 1);
+    assert_int_equal(c.n_read, 0);
+    assert_int_equal(c.list[0].job, 4);
+    c.n_read = 1;
+    assert_false(changes_drop_read(&c));
+    assert_int_equal(c.n, 0);
+    changes_free(&c);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -567,6 +613,8 @@ main(void)
         TEST(who_waits_for_another_still_does_after_a_crash),
         TEST(what_can_never_be_met_ends_at_once),
         TEST(a_run_teaches_those_that_wait_with_the_same_command),
+        TEST(a_refused_commit_loses_nothing_that_was_learned),
+        TEST(a_change_that_nobody_has_read_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,12 @@
 /* Which lines a pass looks at. All of them, unless there are more than rules.depth: then each
- * user has an equal part of that, of which what others leave is handed on. One half of it goes
- * to the lines that are first among the user's, in each pass; the other to those behind, on
- * from where the last pass stopped. So a pass costs the same however many kinds of request
- * there are, and each is looked at again and again: the caller makes plans until one says that
- * there is no more. The job that has a reservation keeps it, wherever its line stands, and so
- * do jobs for which victims leave, or something is kept of what a limit leaves. Called by
- * plan.c; the daemon's wait_reason.c puts it into words. */
+ * user has an equal part of that, of which what others leave is handed on. When something has
+ * happened, one half of it goes to the lines that are first among the user's; the rest, and all
+ * of it in the passes that go on with the others, to those behind where the last pass stopped.
+ * So a pass costs the same however many kinds of request there are, and each is looked at again
+ * and again: the caller makes plans until one says that there is no more. The job that has a
+ * reservation keeps it, wherever its line stands, and so do jobs for which victims leave, or
+ * something is kept of what a limit leaves. Called by plan.c; the daemon's wait_reason.c puts
+ * it into words. */
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -96,7 +97,7 @@ static void
 look_at_some(struct planning *pl, struct kind_user *u, size_t most)
 {
     struct kind *k = kind_user_first(u);
-    size_t in_front = most / 2, n;
+    size_t in_front = pl->planner->anew ? most / 2 : 0, n;
     if (pl->planner->anew) {
         u->unseen = u->n;
         u->n_again = 0;

@@ -2,6 +2,7 @@
 #include "daemon/state/changes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 
@@ -21,6 +22,19 @@ change_free(struct change *x)
     free(x->text);
     buf_free(&x->json);
     buf_free(&x->line);
+}
+
+bool
+changes_drop_read(struct changes *c)
+{
+    size_t left = c->n - c->n_read;
+    for (size_t i = 0; i < c->n_read; i++)
+        change_free(&c->list[i]);
+    if (left > 0)
+        memmove(c->list, c->list + c->n_read, left * sizeof *c->list);
+    c->n = left;
+    c->n_read = 0;
+    return left > 0;
 }
 
 void

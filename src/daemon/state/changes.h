@@ -78,6 +78,9 @@ struct changes {
 /* A new one, at the end, until the next call. */
 struct change *changes_add(struct changes *c, enum change_type type);
 void change_free(struct change *x); /* what it owns */
+/* Those that have been passed on go; the others stay, for the next turn. Whether there are
+ * any. */
+bool changes_drop_read(struct changes *c);
 void changes_wake(const struct changes *c, bool plan);
 void changes_free(struct changes *c);
 

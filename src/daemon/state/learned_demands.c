@@ -102,16 +102,33 @@ follow(struct state *s, struct job *job, const struct learned *known)
     }
 }
 
+/* False: the attempt taught nothing. */
+static bool
+learn(struct state *s, const struct job *job, struct learned *known)
+{
+    struct err e; /* sticks to the store; the commit tells */
+    if (!job->fingerprint || !job->run || job->run->n_gpus == 0)
+        return false;
+    if (s->past->peaks_get(s->past->arg, job, known, &e) < 0 || !learn_from(job->run, known))
+        return false;
+    s->past->peaks_put(s->past->arg, job, known);
+    return true;
+}
+
+void
+learned_not_saved(struct state *s, struct job *job)
+{
+    struct learned known;
+    if (job->unsaved & SAVE_SETTLED)
+        (void)learn(s, job, &known);
+}
+
 void
 learned_attempt_over(struct state *s, struct job *job)
 {
     struct learned known;
-    struct err e; /* sticks to the store; the commit tells */
-    if (!job->fingerprint || !job->run || job->run->n_gpus == 0)
+    if (!learn(s, job, &known))
         return;
-    if (s->past->peaks_get(s->past->arg, job, &known, &e) || !learn_from(job->run, &known))
-        return;
-    s->past->peaks_put(s->past->arg, job, &known);
     learned_apply(s, job); /* if it runs again */
     follow(s, job, &known);
 }

@@ -18,6 +18,10 @@ bool learned_apply(struct state *s, struct job *job);
  * that wait with the same command follow. The job itself is its caller's to refile. */
 void learned_attempt_over(struct state *s, struct job *job);
 
+/* The commit of a run's end was refused, and what it taught went with it: learned again, for
+ * the next commit. Those that wait have it already. */
+void learned_not_saved(struct state *s, struct job *job);
+
 /* After a restart, once the cards are known: all that wait. */
 void learned_recover(struct state *s);
 

@@ -11,6 +11,7 @@
 #include "core/queue/queue.h"
 #include "daemon/state/array_turns.h"
 #include "daemon/state/job_facts.h"
+#include "daemon/state/learned_demands.h"
 #include "daemon/state/state.h"
 
 static struct attempt *
@@ -121,4 +122,6 @@ starts_take_back(struct state *s, starts_job_fn undone, starts_job_fn gone, void
         }
     }
     c->n_unsaved = keep;
+    for (size_t i = 0; i < keep; i++)
+        learned_not_saved(s, c->unsaved[i]);
 }

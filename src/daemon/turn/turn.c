@@ -279,6 +279,7 @@ commit(struct daemon *d)
     health_save(d);
     cards_save(d);
     courier_save(d);
+    pass_on_changes(d); /* what has been noted since: its events belong to this commit too */
     turn_events_write(d);
     tally_write(d, c->unsaved, c->n_unsaved);
     crash_point("daemon-before-commit");

@@ -7,6 +7,7 @@
 #include "core/queue/queue.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/event_words.h"
+#include "daemon/common/turn_due.h"
 #include "daemon/common/turn_priv.h"
 #include "daemon/outbox/outbox_fill.h"
 #include "daemon/request/event_filter.h"
@@ -17,7 +18,7 @@ void
 turn_events_write(struct daemon *d)
 {
     const struct changes *c = &d->state.changes;
-    for (size_t i = 0; i < c->n; i++) {
+    for (size_t i = 0; i < c->n_read; i++) {
         struct change *ev = &c->list[i];
         if (!ev->kind[0])
             continue;
@@ -40,18 +41,22 @@ void
 turn_events_keep_true(struct daemon *d)
 {
     struct changes *c = &d->state.changes;
-    size_t keep = 0;
+    size_t keep = 0, n_read = 0;
     for (size_t i = 0; i < c->n; i++) {
+        bool is_read = i < c->n_read;
         struct change *ev = &c->list[i];
         const struct job *job = ev->job ? queue_get(d->queue, ev->job) : NULL;
         bool undone = ev->type == CHANGE_STARTED && job && job->state == JOB_PENDING;
         buf_clear(&ev->line);
-        if (!ev->kind[0] || (ev->job && !job) || undone)
+        if ((is_read && !ev->kind[0]) || (ev->job && !job) || undone) {
             change_free(ev);
-        else
+        } else {
             c->list[keep++] = *ev;
+            n_read += is_read;
+        }
     }
-    c->n = c->n_read = keep;
+    c->n = keep;
+    c->n_read = n_read;
 }
 
 void
@@ -59,8 +64,8 @@ turn_events_publish(struct daemon *d)
 {
     struct changes *c = &d->state.changes;
     bool any = false;
-    for (size_t i = 0; i < c->n; i++) {
-        struct change *ev = &c->list[i];
+    for (size_t i = 0; i < c->n_read; i++) {
+        const struct change *ev = &c->list[i];
         any |= ev->kind[0] != '\0';
         if (d->server && ev->kind[0])
             server_publish(d->server, &(struct event_view){.kind = ev->kind,
@@ -68,9 +73,9 @@ turn_events_publish(struct daemon *d)
                                                            .file = ev->file,
                                                            .line = ev->line.data,
                                                            .n = ev->line.len});
-        change_free(ev);
     }
     if (d->server && any)
         server_publish_end(d->server);
-    c->n = c->n_read = 0;
+    if (changes_drop_read(c))
+        turn_touch(d);
 }
