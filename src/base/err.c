@@ -179,10 +179,8 @@ xrealloc(void *p, unsigned long size)
 }
 
 void *
-xgrow(void *list, unsigned long n, unsigned long *cap, unsigned long size)
+xdouble(void *list, unsigned long *cap, unsigned long size)
 {
-    if (n < *cap)
-        return list;
     *cap = *cap ? *cap * 2 : 4;
     return xrealloc(list, *cap * size);
 }

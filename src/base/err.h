@@ -52,8 +52,13 @@ _Noreturn void err_abort_at(const char *file, int line, const char *fmt, ...)
 void *xmalloc(unsigned long size);
 void *xcalloc(unsigned long n, unsigned long size);
 void *xrealloc(void *p, unsigned long size);
+void *xdouble(void *list, unsigned long *cap, unsigned long size); /* for xgrow */
 /* A list of n of *cap items of that size, with room for one more: it doubles. */
-void *xgrow(void *list, unsigned long n, unsigned long *cap, unsigned long size);
+static inline void *
+xgrow(void *list, unsigned long n, unsigned long *cap, unsigned long size)
+{
+    return n < *cap ? list : xdouble(list, cap, size);
+}
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, unsigned long n);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

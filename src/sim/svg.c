@@ -61,10 +61,7 @@ lanes_bottom(const struct drawing *d)
 static void
 lane_insert(struct lane *lane, size_t at, struct piece piece)
 {
-    if (lane->n == lane->cap) {
-        lane->cap = lane->cap ? lane->cap * 2 : 16;
-        lane->pieces = xrealloc(lane->pieces, lane->cap * sizeof *lane->pieces);
-    }
+    lane->pieces = xgrow(lane->pieces, lane->n, &lane->cap, sizeof *lane->pieces);
     for (size_t i = lane->n++; i > at; i--)
         lane->pieces[i] = lane->pieces[i - 1];
     lane->pieces[at] = piece;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "core/ledger/ledger.h"
 #include "core/plan/drain.h"
 #include "core/plan/expect.h"
@@ -193,15 +194,7 @@ note_backlog(struct balance *b, int64_t backlog)
 static int64_t
 backlog_since(const struct balance *b, int64_t since)
 {
-    size_t low = 0, high = b->n_heights - 1;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (b->heights[mid].at < since)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return b->heights[low].backlog;
+    return b->heights[search_first(at, b->n_heights - 1, b->heights[at].at < since)].backlog;
 }
 
 void

@@ -53,10 +53,7 @@ drain_expect(struct drain *d, uint32_t job, int64_t leaves_s)
     for (int i = 0; i < n; i++) {
         const struct card *c = ledger_card(d->l, gpus[i]);
         const struct hold *h = ledger_find_hold(d->l, gpus[i], job);
-        if (d->n == d->cap) {
-            d->cap = d->cap ? d->cap * 2 : 64;
-            d->leavers = xrealloc(d->leavers, d->cap * sizeof *d->leavers);
-        }
+        d->leavers = xgrow(d->leavers, d->n, &d->cap, sizeof *d->leavers);
         d->leavers[d->n++] = (struct leaver){.at = leaves_s > 0 ? leaves_s : 1,
                                              .card = gpus[i],
                                              .share_permille = h->share_permille,

@@ -22,10 +22,7 @@ is_before(const struct end *a, const struct end *b)
 void
 ends_push(struct ends *e, struct end end)
 {
-    if (e->n == e->cap) {
-        e->cap = e->cap ? e->cap * 2 : 64;
-        e->heap = xrealloc(e->heap, e->cap * sizeof *e->heap);
-    }
+    e->heap = xgrow(e->heap, e->n, &e->cap, sizeof *e->heap);
     size_t at = e->n++;
     for (; at > 0 && is_before(&end, &e->heap[(at - 1) / 2]); at = (at - 1) / 2)
         e->heap[at] = e->heap[(at - 1) / 2];

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "core/ledger/ledger.h"
 
 #define US_PER_S 1e6
@@ -59,15 +60,7 @@ fair_free(struct fair *f)
 static size_t
 position(const struct fair *f, uint32_t uid)
 {
-    size_t low = 0, high = f->n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (f->accounts[mid].uid < uid)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return search_first(at, f->n, f->accounts[at].uid < uid);
 }
 
 static const struct account *
@@ -83,10 +76,7 @@ open_account(struct fair *f, uint32_t uid)
     size_t at = position(f, uid);
     if (at < f->n && f->accounts[at].uid == uid)
         return &f->accounts[at];
-    if (f->n == f->cap) {
-        f->cap = f->cap ? f->cap * 2 : 16;
-        f->accounts = xrealloc(f->accounts, f->cap * sizeof *f->accounts);
-    }
+    f->accounts = xgrow(f->accounts, f->n, &f->cap, sizeof *f->accounts);
     memmove(&f->accounts[at + 1], &f->accounts[at], (f->n - at) * sizeof *f->accounts);
     f->n++;
     f->accounts[at] = (struct account){.uid = uid, .weight = 1};

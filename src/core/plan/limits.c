@@ -1,20 +1,14 @@
 /* Which limits bind a user. Read by the planner and by the daemon at submission. */
 #include "core/plan/limits.h"
 
+#include "base/search.h"
+
 const struct limit *
 limits_of(const struct limits *l, uint32_t uid)
 {
-    size_t low = 0, high = l->n_users;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (l->users[mid].uid == uid)
-            return &l->users[mid].limit;
-        if (l->users[mid].uid < uid)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return &l->each;
+    size_t place = search_first(at, l->n_users, l->users[at].uid < uid);
+
+    return place < l->n_users && l->users[place].uid == uid ? &l->users[place].limit : &l->each;
 }
 
 bool

@@ -16,10 +16,7 @@ compare(const void *x, const void *y)
 void
 asked_add(struct asked *a, uint32_t job)
 {
-    if (a->n == a->cap) {
-        a->cap = a->cap ? a->cap * 2 : 16;
-        a->v = xrealloc(a->v, a->cap * sizeof *a->v);
-    }
+    a->v = xgrow(a->v, a->n, &a->cap, sizeof *a->v);
     a->v[a->n++] = (struct asked_start){.job = job};
     a->sorted = false;
 }

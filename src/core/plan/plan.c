@@ -84,10 +84,7 @@ plan_free(struct plan *p)
 struct decision *
 plan_add(struct plan *p, enum decision_type type, uint32_t job)
 {
-    if (p->n == p->cap) {
-        p->cap = p->cap ? p->cap * 2 : 16;
-        p->decisions = xrealloc(p->decisions, p->cap * sizeof *p->decisions);
-    }
+    p->decisions = xgrow(p->decisions, p->n, &p->cap, sizeof *p->decisions);
     struct decision *d = &p->decisions[p->n++];
     *d = (struct decision){.type = type, .job = job, .task = -1};
     return d;
@@ -245,10 +242,7 @@ go_on(struct planning *pl)
 static void
 stays(struct plan *p, const struct job *job)
 {
-    if (p->n_waits == p->cap_waits) {
-        p->cap_waits = p->cap_waits ? p->cap_waits * 2 : 64;
-        p->waits = xrealloc(p->waits, p->cap_waits * sizeof *p->waits);
-    }
+    p->waits = xgrow(p->waits, p->n_waits, &p->cap_waits, sizeof *p->waits);
     p->waits[p->n_waits++] = job->id;
 }
 

@@ -70,10 +70,7 @@ run_of_active(const struct planning *pl, const struct job *job)
 static void
 runs_push(struct planning *pl, struct run run)
 {
-    if (pl->n_runs == pl->cap_runs) {
-        pl->cap_runs = pl->cap_runs ? pl->cap_runs * 2 : 64;
-        pl->runs = xrealloc(pl->runs, pl->cap_runs * sizeof *pl->runs);
-    }
+    pl->runs = xgrow(pl->runs, pl->n_runs, &pl->cap_runs, sizeof *pl->runs);
     pl->runs[pl->n_runs++] = run;
 }
 

@@ -6,29 +6,21 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 
 static size_t
 running_find(const struct pass *p, int64_t expected_end, uint32_t who)
 {
-    size_t low = 0, high = p->n_running;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        const struct running *r = &p->running[mid];
-        if (r->expected_end < expected_end || (r->expected_end == expected_end && r->who < who))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return search_first(
+        at, p->n_running,
+        p->running[at].expected_end < expected_end ||
+            (p->running[at].expected_end == expected_end && p->running[at].who < who));
 }
 
 void
 promise_add_running(struct pass *p, uint32_t who, uint64_t cards, int64_t now)
 {
-    if (p->n_running == p->cap_running) {
-        p->cap_running = p->cap_running ? p->cap_running * 2 : 64;
-        p->running = xrealloc(p->running, p->cap_running * sizeof *p->running);
-    }
+    p->running = xgrow(p->running, p->n_running, &p->cap_running, sizeof *p->running);
     int64_t end = now + p->lines.entries[who].run;
     size_t at = running_find(p, end, who);
     memmove(p->running + at + 1, p->running + at, (p->n_running - at) * sizeof *p->running);

@@ -52,10 +52,7 @@ find_bucket(const struct workload *w, const struct shape *s)
 static void
 grow_shapes(struct workload *w)
 {
-    if (w->n_shapes == w->cap_shapes) {
-        w->cap_shapes = w->cap_shapes ? w->cap_shapes * 2 : BUCKETS_FIRST / 2;
-        w->shapes = xrealloc(w->shapes, w->cap_shapes * sizeof *w->shapes);
-    }
+    w->shapes = xgrow(w->shapes, w->n_shapes, &w->cap_shapes, sizeof *w->shapes);
     if (w->n_shapes * 2 < w->n_buckets)
         return;
     free(w->buckets);
@@ -92,10 +89,7 @@ workload_add(struct workload *w, const struct sim_job *job, const struct shape *
 uint32_t
 workload_add_request(struct workload *w, struct request *r)
 {
-    if (w->n_requests == w->cap_requests) {
-        w->cap_requests = w->cap_requests ? w->cap_requests * 2 : 64;
-        w->requests = xrealloc(w->requests, w->cap_requests * sizeof *w->requests);
-    }
+    w->requests = xgrow(w->requests, w->n_requests, &w->cap_requests, sizeof *w->requests);
     w->requests[w->n_requests++] = *r;
     request_init(r);
     return (uint32_t)w->n_requests;
