@@ -150,12 +150,12 @@ static int
 run_again(struct again *r, struct job *job)
 {
     struct daemon *d = r->daemon;
-    if (job_state_is_final(job->state) && depend_check(&d->state, &job->req, &r->last)) {
+    if (job_state_is_final(job->state) && depend_check(&d->state, &job->req, &r->last) < 0) {
         err_prefix(&r->last, "job %u cannot be requeued", job->id);
         put_back(d, job);
         return -1;
     }
-    if (jobs_requeue(&d->state, job, daemon_user_name(r->caller->uid), r->hold, &r->last)) {
+    if (jobs_requeue(&d->state, job, daemon_user_name(r->caller->uid), r->hold, &r->last) < 0) {
         put_back(d, job);
         return -1;
     }
@@ -378,7 +378,7 @@ check_again(struct again *r, const struct job *job)
                        job_state_name(job->state));
     if (!ended)
         return 0;
-    if (admit_text(r->daemon, job->uid, request_text_bytes(&job->req), &r->last))
+    if (admit_text(r->daemon, job->uid, request_text_bytes(&job->req), &r->last) < 0)
         return -1;
     return r->walk.paused ? admit_pending(r->daemon, r->caller->uid, 1, &r->last) : 0;
 }
@@ -416,7 +416,7 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
 {
     (void)uuids;
     struct again *r = arg;
-    if (target_check_owner(r->caller, job, r->why))
+    if (target_check_owner(r->caller, job, r->why) < 0)
         return 1;
     if (job->tasks || !ids_has(&r->before, job->id))
         ids_add(&r->meant, job->id);
@@ -443,7 +443,8 @@ choose(struct again *r, int64_t until_us, struct err *e)
     w->paused |= rc == 0;
     if (rc <= 0)
         return rc;
-    if (daemon_accepts_work(d, e) || admit_pending(d, r->caller->uid, (int64_t)r->meant.n, e))
+    if (daemon_accepts_work(d, e) < 0 ||
+        admit_pending(d, r->caller->uid, (int64_t)r->meant.n, e) < 0)
         return -1;
     for (size_t i = 0; i < w->live.n; i++) {
         const struct job *job =
@@ -554,7 +555,7 @@ method_requeue(struct daemon *d, struct caller *c, json_t *params, struct jsonw 
     r->hold = json_is_true(json_object_get(params, "hold"));
     r->failed = json_is_true(json_object_get(params, "failed"));
     r->active = json_is_true(json_object_get(params, "active"));
-    if (target_read(d, c, params, &r->walk.select, e)) {
+    if (target_read(d, c, params, &r->walk.select, e) < 0) {
         again_free(r);
         return -1;
     }

@@ -84,12 +84,12 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c,
          const struct reqcontext *ctx, struct job *job, struct err *e)
 {
     request_free(&job->req);
-    if (reqjson_read(j, NULL, modelfile_current(d), &job->req, e) ||
-        budget_check_text(d, c->uid, &job->req, e) ||
-        roles_check_priority(d, job->req.priority, e) ||
-        roles_check_grace(d, job->req.grace_ms, e) ||
-        depend_resolve(&d->state, c->uid, &job->req, e) ||
-        depend_check(&d->state, &job->req, e))
+    if (reqjson_read(j, NULL, modelfile_current(d), &job->req, e) < 0 ||
+        budget_check_text(d, c->uid, &job->req, e) < 0 ||
+        roles_check_priority(d, job->req.priority, e) < 0 ||
+        roles_check_grace(d, job->req.grace_ms, e) < 0 ||
+        depend_resolve(&d->state, c->uid, &job->req, e) < 0 ||
+        depend_check(&d->state, &job->req, e) < 0)
         return -1;
     admit_unsaid(d, &job->req);
     job->uid = c->uid;
