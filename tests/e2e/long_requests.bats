@@ -288,7 +288,7 @@ submission()
         out=$(ask_all "$(submission 10000 '{"command": "true", "gpus": 0, "hold": true}')" \
             "{\"id\":\"stop\",\"method\":\"stop\",\"params\":{\"cancel\":$how}}")
         has "the words, cancel $how" "$(jq 'select(.id == "submit") | .error.message' <<<"$out")" 'the daemon is stopping'
-        "$E2E/await" pid "$LIMIT" "$pid"
+        "$AWAIT" pid "$LIMIT" "$pid"
         start_daemon 2
         is "what is left, cancel $how" "$(berth queue --all --json | jq '.jobs | length')" 0
         stop_daemon
@@ -319,7 +319,7 @@ with socket.socket(socket.AF_UNIX) as s:
     s.sendall(sys.stdin.buffer.read() + b"{\"id\":\"status\",\"method\":\"status\"}\n")
     s.recv(1)
     os.kill(int(sys.argv[2]), signal.SIGKILL)' "$BERTH_DIR/berth.sock" "$pid" <<<"$big"
-        "$E2E/await" pid "$LIMIT" "$pid"
+        "$AWAIT" pid "$LIMIT" "$pid"
         start_daemon 2
         is "asked again $i" "$(ask_all "$big" | jq -c '.result.ids | length')" 10000
         is "what waits $i" "$(berth status --json | json counts.HELD)" "$((20000 * i))"
