@@ -13,9 +13,8 @@
 #include "core/queue/array.h"
 #include "core/queue/queue.h"
 
-#define PATIENCE_S       (12 * 3600) /* wait that a wide job accepts in any case */
-#define BACKLOG_PCT      90          /* how much of the backlog it accepts beside that */
-#define NARROW_PCT       200         /* limit of a narrow job, of that of a wide one */
+#define PATIENCE_S       (4 * 3600) /* wait that a wide job accepts beside the backlog */
+#define NARROW_LIMITS    4          /* limit of a narrow job, in limits of a wide one */
 #define CROWD_PCT        3 /* charge of a whole-node job for each narrow job that came lately */
 #define CROWD_STEP_S     60
 #define CROWD_STEPS      180 /* lately: three hours */
@@ -255,7 +254,7 @@ key_of_narrow(struct balance *b, const struct kind *k, struct job *job, int64_t 
               struct balance_key *key)
 {
     int64_t waited = key->waited_ms / 1000;
-    if (!job->promised_us && waited >= limit * NARROW_PCT / 100)
+    if (!job->promised_us && waited / NARROW_LIMITS >= limit)
         job->promised_us = b->now * SECOND_US + 1;
     key->due = key->reserves = job->promised_us != 0;
     key->charge = charged_run(b, k) * part_of(b, &k->demand);
@@ -263,8 +262,8 @@ key_of_narrow(struct balance *b, const struct kind *k, struct job *job, int64_t 
         key->charge = 1;
 }
 
-/* (run + drain) x cards^(1/4) x (1 + crowd) x root(part of the limit that is left). Cards that
- * will not be free by our own jobs' ends are not drained for. */
+/* (run + drain) x (1 + crowd) x root(part of the limit that is left). Cards that will not be
+ * free by our own jobs' ends are not drained for. */
 static void
 key_of_wide(struct balance *b, const struct kind *k, struct job *job, int64_t limit,
             struct balance_key *key)
@@ -282,9 +281,8 @@ key_of_wide(struct balance *b, const struct kind *k, struct job *job, int64_t li
     if (key->due)
         return;
     __int128 r = charged_run(b, k) + (can ? drain : limit);
-    r = r * root_of(root_of(n << 40));
     r = r * (all + CROWD_PCT * b->n_crowd * n) / all;
-    r = r / 1024 * root_of((int64_t)(((__int128)left << 20) / limit));
+    r *= root_of((int64_t)(((__int128)left << 20) / limit));
     if (r > 1)
         key->charge = r > INT64_MAX ? INT64_MAX : (int64_t)r;
 }
@@ -294,7 +292,7 @@ balance_key(struct balance *b, const struct kind *k, struct job *job, struct bal
 {
     int64_t wanted_us = job->req.begin_us, came_us = job->submitted_us;
     int64_t since_us = wanted_us > came_us ? wanted_us : came_us;
-    int64_t limit = PATIENCE_S + backlog_since(b, since_us / SECOND_US) * BACKLOG_PCT / 100;
+    int64_t limit = PATIENCE_S + backlog_since(b, since_us / SECOND_US);
     *out = (struct balance_key){.waited_ms =
                                     since_us < b->now_us ? (b->now_us - since_us) / 1000 : 0};
     if (demand_n_gpus(&k->demand) <= 1)

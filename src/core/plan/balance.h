@@ -5,12 +5,13 @@
  *
  * The job that has waited longest in proportion to what it costs the others is first. A narrow
  * job (one card) costs its expected run time, by the root of its part of the card; a wide one
- * also the time in which its cards must be emptied, more the more cards it takes and the more
- * narrow jobs come, and less the longer it has waited. A wide job waits about half a day and
- * nine tenths of the time that the node needed, at worst since it came, to work off all that
- * was queued; then it is first for good (promised), and its reservation is kept. Expected run
- * times are the limits and estimates, corrected by how far ended jobs with like ones stayed
- * below theirs.
+ * also the time in which its cards must be emptied, more when many narrow jobs come, and less
+ * the longer it has waited. A wide job waits four hours longer than the node needed, at worst
+ * since it came, to work off all that was queued; then it is first for good (promised), and its
+ * reservation is kept. A narrow one is promised only after four times as long: it seldom needs
+ * that, and would delay the wide ones. Expected run times are the limits and estimates,
+ * corrected by how far ended jobs with like ones stayed below theirs. docs/scheduling.md has
+ * what this gives, measured, and where the constants come from.
  *
  * Reports are not stored: the daemon feeds a new planner from its history. A job with a limit
  * about which nothing is known is assumed to take a quarter of it. */
