@@ -21,13 +21,15 @@ test_forecast_comes_true(void **state)
         uint32_t s = seed;
         struct world w;
         world_init(&w, 4, &rules);
-        for (uint32_t id = 1; id <= 120; id++)
+        for (uint32_t id = 1; id <= 120; id++) {
+            uint32_t some = draw(&s, 4), few = some & draw(&s, 4);
             add(&w, (struct spec){.id = id,
-                                  .gpus = 1 + (int)(draw(&s, 4) & draw(&s, 4)),
+                                  .gpus = 1 + (int)few,
                                   .vram = draw(&s, 3) ? 0 : 1000 * (int)draw(&s, 20),
                                   .limit = 60 * (1 + (int)draw(&s, 20)),
                                   .uid = draw(&s, 3),
                                   .priority = draw(&s, 10) == 0});
+        }
         plan_now(&w);
         run_to(&w, 500);
         size_t n = plan_forecast(w.planner, w.q, w.l, wall(w.now), 1000, &list);

@@ -43,8 +43,6 @@
 #define PAUSE_MS 20 /* between two looks, not to take the processor from what is waited for */
 #define WRONG    2
 
-extern char **environ;
-
 /* A growing text. */
 struct text {
     char *data;
