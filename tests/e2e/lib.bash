@@ -211,6 +211,12 @@ wait_until_running()
     "$AWAIT" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING
 }
 
+# Until so many clients, beside the one that asks, have a connection.
+wait_for_clients()
+{
+    "$AWAIT" until "$LIMIT" 'berth status --json' daemon.clients $(($1 + 1))
+}
+
 # All events so far in which the named fields have these values, one JSON object per line.
 events_with()
 {

@@ -138,7 +138,7 @@ with socket.socket(socket.AF_UNIX) as s:
     berth submit --gpus 0 -- sh -c 'read line <gate; exit 3'
     wait_until_running 2
     background waits berth wait 1 2 --json
-    "$AWAIT" until "$LIMIT" 'berth status --json' daemon.clients 2
+    wait_for_clients 1
     berth release 1
     wait_for_event kind=ended job=1 attempt=1
     berth requeue 1

@@ -13,12 +13,6 @@ open_gate()
     timeout "$LIMIT" bash -c 'echo go >gate' || fail_with 'no job has come to the gate'
 }
 
-# Until so many clients, beside the one that asks, have a connection.
-wait_for_clients()
-{
-    "$AWAIT" until "$LIMIT" 'berth status --json' daemon.clients $(($1 + 1))
-}
-
 # One request on a connection of its own, and what comes back.
 ask_raw()
 {

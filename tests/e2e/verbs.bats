@@ -144,7 +144,7 @@ load lib
     berth submit --gpus 0 -- sh -c 'read line <gate; exit 3'
     background waits berth wait --all
     wait_for_event kind=started job=2
-    "$AWAIT" until "$LIMIT" 'berth status --json' daemon.clients 2
+    wait_for_clients 1
     timeout "$LIMIT" bash -c 'echo go >gate'
     finish waits
     is 'status of the job that ran' "$status" 3
