@@ -395,17 +395,17 @@ requeue_one(struct again *r, uint32_t id)
     if (rc || !(job = take_back(d, id, &r->last)))
         return true;
     unsigned states = wanted_states(r, job);
-    if (job->tasks) {
+    if (job->tasks)
         return requeue_array(r, job, states);
-    } else if (!(states >> job->state & 1)) {
+    if (!(states >> job->state & 1)) {
         err_set(&r->last, ERR_FAILED, "job %u has not failed: it is %s", job->id,
                 job_state_name(job->state));
         put_back(d, job);
-    } else if (job->array) {
-        return requeue_task(r, job);
-    } else {
-        run_again(r, job);
+        return true;
     }
+    if (job->array)
+        return requeue_task(r, job);
+    run_again(r, job);
     return true;
 }
 

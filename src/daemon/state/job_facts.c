@@ -430,12 +430,12 @@ set_priority(struct state *s, struct job *job, int32_t priority)
 }
 
 int
-jobs_set_priority_alone(struct state *s, struct job *job, int32_t priority, struct err *e)
+jobs_set_priority_alone(struct state *s, struct job *array, int32_t priority, struct err *e)
 {
-    if (!is_waiting(job))
-        return err_set(e, ERR_FAILED, "job %u is not pending: %s", job->id,
-                       job_state_is_final(job->state) ? "it has ended" : "it has started");
-    set_priority(s, job, priority);
+    if (!is_waiting(array))
+        return err_set(e, ERR_FAILED, "array %u is not pending: %s", array->id,
+                       job_state_is_final(array->state) ? "it has ended" : "it has started");
+    set_priority(s, array, priority);
     return 0;
 }
 
