@@ -115,6 +115,7 @@ metrics_compute(const struct workload *w, const struct machine *m, const struct 
     auto_free int64_t *times = xmalloc((w->n + 1) * sizeof *times);
     int64_t total = 0;
     *out = (struct metrics){.jobs = collect_times(w, s, false, times)};
+    out->never_ran = w->n - out->jobs;
     if (out->jobs == 0)
         return;
     double n = (double)out->jobs;

@@ -10,6 +10,7 @@
 
 struct metrics {
     size_t jobs, multi_jobs; /* that ran: the figures are theirs */
+    size_t never_ran;        /* the other jobs of the workload */
     int64_t makespan;        /* first arrival to last end */
     double wait_mean;
     int64_t wait_p95, wait_p99, wait_max; /* the ceil(q n)-th smallest */

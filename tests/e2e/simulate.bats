@@ -99,6 +99,24 @@ PY
     printf '1,0,3600,0\n2,0,1800,0;1\n3,0,7200,0\n' | diff - schedule
 }
 
+@test "simulate: jobs that never run are counted, not left out in silence" {
+    printf '[name=a time=1h] a\n[after-failed=a time=1h gpus=2] b\n[time=2h] c\n' >jobs.txt
+    berth simulate jobs.txt --gpus 2x24G --policy queue,greedy >out
+    sed -n 1p out | grep -q '^3 jobs (1 on several GPUs)'
+    [ "$(tail -n +5 out)" = 'queue: 1 of 3 jobs never ran and is not in the figures' ]
+    berth simulate --compare jobs.txt --gpus 2x24G --policy short,greedy >out
+    [ "$(tail -n +6 out)" = 'jobs.txt, short: 1 of 3 jobs never ran and is not in the figures' ]
+    berth simulate jobs.txt --gpus 2x24G --policy queue,greedy --json >one
+    berth simulate --compare jobs.txt --gpus 2x24G --policy queue,greedy --json >many
+    python3 - <<'PY'
+import json
+one, many = json.load(open("one")), json.load(open("many"))
+assert one["multi_jobs"] == 1
+for policies in one["policies"], many["files"][0]["policies"]:
+    assert [(p["policy"], p["never_ran"]) for p in policies] == [("queue", 1), ("greedy", 0)]
+PY
+}
+
 @test "simulate: SWF logs; processors and memory are cut to the machine" {
     echo '7 0 -1 60 64 -1 -1 64 90 -1 1 1 1 1 1 1 -1 -1' >log.swf
     berth simulate log.swf --gpus 2x24G --dump schedule >/dev/null 2>err

@@ -42,6 +42,7 @@ test_figures(void **state)
     metrics_compute(&w, &m, &s, &x);
     assert_int_equal(x.jobs, 3);
     assert_int_equal(x.multi_jobs, 1);
+    assert_int_equal(x.never_ran, 0);
     assert_int_equal(x.makespan, 30);
     assert_true(x.wait_mean == 14.0 / 3);
     assert_int_equal(x.wait_p95, 8);
@@ -53,6 +54,25 @@ test_figures(void **state)
     assert_true(x.mem_util == (2 * 200000.0 + 200000 + 70000) / (2.0 * 24576 * 30));
     /* All work fills both cards for (10 + 10 * 10000/24064 ...) s less than job 1's own end. */
     assert_int_equal(bound_makespan(&w, &m), 22);
+}
+
+static void
+test_jobs_that_never_ran_are_counted(void **state)
+{
+    auto_workload struct workload w = WORKLOAD_INIT;
+    auto_schedule struct schedule s = {0};
+    struct machine m = machine_of(2, 24576);
+    struct metrics x;
+    (void)state;
+    make(&w, &m, &s);
+    s.runs[0].start = -1;
+    metrics_compute(&w, &m, &s, &x);
+    assert_int_equal(x.jobs, 2);
+    assert_int_equal(x.never_ran, 1);
+    s.runs[1].start = s.runs[2].start = -1;
+    metrics_compute(&w, &m, &s, &x);
+    assert_int_equal(x.jobs, 0);
+    assert_int_equal(x.never_ran, 3);
 }
 
 static size_t
@@ -113,6 +133,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dump),
         cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_jobs_that_never_ran_are_counted),
         cmocka_unit_test(test_picture),
         cmocka_unit_test(test_no_picture_of_a_million),
     };

@@ -132,6 +132,25 @@ put_row(const struct comparison *c, int file, int trial, struct table *t)
     cell_ratio(t, spread_of(c, file, trial, FIGURE_MULTI_GREEDY).median);
 }
 
+/* Over all draws. */
+static size_t
+count_never_ran(const struct comparison *c, int file, int trial)
+{
+    size_t n = 0;
+    for (int draw = 0; draw < c->n_draws; draw++)
+        n += comparison_at(c, file, draw, trial)->never_ran;
+    return n;
+}
+
+/* A draw has as many jobs as its file. */
+static void
+add_never_ran(const struct comparison *c, int file, int trial, struct buf *out)
+{
+    auto_free char *who = xasprintf("%s, %s", file_name(c->files[file]), policy_name(c, trial));
+    simulate_add_never_ran(out, who, count_never_ran(c, file, trial),
+                           c->workloads[file].n * (size_t)c->n_draws);
+}
+
 int
 compare_print_table(const struct comparison *c)
 {
@@ -153,6 +172,10 @@ compare_print_table(const struct comparison *c)
             put_row(c, file, trial, t);
     }
     table_print(t, &term, &out);
+    for (int file = 0; file < c->n_files; file++) {
+        for (int trial = BASES; trial < c->n_trials; trial++)
+            add_never_ran(c, file, trial, &out);
+    }
     return cli_put(&out);
 }
 
@@ -189,6 +212,7 @@ put_file(const struct comparison *c, int file, struct jsonw *w)
     for (int trial = BASES; trial < c->n_trials; trial++) {
         jsonw_object(w);
         jsonw_kstr(w, "policy", policy_name(c, trial));
+        jsonw_kint(w, "never_ran", (int64_t)count_never_ran(c, file, trial));
         for (int f = 0; f < FIGURES; f++)
             put_spread(c, file, trial, (enum figure)f, w);
         jsonw_end_object(w);

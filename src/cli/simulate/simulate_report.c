@@ -32,6 +32,23 @@ cell_number(struct table *t, int decimals, double v, const char *unit)
     table_cell(t, STYLE_NONE, text);
 }
 
+static size_t
+count_multi(const struct workload *w)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->n; i++)
+        n += w->shapes[w->jobs[i].shape].n > 1;
+    return n;
+}
+
+void
+simulate_add_never_ran(struct buf *out, const char *who, size_t never_ran, size_t jobs)
+{
+    if (never_ran)
+        buf_addf(out, "%s: %zu of %zu job%s never ran and %s not in the figures\n", who,
+                 never_ran, jobs, jobs == 1 ? "" : "s", never_ran == 1 ? "is" : "are");
+}
+
 static const struct column columns[] = {
     {"POLICY", false, false},   {"WAIT", true, false},     {"P95", true, false},
     {"P99", true, false},       {"MAX", true, false},      {"MULTI", true, false},
@@ -63,8 +80,11 @@ simulate_print_table(const struct simulation *sim, const struct trial *trials)
     if (sim->bound)
         format_duration(sim->bound * 1000, bound);
     buf_addf(&out, "%zu jobs (%zu on several GPUs) on %s; no makespan is below %s\n",
-             sim->workload.n, trials[0].metrics.multi_jobs, sim->gpus, bound);
+             sim->workload.n, count_multi(&sim->workload), sim->gpus, bound);
     table_print(t, &term, &out);
+    for (int i = 0; i < sim->n_policies; i++)
+        simulate_add_never_ran(&out, trials[i].policy->name, trials[i].metrics.never_ran,
+                               sim->workload.n);
     return cli_put(&out);
 }
 
@@ -81,6 +101,7 @@ json_trial(const struct simulation *sim, const struct trial *trial, struct jsonw
     const struct metrics *m = &trial->metrics;
     jsonw_object(w);
     jsonw_kstr(w, "policy", trial->policy->name);
+    jsonw_kint(w, "never_ran", (int64_t)m->never_ran);
     json_number(w, "wait_mean", m->wait_mean);
     jsonw_kint(w, "wait_p95", m->wait_p95);
     jsonw_kint(w, "wait_p99", m->wait_p99);
@@ -109,7 +130,7 @@ simulate_print_json(const struct simulation *sim, const struct trial *trials)
     jsonw_kint(&w, "version", 1);
     jsonw_kstr(&w, "file", sim->file);
     jsonw_kint(&w, "jobs", (int64_t)sim->workload.n);
-    jsonw_kint(&w, "multi_jobs", (int64_t)trials[0].metrics.multi_jobs);
+    jsonw_kint(&w, "multi_jobs", (int64_t)count_multi(&sim->workload));
     jsonw_kbool(&w, "batch", sim->batch);
     json_number(&w, "scale", sim->scale);
     jsonw_kint(&w, "margin_mib", sim->machine.margin_mib);

@@ -12,6 +12,7 @@
 
 #define POLICIES_MAX 64
 
+struct buf;
 struct cli;
 struct err;
 
@@ -51,6 +52,10 @@ struct trial {
 /* The file as a workload, sorted and checked against the machine, with words on standard error
  * about what was left out. The workload is empty before. */
 int simulate_read(const struct cli *cli, struct simulation *sim, struct err *e);
+
+/* Appends a line that counts the jobs without figures; nothing if there are none. `who` names the
+ * policy. */
+void simulate_add_never_ran(struct buf *out, const char *who, size_t never_ran, size_t jobs);
 
 /* To standard output; the exit status. One trial for each policy. */
 int simulate_print_table(const struct simulation *sim, const struct trial *trials);
