@@ -282,7 +282,10 @@ int store_env_get(struct store *s, int64_t id, struct buf *out,
 
 /* --- jobs files --- */
 
-/* The id of this user's file, made when it is new (never 0). */
+/* The id of this user's file; 0: there is none. */
+int store_file_find(struct store *s, uint32_t uid, const char *path, uint32_t *id,
+                    struct err *e);
+/* The same, made when it is new (never 0). */
 int store_file_id(struct store *s, uint32_t uid, const char *path, uint32_t *id, struct err *e);
 /* How many there are under this id; 0 where it is not known. */
 int64_t store_env_bytes(struct store *s, int64_t id);
@@ -320,6 +323,13 @@ int store_file_keys(struct store *s, uint32_t file, struct store_keys_at *at, st
 int store_file_forget(struct store *s, uint32_t file, uint32_t *at, int most, struct err *e);
 /* The same for one job, ended or not. */
 int store_job_detach(struct store *s, uint32_t id, struct err *e);
+/* Bytes, roughly, that are kept of this user's files and of lines whose jobs were pruned, and
+ * of all users'; -1 with e. */
+int64_t store_kept_bytes(struct store *s, uint32_t uid, struct err *e);
+int64_t store_kept_bytes_of_all(struct store *s, struct err *e);
+/* A user of whom more than that is kept, or STORE_NOBODY; -1 with e. */
+#define STORE_NOBODY (INT64_MAX)
+int64_t store_kept_above(struct store *s, int64_t bytes, struct err *e);
 
 /* --- what goes --- */
 
@@ -333,6 +343,10 @@ int store_largest_user(struct store *s, uint32_t *uid, struct err *e);
 /* As store_prune, of that user and any age, the oldest behind *at, which is 0 at first. Looks
  * at some jobs only; *at says where to go on, 0: those were the last. */
 int store_prune_user(struct store *s, uint32_t uid, uint32_t *at, int max, struct err *e);
+/* Removes this user's files of which no job and no line is left, but never the newest file, so
+ * that no number means two files. Looks at so many files at most, behind *at, as above.
+ * Returns how many, or -1. */
+int store_prune_files(struct store *s, uint32_t uid, uint32_t *at, int most, struct err *e);
 /* Removes environments that no job has any more. A pass over all of them; as above. */
 int store_prune_envs(struct store *s, struct err *e);
 

@@ -1,6 +1,9 @@
 /* Jobs files and what became of their lines. A file is a user and a path; the daemon never
  * opens it. Which jobs count for its lines is the `detached` mark: --fresh sets it, so old
- * results stay in the history and are no longer taken for this run's. */
+ * results stay in the history and are no longer taken for this run's.
+ *
+ * What has been pruned of a file stays in `lines` for good, and the table `kept` counts what
+ * that takes of each user, so that the daemon can refuse more of it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +11,8 @@
 #include "base/err.h"
 #include "store/store_priv.h"
 
-static int
-file_find(struct store *s, uint32_t uid, const char *path, uint32_t *id, struct err *e)
+int
+store_file_find(struct store *s, uint32_t uid, const char *path, uint32_t *id, struct err *e)
 {
     sqlite3_stmt *st = store_stmt(s, STMT_FILE_FIND, e);
     int rc;
@@ -31,7 +34,7 @@ store_file_id(struct store *s, uint32_t uid, const char *path, uint32_t *id, str
 {
     sqlite3_stmt *st;
 
-    if (file_find(s, uid, path, id, e) < 0)
+    if (store_file_find(s, uid, path, id, e) < 0)
         return -1;
     if (*id != 0)
         return 0;
@@ -132,6 +135,78 @@ store_file_keys(struct store *s, uint32_t file, struct store_keys_at *at, store_
     sqlite3_bind_int64(st, 1, file);
     sqlite3_bind_int64(st, 2, at->job);
     return file_walk(s, st, at, cb, arg, e);
+}
+
+/* The one number of a bound statement's only row; `none` where there is no row, -1 with e. */
+static int64_t
+one_number(struct store *s, sqlite3_stmt *st, int64_t none, struct err *e)
+{
+    int rc = sqlite3_step(st);
+    int64_t n = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : none;
+
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+        store_read_failed(s, e);
+        n = -1;
+    }
+    sqlite3_reset(st);
+    return n;
+}
+
+int64_t
+store_kept_bytes(struct store *s, uint32_t uid, struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_KEPT, e);
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, uid);
+    return one_number(s, st, 0, e);
+}
+
+int64_t
+store_kept_bytes_of_all(struct store *s, struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_KEPT_ALL, e);
+
+    return st ? one_number(s, st, 0, e) : -1;
+}
+
+int64_t
+store_kept_above(struct store *s, int64_t bytes, struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_KEPT_ABOVE, e);
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, bytes);
+    return one_number(s, st, STORE_NOBODY, e);
+}
+
+int
+store_prune_files(struct store *s, uint32_t uid, uint32_t *at, int most, struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_FILES_AHEAD, e);
+    int64_t to;
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, *at);
+    sqlite3_bind_int(st, 2, most);
+    if ((to = one_number(s, st, 0, e)) < 0)
+        return -1;
+    if (to == 0) {
+        *at = 0;
+        return 0;
+    }
+    if (!(st = store_write_stmt(s, STMT_FILES_PRUNE, e)))
+        return -1;
+    sqlite3_bind_int64(st, 1, *at);
+    sqlite3_bind_int64(st, 2, to);
+    sqlite3_bind_int64(st, 3, uid);
+    if (store_write(s, st, e) < 0)
+        return -1;
+    *at = (uint32_t)to;
+    return sqlite3_changes(s->db);
 }
 
 /* Of a bound statement with a maximum: whether it found them all. */

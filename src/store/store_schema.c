@@ -169,9 +169,42 @@ static const char schema_v10[] =
     "CREATE INDEX progress_at ON progress(at_us);"
     "DELETE FROM answers WHERE token LIKE '% so far';";
 
+/* kept: bytes, roughly, that `files` and `lines` take of each user; see store_files.c. A row of
+ * theirs that is replaced must be updated, because REPLACE deletes without a trigger.
+ * jobs_detached finds the rest of a file's jobs, which jobs_file leaves out. */
+#define FILE_BYTES(row) "64 + 2 * length(CAST(" row "path AS BLOB))"
+#define LINE_BYTES(row) "64 + length(CAST(" row "key AS BLOB))"
+#define LINE_OWNER(row) "(SELECT uid FROM files WHERE id = " row "file)"
+static const char schema_v11[] =
+    "CREATE INDEX jobs_detached ON jobs(file) WHERE file <> 0 AND detached <> 0;"
+    "CREATE TABLE kept(uid INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);"
+    "INSERT INTO kept SELECT uid, sum(n) FROM"
+    " (SELECT uid, " FILE_BYTES("") " AS n FROM files UNION ALL SELECT f.uid, " LINE_BYTES(
+        "l.") " FROM lines l JOIN files f ON f.id = l.file) GROUP BY uid;"
+              "CREATE TRIGGER files_in AFTER INSERT ON files BEGIN"
+              " INSERT INTO kept VALUES(new.uid, " FILE_BYTES(
+                  "new.") ")"
+                          " ON CONFLICT(uid) DO UPDATE SET bytes = bytes + excluded.bytes; END;"
+                          "CREATE TRIGGER files_out AFTER DELETE ON files BEGIN"
+                          " UPDATE kept SET bytes = bytes - (" FILE_BYTES(
+                              "old.") ") WHERE uid = old.uid; END;"
+                                      "CREATE TRIGGER lines_in AFTER INSERT ON lines BEGIN"
+                                      " INSERT INTO kept SELECT uid, " LINE_BYTES(
+                                          "new.") " FROM files WHERE id = new.file"
+                                                  " ON CONFLICT(uid) DO UPDATE SET bytes = "
+                                                  "bytes + excluded.bytes; END;"
+                                                  "CREATE TRIGGER lines_out AFTER DELETE ON "
+                                                  "lines BEGIN"
+                                                  " UPDATE kept SET bytes = bytes - "
+                                                  "(" LINE_BYTES(
+                                                      "old.") ")"
+                                                              " WHERE uid = " LINE_OWNER(
+                                                                  "old.") "; END;";
+
 /* STEPS[v] leads from version v to v + 1. */
-static const char *const STEPS[] = {schema_v1, schema_v2, schema_v3, schema_v4, schema_v5,
-                                    schema_v6, schema_v7, schema_v8, schema_v9, schema_v10};
+static const char *const STEPS[] = {schema_v1, schema_v2,  schema_v3, schema_v4,
+                                    schema_v5, schema_v6,  schema_v7, schema_v8,
+                                    schema_v9, schema_v10, schema_v11};
 #define STORE_SCHEMA_VERSION ((int)(sizeof(STEPS) / sizeof(STEPS[0])))
 
 static int

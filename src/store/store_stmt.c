@@ -54,6 +54,20 @@ static const char *const SQL[STMT_COUNT] = {
                     " WHERE file = ?1 AND key > ?2 ORDER BY key"),
     [STMT_LINES_FORGET] = ("DELETE FROM lines WHERE file = ?1 AND key IN"
                            " (SELECT key FROM lines WHERE file = ?1 LIMIT ?2)"),
+    [STMT_KEPT] = "SELECT bytes FROM kept WHERE uid = ?1",
+    [STMT_KEPT_ALL] = "SELECT coalesce(sum(bytes), 0) FROM kept",
+    [STMT_KEPT_ABOVE] = "SELECT uid FROM kept WHERE bytes > ?1 LIMIT 1",
+    [STMT_FILES_AHEAD] = ("SELECT max(id) FROM (SELECT id FROM files WHERE id > ?1"
+                          " ORDER BY id LIMIT ?2)"),
+    /* The last stays, so that its number is not given to another one. */
+    [STMT_FILES_PRUNE] =
+        ("DELETE FROM files WHERE id > ?1 AND id <= ?2 AND uid = ?3"
+         " AND id < (SELECT max(id) FROM files)"
+         " AND NOT EXISTS (SELECT 1 FROM lines WHERE file = files.id)"
+         " AND NOT EXISTS (SELECT 1 FROM jobs WHERE file = files.id AND file <> 0"
+         " AND detached = 0)"
+         " AND NOT EXISTS (SELECT 1 FROM jobs WHERE file = files.id AND file <> 0"
+         " AND detached <> 0)"),
     [STMT_PRUNE_LIST] =
         ("SELECT id, state, submitted_us, ended_us, array_job <> 0 AND coalesce((SELECT a.state"
          " FROM jobs a WHERE a.id = jobs.array_job), ?1) < ?1 FROM jobs ORDER BY id"),
@@ -74,9 +88,12 @@ static const char *const SQL[STMT_COUNT] = {
          " FROM n JOIN jobs j ON j.id = n.id WHERE j.state >= ?1 GROUP BY j.uid, j.env)"
          " GROUP BY uid ORDER BY 2 DESC LIMIT 1"),
     [STMT_PRUNE_LINE] =
-        ("INSERT OR REPLACE INTO lines SELECT j.file, j.key, j.id, j.line, j.state,"
+        ("INSERT INTO lines SELECT j.file, j.key, j.id, j.line, j.state,"
          " a.outcome, a.code, a.signal" LAST_ATTEMPT " WHERE j.id = ?1 AND j.file <> 0"
-         " AND j.detached = 0 AND j.key IS NOT NULL"),
+         " AND j.detached = 0 AND j.key IS NOT NULL"
+         " ON CONFLICT(file, key) DO UPDATE SET job = excluded.job, line = excluded.line,"
+         " state = excluded.state, outcome = excluded.outcome, code = excluded.code,"
+         " signal = excluded.signal"),
     [STMT_PRUNE_TRACES] = "DELETE FROM traces WHERE job = ?1",
     [STMT_PRUNE_ATTEMPTS] = "DELETE FROM attempts WHERE job = ?1",
     [STMT_PRUNE_JOB] = "DELETE FROM jobs WHERE id = ?1",

@@ -285,3 +285,27 @@ PY
     as "$BOB" berth cancel --all >/dev/null
     is 'once they have gone' "$(as "$BOB" python3 "$PWD/envs.py" | cut -d ' ' -f 1)" "$(cut -d ' ' -f 1 said)"
 }
+
+# A line takes some 80 bytes for good, of the sixteenth of keep_mib that a user may have.
+@test "one user's remembered lines are bounded; --fresh makes room; other users are not affected" {
+    mkdir -p -m 755 "$BERTH_DIR"
+    echo 'keep_events: 100' >"$BERTH_DIR/config.yaml"
+    start_system
+    as "$BOB" sh -c 'seq -f "[hold] echo %.0f" 1234 >many.txt; echo "[gpus=0] echo new" >new.txt'
+    as "$BOB" berth run --detach many.txt
+    as "$BOB" berth cancel --all
+    berth submit -G 0 --wait -- true
+    printf '%s: 1\n' keep_jobs keep_mib >>"$BERTH_DIR/config.yaml"
+    kill -HUP "$(daemon_pid)"
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" 'event=pruned jobs=234' >/dev/null
+    try_as "$BOB" berth run --detach new.txt
+    is "a new file" "$status" 6
+    has "words" "$err" "remembers the ended lines of .*'s jobs files, and they take [0-9]+ KiB; the maximum is 64 "
+    as "$BOB" berth run --detach many.txt
+    is "the lines again" "$(berth queue --json | jq '.jobs | length')" 0
+    echo '[gpus=0] true' >root.txt
+    berth run root.txt
+    as "$BOB" sh -c ': >many.txt'
+    as "$BOB" berth run --fresh many.txt
+    as "$BOB" berth run new.txt
+}

@@ -341,6 +341,67 @@ test_lines_of_a_file_are_remembered(void **state)
     assert_int_equal(line_of(f->s, file).job, 0);
 }
 
+/* 64 bytes a line and a file, the key once and the path twice. */
+static void
+test_what_files_take_of_a_user_is_counted(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t file, other;
+
+    assert_int_equal(store_kept_bytes(f->s, 1000, NULL), 0);
+    assert_int_equal(store_file_id(f->s, 1000, "/a", &file, NULL), 0);
+    assert_int_equal(store_file_id(f->s, 1000, "/a", &file, NULL), 0);
+    assert_int_equal(store_file_id(f->s, 7, "/bcd", &other, NULL), 0);
+    put_line(f->s, 1, file, 20);
+    assert_int_equal(store_kept_bytes(f->s, 1000, NULL), 68);
+    assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 1);
+    assert_int_equal(store_kept_bytes(f->s, 1000, NULL), 68 + 69);
+    /* The same line again, and what is taken back with its turn. */
+    must_commit(f->s);
+    put_line(f->s, 2, file, 20);
+    assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 1);
+    assert_int_equal(line_of(f->s, file).job, 2);
+    assert_int_equal(store_kept_bytes(f->s, 1000, NULL), 68 + 69);
+    assert_int_equal(store_file_forget(f->s, file, &(uint32_t){0}, 1000, NULL), 0);
+    assert_int_equal(store_kept_bytes(f->s, 1000, NULL), 68);
+    store_rollback(f->s);
+    assert_int_equal(store_kept_bytes(f->s, 1000, NULL), 68 + 69);
+    assert_int_equal(store_kept_bytes_of_all(f->s, NULL), 68 + 69 + 72);
+    assert_int_equal(store_kept_above(f->s, 72, NULL), 1000);
+    assert_int_equal(store_kept_above(f->s, 68 + 69, NULL), STORE_NOBODY);
+}
+
+/* With no job in the table, none in the history and no line; others' files stay. */
+static void
+test_files_of_which_nothing_is_left_go(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const paths[] = {"/empty", "/line", "/job", "/old", "/last"};
+    uint32_t file[5], found, at = 0;
+
+    assert_int_equal(store_file_id(f->s, 7, "/his", &found, NULL), 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(store_file_id(f->s, 1000, paths[i], &file[i], NULL), 0);
+    put_line(f->s, 1, file[1], 20);
+    assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 1);
+    put_line(f->s, 2, file[2], 0);
+    put_line(f->s, 3, file[3], 20);
+    assert_int_equal(store_job_detach(f->s, 3, NULL), 0);
+    assert_int_equal(store_prune_files(f->s, 1000, &at, 1, NULL), 0);
+    assert_int_equal(store_prune_files(f->s, 1000, &at, 100, NULL), 1);
+    assert_int_equal(at, file[4]);
+    assert_int_equal(store_prune_files(f->s, 1000, &at, 100, NULL), 0);
+    assert_int_equal(at, 0);
+    assert_int_equal(store_file_find(f->s, 1000, "/empty", &found, NULL), 0);
+    assert_int_equal(found, 0);
+    assert_int_equal(store_file_find(f->s, 7, "/his", &found, NULL), 0);
+    assert_int_not_equal(found, 0);
+    for (int i = 1; i < 5; i++) {
+        assert_int_equal(store_file_find(f->s, 1000, paths[i], &found, NULL), 0);
+        assert_int_equal(found, file[i]);
+    }
+}
+
 static void
 test_environments_go_with_their_last_job(void **state)
 {
@@ -447,6 +508,10 @@ main(void)
         cmocka_unit_test_setup_teardown(test_tasks_stay_with_their_array, setup, teardown),
         cmocka_unit_test_setup_teardown(test_room_is_made_by_the_largest_user, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lines_of_a_file_are_remembered, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_files_take_of_a_user_is_counted, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_files_of_which_nothing_is_left_go, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_environments_go_with_their_last_job, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_what_is_to_be_told, setup, teardown),

@@ -169,10 +169,11 @@ count_lines(const struct run *run, bool with_gpu)
     return n;
 }
 
+/* With --fresh an empty file has a use: what is remembered of its lines goes. */
 static int
 check_empty(const struct run *run)
 {
-    if (run->opt.watch || count_lines(run, false) > 0)
+    if (run->opt.watch || run->opt.fresh || count_lines(run, false) > 0)
         return 0;
     return cli_usage("%s has no commands; write one per line, or use --watch to wait for them",
                      run->files[0].words);

@@ -17,8 +17,10 @@
 #include "daemon/request/budget.h"
 #include "daemon/request/file_sync.h"
 #include "daemon/state/state.h"
+#include "store/store.h"
 
 #define ENVS_USER_MAX (INT64_C(256) << 20) /* the same of environments, in the database */
+#define KEPT_PARTS    16                   /* of keep_mib, for one user's jobs files */
 #define TEXT_USER_MAX (INT64_C(128) << 20) /* bytes of text of one user's live jobs */
 
 /* Without a default the longest that is allowed is what a job gets that names none. */
@@ -137,6 +139,30 @@ admit_text(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e)
                    "is %lld; put long ones into files",
                    daemon_user_name(uid), (long long)(all >> 20),
                    (long long)(TEXT_USER_MAX >> 20));
+}
+
+int64_t
+admit_kept_max(const struct daemon *d)
+{
+    return (d->config.keep_mib << 20) / KEPT_PARTS;
+}
+
+/* What has become of a line is kept for good, or the line would start twice; so the bound is at
+ * the door. Jobs that are there already may still go beyond it, once each. */
+int
+admit_lines(const struct daemon *d, uint32_t uid, struct err *e)
+{
+    int64_t most = admit_kept_max(d), kept = store_kept_bytes(d->store, uid, e);
+    if (kept < 0)
+        return -1;
+    if (most == 0 || kept < most)
+        return 0;
+    return err_set(
+        e, ERR_REFUSED,
+        "Berth remembers the ended lines of %s's jobs files, and they take %lld KiB; "
+        "the maximum is %lld (1/%d of keep_mib). 'berth run --fresh FILE' forgets "
+        "those of FILE; to run none of them again, empty FILE first",
+        daemon_user_name(uid), (long long)(kept >> 10), (long long)(most >> 10), KEPT_PARTS);
 }
 
 /* Environments are no part of what history may be pruned of while their jobs wait or run. */

@@ -31,6 +31,11 @@ int admit_text(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *
 /* The same of an environment that would come on top of those that the user's jobs have. */
 int admit_env(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e);
 
+/* Bytes that may be kept of one user's jobs files (store_kept_bytes); 0: any number. */
+int64_t admit_kept_max(const struct daemon *d);
+/* Whether more lines of this user's jobs files may come to be kept. */
+int admit_lines(const struct daemon *d, uint32_t uid, struct err *e);
+
 /* All of it, for the new jobs of one request; and whether each alone is within the limits on
  * GPUs and VRAM. */
 int admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t n,

@@ -101,6 +101,16 @@ forget_ended(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
     return rc < 0 ? -1 : rc > 0 ? WORK_MORE : WORK_DONE;
 }
 
+/* After that, which may make room. What an earlier daemon had let in goes on. */
+static int
+admit_new_lines(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out, (void)until_us;
+    if (s->n_new_lines == 0 || s->is_resumed || admit_lines(s->daemon, s->uid, e) == 0)
+        return WORK_DONE;
+    return -1;
+}
+
 static int
 remove_gone(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
 {
@@ -218,9 +228,10 @@ static int
 step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
-    static const phase_fn phases[] = {take_turn,     load,         admit,        forget_ended,
-                                      remove_gone,   change_lines, put_in_order, write_lines,
-                                      write_refused, clear};
+    static const phase_fn phases[] = {
+        take_turn,       load,          admit,        forget_ended,
+        admit_new_lines, remove_gone,   change_lines, put_in_order,
+        write_lines,     write_refused, clear};
     struct sync *s = arg;
     int rc = WORK_DONE;
     s->caller = c;
@@ -298,6 +309,20 @@ enter(struct sync *s)
     *at = s;
 }
 
+/* The file's number; a path that is new is kept too. */
+static int
+find_file(struct sync *s, struct err *e)
+{
+    struct store *store = s->daemon->store;
+    if (store_file_find(store, s->uid, s->path, &s->file, e) < 0)
+        return -1;
+    if (s->file)
+        return 0;
+    return admit_lines(s->daemon, s->uid, e) < 0
+               ? -1
+               : store_file_id(store, s->uid, s->path, &s->file, e);
+}
+
 int
 method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
                  struct err *e)
@@ -319,8 +344,7 @@ method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct json
                        .fits = json_is_true(json_object_get(params, "fit")),
                        .is_fresh = json_is_true(json_object_get(params, "fresh"))};
     int rc = daemon_accepts_work(d, e) < 0 ? -1 : file_upload_take(s, params, e);
-    if (rc == 0 && (reqcontext_read(d, params, &s->context, e) < 0 ||
-                    store_file_id(d->store, c->uid, s->path, &s->file, e) < 0))
+    if (rc == 0 && (reqcontext_read(d, params, &s->context, e) < 0 || find_file(s, e) < 0))
         rc = -1;
     if (rc) {
         leave(s);

@@ -449,7 +449,7 @@ method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct json
     k->is_fresh = json_is_true(json_object_get(params, "fresh"));
     int rc = file_upload_take(k->sync, params, e);
     if (rc == 0 && !k->is_fresh &&
-        store_file_id(d->store, c->uid, k->own.path, &k->own.file, e) < 0)
+        store_file_find(d->store, c->uid, k->own.path, &k->own.file, e) < 0)
         rc = -1;
     if (rc) {
         look_free(k);

@@ -13,11 +13,13 @@
 #include "daemon/common/clock_watch.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/turn_priv.h"
+#include "daemon/request/admit.h"
 #include "daemon/rpc/long_work.h"
 #include "store/store.h"
 
-#define PRUNE_AT_ONCE  500  /* jobs: some 10 ms */
-#define ROOM_AT_ONCE   100  /* of those that may be large */
+#define PRUNE_AT_ONCE  500 /* jobs: some 10 ms */
+#define ROOM_AT_ONCE   100 /* of those that may be large */
+#define FILES_AT_ONCE  500
 #define EVENTS_SLACK   1000 /* trimmed when there are this many more than are kept */
 #define AFTER_JUMP_US  (INT64_C(3600) * 1000000)
 #define AFTER_START_US (INT64_C(600) * 1000000)
@@ -83,12 +85,16 @@ prune_largest_user(struct daemon *d, bool *more, struct err *e)
 }
 
 /* Ended jobs, of any age, go while the database is too large. Their environments go together
- * with them, as they may be most of it. How many were deleted; -1. */
+ * with them, as they may be most of it. What is kept of jobs files does not count: no ended
+ * job's leaving makes it less, and admit_lines bounds it. How many were deleted; -1. */
 static int
 make_room(struct daemon *d, bool *more, struct err *e)
 {
     int64_t most = d->config.keep_mib << 20;
-    if (most == 0 || store_used_bytes(d->store) <= most)
+    int64_t kept = store_kept_bytes_of_all(d->store, e);
+    if (kept < 0)
+        return -1;
+    if (most == 0 || store_used_bytes(d->store) - kept <= most)
         return 0;
     int n = prune_largest_user(d, more, e);
     if (n == 0 && !*more) {
@@ -96,6 +102,18 @@ make_room(struct daemon *d, bool *more, struct err *e)
         *more = n > 0;
     }
     return n > 0 && store_prune_envs(d->store, e) < 0 ? -1 : n;
+}
+
+/* Paths of jobs files with nothing behind them, of a user who may have no more of them. Others'
+ * stay: `berth run --watch` may be looking at one that is empty for now. */
+static void
+trim_files(struct daemon *d, bool *more, struct err *e)
+{
+    int64_t most = admit_kept_max(d);
+    int64_t uid = most > 0 ? store_kept_above(d->store, most, e) : STORE_NOBODY;
+    if (uid < 0 || uid == STORE_NOBODY)
+        return;
+    *more |= store_prune_files(d->store, (uint32_t)uid, &d->files_at, FILES_AT_ONCE, e) > 0;
 }
 
 static bool
@@ -114,6 +132,7 @@ let_go(struct daemon *d)
     trim_progress(d, &e);
     if (n == 0)
         n = make_room(d, &more, &e);
+    trim_files(d, &more, &e);
     if (store_commit(d->store, &e) < 0) {
         log_warn("event=prune-failed %s", e.text);
         return false;
