@@ -118,6 +118,17 @@ assert most == 2, most'
     is 'exit status' "$status" 130
 }
 
+@test "holding and releasing an array of which all tasks have left says which of the two is impossible" {
+    start_daemon 2
+    berth submit --array 0-1 -- sleep 1000
+    wait_until_running 2
+    wait_until_running 3
+    try berth release 1
+    is release "$err" 'berth: job 1 is not held, and none of its tasks is'
+    try berth hold 1
+    is hold "$err" "berth: job 1 cannot be held: all its tasks have started; use 'berth cancel' to stop them"
+}
+
 @test "an array is held and released as a whole, and its priority counts" {
     start_daemon 1
     berth submit -- sh -c "$AT_GATE"

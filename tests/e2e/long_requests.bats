@@ -236,7 +236,7 @@ PY
     berth hold '1003_[0-199]' >/dev/null
     berth release 1003
     try berth release 1003
-    has words "$err" 'all its tasks have started|is not held'
+    is words "$err" 'berth: job 1003 is not held, and none of its tasks is'
 }
 
 # `submission N JOB [TOKEN]`: a request to submit N of this job, in which %d is the number of each.

@@ -367,10 +367,13 @@ hold_or_release_alone(struct state *s, struct job *job, enum job_event_type type
 {
     if (!job->tasks || array_next(job) >= 0 || job_state_is_final(job->state))
         return hold_or_release(s, job, type, e);
-    err_set(e, ERR_FAILED,
-            "job %u cannot be held: all its tasks have started; use 'berth cancel' to stop "
-            "them",
-            job->id);
+    if (type == JOB_EV_RELEASE)
+        err_set(e, ERR_FAILED, "job %u is not held, and none of its tasks is", job->id);
+    else
+        err_set(e, ERR_FAILED,
+                "job %u cannot be held: all its tasks have started; use 'berth cancel' to stop "
+                "them",
+                job->id);
     return 1;
 }
 
@@ -380,11 +383,21 @@ hold_or_release_all(struct state *s, struct job *job, enum job_event_type type, 
 {
     size_t n = 0, done = 0;
     auto_free struct job **tasks = job->tasks ? arrays_live_tasks(s, job, &n) : NULL;
-    struct err ignored;
-    for (size_t i = 0; i < n; i++)
-        done += hold_or_release(s, tasks[i], type, &ignored) == 0;
+    struct err of_task, refused = {0};
+    for (size_t i = 0; i < n; i++) {
+        bool is_done = hold_or_release(s, tasks[i], type, &of_task) == 0;
+        done += is_done;
+        if (!is_done && of_task.code == ERR_PERMISSION)
+            refused = of_task;
+    }
     int rc = hold_or_release_alone(s, job, type, e);
-    return rc > 0 && done > 0 ? 0 : rc > 0 ? -1 : rc;
+    if (rc <= 0)
+        return rc;
+    if (done > 0)
+        return 0;
+    if (refused.code)
+        *e = refused;
+    return -1;
 }
 
 int
