@@ -30,6 +30,8 @@ ledger_new(const struct ledger_policy *p)
     else
         ledger_policy_init(&l->policy);
     l->generation = 1;
+    l->cards = xcalloc(GPU_MAX, sizeof *l->cards); /* here they never move */
+    l->cap_cards = GPU_MAX;
     l->n_buckets = HOLDINGS_FIRST;
     l->buckets = xcalloc(l->n_buckets, sizeof *l->buckets);
     return l;
@@ -59,6 +61,8 @@ ledger_clone(const struct ledger *l)
 {
     struct ledger *to = xmalloc(sizeof *to);
     *to = *l;
+    to->cards = copy_array(l->cards, l->n_cards, sizeof *l->cards);
+    to->cap_cards = (size_t)l->n_cards;
     for (int i = 0; i < to->n_cards; i++)
         clone_lists(&to->cards[i]);
     to->buckets = xcalloc(to->n_buckets, sizeof *to->buckets);
@@ -88,6 +92,7 @@ ledger_free(struct ledger *l)
             free(h);
         }
     }
+    free(l->cards);
     free(l->buckets);
     free(l);
 }
@@ -128,7 +133,9 @@ ledger_add_card(struct ledger *l, const struct gpu_info *info)
 {
     if (l->n_cards == GPU_MAX || info->index != l->n_cards)
         err_abort("card %d added as number %d", info->index, l->n_cards);
+    l->cards = xgrow(l->cards, (size_t)l->n_cards, &l->cap_cards, sizeof *l->cards);
     struct card *c = &l->cards[l->n_cards++];
+    *c = (struct card){.n_holds = 0};
     c->health = GPU_UNKNOWN;
     c->used_mib = -1;
     c->before_mib = -1;

@@ -21,8 +21,10 @@ struct holding {
 
 struct ledger {
     struct ledger_policy policy;
-    struct card cards[GPU_MAX];
+    struct card
+        *cards; /* owned; a clone, of which each pass makes some, has no more than needed */
     int n_cards;
+    size_t cap_cards;
     bool known;
     uint64_t generation;
     bool has_wall;
