@@ -229,7 +229,8 @@ place_cards(struct placing *p, uint64_t within, const struct ledger *beside,
     uint64_t room = cards_with_room(p);
     int n = __builtin_popcountll(room);
     if (n < p->want) {
-        place_explain(p, n, why);
+        if (why)
+            place_explain(p, n, why);
         return false;
     }
     room &= within;
@@ -237,8 +238,10 @@ place_cards(struct placing *p, uint64_t within, const struct ledger *beside,
         room = cards_beside(p->d, beside, room);
     n = __builtin_popcountll(room);
     if (n < p->want) {
-        why->reason = REASON_RESERVATION;
-        why->n_room = (int16_t)n;
+        if (why) {
+            why->reason = REASON_RESERVATION;
+            why->n_room = (int16_t)n;
+        }
         return false;
     }
     fill_placement(p->d, p->d->n_ids ? 0 : place_choose(p, room), out);
@@ -251,27 +254,24 @@ host_has_room(const struct demand *d, const struct ledger *l, struct blocked *wh
 {
     int64_t cpus = ledger_cpus(l) - ledger_cpus_held(l);
     int64_t mem = ledger_mem_mib(l) - ledger_mem_held(l);
-    if (ledger_cpus(l) > 0 && demand_cpus(d) > 0 && demand_cpus(d) > cpus) {
-        why->reason = REASON_CPUS;
-        why->have = cpus > 0 ? cpus : 0;
-        return false;
+    bool is_cpus = ledger_cpus(l) > 0 && demand_cpus(d) > 0 && demand_cpus(d) > cpus;
+    bool is_mem = ledger_mem_mib(l) > 0 && d->mem_mib > 0 && d->mem_mib > mem;
+    if (!is_cpus && !is_mem)
+        return true;
+    if (why) {
+        int64_t have = is_cpus ? cpus : mem;
+        why->reason = is_cpus ? REASON_CPUS : REASON_MEMORY;
+        why->have = have > 0 ? have : 0;
     }
-    if (ledger_mem_mib(l) > 0 && d->mem_mib > 0 && d->mem_mib > mem) {
-        why->reason = REASON_MEMORY;
-        why->have = mem > 0 ? mem : 0;
-        return false;
-    }
-    return true;
+    return false;
 }
 
 bool
 place_job_within(const struct demand *d, const struct ledger *l, uint64_t cards,
                  const struct ledger *beside, struct placement *out, struct blocked *why)
 {
-    struct blocked unused;
-    if (!why)
-        why = &unused;
-    *why = (struct blocked){.gpu = -1};
+    if (why)
+        *why = (struct blocked){.gpu = -1};
     out->n = 0;
     if (demand_n_gpus(d) > 0) {
         struct placing p;
@@ -282,7 +282,8 @@ place_job_within(const struct demand *d, const struct ledger *l, uint64_t cards,
     if (!host_has_room(d, l, why))
         return false;
     if (beside && !host_has_room(d, beside, why)) {
-        *why = (struct blocked){.reason = REASON_RESERVATION, .gpu = -1};
+        if (why)
+            *why = (struct blocked){.reason = REASON_RESERVATION, .gpu = -1};
         return false;
     }
     return true;

@@ -195,9 +195,9 @@ plan_users_allow(const struct planning *pl, const struct user *u, const struct d
 {
     const struct limits *limits = pl->planner->rules.limits;
     *cards = UINT64_MAX;
-    *why = (struct blocked){.gpu = -1};
     if (!limits)
         return true;
+    *why = (struct blocked){.gpu = -1};
     if (u->barred)
         why->reason = REASON_MACHINE;
     else if (!is_within(pl, u->limit, &u->have, d, cards, why) ||
