@@ -128,6 +128,40 @@ refuse_infeasible(struct planning *pl, struct kind *k)
     return true;
 }
 
+/* Whether this is about cards alone: not about what is kept there, nor about the host. */
+static bool
+is_about_cards(enum reason reason)
+{
+    return reason == REASON_RESOURCES || reason == REASON_GPU_BUSY ||
+           reason == REASON_GPU_SHARE || reason == REASON_GPU_MEMORY;
+}
+
+static struct refused_line *
+refused_slot(struct planning *pl, const struct kind *k)
+{
+    return &pl->refused[k->demand_hash % REFUSED_LINES];
+}
+
+static void
+note_refusal(struct planning *pl, const struct kind *k)
+{
+    if (is_about_cards(k->blocked.reason))
+        *refused_slot(pl, k) = (struct refused_line){k, pl->n_booked};
+}
+
+/* The line with the same demand that has been refused cards since the last start; NULL: there
+ * is none. The line itself, if it is that. */
+static const struct kind *
+refused_like(struct planning *pl, const struct kind *k)
+{
+    const struct refused_line *r = refused_slot(pl, k);
+    bool is_alike =
+        r->kind && r->n_booked == pl->n_booked &&
+        (r->kind == k || (r->kind->demand_hash == k->demand_hash &&
+                          memcmp(&r->kind->demand, &k->demand, sizeof k->demand) == 0));
+    return is_alike ? r->kind : NULL;
+}
+
 /* Says for whose sake it is kept back, where that is why. */
 static void
 name_the_kept(const struct planning *pl, struct blocked *why)
@@ -140,16 +174,22 @@ name_the_kept(const struct planning *pl, struct blocked *why)
 
 /* Places the front's job, or its next task, within the limits and beside what is kept. */
 static bool
-find_place(struct planning *pl, const struct front *f, uint32_t id, struct placement *where,
-           struct blocked *why)
+find_place(struct planning *pl, const struct front *f, uint32_t id, struct placement *where)
 {
+    struct kind *k = f->job->kind;
     const struct demand *d = &f->job->req.demand;
-    struct blocked limit;
+    struct blocked limit, *why = &k->blocked;
     uint64_t cards;
     if (!plan_users_allow(pl, f->user, d, &cards, why))
         return false;
+    const struct kind *like = refused_like(pl, k);
+    if (like) {
+        *why = like->blocked;
+        return false;
+    }
     if (reserve_place(pl, f->job, id, pl->l, cards, where, why))
         return true;
+    note_refusal(pl, k);
     /* Room there was, but on cards that are too large for what is left of a VRAM limit. */
     if (why->reason == REASON_RESERVATION && cards != UINT64_MAX &&
         reserve_place(pl, f->job, 0, pl->l, UINT64_MAX, where, &limit)) {
@@ -205,9 +245,10 @@ start(struct planning *pl, struct front *f)
     struct job *job = f->job;
     struct placement where;
     uint32_t id = f->task >= 0 ? *pl->next_id : job->id;
-    if (!find_place(pl, f, id, &where, &job->kind->blocked))
+    if (!find_place(pl, f, id, &where))
         return false;
     ledger_hold(pl->l, id, &job->req.demand, where.gpus, where.n);
+    pl->n_booked++;
     plan_users_charge(pl, f->user, &job->req.demand, &where);
     struct decision *d = plan_add(pl->p, PLAN_START, job->id);
     d->where = where;
@@ -227,7 +268,7 @@ start(struct planning *pl, struct front *f)
 static void
 go_on(struct planning *pl)
 {
-    struct front *f = pl->fronts;
+    struct front *f = pl->fronts[0];
     struct job *job = f->job;
     if (f->task >= 0) {
         const struct tasks *t = job->tasks;
@@ -277,7 +318,7 @@ pass_over(struct planning *pl, const struct front *f)
 
 /* The reasons of jobs passed over early name room that others have taken since. */
 static void
-refresh_reasons(const struct planning *pl)
+refresh_reasons(struct planning *pl)
 {
     for (size_t i = 0; i < pl->n_lines; i++) {
         struct kind *k = pl->lines[i];
@@ -286,8 +327,13 @@ refresh_reasons(const struct planning *pl)
         if (k->blocked.reason == REASON_NONE || k->blocked.reason == REASON_RESERVATION ||
             k->blocked.reason == REASON_MACHINE || is_over_limit(&k->blocked))
             continue;
-        if (!place_job(&k->demand, pl->l, &unused, &now))
+        const struct kind *like = refused_like(pl, k);
+        if (like) {
+            k->blocked = like->blocked;
+        } else if (!place_job(&k->demand, pl->l, &unused, &now)) {
             k->blocked = now;
+            note_refusal(pl, k);
+        }
     }
 }
 

@@ -117,30 +117,14 @@ runs_free(struct planning *pl)
     ledger_free(pl->ahead_all);
 }
 
-static struct ledger *
-make_ahead(struct planning *pl, bool all)
-{
-    struct ledger *ahead = ledger_clone(pl->l);
-    runs_make(pl);
-    for (size_t i = 0; i < pl->n_runs; i++) {
-        if (all || pl->runs[i].end_us != NEVER)
-            ledger_release_ahead(ahead, pl->runs[i].id);
-    }
-    return ahead;
-}
-
-const struct ledger *
-ahead_known(struct planning *pl)
-{
-    if (!pl->ahead_known)
-        pl->ahead_known = make_ahead(pl, false);
-    return pl->ahead_known;
-}
-
 const struct ledger *
 ahead_all(struct planning *pl)
 {
-    if (!pl->ahead_all)
-        pl->ahead_all = make_ahead(pl, true);
+    if (pl->ahead_all)
+        return pl->ahead_all;
+    pl->ahead_all = ledger_clone(pl->l);
+    runs_make(pl);
+    for (size_t i = 0; i < pl->n_runs; i++)
+        ledger_release_ahead(pl->ahead_all, pl->runs[i].id);
     return pl->ahead_all;
 }

@@ -161,15 +161,14 @@ is_before(const struct planning *pl, const struct front *a, const struct front *
 static void
 sink(struct planning *pl, size_t at)
 {
-    struct front front = pl->fronts[at];
+    struct front *front = pl->fronts[at];
     for (;;) {
         size_t child = 2 * at + 1;
         if (child >= pl->n_fronts)
             break;
-        if (child + 1 < pl->n_fronts &&
-            is_before(pl, &pl->fronts[child + 1], &pl->fronts[child]))
+        if (child + 1 < pl->n_fronts && is_before(pl, pl->fronts[child + 1], pl->fronts[child]))
             child++;
-        if (!is_before(pl, &pl->fronts[child], &front))
+        if (!is_before(pl, pl->fronts[child], front))
             break;
         pl->fronts[at] = pl->fronts[child];
         at = child;
@@ -218,13 +217,15 @@ fronts_fill(struct planning *pl)
 {
     pl->top_priority = plan_top_priority(pl->q);
     pl->n_fronts = pl->n_lines;
-    pl->fronts = xcalloc(pl->n_fronts + 1, sizeof *pl->fronts);
+    pl->front_list = xcalloc(pl->n_fronts + 1, sizeof *pl->front_list);
+    pl->fronts = xmalloc((pl->n_fronts + 1) * sizeof(struct front *));
     if (pl->planner->rules.order == PLAN_BALANCED)
         begin_balance(pl);
     for (size_t i = 0; i < pl->n_fronts; i++) {
         const struct kind *k = pl->lines[i];
-        pl->fronts[i].user = plan_users_get(pl, k->uid);
-        set_front(pl, &pl->fronts[i], k->head);
+        pl->fronts[i] = &pl->front_list[i];
+        pl->fronts[i]->user = plan_users_get(pl, k->uid);
+        set_front(pl, pl->fronts[i], k->head);
     }
     pl->mean_used = mean_used(&pl->users);
     for (size_t i = pl->n_fronts / 2; i-- > 0;)
@@ -234,25 +235,25 @@ fronts_fill(struct planning *pl)
 void
 fronts_free(struct planning *pl)
 {
+    free(pl->front_list);
     free(pl->fronts);
 }
 
 struct front *
 fronts_first(struct planning *pl)
 {
-    struct front *f = pl->fronts;
-    while (pl->n_fronts > 0 && f->used != user_used(f->user)) {
-        f->used = user_used(f->user);
+    while (pl->n_fronts > 0 && pl->fronts[0]->used != user_used(pl->fronts[0]->user)) {
+        pl->fronts[0]->used = user_used(pl->fronts[0]->user);
         sink(pl, 0);
     }
-    return pl->n_fronts > 0 ? f : NULL;
+    return pl->n_fronts > 0 ? pl->fronts[0] : NULL;
 }
 
 void
 fronts_next(struct planning *pl, struct job *job)
 {
     if (job)
-        set_front(pl, pl->fronts, job);
+        set_front(pl, pl->fronts[0], job);
     else
         pl->fronts[0] = pl->fronts[--pl->n_fronts];
     if (pl->n_fronts > 0)

@@ -121,6 +121,15 @@ struct started {
     int32_t n;
 };
 
+/* A line whose demand found too few cards, when so much had been booked in this pass. What
+ * another line asks for is often the same, and then so is the answer: kinds differ by time
+ * limit too. */
+struct refused_line {
+    const struct kind *kind;
+    uint32_t n_booked;
+};
+#define REFUSED_LINES 64
+
 /* One pass. */
 struct planning {
     struct planner *planner;
@@ -133,19 +142,22 @@ struct planning {
     double mean_used;    /* of all users, at the start, as user_used; PLAN_BALANCED */
     struct kind **lines; /* that this pass looks at */
     size_t n_lines;
-    struct front *fronts; /* a heap: whose turn it is on top */
+    struct front *front_list; /* owned; one for each line */
+    struct front **fronts;    /* of these a heap: whose turn it is on top */
     size_t n_fronts;
     int32_t top_priority; /* the highest that a job in line was given: plan_top_priority */
     size_t n_refused;
-    struct job_list watched; /* by the last plan */
-    struct run *runs;        /* made when first asked for; in order of their ends */
+    uint32_t n_booked;                          /* starts so far */
+    struct refused_line refused[REFUSED_LINES]; /* by the hash of its demand */
+    struct job_list watched;                    /* by the last plan */
+    struct run *runs; /* made when first asked for; in order of their ends */
     size_t n_runs, cap_runs;
     bool has_runs;
     struct started *started; /* of arrays that limit how many tasks run */
     size_t n_started, cap_started;
     struct ledger
-        *ahead_known;         /* when all have left whose ends are known; made when asked for */
-    struct ledger *ahead_all; /* when nothing of ours runs */
+        *ahead_known; /* reserve.c's: when all have left whose ends are known; or NULL */
+    struct ledger *ahead_all; /* when nothing of ours runs; made when asked for */
     struct keep keep;
     uint64_t closed; /* cards that victims leave to a job: no later one gets them */
     uint32_t closed_for;
@@ -196,7 +208,6 @@ void runs_make(struct planning *pl); /* if they have not been */
 void runs_started(struct planning *pl, uint32_t id, const struct job *job);
 void runs_sort(struct planning *pl);
 void runs_free(struct planning *pl);
-const struct ledger *ahead_known(struct planning *pl);
 const struct ledger *ahead_all(struct planning *pl);
 
 /* reserve.c */

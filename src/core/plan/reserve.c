@@ -74,16 +74,24 @@ find_time(struct planning *pl, const struct demand *d, struct ledger *ahead, int
     return false;
 }
 
-/* False when the time is a guess and the job has no patience left for guesses. */
+/* False when there is no such time, or it is a guess and the job has no patience left for
+ * guesses. */
 static bool
 keep_time(struct planning *pl, struct job *job, bool host, bool patient)
 {
+    const struct demand *d = &job->req.demand;
     struct placement where;
     int64_t at_us;
+    if (pl->ahead_known && !place_job(d, pl->ahead_known, &where, NULL))
+        return false;
     struct ledger *ahead = ledger_clone(pl->l);
-    bool found = find_time(pl, &job->req.demand, ahead, &at_us, &where);
-    bool firm = found && is_firm(pl, &where, host, at_us);
-    if (!found || (!firm && !patient)) {
+    if (!find_time(pl, d, ahead, &at_us, &where)) {
+        ledger_free(pl->ahead_known);
+        pl->ahead_known = ahead; /* all have left it whose ends are known */
+        return false;
+    }
+    bool firm = is_firm(pl, &where, host, at_us);
+    if (!firm && !patient) {
         ledger_free(ahead);
         return false;
     }
@@ -252,7 +260,7 @@ reserve_for(struct planning *pl, struct job *job)
     bool patient = patience_ends_us(pl, job->blocked_since_us) > pl->now_us;
     bool host = !place_job(d, pl->l, &unused, &why) &&
                 (why.reason == REASON_CPUS || why.reason == REASON_MEMORY);
-    if (place_job(d, ahead_known(pl), &unused, NULL) && keep_time(pl, job, host, patient))
+    if (keep_time(pl, job, host, patient))
         return;
     if (!place_job(d, ahead_all(pl), &unused, NULL))
         return; /* what is in its way is not ours, or not to be had */

@@ -3,6 +3,7 @@
 #include "core/queue/kinds.h"
 
 #include <bsd/sys/tree.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,24 +138,33 @@ kind_has_key(const struct kind *k, const struct kind_key *key)
            memcmp(&k->demand, &key->demand, sizeof key->demand) == 0;
 }
 
+_Static_assert(sizeof(struct kind_key) % 8 == 0 && sizeof(struct demand) % 8 == 0,
+               "a kind is hashed by words");
+
 static uint64_t
-kind_hash(const struct kind_key *key)
+hash_words(uint64_t h, const void *from, size_t bytes)
 {
-    uint64_t words[sizeof *key / 8];
-    _Static_assert(sizeof *key % 8 == 0, "a kind is hashed by words");
-    memcpy(words, key, sizeof *key);
-    uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t i = 0; i < sizeof words / 8; i++) {
-        h = (h ^ words[i]) * UINT64_C(0xff51afd7ed558ccd);
+    for (size_t i = 0; i < bytes; i += 8) {
+        uint64_t word;
+        memcpy(&word, (const char *)from + i, 8);
+        h = (h ^ word) * UINT64_C(0xff51afd7ed558ccd);
         h ^= h >> 32;
     }
     return h;
 }
 
+static uint64_t
+demand_hash(const struct demand *d)
+{
+    return hash_words(UINT64_C(0x9e3779b97f4a7c15), d, sizeof *d);
+}
+
 static struct kind **
 kind_slot(const struct kinds *ks, const struct kind_key *key)
 {
-    struct kind **p = &ks->buckets[kind_hash(key) & (ks->n_buckets - 1)];
+    uint64_t h = hash_words(demand_hash(&key->demand), &key->span_ms,
+                            sizeof *key - offsetof(struct kind_key, span_ms));
+    struct kind **p = &ks->buckets[h & (ks->n_buckets - 1)];
     while (*p && !kind_has_key(*p, key))
         p = &(*p)->hash_next;
     return p;
@@ -189,6 +199,7 @@ kind_of(struct kinds *ks, const struct job *job)
         return *slot;
     struct kind *k = xcalloc(1, sizeof *k);
     k->demand = job->req.demand;
+    k->demand_hash = demand_hash(&k->demand);
     k->uid = job->uid;
     k->priority = job->req.priority;
     k->span_ms = job->span_ms;

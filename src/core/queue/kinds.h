@@ -41,6 +41,7 @@ struct kind_user {
 /* A line. Read it; kinds.c writes it, plan.c writes blocked and checked, plan_depth.c seen. */
 struct kind {
     struct demand demand;
+    uint64_t demand_hash;
     uint32_t uid;
     int32_t priority;
     int64_t span_ms; /* what one run is expected to take; 0: not known */
