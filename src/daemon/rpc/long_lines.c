@@ -9,23 +9,28 @@
 #include <time.h>
 #include <uv.h>
 
+#include "base/clock.h"
+#include "base/err.h"
 #include "daemon/common/daemon.h"
 #include "daemon/request/budget.h"
+#include "daemon/rpc/user_shares.h"
 
 struct reading {
     struct reading *next;
     const struct daemon *d;
-    uid_t uid;
+    uid_t uid, group;
     const char *line; /* borrowed, or part of left */
     size_t len;
     reading_done_fn done; /* the loop's; NULL: nobody waits for it any more */
     void *arg;
     struct frame left;
+    int64_t kept; /* bytes of left, as user_shares.c counts them */
     struct parsed parsed;
 };
 
 struct long_lines {
     struct daemon *d;
+    struct peers *peers; /* borrowed */
     uv_async_t async;
     pthread_t thread;
     bool runs;
@@ -33,6 +38,7 @@ struct long_lines {
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t more;
     struct reading *asked, *done; /* in the order in which they came */
+    const struct reading *now;    /* the thread's; NULL: none */
     bool ends;
 };
 
@@ -79,9 +85,11 @@ read_on(void *arg)
             continue;
         }
         l->asked = r->next;
+        l->now = r;
         pthread_mutex_unlock(&l->lock);
         line_parse(r->d, r->uid, r->line, r->len, &r->parsed);
         pthread_mutex_lock(&l->lock);
+        l->now = NULL;
         append(&l->done, r);
         uv_async_send(&l->async);
     }
@@ -112,6 +120,14 @@ reading_free(struct reading *r)
     free(r);
 }
 
+/* The client has gone; the time was spent all the same. */
+static void
+charge_left(struct long_lines *l, const struct reading *r)
+{
+    peers_charge(l->peers, r->group, r->parsed.took_us, clock_boot_us());
+    peers_keep(l->peers, r->group, -r->kept);
+}
+
 static void
 on_done(uv_async_t *async)
 {
@@ -126,16 +142,19 @@ on_done(uv_async_t *async)
             struct parsed parsed = r->parsed;
             r->parsed = (struct parsed){.root = NULL};
             r->done(r->arg, &parsed, r->len);
+        } else {
+            charge_left(l, r);
         }
         reading_free(r);
     }
 }
 
 struct long_lines *
-long_lines_new(struct daemon *d)
+long_lines_new(struct daemon *d, struct peers *peers)
 {
     struct long_lines *l = xcalloc(1, sizeof *l);
     l->d = d;
+    l->peers = peers;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->more, NULL);
     uv_async_init(d->loop, &l->async, on_done);
@@ -178,14 +197,19 @@ long_lines_free(struct long_lines *l)
 }
 
 struct reading *
-reading_begin(struct long_lines *l, uid_t uid, const char *line, size_t len,
+reading_begin(struct long_lines *l, uid_t uid, uid_t group, const char *line, size_t len,
               reading_done_fn done, void *arg)
 {
     if (l->ends || !start_thread(l))
         return NULL;
     struct reading *r = xcalloc(1, sizeof *r);
-    *r = (struct reading){
-        .d = l->d, .uid = uid, .line = line, .len = len, .done = done, .arg = arg};
+    *r = (struct reading){.d = l->d,
+                          .uid = uid,
+                          .group = group,
+                          .line = line,
+                          .len = len,
+                          .done = done,
+                          .arg = arg};
     frame_init(&r->left, 0);
     pthread_mutex_lock(&l->lock);
     append(&l->asked, r);
@@ -194,10 +218,49 @@ reading_begin(struct long_lines *l, uid_t uid, const char *line, size_t len,
     return r;
 }
 
-void
-reading_leave(struct reading *r, struct frame *f)
+/* False: it has been begun. */
+static bool
+forget_asked(struct long_lines *l, struct reading *r)
 {
-    r->done = NULL;
+    struct reading **at = &l->asked;
+    pthread_mutex_lock(&l->lock);
+    while (*at && *at != r)
+        at = &(*at)->next;
+    bool found = *at != NULL;
+    if (found)
+        *at = r->next;
+    pthread_mutex_unlock(&l->lock);
+    return found;
+}
+
+void
+reading_leave(struct long_lines *l, struct reading *r, struct frame *f)
+{
+    r->done = NULL; /* the loop's alone, as are left and kept */
     r->left = *f;
     frame_init(f, f->max);
+    if (forget_asked(l, r)) {
+        reading_free(r);
+        return;
+    }
+    r->kept = (int64_t)r->left.bytes.len;
+    peers_keep(l->peers, r->group, r->kept);
+}
+
+static bool
+is_among(const struct reading *list, uid_t group)
+{
+    while (list && list->group != group)
+        list = list->next;
+    return list != NULL;
+}
+
+bool
+long_lines_has(struct long_lines *l, uid_t group)
+{
+    pthread_mutex_lock(&l->lock);
+    bool has = (l->now && l->now->group == group) || is_among(l->asked, group) ||
+               is_among(l->done, group);
+    pthread_mutex_unlock(&l->lock);
+    return has;
 }

@@ -14,6 +14,7 @@
 
 struct daemon;
 struct long_lines;
+struct peers;
 struct reading;
 
 /* What became of a line. */
@@ -31,18 +32,22 @@ void line_parse(const struct daemon *d, uid_t uid, const char *line, size_t len,
 /* In the loop, once the line has been read; p is its to take over. */
 typedef void (*reading_done_fn)(void *arg, struct parsed *p, size_t len);
 
-/* Before the first long line; ends with the loop's handles. */
-struct long_lines *long_lines_new(struct daemon *d);
+/* Before the first long line; ends with the loop's handles. Peers are borrowed: the users whose
+ * lines are read. */
+struct long_lines *long_lines_new(struct daemon *d, struct peers *peers);
 /* Waits for what is being read; no reading is done after this. */
 void long_lines_close(struct long_lines *l);
 void long_lines_free(struct long_lines *l); /* when the loop has closed its handle */
 
-/* Begins to read; the line must stay until it is done, or reading_leave. NULL: there is no
- * thread for it. */
-struct reading *reading_begin(struct long_lines *l, uid_t uid, const char *line, size_t len,
-                              reading_done_fn done, void *arg);
+/* Begins to read; the line must stay until it is done, or reading_leave. group: that the user
+ * counts in (user_shares.h). NULL: there is no thread for it. */
+struct reading *reading_begin(struct long_lines *l, uid_t uid, uid_t group, const char *line,
+                              size_t len, reading_done_fn done, void *arg);
 /* Whoever wants the answer goes, and leaves the frame with the line behind; *f is empty
- * afterwards. */
-void reading_leave(struct reading *r, struct frame *f);
+ * afterwards. A line that is being read stays until it has been: its bytes and its time count
+ * for its group. Any other one is forgotten at once. */
+void reading_leave(struct long_lines *l, struct reading *r, struct frame *f);
+/* Whether a line of this group is being read, or waits for that, whoever wants it. */
+bool long_lines_has(struct long_lines *l, uid_t group);
 
 #endif

@@ -52,10 +52,10 @@ client_drop(struct client *c)
 {
     if (c->closing)
         return;
+    struct server *s = c->server;
     c->closing = true;
     if (c->reading)
-        reading_leave(TAKE(c->reading), &c->in);
-    struct server *s = c->server;
+        reading_leave(s->long_lines, TAKE(c->reading), &c->in);
     if (c->prev)
         c->prev->next = c->next;
     else
@@ -225,16 +225,12 @@ on_reading_done(void *arg, struct parsed *p, size_t len)
 }
 
 /* What may be a long line comes when another of its user, on whichever connection, has been
- * read. */
+ * read, even one whose connection has gone. */
 static bool
 has_to_wait(const struct client *c, size_t at)
 {
-    if (c->in.bytes.len - at < LARGE_BYTES)
-        return false;
-    const struct client *x = c->server->clients;
-    while (x && !(x->reading && x->group == c->group))
-        x = x->next;
-    return x != NULL;
+    return c->in.bytes.len - at >= LARGE_BYTES &&
+           long_lines_has(c->server->long_lines, c->group);
 }
 
 /* True: it is read apart from the loop, and its connection waits for that. */
@@ -243,7 +239,8 @@ read_apart(struct client *c, const char *line, size_t len, size_t next_at)
 {
     if (len < LARGE_BYTES)
         return false;
-    c->reading = reading_begin(c->server->long_lines, c->uid, line, len, on_reading_done, c);
+    c->reading =
+        reading_begin(c->server->long_lines, c->uid, c->group, line, len, on_reading_done, c);
     if (!c->reading)
         return false;
     if (!c->paused)

@@ -164,7 +164,7 @@ server_open(struct daemon *d, const struct method *(*find)(const char *name), st
         return NULL;
     }
     s->peers = peers_new(d->places.system, "/etc/subuid");
-    s->long_lines = long_lines_new(d);
+    s->long_lines = long_lines_new(d, s->peers);
     uv_timer_init(d->loop, &s->resume);
     s->resume.data = s;
     uv_timer_init(d->loop, &s->trim);
