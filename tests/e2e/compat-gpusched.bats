@@ -163,6 +163,16 @@ LINES
     has board "$(cat gpusched_logs/status.txt)" '^✓ job 1   ok \(exit 0, peak 8000 MiB\) — python3 -m gpusched'
 }
 
+@test "jobs that start together are journaled in the order in which they were started" {
+    # Each ends when all have begun, as an end would bring its start forward.
+    seq -f ': >ran%.0f; until [ "$(echo ran*)" = "ran1 ran2 ran3 ran4 ran5 ran6 ran7 ran8" ]; do sleep 0.05; done; sleep 0.3' 8 >jobs.txt
+    sched jobs.txt --sim 8
+    is status "$status" 0
+    is order "$(jq -c 'select(.event == "started") | .gpus[]' gpusched_logs/journal.jsonl | paste -sd ' ')" '0 1 2 3 4 5 6 7'
+    is 'before their ends' "$(jq -r 'select(.key) | "\(.key) \(.event)"' gpusched_logs/journal.jsonl |
+        awk '$2 == "started" { s[$1] = 1 } $2 == "done" && !s[$1]')" ''
+}
+
 @test "D4 undeclared jobs get an idle GPU each, one after the other" {
     printf 'echo a >>order; sleep 0.3; echo b >>order\necho c >>order\n' >jobs.txt
     sched jobs.txt --sim 1

@@ -343,6 +343,7 @@ release(struct gpusched *g)
     buf_free(&g->out);
     free(g->results);
     free(g->running);
+    free(g->starting);
     free(g->touched);
     free(g->journal_path);
     free(g->board_path);

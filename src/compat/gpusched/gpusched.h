@@ -135,6 +135,8 @@ struct gpusched {
     size_t n_results, cap_results;
     struct gs_job **running; /* owned; of borrowed jobs, in no order */
     size_t n_running, cap_running;
+    struct gs_job **starting; /* those of them that are not journaled yet, in their order */
+    size_t n_starting, cap_starting;
     struct gs_job **touched; /* likewise: those whose line is to be looked at again */
     size_t n_touched, cap_touched;
     size_t n_pending;

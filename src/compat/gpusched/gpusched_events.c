@@ -55,6 +55,41 @@ take_cards(struct gs_run *run, const json_t *gpus)
     }
 }
 
+/* --- `started` records, in the order in which jobs were started --- */
+
+/* The daemon's decisions come in order, the process ids as the supervisors are ready. So one
+ * that is known is not noted before those of jobs that were started earlier. */
+static void
+note_starts(struct gpusched *g)
+{
+    size_t n = 0;
+
+    while (n < g->n_starting && g->starting[n]->run->pgid > 0)
+        gs_note_started(g, g->starting[n++]);
+    if (n == 0)
+        return;
+    g->n_starting -= n;
+    memmove(g->starting, g->starting + n, g->n_starting * sizeof(struct gs_job *));
+}
+
+/* It ends, or waits again: what is known of its start goes before that. */
+static void
+note_start_now(struct gpusched *g, struct gs_job *job)
+{
+    size_t i = 0;
+
+    while (i < g->n_starting && g->starting[i] != job)
+        i++;
+    if (i == g->n_starting)
+        return;
+    if (job->run->pgid > 0)
+        gs_note_started(g, job);
+    g->n_starting--;
+    memmove(g->starting + i, g->starting + i + 1,
+            (g->n_starting - i) * sizeof(struct gs_job *));
+    note_starts(g);
+}
+
 static struct gs_run *
 begin_run(struct gpusched *g, struct gs_job *job, const json_t *source)
 {
@@ -80,6 +115,7 @@ end_run(struct gpusched *g, struct gs_job *job)
 {
     struct gs_job *last = g->running[--g->n_running];
 
+    note_start_now(g, job);
     g->running[job->run->place] = last;
     last->run->place = job->run->place;
     free(job->run);
@@ -120,6 +156,8 @@ on_started(struct gpusched *g, struct gs_job *job, const json_t *ev)
     if (job->run)
         end_run(g, job);
     begin_run(g, job, ev);
+    g->starting = xgrow(g->starting, g->n_starting, &g->cap_starting, sizeof *g->starting);
+    g->starting[g->n_starting++] = job;
     say_started(g, job);
 }
 
@@ -129,7 +167,7 @@ note_pid(struct gpusched *g, struct gs_job *job, int64_t pid)
     if (job->run->journaled || pid <= 0)
         return;
     job->run->pgid = pid;
-    gs_note_started(g, job);
+    note_starts(g);
 }
 
 static void
@@ -161,6 +199,7 @@ on_requeued(struct gpusched *g, struct gs_job *job, const json_t *ev)
 
     if (!job->run)
         return;
+    note_start_now(g, job);
     on_usage(g, job, ev);
     end_run(g, job);
     if (!answer_bool(ev, "oom")) {
@@ -231,6 +270,7 @@ on_ended(struct gpusched *g, struct gs_job *job, const json_t *ev)
             end_unstarted(g, job, ev);
         return;
     }
+    note_start_now(g, job);
     on_usage(g, job, ev);
     if (!is_interrupted(g, job, answer_str(ev, "state")))
         gs_finish(g, job, ev);
