@@ -10,11 +10,11 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/parse.h"
-#include "base/text.h"
 #include "sim/schedule_output.h"
+#include "sim/svg_page.h"
 
 #define WIDTH      1400
-#define LEFT       90
+#define LEFT       SVG_LEFT
 #define RIGHT      20
 #define TOP        56
 #define LANE_GAP   6
@@ -278,42 +278,11 @@ draw_waiting(const struct drawing *d)
     buf_addf(d->out, "V%.2fz\"/>\n", bottom);
 }
 
-static void
-draw_frame(const struct drawing *d, const char *title, double height)
-{
-    buf_addf(d->out,
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
-             "viewBox=\"0 0 %d %.0f\" font-family=\"sans-serif\">\n",
-             WIDTH, height, WIDTH, height);
-    buf_adds(d->out,
-             "<style>.l{fill:#f1f1f1}.t{stroke:#888;stroke-width:.4;stroke-dasharray:2 3}"
-             ".g{font-size:12px;text-anchor:end;fill:#222}"
-             ".s{font-size:10px;text-anchor:end;fill:#777}"
-             ".x{font-size:10px;text-anchor:middle;fill:#444}"
-             ".b{font-size:9px;text-anchor:middle;fill:#111;pointer-events:none}"
-             ".h{font-size:16px;fill:#111}.n{font-size:11px;fill:#666}"
-             "rect{stroke:#fff;stroke-width:.3}.m rect{stroke:#222;stroke-width:.9}"
-             ".w{fill:#c96;stroke:none}</style>\n"
-             "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
-    buf_addf(d->out, "<text class=\"h\" x=\"%d\" y=\"24\">", LEFT);
-    for (const char *p = title; *p; p++) {
-        if (*p == '<' || *p == '&' || *p == '>')
-            buf_addf(d->out, "&#%d;", *p);
-        else
-            buf_addc(d->out, *p);
-    }
-    buf_addf(d->out,
-             "</text>\n<text class=\"n\" x=\"%d\" y=\"42\">each box is a job, as high as its "
-             "part of the GPU's VRAM; dark edge: several GPUs; hover for the name</text>\n",
-             LEFT);
-}
-
 int
 svg_schedule(const struct workload *w, const struct machine *m, const struct schedule *s,
              const char *title, struct buf *out, struct err *e)
 {
     struct drawing d = {.w = w, .m = m, .s = s, .out = out, .from = INT64_MAX, .to = 0};
-    auto_buf struct buf safe = BUF_INIT;
     if (w->n > SVG_JOBS_MAX)
         return err_set(e, ERR_REFUSED, "too many jobs for a picture: %zu; the maximum is %d",
                        w->n, SVG_JOBS_MAX);
@@ -329,8 +298,14 @@ svg_schedule(const struct workload *w, const struct machine *m, const struct sch
     if (d.to == d.from)
         d.to++;
     d.lane = m->n <= 8 ? 64 : m->n <= 16 ? 36 : 18;
-    text_add_safe(&safe, title, strlen(title), 0);
-    draw_frame(&d, buf_str(&safe), lanes_bottom(&d) + WAIT_LANE + 26);
+    svg_begin(out, WIDTH, (int)(lanes_bottom(&d) + WAIT_LANE + 26),
+              ".l{fill:#f1f1f1}"
+              ".b{font-size:9px;text-anchor:middle;fill:#111;pointer-events:none}"
+              "rect{stroke:#fff;stroke-width:.3}.m rect{stroke:#222;stroke-width:.9}"
+              ".w{fill:#c96;stroke:none}",
+              title,
+              "each box is a job, as high as its part of the GPU's VRAM; dark edge: several "
+              "GPUs; hover for the name");
     draw_lanes(&d);
     draw_jobs(&d);
     draw_waiting(&d);

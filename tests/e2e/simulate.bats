@@ -196,11 +196,38 @@ PY
     berth simulate --compare "$data/node8.csv" --draws 1 --seed 7 --policy balanced | diff one -
 }
 
+@test "simulate: --compare --svg draws a panel for each file and a point for each policy" {
+    cp "$data/philly8.csv" 'a<b&c.csv'
+    files=("$data/node8.csv" 'a<b&c.csv')
+    berth simulate --compare "${files[@]}" --draws 2 --policy queue,short,easy-e --svg picture.svg --json >out
+    python3 - <<'PY'
+import json, xml.etree.ElementTree as tree
+ns = "{http://www.w3.org/2000/svg}"
+root = tree.parse("picture.svg").getroot()
+texts = [t.text for t in root.iter(ns + "text")]
+assert "Policies on 8x24G, 2 workloads like each file" in texts
+assert "node8.csv" in texts and "a<b&c.csv" in texts
+want = []
+for f in json.load(open("out"))["files"]:
+    for p in f["policies"]:
+        want.append("%s: mean wait %+.0f%%, longest multi-GPU wait %.2f" % (
+            p["policy"], (p["wait_mean_to_greedy"]["median"] - 1) * 100, p["multi_max_to_easy"]["p90"]))
+assert [t.text for t in root.iter(ns + "title")] == want, want
+# A greater wait stands further right, a longer multi-GPU wait higher up.
+points = [(float(c.get("cx")), float(c.get("cy"))) for c in root.iter(ns + "circle")]
+assert len(points) == 6
+for panel in points[:3], points[3:]:
+    queue, short, easy = panel
+    assert short[0] < queue[0] and short[1] < easy[1]
+PY
+}
+
 @test "simulate: --compare refuses what it cannot do" {
     echo '[gpus=1 time=1h] brief' >jobs.txt
     says 2 'name one FILE or several' berth simulate --compare
     says 2 "no arrival times" berth simulate --compare jobs.txt --draws 2
-    says 2 'omit --compare' berth simulate --compare "$data/node8.csv" --svg x.svg
+    says 2 'omit --compare' berth simulate --compare "$data/node8.csv" --dump x
+    says 1 'cannot write /nowhere/x.svg' berth simulate --compare "$data/node8.csv" --svg /nowhere/x.svg
     says 2 '--draws belongs to --compare' berth simulate "$data/node8.csv" --draws 2
     says 2 '--seed belongs to --compare' berth simulate "$data/node8.csv" --seed 2
     says 2 "--draws: '0'" berth simulate --compare "$data/node8.csv" --draws 0

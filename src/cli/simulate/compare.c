@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "cli/common/cli.h"
@@ -91,6 +92,19 @@ read_files(const struct cli *cli, struct simulation *sim, struct comparison *c, 
     return 0;
 }
 
+static int
+report(const struct cli *cli, const struct comparison *c)
+{
+    auto_buf struct buf picture = BUF_INIT;
+    struct err e;
+    if (c->sim->svg) {
+        compare_draw(c, &picture);
+        if (simulate_write_file(c->sim->svg, &picture, &e) < 0)
+            return cli_fail(&e);
+    }
+    return cli->json ? compare_print_json(c) : compare_print_table(c);
+}
+
 int
 simulate_compare(const struct cli *cli, struct simulation *sim, char **files, int n)
 {
@@ -107,7 +121,7 @@ simulate_compare(const struct cli *cli, struct simulation *sim, char **files, in
         status = cli_fail(&e);
     } else {
         run_on_all_cores(&c);
-        status = cli->json ? compare_print_json(&c) : compare_print_table(&c);
+        status = report(cli, &c);
     }
     for (int i = 0; i < n; i++)
         workload_free(&c.workloads[i]);

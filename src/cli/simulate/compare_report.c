@@ -13,16 +13,6 @@
 #include "cli/simulate/compare.h"
 #include "cli/table/table.h"
 
-#define LATE 1.15 /* a longest multi-GPU wait above so many of EASY's is counted */
-
-/* One figure over all draws. */
-struct spread {
-    double median, p90; /* the ceil(q n)-th smallest */
-    double late;        /* share of the draws above LATE */
-};
-
-enum figure { FIGURE_WAIT, FIGURE_SLOWDOWN, FIGURE_MULTI, FIGURE_MULTI_GREEDY, FIGURES };
-
 /* Nothing to nothing is alike; something to nothing is beyond all bounds. */
 static double
 ratio(double a, double b)
@@ -60,14 +50,14 @@ compare_doubles(const void *a, const void *b)
     return *x == *y ? 0 : *x < *y ? -1 : 1;
 }
 
-static struct spread
-spread_of(const struct comparison *c, int file, int trial, enum figure f)
+struct spread
+compare_spread(const struct comparison *c, int file, int trial, enum figure f)
 {
     size_t n = (size_t)c->n_draws, late = 0;
     auto_free double *v = xmalloc(n * sizeof *v);
     for (size_t i = 0; i < n; i++) {
         v[i] = figure_of(c, file, (int)i, trial, f);
-        late += v[i] > LATE;
+        late += v[i] > COMPARE_LATE;
     }
     qsort(v, n, sizeof *v, compare_doubles);
     return (struct spread){.median = v[(n + 1) / 2 - 1],
@@ -81,11 +71,11 @@ policy_name(const struct comparison *c, int trial)
     return c->sim->policies[trial - BASES].name;
 }
 
-static const char *
-file_name(const char *path)
+const char *
+compare_file_name(const struct comparison *c, int file)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    const char *slash = strrchr(c->files[file], '/');
+    return slash ? slash + 1 : c->files[file];
 }
 
 static const struct column columns[] = {
@@ -115,11 +105,11 @@ cell_ratio(struct table *t, double v)
 static void
 put_row(const struct comparison *c, int file, int trial, struct table *t)
 {
-    struct spread wait = spread_of(c, file, trial, FIGURE_WAIT);
-    struct spread slowdown = spread_of(c, file, trial, FIGURE_SLOWDOWN);
-    struct spread multi = spread_of(c, file, trial, FIGURE_MULTI);
+    struct spread wait = compare_spread(c, file, trial, FIGURE_WAIT);
+    struct spread slowdown = compare_spread(c, file, trial, FIGURE_SLOWDOWN);
+    struct spread multi = compare_spread(c, file, trial, FIGURE_MULTI);
     char late[32];
-    table_cell(t, STYLE_NONE, file_name(c->files[file]));
+    table_cell(t, STYLE_NONE, compare_file_name(c, file));
     table_cell(t, STYLE_BOLD, policy_name(c, trial));
     cell_change(t, wait.median);
     cell_change(t, wait.p90);
@@ -129,7 +119,7 @@ put_row(const struct comparison *c, int file, int trial, struct table *t)
     cell_ratio(t, multi.p90);
     snprintf(late, sizeof late, "%.0f%%", multi.late * 100);
     table_cell(t, STYLE_NONE, late);
-    cell_ratio(t, spread_of(c, file, trial, FIGURE_MULTI_GREEDY).median);
+    cell_ratio(t, compare_spread(c, file, trial, FIGURE_MULTI_GREEDY).median);
 }
 
 /* Over all draws. */
@@ -146,7 +136,8 @@ count_never_ran(const struct comparison *c, int file, int trial)
 static void
 add_never_ran(const struct comparison *c, int file, int trial, struct buf *out)
 {
-    auto_free char *who = xasprintf("%s, %s", file_name(c->files[file]), policy_name(c, trial));
+    auto_free char *who =
+        xasprintf("%s, %s", compare_file_name(c, file), policy_name(c, trial));
     simulate_add_never_ran(out, who, count_never_ran(c, file, trial),
                            c->workloads[file].n * (size_t)c->n_draws);
 }
@@ -184,7 +175,7 @@ put_spread(const struct comparison *c, int file, int trial, enum figure f, struc
 {
     static const char *const keys[FIGURES] = {"wait_mean_to_greedy", "bsld_to_greedy",
                                               "multi_max_to_easy", "multi_max_to_greedy"};
-    struct spread s = spread_of(c, file, trial, f);
+    struct spread s = compare_spread(c, file, trial, f);
     jsonw_key(w, keys[f]);
     jsonw_object(w);
     jsonw_key(w, "median");

@@ -57,7 +57,7 @@ static const struct opt options[] = {
     {"history", 0, NULL, "take run times of jobs-file lines from the daemon's history"},
     {"format", 0, "F", "csv, swf or jobs (default: by the file's name)"},
     {"dump", 0, "FILE", "write the schedule: job_id,start,end,g0;g1;..."},
-    {"svg", 0, "FILE", "draw the schedule"},
+    {"svg", 0, "FILE", "draw the schedule; with --compare: the policies' waits"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -222,8 +222,8 @@ set_machine(struct simulation *sim, struct err *e)
 
 /* Results. */
 
-static int
-write_file(const char *path, const struct buf *b, struct err *e)
+int
+simulate_write_file(const char *path, const struct buf *b, struct err *e)
 {
     auto_fclose FILE *f = fopen(path, "we");
     if (!f)
@@ -239,7 +239,7 @@ write_files(const struct simulation *sim, const struct engine *p, const struct s
     auto_buf struct buf out = BUF_INIT;
     if (sim->dump) {
         dump_schedule(&sim->workload, s, &out);
-        if (write_file(sim->dump, &out, e) < 0)
+        if (simulate_write_file(sim->dump, &out, e) < 0)
             return -1;
     }
     if (!sim->svg)
@@ -250,7 +250,7 @@ write_files(const struct simulation *sim, const struct engine *p, const struct s
     buf_clear(&out);
     if (svg_schedule(&sim->workload, &sim->machine, s, title, &out, e) < 0)
         return -1;
-    return write_file(sim->svg, &out, e);
+    return simulate_write_file(sim->svg, &out, e);
 }
 
 static int
@@ -298,8 +298,8 @@ static int
 compare(const struct cli *cli, struct simulation *sim, const struct opt_reader *r)
 {
     struct err e;
-    if (sim->dump || sim->svg)
-        return cli_usage("simulate: --dump and --svg show one schedule; omit --compare");
+    if (sim->dump)
+        return cli_usage("simulate: --dump writes one schedule; omit --compare");
     if (r->n_words == 0)
         return cli_usage("simulate: name one FILE or several to compare policies on");
     if (set_machine(sim, &e) < 0)

@@ -53,6 +53,9 @@ struct trial {
  * about what was left out. The workload is empty before. */
 int simulate_read(const struct cli *cli, struct simulation *sim, struct err *e);
 
+/* Replaces the file. */
+int simulate_write_file(const char *path, const struct buf *b, struct err *e);
+
 /* Appends a line that counts the jobs without figures; nothing if there are none. `who` names
  * the policy. */
 void simulate_add_never_ran(struct buf *out, const char *who, size_t never_ran, size_t jobs);
