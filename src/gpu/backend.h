@@ -15,6 +15,9 @@ struct err;
 #define CARD_UUID_MAX 96
 #define CARD_NAME_MAX 96
 #define CARD_BUS_MAX  32
+#define CARD_CAP_MAX  8
+#define CARD_KEY_MAX  64
+#define CARD_WHY_MAX  120
 /* Each pair of GPU_MAX cards once. */
 #define BACKEND_LINKS_MAX (GPU_MAX * (GPU_MAX - 1) / 2)
 
@@ -56,6 +59,11 @@ struct backend_card {
     int32_t numa;
     int64_t total_mib; /* without the driver's own reserve, where reported */
     enum card_compute_mode compute_mode;
+    /* What can hold a group of processes to a part of the memory: "nvml", "sim", or "dmem",
+     * with its region as the key; "": nothing, and why. */
+    char cap[CARD_CAP_MAX];
+    char cap_key[CARD_KEY_MAX];
+    char cap_why[CARD_WHY_MAX];
 };
 
 /* All cards and how they are joined. */
@@ -90,6 +98,14 @@ struct backend_usage {
     struct backend_proc *ended; /* as procs */
 };
 
+/* The use of one card by everything in a group. */
+struct backend_group {
+    int card;         /* position in the machine's cards */
+    const char *name; /* as to `cap` below; borrowed */
+    int64_t mib;      /* -1: not reported */
+    int64_t peak_mib; /* -1 */
+};
+
 /* cards[i] of the machine is use[i] here. Zero-initialise; reuse for every sampling. */
 struct backend_sample {
     struct backend_usage use[GPU_MAX];
@@ -112,8 +128,9 @@ struct backend_config {
     const char *smi_path;  /* BERTH_NVIDIA_SMI; nvidia-smi, searched in PATH */
     const char *sim_spec;  /* "2", "4x80G"; NULL: as the folder was made with */
     const char *sim_dir;
-    const char *sys_root;  /* "/sys" */
-    const char *proc_root; /* "/proc" */
+    const char *sys_root;    /* "/sys" */
+    const char *proc_root;   /* "/proc" */
+    const char *cgroup_root; /* where the v2 tree is mounted; NULL: it is not */
 };
 
 /* open makes *state, discover reads the cards (once, after open), sample reads their use
@@ -125,6 +142,12 @@ struct backend {
     int (*discover)(void *state, struct backend_machine *out, struct err *e);
     int (*sample)(void *state, struct backend_sample *out, struct err *e);
     void (*close)(void *state);
+    /* Holds what is in the group to so much of the card with that UUID; -1: to nothing any
+     * more. group: its folder's full path (the simulator: any name). After open alone: other
+     * cards, which may be broken, are not asked. NULL: it cannot. */
+    int (*cap)(void *state, const char *uuid, const char *group, int64_t mib, struct err *e);
+    /* Fills in mib and peak_mib of a group; after discover. NULL where cap is. */
+    void (*group_use)(void *state, struct backend_group *g);
 };
 
 extern const struct backend backend_nvml;

@@ -98,6 +98,7 @@ read_card(const struct nvml *nvml, nvml_device device, struct backend_card *card
         card->valid |= CARD_HAS_BUS_ID;
     }
     read_numbers(nvml, device, card);
+    nvml_find_cap(nvml, device, card);
     return NVML_OK;
 }
 
@@ -241,4 +242,12 @@ nvml_close(void *state)
     free(nvml);
 }
 
-const struct backend backend_nvml = {"nvml", nvml_open, nvml_discover, nvml_sample, nvml_close};
+const struct backend backend_nvml = {
+    .name = "nvml",
+    .open = nvml_open,
+    .discover = nvml_discover,
+    .sample = nvml_sample,
+    .close = nvml_close,
+    .cap = nvml_cap,
+    .group_use = nvml_group_use,
+};

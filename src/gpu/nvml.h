@@ -42,6 +42,11 @@ void nvml_account_end(struct nvml_account *a);
 void nvml_account_read(const struct nvml_api *api, nvml_device device, struct nvml_account *a,
                        struct backend_usage *u);
 
+/* nvml_caps.c: what the card can, into *card; -1 with e where a group could not be capped. */
+void nvml_find_cap(const struct nvml *nvml, nvml_device device, struct backend_card *card);
+int nvml_cap(void *state, const char *uuid, const char *group, int64_t mib, struct err *e);
+void nvml_group_use(void *state, struct backend_group *g);
+
 /* The health of the card's memory into u; nothing where the card does not report it. */
 void nvml_read_health(const struct nvml_api *api, nvml_device device, struct backend_usage *u);
 

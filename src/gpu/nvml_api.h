@@ -62,6 +62,20 @@ struct nvml_accounting_stats {
     uint32_t reserved[5];
 };
 
+/* nvmlSetMemoryLimits_v1_t and nvmlGetMemoryLimits_v1_t; driver 615 on. */
+struct nvml_set_limits {
+    const char *group; /* full path of the cgroup's folder */
+    unsigned long long soft_bytes;
+    unsigned long long hard_bytes;
+};
+struct nvml_get_limits {
+    const char *group;
+    unsigned long long soft_bytes;
+    unsigned long long hard_bytes;
+    unsigned long long used_bytes; /* by the whole group */
+};
+#define NVML_NO_LIMIT (~0ULL)
+
 /* A process's record: the first version ends after used_bytes, so records are walked with
  * the stride of the function that filled them. */
 struct nvml_process {
@@ -108,6 +122,9 @@ struct nvml_api {
     int (*accounting_stats)(nvml_device, uint32_t pid, struct nvml_accounting_stats *);
     nvml_uint_fn retired_pending; /* pages, on cards before Ampere */
     int (*temperature)(nvml_device, int sensor, uint32_t *);
+    int (*handle_by_uuid)(const char *, nvml_device *);
+    int (*set_limits)(nvml_device, struct nvml_set_limits *);
+    int (*get_limits)(nvml_device, struct nvml_get_limits *);
     int (*link_state)(nvml_device, uint32_t link, uint32_t *active);
     int (*link_remote_pci)(nvml_device, uint32_t link, struct nvml_pci *);
     int (*link_remote_type)(nvml_device, uint32_t link, uint32_t *type);

@@ -44,6 +44,11 @@ put_card(struct jsonw *w, const struct backend_card *card)
     jsonw_kstr(w, "compute_mode",
                card->valid & CARD_HAS_COMPUTE_MODE ? compute_mode_name(card->compute_mode)
                                                    : NULL);
+    jsonw_kstr(w, "cap", card->cap[0] ? card->cap : NULL);
+    if (card->cap_key[0])
+        jsonw_kstr(w, "cap_key", card->cap_key);
+    if (!card->cap[0])
+        jsonw_kstr(w, "cap_why", card->cap_why);
     jsonw_end_object(w);
 }
 
@@ -181,9 +186,36 @@ put_ended(struct jsonw *w, const struct backend_usage *u)
     jsonw_end_array(w);
 }
 
+static void
+put_groups(struct jsonw *w, int card, const struct backend_group *groups, int n)
+{
+    bool begun = false;
+
+    for (int i = 0; i < n; i++) {
+        const struct backend_group *g = &groups[i];
+        if (g->card != card)
+            continue;
+        if (!begun) {
+            jsonw_key(w, "groups");
+            jsonw_array(w);
+            begun = true;
+        }
+        jsonw_object(w);
+        jsonw_kstr(w, "group", g->name);
+        jsonw_key(w, "mib");
+        jsonw_int_or_null(w, g->mib, g->mib >= 0);
+        if (g->peak_mib >= 0)
+            jsonw_kint(w, "peak_mib", g->peak_mib);
+        jsonw_end_object(w);
+    }
+    if (begun)
+        jsonw_end_array(w);
+}
+
 void
 message_sample(struct buf *out, int64_t number, const struct backend_machine *m,
-               const struct backend_sample *s, message_user_fn user, void *arg)
+               const struct backend_sample *s, const struct backend_group *groups, int n_groups,
+               message_user_fn user, void *arg)
 {
     struct jsonw w;
 
@@ -204,6 +236,7 @@ message_sample(struct buf *out, int64_t number, const struct backend_machine *m,
         jsonw_kstr(&w, "memory", u->valid & CARD_HAS_HEALTH ? health_name(u->health) : NULL);
         put_procs(&w, u, user, arg);
         put_ended(&w, u);
+        put_groups(&w, i, groups, n_groups);
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+struct backend_group;
 struct backend_machine;
 struct backend_sample;
 struct buf;
@@ -23,6 +24,7 @@ void message_faults(struct buf *out, int64_t kernel_log, const struct kmsg_recor
                     int n);
 
 void message_sample(struct buf *out, int64_t number, const struct backend_machine *m,
-                    const struct backend_sample *s, message_user_fn user, void *arg);
+                    const struct backend_sample *s, const struct backend_group *groups,
+                    int n_groups, message_user_fn user, void *arg);
 
 #endif

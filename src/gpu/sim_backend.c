@@ -39,6 +39,11 @@ sim_discover(void *state, struct backend_machine *out, struct err *e)
         card->compute_mode = CARD_COMPUTE_DEFAULT;
         snprintf(card->name, sizeof card->name, "Simulated GPU");
         sim_table_uuid(state, i, card->uuid);
+        if (spec->capped[i])
+            snprintf(card->cap, sizeof card->cap, "sim");
+        else
+            snprintf(card->cap_why, sizeof card->cap_why,
+                     "simulated GPUs enforce it with +cap only (--sim 2x24G+cap)");
         if (spec->linked[i])
             backend_machine_link(out, i, i + 1);
     }
@@ -95,4 +100,37 @@ sim_close(void *state)
     sim_table_close(state);
 }
 
-const struct backend backend_sim = {"sim", sim_open, sim_discover, sim_sample, sim_close};
+static int
+sim_cap(void *state, const char *uuid, const char *group, int64_t mib, struct err *e)
+{
+    const struct sim_spec *spec = sim_table_spec(state);
+    struct sim_faults faults;
+    char own[SIM_UUID_MAX];
+
+    if (sim_table_faults(state, &faults, e) < 0 || suffer(&faults, e) < 0)
+        return -1;
+    if (faults.no_caps)
+        return err_set(e, ERR_FAILED, "simulated refusal (requested by the file 'fault')");
+    for (int i = 0; i < spec->n; i++) {
+        sim_table_uuid(state, i, own);
+        if (strcmp(own, uuid) == 0)
+            return sim_table_cap(state, i, group, mib, e);
+    }
+    return err_set(e, ERR_FAILED, "there is no simulated GPU %.40s", uuid);
+}
+
+static void
+sim_group_use(void *state, struct backend_group *g)
+{
+    g->mib = sim_table_group_mib(state, g->card, g->name);
+}
+
+const struct backend backend_sim = {
+    .name = "sim",
+    .open = sim_open,
+    .discover = sim_discover,
+    .sample = sim_sample,
+    .close = sim_close,
+    .cap = sim_cap,
+    .group_use = sim_group_use,
+};

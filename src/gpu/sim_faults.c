@@ -36,7 +36,8 @@ parse_fault(const char *line, struct sim_faults *out, struct err *e)
     } of_all[] = {{"hang", &out->hang},
                   {"die", &out->die},
                   {"error", &out->error},
-                  {"silent-procs", &out->silent_procs}};
+                  {"silent-procs", &out->silent_procs},
+                  {"no-caps", &out->no_caps}};
 
     for (size_t i = 0; i < sizeof of_all / sizeof of_all[0]; i++) {
         if (strcmp(line, of_all[i].word) == 0) {
@@ -53,7 +54,7 @@ parse_fault(const char *line, struct sim_faults *out, struct err *e)
         return 0;
     return err_set(e, ERR_USAGE,
                    "unknown simulated fault '%.40s'; use hang, die, error, silent-procs, "
-                   "lost N, bad-memory N, worn-out N",
+                   "no-caps, lost N, bad-memory N, worn-out N",
                    line);
 }
 

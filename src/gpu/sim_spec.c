@@ -17,20 +17,36 @@ bad_spec(const char *text, const char *why, struct err *e)
                    text, why);
 }
 
-/* One group, without the comma: COUNT[xSIZE][+nvlink]. */
+/* "+nvlink", "+cap" or both, in any order. */
+static int
+read_features(char *words, const char *text, bool *linked, bool *capped, struct err *e)
+{
+    char *word;
+
+    while ((word = strsep(&words, "+"))) {
+        if (strcmp(word, "nvlink") == 0)
+            *linked = true;
+        else if (strcmp(word, "cap") == 0)
+            *capped = true;
+        else
+            return bad_spec(text, "only +nvlink and +cap may follow a group", e);
+    }
+    return 0;
+}
+
+/* One group, without the comma: COUNT[xSIZE][+nvlink][+cap]. */
 static int
 add_group(char *group, const char *text, struct sim_spec *out, struct err *e)
 {
     int64_t count, mib = SIM_CARD_DEFAULT_MIB;
-    bool linked = false;
+    bool linked = false, capped = false;
     struct err why;
 
     char *plus = strchr(group, '+');
     if (plus) {
-        if (strcmp(plus, "+nvlink") != 0)
-            return bad_spec(text, "only +nvlink may follow a group", e);
-        linked = true;
         *plus = '\0';
+        if (read_features(plus + 1, text, &linked, &capped, e) < 0)
+            return -1;
     }
     char *size = strpbrk(group, "xX");
     if (size) {
@@ -45,6 +61,7 @@ add_group(char *group, const char *text, struct sim_spec *out, struct err *e)
     if (out->n + count > GPU_MAX)
         return bad_spec(text, "the maximum is 64 GPUs", e);
     for (int64_t i = 0; i < count; i++) {
+        out->capped[out->n] = capped;
         out->linked[out->n] = linked && i % 2 == 0 && i + 1 < count;
         out->total_mib[out->n++] = (int32_t)mib;
     }

@@ -1,6 +1,6 @@
-/* What cards a simulated machine has: "2", "4x80G", "2x24G,1x80G", "4x80G+nvlink". Pure; read
- * by the simulated backend, by simjob, and by commands that refuse a bad --sim before they
- * start a daemon. */
+/* What cards a simulated machine has: "2", "4x80G", "2x24G,1x80G", "4x80G+nvlink", "2+cap".
+ * Pure; read by the simulated backend, by simjob, and by commands that refuse a bad --sim
+ * before they start a daemon. */
 #ifndef GPU_SIM_SPEC_H
 #define GPU_SIM_SPEC_H
 
@@ -17,10 +17,12 @@ struct sim_spec {
     int n;                      /* 1..GPU_MAX */
     int32_t total_mib[GPU_MAX]; /* per card */
     bool linked[GPU_MAX];       /* card i is joined with card i + 1 by NVLink */
+    bool capped[GPU_MAX];       /* it holds a job to what it declared, where that is wanted */
 };
 
 /* Groups divided by commas: COUNT or COUNTxSIZE, each with "+nvlink" behind it where the
- * group's cards are joined two by two. 0, or -1 (ERR_USAGE) with e. */
+ * group's cards are joined two by two, "+cap" where they can cap jobs. 0, or -1 (ERR_USAGE)
+ * with e. */
 int sim_spec_parse(const char *text, struct sim_spec *out, struct err *e);
 
 #endif

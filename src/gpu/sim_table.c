@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,13 +25,15 @@
 #include "gpu/backend.h"
 #include "gpu/procfs.h"
 
+#define CAPS_MAX_BYTES (1 << 20)
+
 struct sim_record {
     int32_t pid; /* 0: free */
     int32_t card;
     uint64_t start; /* of the process, in clock ticks since boot */
     int32_t mib;
     int32_t util;
-    uint64_t reserved;
+    uint64_t group; /* job and attempt, as group_of has them; 0: of none */
 };
 _Static_assert(sizeof(struct sim_record) == 32, "a record must not cross a page");
 
@@ -43,6 +46,8 @@ struct sim_table {
     char id[13];
     int32_t pid; /* for which start is known; 0: for none */
     uint64_t start;
+    uint64_t group;             /* of this process */
+    int32_t cap_mib[GPU_MAX];   /* of that group, as of the last take; 0: none */
     struct sim_record *records; /* as last loaded, valid while the lock is held */
     size_t n;
     size_t cap;
@@ -170,18 +175,21 @@ record_is_mine(const struct sim_table *t, const struct sim_record *r)
     return r->pid == t->pid && r->start == t->start;
 }
 
-/* What the others leave free on a card. */
+/* What the others leave free on a card; of the group's cap, if it has one and that is less. */
 static int64_t
 card_free_mib(const struct sim_table *t, int card)
 {
-    int64_t free_mib = t->spec.total_mib[card];
+    int64_t free_mib = t->spec.total_mib[card], left_mib = t->cap_mib[card];
 
     for (size_t i = 0; i < t->n; i++) {
         const struct sim_record *r = &t->records[i];
-        if (r->pid != 0 && r->card == card && !record_is_mine(t, r))
-            free_mib -= r->mib;
+        if (r->pid == 0 || r->card != card || record_is_mine(t, r))
+            continue;
+        free_mib -= r->mib;
+        if (r->group == t->group)
+            left_mib -= r->mib;
     }
-    return free_mib;
+    return t->cap_mib[card] > 0 && left_mib < free_mib ? left_mib : free_mib;
 }
 
 /* The first card of the set that has no room for mib, -1 when all have. */
@@ -233,11 +241,126 @@ put_record(struct sim_table *t, const struct sim_record *r, struct err *e)
     return 0;
 }
 
+/* --- caps --- */
+
+/* "job-7.1", at the end of a path or alone: one number. 0: it is no such name. */
+static uint64_t
+group_of(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    uint32_t job, attempt;
+    int length = 0;
+
+    name = slash ? slash + 1 : name;
+    if (sscanf(name, "job-%" SCNu32 ".%" SCNu32 "%n", &job, &attempt, &length) != 2 ||
+        name[length])
+        return 0;
+    return (uint64_t)job << 32 | attempt;
+}
+
+static int
+caps_read(struct sim_table *t, struct buf *out, struct err *e)
+{
+    if (faccessat(t->dir_fd, "caps", F_OK, 0) < 0 && errno == ENOENT)
+        return 0;
+    return file_read_at(t->dir_fd, "caps", CAPS_MAX_BYTES, out, e);
+}
+
+/* The lines of the file are "GROUP CARD MIB". */
+static int
+load_caps(struct sim_table *t, struct err *e)
+{
+    auto_buf struct buf text = BUF_INIT;
+    uint64_t group;
+    int card;
+    int32_t mib;
+
+    memset(t->cap_mib, 0, sizeof t->cap_mib);
+    if (t->group == 0)
+        return 0;
+    if (caps_read(t, &text, e) < 0)
+        return -1;
+    char *rest = text.len ? text.data : NULL, *line;
+    while (rest && (line = strsep(&rest, "\n")))
+        if (sscanf(line, "%" SCNu64 " %d %" SCNd32, &group, &card, &mib) == 3 &&
+            group == t->group && card >= 0 && card < GPU_MAX)
+            t->cap_mib[card] = mib;
+    return 0;
+}
+
+static int
+cap_locked(struct sim_table *t, int card, uint64_t group, int64_t mib, struct err *e)
+{
+    auto_buf struct buf text = BUF_INIT, fresh = BUF_INIT;
+    auto_free char *own = xasprintf("%" PRIu64 " %d ", group, card);
+
+    if (caps_read(t, &text, e) < 0)
+        return -1;
+    char *rest = text.len ? text.data : NULL, *line;
+    while (rest && (line = strsep(&rest, "\n")))
+        if (line[0] && strncmp(line, own, strlen(own)) != 0)
+            buf_addf(&fresh, "%s\n", line);
+    if (mib >= 0)
+        buf_addf(&fresh, "%s%" PRId64 "\n", own, mib);
+    if (file_write_atomic_at(t->dir_fd, "caps", buf_str(&fresh), fresh.len, 0644, false, e) < 0)
+        return -1;
+    if (geteuid() == 0 && fchmodat(t->dir_fd, "caps", 0644, 0) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open %s/caps to all", t->dir);
+    return 0;
+}
+
+int
+sim_table_cap(struct sim_table *t, int card, const char *name, int64_t mib, struct err *e)
+{
+    uint64_t group = group_of(name);
+
+    if (group == 0)
+        return err_set(e, ERR_FAILED, "'%.80s' is not the group of an attempt", name);
+    if (table_lock(t, e) < 0)
+        return -1;
+    int result = cap_locked(t, card, group, mib, e);
+    table_unlock(t);
+    return result;
+}
+
+int64_t
+sim_table_group_mib(struct sim_table *t, int card, const char *name)
+{
+    uint64_t group = group_of(name);
+    int64_t mib = 0;
+
+    if (group == 0 || table_lock(t, NULL) < 0)
+        return -1;
+    if (table_load(t, NULL) < 0)
+        mib = -1;
+    for (size_t i = 0; mib >= 0 && i < t->n; i++) {
+        const struct sim_record *r = &t->records[i];
+        if (r->pid != 0 && r->card == card && r->group == group && record_is_alive(r))
+            mib += r->mib;
+    }
+    table_unlock(t);
+    return mib;
+}
+
+void
+sim_table_join(struct sim_table *t, const char *name)
+{
+    t->group = group_of(name);
+}
+
+int32_t
+sim_table_capacity_mib(const struct sim_table *t, int card)
+{
+    return t->cap_mib[card] > 0 ? t->cap_mib[card] : t->spec.total_mib[card];
+}
+
+/* --- taking --- */
+
 static int
 take_locked(struct sim_table *t, uint64_t cards, int32_t mib, int32_t util, int *full,
             int32_t *free_mib, struct err *e)
 {
-    if (table_load(t, e) < 0)
+    if (table_load(t, e) < 0 || load_caps(t, e) < 0)
         return -1;
     *full = find_full(t, cards, mib, free_mib);
     if (*full >= 0) {
@@ -249,8 +372,12 @@ take_locked(struct sim_table *t, uint64_t cards, int32_t mib, int32_t util, int 
     if (*full >= 0)
         return 1;
     for (int card = 0; card < t->spec.n; card++) {
-        struct sim_record r = {
-            .pid = t->pid, .card = card, .start = t->start, .mib = mib, .util = util};
+        struct sim_record r = {.pid = t->pid,
+                               .card = card,
+                               .start = t->start,
+                               .mib = mib,
+                               .util = util,
+                               .group = t->group};
         if ((cards >> card & 1) && put_record(t, &r, e) < 0)
             return -1;
     }

@@ -146,5 +146,8 @@ smi_close(void *state)
     free(smi);
 }
 
-const struct backend backend_smi = {"nvidia-smi", smi_open, smi_discover, smi_sample,
-                                    smi_close};
+const struct backend backend_smi = {.name = "nvidia-smi",
+                                    .open = smi_open,
+                                    .discover = smi_discover,
+                                    .sample = smi_sample,
+                                    .close = smi_close};

@@ -98,6 +98,8 @@ read_card(char **columns, int n, struct backend_card *card)
         !read_number(columns[2], &card->total_mib))
         return false;
     card->index = (int32_t)index;
+    snprintf(card->cap_why, sizeof card->cap_why,
+             "nvidia-smi reads the GPUs, and NVML alone is asked for limits");
     join_name(columns, n, card->name, sizeof card->name);
     if (sysfs_bus_id(columns[n - 2], card->bus_id, sizeof card->bus_id) == 0)
         card->valid |= CARD_HAS_BUS_ID;

@@ -4,6 +4,9 @@
  *
  *   hello line, then for every line "sample N" one sample line; or {"error":...} and exit 1
  *
+ * With --cap it does one thing else: a supervisor has it hold the group of its attempt to a
+ * part of some cards' memory, or to nothing any more.
+ *
  * What the kernel's log says about a card is passed on as it comes, and again before the
  * driver is asked for a sample: if that hangs, the daemon knows already which card it is.
  * Each line leaves in one write, so that a reader never waits for the rest of one. */
@@ -24,9 +27,11 @@
 #include "base/long_options.h"
 #include "base/parse.h"
 #include "gpu/probe_message.h"
+#include "probe/card_groups.h"
 #include "probe/choose_backend.h"
 #include "probe/kernlog.h"
 #include "probe/process_users.h"
+#include "sys/cgroup.h"
 
 /* A line of a request is far shorter; a longer one is no request. */
 #define REQUEST_MAX 4096
@@ -37,6 +42,8 @@
 struct options {
     const char *backend; /* NULL: not said */
     bool once;
+    const char *cap; /* MIB or "none"; NULL: not said */
+    const char *group, *cards;
     int64_t log_after; /* the newest record of the kernel's log that the daemon knows; -1 */
     struct backend_config config;
 };
@@ -47,6 +54,7 @@ struct probe {
     struct backend_machine machine;
     struct backend_sample sample;
     struct users *users;
+    struct card_groups groups; /* asked for since the last sample */
     struct kernlog *log;
     struct buf out;
 };
@@ -54,10 +62,12 @@ struct probe {
 static const char usage[] =
     "usage: berth-probe [--backend auto|nvml|nvidia-smi|sim] [--sim SPEC --sim-dir DIR]\n"
     "                   [--log-after N] [--once]\n"
+    "       berth-probe --backend nvml|sim --cap MIB|none --group FOLDER --gpus UUID,...\n"
     "\n"
     "Read the GPUs for berthd: answer each line 'sample N' on standard input with a line\n"
     "of JSON. --once: print the GPUs and one sample, and exit. --log-after: report GPU\n"
-    "errors in the kernel's log after record N.\n";
+    "errors in the kernel's log after record N. --cap: let processes of a cgroup have at most\n"
+    "so many MiB of each of these GPUs, or lift that, and exit.\n";
 
 static int
 take_log_after(void *out, const char *value, struct err *e)
@@ -74,6 +84,9 @@ static const struct long_option table[] = {
     {"sim", LONG_OPTION_TEXT, offsetof(struct options, config.sim_spec), NULL},
     {"sim-dir", LONG_OPTION_TEXT, offsetof(struct options, config.sim_dir), NULL},
     {"log-after", LONG_OPTION_TAKE, 0, take_log_after},
+    {"cap", LONG_OPTION_TEXT, offsetof(struct options, cap), NULL},
+    {"group", LONG_OPTION_TEXT, offsetof(struct options, group), NULL},
+    {"gpus", LONG_OPTION_TEXT, offsetof(struct options, cards), NULL},
     {"once", LONG_OPTION_FLAG, offsetof(struct options, once), NULL},
     {NULL, 0, 0, NULL},
 };
@@ -90,6 +103,8 @@ parse_options(int argc, char **argv, struct options *o, struct err *e)
         o->backend = o->config.sim_spec ? "sim" : "auto";
     o->config.nvml_path = getenv("BERTH_NVML");
     o->config.smi_path = getenv("BERTH_NVIDIA_SMI");
+    if (o->cap && (!o->group || !o->cards))
+        return err_set(e, ERR_USAGE, "--cap needs --group and --gpus");
     return 0;
 }
 
@@ -119,8 +134,10 @@ answer(struct probe *p, int64_t number, struct err *e)
         return err_errno(e, ERR_FAILED, errno, "cannot write");
     if (p->backend->sample(p->state, &p->sample, e) < 0)
         return -1;
-    message_sample(&p->out, number, &p->machine, &p->sample, process_users_of_process,
-                   p->users);
+    card_groups_read_use(&p->groups, p->backend, p->state, &p->machine);
+    message_sample(&p->out, number, &p->machine, &p->sample, p->groups.list, p->groups.n,
+                   process_users_of_process, p->users);
+    card_groups_clear(&p->groups);
     return 0;
 }
 
@@ -132,6 +149,8 @@ serve_line(struct probe *p, char *line, struct err *e)
     int64_t number;
 
     line[strcspn(line, "\r")] = '\0';
+    if (strncmp(line, "group ", 6) == 0)
+        card_groups_add(&p->groups, &p->machine, line + 6);
     if (strncmp(line, "sample ", 7) != 0 ||
         parse_int(line + 7, 0, INT64_MAX, &number, NULL) < 0)
         return 0;
@@ -219,6 +238,7 @@ run(struct probe *p, const struct options *o)
     p->backend = choose_backend(o->backend, &o->config, &p->state, &p->machine, &e);
     if (!p->backend)
         return say_error(p, &e);
+    card_groups_find_dmem(&p->machine, &o->config);
     open_log(p, o);
     message_hello(&p->out, p->backend->name, &p->machine, kernlog_position(p->log));
     if (flush(p) < 0)
@@ -243,6 +263,24 @@ reset_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
+/* Says on standard output why not. */
+static int
+run_cap(const struct options *o)
+{
+    const struct backend *b = backend_named(o->backend);
+    int64_t mib = -1;
+    struct err e = {0};
+
+    if (!b)
+        err_set(&e, ERR_USAGE, "unknown backend '%.40s'", o->backend);
+    else if ((strcmp(o->cap, "none") == 0 ||
+              parse_int(o->cap, 1, VRAM_MAX_MIB, &mib, &e) == 0) &&
+             card_groups_cap(b, &o->config, o->cards, o->group, mib, &e) == 0)
+        return 0;
+    printf("%s\n", e.text);
+    return 1;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -257,6 +295,11 @@ main(int argc, char **argv)
         fprintf(stderr, "berth-probe: %s\n%s", e.text, usage);
     if (rc != 0)
         return rc < 0 ? 2 : 0;
+    auto_free char *cgroups =
+        getenv("BERTH_CGROUP") ? xstrdup(getenv("BERTH_CGROUP")) : cgroup_find_mount(NULL);
+    o.config.cgroup_root = cgroups;
+    if (o.cap)
+        return run_cap(&o);
     p = xcalloc(1, sizeof *p);
     p->users = process_users_new();
     int status = run(p, &o);
@@ -265,6 +308,7 @@ main(int argc, char **argv)
     kernlog_close(p->log);
     process_users_free(p->users);
     backend_sample_free(&p->sample);
+    card_groups_free(&p->groups);
     buf_free(&p->out);
     free(p);
     return status;

@@ -8,6 +8,15 @@
 
 static const struct backend *const backends[] = {&backend_nvml, &backend_smi, &backend_sim};
 
+const struct backend *
+backend_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++)
+        if (strcmp(name, backends[i]->name) == 0)
+            return backends[i];
+    return NULL;
+}
+
 static int
 try_backend(const struct backend *b, const struct backend_config *config, void **state,
             struct backend_machine *machine, struct err *e)
@@ -44,11 +53,9 @@ choose_backend(const char *name, const struct backend_config *config, void **sta
 {
     if (strcmp(name, "auto") == 0)
         return choose_auto(config, state, machine, e);
-    for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++) {
-        if (strcmp(name, backends[i]->name) == 0)
-            return try_backend(backends[i], config, state, machine, e) == 0 ? backends[i]
-                                                                            : NULL;
-    }
+    const struct backend *b = backend_named(name);
+    if (b)
+        return try_backend(b, config, state, machine, e) == 0 ? b : NULL;
     err_set(e, ERR_USAGE, "unknown backend '%.40s'; use auto, nvml, nvidia-smi or sim", name);
     return NULL;
 }

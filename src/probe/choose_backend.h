@@ -11,4 +11,7 @@ const struct backend *choose_backend(const char *name, const struct backend_conf
                                      void **state, struct backend_machine *machine,
                                      struct err *e);
 
+/* By its name; NULL: there is none. */
+const struct backend *backend_named(const char *name);
+
 #endif

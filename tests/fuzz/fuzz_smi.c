@@ -72,7 +72,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_promises(&m, &s);
     message_hello(&line, "nvidia-smi", &m, -1);
     check_line(&line);
-    message_sample(&line, 1, &m, &s, nobody, NULL);
+    message_sample(&line, 1, &m, &s, NULL, 0, nobody, NULL);
     check_line(&line);
     return 0;
 }

@@ -17,8 +17,10 @@
  *   remapped INDEX PENDING FAILED  without it: not supported
  *   retired INDEX PENDING          the same, pages of older cards
  *   memory2 STATUS                 nvmlDeviceGetMemoryInfo_v2's answer
- *   live FOLDER                    a file CARD.PID with MIB in it for each compute process; it
- *                                  counts, as used memory too, while the process is there
+ *   limits FOLDER STATUS           memory limits of cgroups are supported; those that are set
+ * stand in the folder, "SOFT HARD" (bytes) in a file CARD,PATH,OF,GROUP; setting one is
+ * answered with STATUS live FOLDER                    a file CARD.PID with MIB in it for each
+ * compute process; it counts, as used memory too, while the process is there
  *
  * With FAKE_OLD it is a library of NVML's first age: no function with a version in its name,
  * short process records, and neither links nor minor numbers. */
@@ -70,6 +72,8 @@ struct proc {
 static struct {
     int init, memory2, n_cards, n_procs;
     bool hang;
+    char limits[2000]; /* "": not supported */
+    int set_status;
     char driver[64];
     struct card cards[CARDS_MAX];
     struct proc procs[PROCS_MAX];
@@ -111,6 +115,8 @@ read_machine_line(const char *line)
         world.hang = true;
         return true;
     }
+    if (sscanf(line, "limits %1999s %d", world.limits, &world.set_status) == 2)
+        return true;
     return sscanf(line, "init %d", &world.init) == 1 ||
            sscanf(line, "memory2 %d", &world.memory2) == 1 ||
            sscanf(line, "driver %63s", world.driver) == 1;
@@ -530,6 +536,17 @@ EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *n, v
 EXPORT int nvmlDeviceGetMPSComputeRunningProcesses_v2(void *device, unsigned *n, void *out);
 EXPORT int nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *uncorrected,
                                      unsigned *pending, unsigned *failed);
+struct set_limits {
+    const char *group;
+    unsigned long long soft, hard;
+};
+struct get_limits {
+    const char *group;
+    unsigned long long soft, hard, used;
+};
+EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, void **out);
+EXPORT int nvmlDeviceSetMemoryLimits_v1(void *device, struct set_limits *in);
+EXPORT int nvmlDeviceGetMemoryLimits_v1(void *device, struct get_limits *inout);
 EXPORT int nvmlDeviceGetNvLinkState(void *device, unsigned link, unsigned *active);
 EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct pci *out);
 EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(void *device, unsigned link, unsigned *out);
@@ -634,6 +651,93 @@ nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *uncorrect
     *pending = (unsigned)c->remap_pending;
     *failed = (unsigned)c->remap_failed;
     return c->status ? c->status : c->has_remapped ? OK : NOT_SUPPORTED;
+}
+
+int
+nvmlDeviceGetHandleByUUID(const char *uuid, void **out)
+{
+    read_world();
+    for (int i = 0; i < world.n_cards; i++) {
+        if (strcmp(world.cards[i].uuid, uuid) == 0) {
+            *out = &world.cards[i];
+            return world.cards[i].status;
+        }
+    }
+    return NOT_FOUND;
+}
+
+static void
+limit_file(const struct card *c, const char *group, char *out, size_t size)
+{
+    int n = snprintf(out, size, "%s/%d", world.limits, index_of(c));
+
+    snprintf(out + n, size - (size_t)n, "%s", group);
+    for (char *s = out + n; *s; s++)
+        if (*s == '/')
+            *s = ',';
+}
+
+int
+nvmlDeviceSetMemoryLimits_v1(void *device, struct set_limits *in)
+{
+    const struct card *c = card_of(device);
+    char path[4400];
+
+    if (!world.limits[0] || c->status || world.set_status)
+        return c->status ? c->status : world.set_status ? world.set_status : NOT_SUPPORTED;
+    if (geteuid() != 0)
+        return NO_PERMISSION;
+    /* As the driver would: the group has to be there, even for its limit to be lifted. */
+    if (access(in->group, F_OK) < 0)
+        return NOT_FOUND;
+    limit_file(c, in->group, path, sizeof path);
+    if (in->soft == 0 && in->hard == UINT64_MAX)
+        return unlink(path) == 0 ? OK : BAD_ARGUMENT;
+    FILE *f = fopen(path, "we");
+    if (!f)
+        abort();
+    fprintf(f, "%llu %llu\n", in->soft, in->hard);
+    fclose(f);
+    return OK;
+}
+
+/* Of the processes that the script lists there, those whose pids are in the group. */
+static unsigned long long
+used_by_group(const struct card *c, const char *group)
+{
+    char path[4400];
+    unsigned long long mib = 0;
+    unsigned pid;
+
+    snprintf(path, sizeof path, "%s/cgroup.procs", group);
+    FILE *f = fopen(path, "re");
+    while (f && fscanf(f, "%u", &pid) == 1)
+        for (int i = 0; i < world.n_procs; i++)
+            if (world.procs[i].card == index_of(c) && world.procs[i].pid == pid)
+                mib += (unsigned long long)world.procs[i].mib;
+    if (f)
+        fclose(f);
+    return mib * MIB;
+}
+
+int
+nvmlDeviceGetMemoryLimits_v1(void *device, struct get_limits *inout)
+{
+    const struct card *c = card_of(device);
+    char path[4400];
+
+    if (!world.limits[0] || c->status)
+        return c->status ? c->status : NOT_SUPPORTED;
+    inout->soft = 0;
+    inout->hard = UINT64_MAX;
+    inout->used = used_by_group(c, inout->group);
+    limit_file(c, inout->group, path, sizeof path);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%llu %llu", &inout->soft, &inout->hard) != 2)
+        abort();
+    if (f)
+        fclose(f);
+    return OK;
 }
 
 /* The far end of a link; false when there is no such link. */

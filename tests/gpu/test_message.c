@@ -125,7 +125,7 @@ test_sample(void **state)
     backend_usage_add(&s->use[0], 4711, 400);
     backend_usage_add(&s->use[0], 4711, -1);
     s->use[1].present = true;
-    message_sample(&out, 77, m, s, user_of, NULL);
+    message_sample(&out, 77, m, s, NULL, 0, user_of, NULL);
     json_t *v = parse(&out);
     check_int(v, "sample", 77);
     check_size(v, "gpus", 2);
@@ -158,7 +158,7 @@ test_absent_card_is_left_out(void **state)
 
     (void)state;
     s->use[1].present = true;
-    message_sample(&out, 1, m, s, user_of, NULL);
+    message_sample(&out, 1, m, s, NULL, 0, user_of, NULL);
     json_t *v = parse(&out);
     check_size(v, "gpus", 1);
     check_str(v, "gpus.0.uuid", "GPU-b");

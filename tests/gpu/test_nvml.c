@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -438,6 +440,93 @@ test_cards_on_switches_are_joined_all_with_all(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* --- memory limits of cgroups --- */
+
+static void
+write_world(struct world *w, int set_status)
+{
+    auto_free char *text = xasprintf("card GPU-a 24564 564 0\ncard GPU-b 24564 564 0\n"
+                                     "proc 1 compute 4711 3000\nproc 1 compute 4712 500\n"
+                                     "proc 0 compute 4711 100\nlimits %s %d\n",
+                                     w->dir, set_status);
+    script(w, text);
+    w->config.cgroup_root = w->dir;
+}
+
+static void
+test_cap_is_a_hard_limit_on_the_group(void **state)
+{
+    struct world *w = *state;
+    auto_free char *group = xasprintf("%s/job-1.1", w->dir);
+    auto_free char *file = xasprintf("%s/1%s", w->dir, group);
+    auto_buf struct buf text = BUF_INIT;
+
+    for (char *s = file + strlen(w->dir) + 1; *s; s++)
+        *s = *s == '/' ? ',' : *s;
+    assert_int_equal(mkdir(group, 0755), 0);
+    write_world(w, 0);
+    discover_or_fail(w);
+    assert_string_equal(w->m.cards[1].cap, "nvml");
+    assert_int_equal(backend_nvml.cap(w->state, "GPU-b", group, 8800, &w->e), 0);
+    assert_int_equal(file_read(file, 100, &text, &w->e), 0);
+    assert_string_equal(buf_str(&text), "0 9227468800\n");
+    assert_int_equal(backend_nvml.cap(w->state, "GPU-b", group, -1, &w->e), 0);
+    assert_int_equal(access(file, F_OK), -1);
+}
+
+static void
+test_groups_use(void **state)
+{
+    struct world *w = *state;
+    struct backend_group g = {.card = 1, .name = w->dir, .mib = -1, .peak_mib = -1};
+
+    write_world(w, 0);
+    support_write(w->dir, "cgroup.procs", "4711\n99\n4712\n");
+    discover_or_fail(w);
+    backend_nvml.group_use(w->state, &g);
+    assert_int_equal(g.mib, 3500);
+    g.card = 0;
+    backend_nvml.group_use(w->state, &g);
+    assert_int_equal(g.mib, 100);
+}
+
+static void
+test_cap_that_is_refused_has_the_drivers_words(void **state)
+{
+    struct world *w = *state;
+
+    write_world(w, 15);
+    discover_or_fail(w);
+    assert_int_equal(backend_nvml.cap(w->state, "GPU-b", w->dir, 100, &w->e), -1);
+    assert_string_equal(w->e.text,
+                        "the driver does not limit its memory: GPU is lost (error 15)");
+    assert_int_equal(backend_nvml.cap(w->state, "GPU-z", w->dir, 100, &w->e), -1);
+}
+
+/* What a driver, a card or a user lacks is said in words. */
+static void
+test_no_caps_say_why(void **state)
+{
+    struct world *w = *state;
+
+    script(w, "card GPU-a 24564 564 0\ncard MIG-1 24564 564 0\n");
+    w->config.cgroup_root = w->dir;
+    discover_or_fail(w);
+    assert_string_equal(w->m.cards[0].cap, "");
+    assert_string_equal(w->m.cards[1].cap_why, "a MIG instance has memory of its own");
+    if (geteuid() == 0)
+        assert_string_equal(w->m.cards[0].cap_why,
+                            "the driver does not support memory limits for this GPU");
+    else
+        assert_non_null(strstr(w->m.cards[0].cap_why, "root"));
+    backend_nvml.close(w->state);
+    w->state = NULL;
+    w->config.nvml_path = support_path("BERTH_TEST_NVML_OLD");
+    discover_or_fail(w);
+    assert_non_null(strstr(w->m.cards[0].cap_why, "615"));
+    assert_int_equal(backend_nvml.cap(w->state, "GPU-a", w->dir, 100, &w->e), -1);
+}
+
 int
 main(void)
 {
@@ -462,6 +551,10 @@ main(void)
         TEST(test_a_missing_or_foreign_library_is_an_error),
         TEST(test_links_between_cards),
         TEST(test_cards_on_switches_are_joined_all_with_all),
+        TEST(test_cap_is_a_hard_limit_on_the_group),
+        TEST(test_groups_use),
+        TEST(test_cap_that_is_refused_has_the_drivers_words),
+        TEST(test_no_caps_say_why),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

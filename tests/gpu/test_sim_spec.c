@@ -67,7 +67,7 @@ test_bad_specs_say_what_is_wrong(void **state)
         {"2,", "count from 1 to 64"},
         {",2", "count from 1 to 64"},
         {"2x1,63", "the maximum is 64 GPUs"},
-        {"2+nv", "only +nvlink"},
+        {"2+nv", "only +nvlink and +cap"},
         {"2 ", "count from 1 to 64"},
         {"1x17T", "the maximum of a GPU is 16T"},
         {"2x0", "'0'"},

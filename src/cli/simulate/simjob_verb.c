@@ -206,6 +206,18 @@ open_cards(struct err *e)
     return NULL;
 }
 
+/* The group of the attempt that this process is part of. A program that is no job has none. */
+static void
+join_group(struct sim_table *t)
+{
+    const char *job = getenv("BERTH_JOB_ID"), *attempt = getenv("BERTH_ATTEMPT");
+
+    if (!job || !attempt)
+        return;
+    auto_free char *group = xasprintf("job-%s.%s", job, attempt);
+    sim_table_join(t, group);
+}
+
 /* What the program holds t after its start. */
 static int32_t
 memory_at(const struct simjob *job, int64_t t_us)
@@ -256,7 +268,7 @@ out_of_memory(struct sim_table *t, int card, int32_t wanted_mib, int32_t free_mi
     fprintf(stderr,
             "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %d MiB. GPU %d has "
             "a total capacity of %d MiB of which %d MiB is free.\n",
-            wanted_mib, card, sim_table_spec(t)->total_mib[card], free_mib);
+            wanted_mib, card, sim_table_capacity_mib(t, card), free_mib);
     sim_table_leave(t, NULL);
     return 1;
 }
@@ -323,6 +335,7 @@ run_on_cards(struct simjob *job)
 
     if (!t)
         return cli_fail(&e);
+    join_group(t);
     int status = choose_cards(job, t, &e) < 0 ? cli_fail(&e) : play(job, t);
     sim_table_close(t);
     return status;
