@@ -29,6 +29,15 @@ enum placing_rule {
 };
 #define PLACING_RULES 4
 
+/* Whether what the job may have of a shared card's memory is enforced by the driver or the
+ * kernel, not only counted. */
+enum vram_cap {
+    VRAM_CAP_DEFAULT, /* as the settings say */
+    VRAM_CAP_AUTO,    /* where the card can */
+    VRAM_CAP_REQUIRE, /* only on cards that can */
+    VRAM_CAP_OFF,
+};
+
 /* What to ask for where runs have peaked at so much: a tenth more, rounded up. */
 static inline int64_t
 request_vram_for_peak_mib(int64_t peak_mib)
@@ -58,7 +67,8 @@ struct demand {
     char gpu_type[GPU_TYPE_MAX]; /* the card's name contains it, any case; kept in lower case,
                                     filled with NULs; "": any */
     uint8_t placement;           /* enum placing_rule */
-    uint8_t pad[5];
+    uint8_t vram_cap;            /* enum vram_cap */
+    uint8_t pad[4];
 };
 
 /* What has said of which type the GPUs are to be. Another gpus takes back what one with a type

@@ -16,7 +16,6 @@
 
 /* Settings that nothing keeps a copy of. */
 static const char *const live[] = {
-    "tolerance",
     "vram_wait_ms",
     "idle_exit_s",
     "oom_patterns",
@@ -65,7 +64,7 @@ static const char *const rules[] = {
     "fair_share",    "max_running",       "max_gpus",
     "max_vram_mib",  "pending_max",       "user_max_running",
     "user_max_gpus", "user_max_vram_mib", "user_max_pending",
-    "users",
+    "users",         "tolerance",         "vram_cap",
 };
 
 static bool

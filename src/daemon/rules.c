@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "core/ledger/ledger.h"
 #include "core/plan/fair.h"
 #include "core/plan/plan.h"
 #include "daemon/common/daemon.h"
@@ -118,11 +119,22 @@ make_rules(struct daemon *d)
                                .limits = &d->limits};
 }
 
+static void
+set_caps(struct daemon *d)
+{
+    static const enum vram_cap modes[] = {[CONFIG_CAP_AUTO] = VRAM_CAP_AUTO,
+                                          [CONFIG_CAP_REQUIRE] = VRAM_CAP_REQUIRE,
+                                          [CONFIG_CAP_OFF] = VRAM_CAP_OFF};
+    ledger_set_caps(d->ledger, modes[d->config.vram_cap],
+                    (int32_t)(d->config.tolerance * 1000 + 0.5));
+}
+
 void
 rules_make(struct daemon *d)
 {
     for (size_t i = 0; i < d->config.n_users; i++)
         users_find_uid(d->config.users[i].name);
+    set_caps(d);
     d->fair = fair_new(d->config.fair_half_life_s * 1000);
     struct plan_rules rules = make_rules(d);
     d->planner = planner_new(&rules, d->fair);
@@ -142,6 +154,7 @@ rules_take(struct daemon *d)
 {
     forecast_forget(d);
     free_users(d);
+    set_caps(d);
     struct plan_rules rules = make_rules(d);
     planner_set_rules(d->planner, &rules);
     turn_touch(d);

@@ -55,6 +55,11 @@ static const char *const placements[] = {[PLACING_DEFAULT] = NULL,
                                          [PLACING_SPREAD] = "spread",
                                          [PLACING_FIRST] = "first",
                                          NULL};
+static const char *const caps[] = {[VRAM_CAP_DEFAULT] = NULL,
+                                   [VRAM_CAP_AUTO] = "auto",
+                                   [VRAM_CAP_REQUIRE] = "require",
+                                   [VRAM_CAP_OFF] = "off",
+                                   NULL};
 
 /* The number of GPUs goes along only where it was given: the daemon's model table may know
  * better than the default. */
@@ -102,6 +107,8 @@ static const struct attr attrs[] = {
      MIB(demand.idle_mib, "idle_mib", 1)},
     {VALUE("placement", "RULE", "pack, spread, or first (the lowest number)"),
      CHOICE(demand.placement, "placement", placements), .set = attr_set_placement},
+    {VALUE("vram-cap", "WHEN", "enforce VRAM on a shared GPU: auto, require or off"),
+     CHOICE(demand.vram_cap, "vram_cap", caps), .apart = true},
     {TITLE("CPU and memory")},
     {VALUE("cpus", "N", "CPU cores to reserve"), .letter = 'c',
      INT(demand.cpus, "cpus", 0, CPUS_MAX), .set = attr_set_cpus},

@@ -50,6 +50,7 @@ about_gpus(const struct request *r)
            : d->margin_mib != -1  ? "margin"
            : d->idle_mib          ? "idle"
            : d->placement         ? "placement"
+           : d->vram_cap          ? "vram-cap"
                                   : NULL;
 }
 

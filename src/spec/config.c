@@ -83,6 +83,11 @@ const struct setting config_settings[] = {
     CHOICE(gpu_env, "index", "contents of CUDA_VISIBLE_DEVICES", "index", "uuid"),
     CHOICE(on_exceed, "warn", "what happens to a job that uses more VRAM than it declared",
            "warn", "kill"),
+    CHOICE(
+        vram_cap, "auto",
+        "whether a job that shares a GPU is held to the VRAM it declared, and tolerance: where "
+        "the GPU can enforce it (auto), only on such GPUs (require), or never",
+        "auto", "require", "off"),
     INT(keep_days, 0, 36500, "90", "days after which ended jobs are deleted; 0: never"),
     INT(keep_jobs, 0, 4000000000, "1000000",
         "number of ended jobs to keep, the newest ones; 0: all"),

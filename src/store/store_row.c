@@ -100,6 +100,7 @@ static const struct column attempt_columns[] = {
     {"cards", COLUMN_CARDS, 0, true, 0},
     {"peaks_mib", COLUMN_PEAKS, 0, false, 0},
     {"vram_mib", COLUMN_I32, ATTEMPT(vram_mib), false, 0},
+    {"cap_mib", COLUMN_I32, ATTEMPT(cap_mib), false, 0},
     {"shepherd_pid", COLUMN_I32, ATTEMPT(shepherd_pid), false, 0},
     {"started_us", COLUMN_I64, ATTEMPT(started_us), false, 0},
     {"util_sum", COLUMN_I64, ATTEMPT(util_sum), false, 0},

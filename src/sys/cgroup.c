@@ -110,9 +110,29 @@ cgroup_find_mount(const char *controller)
 static void
 enable_controllers(int dirfd)
 {
-    static const char *const WANTED[] = {"+memory", "+pids", "+cpu"};
+    static const char *const WANTED[] = {"+memory", "+pids", "+cpu", "+dmem"};
     for (size_t i = 0; i < sizeof WANTED / sizeof *WANTED; i++)
         (void)write_at(dirfd, "cgroup.subtree_control", WANTED[i]);
+}
+
+/* Service managers hand on the controllers that they know, and dmem is newer than most: root
+ * hands it down the path itself, from the root group to the parent of our own. They leave alone
+ * what they do not know. */
+static void
+hand_down_dmem(const char *mount, const char *path)
+{
+    auto_free char *capacity = xasprintf("%s/dmem.capacity", mount);
+    auto_free char *copy = xstrdup(path);
+    if (geteuid() != 0 || access(capacity, R_OK) < 0)
+        return;
+    for (char *slash = strchr(copy, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        auto_free char *group = xasprintf("%s%s", mount, copy);
+        *slash = '/';
+        auto_close int fd = cgroup_open(group);
+        if (fd >= 0)
+            (void)write_at(fd, "cgroup.subtree_control", "+dmem");
+    }
 }
 
 /* Whether the processes of the group are this one and its parent, and no others. */
@@ -162,6 +182,7 @@ cgroup_find_base(const char *name, char **out, struct err *e)
     if (base < 0 || faccessat(base, "cgroup.procs", W_OK, AT_EACCESS) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot use the cgroup %s/%s", own_path, name);
     step_aside(own);
+    hand_down_dmem(mount, path);
     enable_controllers(own);
     enable_controllers(base);
     *out = xasprintf("%s/%s", own_path, name);

@@ -19,6 +19,7 @@
 static const char *const names[CONFINE_PARTS] = {
     [CONFINE_END] = "kill",  [CONFINE_MEMORY] = "memory",       [CONFINE_SWAP] = "swap",
     [CONFINE_CPUS] = "cpus", [CONFINE_PROCESSES] = "processes", [CONFINE_DEVICES] = "devices",
+    [CONFINE_VRAM] = "vram",
 };
 
 /* The file in a group by which each is done, in v2 and in v1. Groups of v1 are killed process
@@ -113,6 +114,18 @@ try_devices(struct confinement *c)
         c->why[CONFINE_DEVICES] = xstrdup(e.text);
 }
 
+static void
+try_vram(struct confinement *c)
+{
+    if (!c->base)
+        c->why[CONFINE_VRAM] = xstrdup("this needs a cgroup v2 group");
+    else if (has_file(c->base, "dmem.max"))
+        c->has[CONFINE_VRAM] = true;
+    else
+        c->why[CONFINE_VRAM] =
+            xasprintf("the group %s has no dmem controller (Linux 6.14 and later)", c->base);
+}
+
 /* reason: why there is no v2 group, where there is none. */
 static void
 explain(struct confinement *c, const char *reason)
@@ -141,6 +154,7 @@ confine_find(const char *name, struct confinement *out)
     try_v2(out);
     try_v1(name, out);
     try_devices(out);
+    try_vram(out);
     explain(out, e.text);
 }
 

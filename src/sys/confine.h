@@ -18,6 +18,7 @@ enum confine_part {
     CONFINE_CPUS,      /* --cpus */
     CONFINE_PROCESSES, /* job_max_processes */
     CONFINE_DEVICES,   /* device_filter */
+    CONFINE_VRAM,      /* VRAM of cards that the kernel counts (dmem) */
     CONFINE_PARTS
 };
 

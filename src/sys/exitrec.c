@@ -41,8 +41,10 @@ static const struct {
 static const char *const OOMS[] = {
     [OOM_NONE] = "none", [OOM_CUDA] = "cuda", [OOM_HOST] = "host"};
 
-static const char *const BLAMES[] = {
-    [BLAME_COMMAND] = "command", [BLAME_USER] = "user", [BLAME_MACHINE] = "machine"};
+static const char *const BLAMES[] = {[BLAME_COMMAND] = "command",
+                                     [BLAME_USER] = "user",
+                                     [BLAME_MACHINE] = "machine",
+                                     [BLAME_CAP] = "cap"};
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

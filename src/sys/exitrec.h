@@ -22,6 +22,7 @@ enum blame {
     BLAME_COMMAND, /* what the job asked for cannot be done */
     BLAME_USER,    /* something that only its user lacks: a quota, a disk, processes */
     BLAME_MACHINE,
+    BLAME_CAP, /* its cards' driver would not hold it to its VRAM */
 };
 
 /* Plain value. ending.outcome is one of EXITED SIGNALED TIMEOUT CANCELLED PREEMPTED REQUEUED

@@ -101,6 +101,7 @@ check_daemon(struct doctor *d, const struct cli *cli)
     if (d->machines && answer_str(daemon, "dir")[0])
         d->dir = xstrdup(answer_str(daemon, "dir"));
     d->daemon = json_incref(json_object_get(status, "daemon"));
+    d->gpus = json_incref(json_object_get(status, "gpus"));
     if (strcmp(answer_str(daemon, "version"), BERTH_VERSION) != 0)
         doctor_say(d, DOCTOR_WARN, "daemon",
                    "version %s is running, but this is %s; '%s' switches to the new one",
@@ -263,6 +264,7 @@ cmd_doctor(struct cli *cli, int argc, char **argv)
     check_daemon(&d, cli);
     check_ground(&d, cli);
     doctor_check_confinement(&d, d.daemon);
+    doctor_check_caps(&d, d.gpus);
     if (d.simulated)
         doctor_say(&d, DOCTOR_OK, "gpus", "simulated, as this daemon was started with --sim");
     else
@@ -280,6 +282,7 @@ cmd_doctor(struct cli *cli, int argc, char **argv)
     }
     json_decref(d.checks);
     json_decref(d.daemon);
+    json_decref(d.gpus);
     free(d.dir);
     buf_free(&d.out);
     return d.failed ? 1 : status;

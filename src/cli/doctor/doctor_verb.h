@@ -20,6 +20,7 @@ struct doctor {
     bool machines;  /* the running daemon is that of all users */
     char *dir;      /* and has this --dir; NULL: none */
     json_t *daemon; /* owned; what the running daemon says of itself; NULL: none runs */
+    json_t *gpus;   /* owned; and of its GPUs */
 };
 
 /* One line: the verdict, what was looked at, the finding and what to do. */
@@ -38,6 +39,9 @@ void doctor_check_screen(struct doctor *d);
 
 /* By what the daemon says of itself (`daemon` of the method status; NULL: none runs). */
 void doctor_check_confinement(struct doctor *d, const json_t *daemon);
+
+/* By its GPUs (`gpus` of the same answer; NULL: none runs). */
+void doctor_check_caps(struct doctor *d, const json_t *gpus);
 
 /* Asks berth-probe, as the daemon would. */
 void doctor_check_gpus(struct doctor *d);

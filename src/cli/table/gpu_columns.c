@@ -113,6 +113,7 @@ static const struct {
     {"jobs", {"JOBS", false, false}, JOBS, "jobs"},
     {"external", {"OTHERS", true, false}, MIB, "external_mib"},
     {"uuid", {"UUID", false, false}, TEXT, "uuid"},
+    {"cap", {"CAP", false, false}, TEXT, "cap"},
 };
 #define N_COLUMNS ((int)(sizeof columns / sizeof columns[0]))
 #define N_USUAL   12

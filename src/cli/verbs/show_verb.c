@@ -316,7 +316,7 @@ add_attempt(struct buf *out, const json_t *a)
     auto_buf struct buf started = BUF_INIT;
     const char *outcome = answer_str(a, "outcome");
     const char *text = answer_str(a, "text");
-    char label[32];
+    char label[32], size[24];
 
     snprintf(label, sizeof label, "attempt %lld", (long long)answer_int(a, "number", 0));
     render_gpus(&line, json_object_get(a, "gpus"));
@@ -327,6 +327,8 @@ add_attempt(struct buf *out, const json_t *a)
         buf_adds(&line, ", peak ");
         answer_add_peaks(&line, json_object_get(a, "peak_mib"));
     }
+    if (answer_int(a, "cap_mib", 0) > 0)
+        buf_addf(&line, ", held to %s", format_mib(answer_int(a, "cap_mib", 0), size));
     add_text(out, label, buf_str(&line));
 }
 

@@ -18,6 +18,11 @@ static const char *const compute_names[] = {
     [GPU_COMPUTE_PROHIBITED] = "prohibited",
 };
 
+static const char *const cap_names[] = {[GPU_CAP_NONE] = NULL,
+                                        [GPU_CAP_NVML] = "nvml",
+                                        [GPU_CAP_DMEM] = "dmem",
+                                        [GPU_CAP_SIM] = "sim"};
+
 void
 gpu_set_text(uint64_t set, struct buf *out)
 {
@@ -59,6 +64,24 @@ gpu_compute_from_name(const char *name, enum gpu_compute *out)
     for (int i = GPU_COMPUTE_DEFAULT; i <= GPU_COMPUTE_PROHIBITED; i++) {
         if (strcasecmp(name, compute_names[i]) == 0) {
             *out = (enum gpu_compute)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+const char *
+gpu_cap_name(enum gpu_cap c)
+{
+    return cap_names[c];
+}
+
+int
+gpu_cap_from_name(const char *name, enum gpu_cap *out)
+{
+    for (int i = GPU_CAP_NVML; i <= GPU_CAP_SIM; i++) {
+        if (strcasecmp(name, cap_names[i]) == 0) {
+            *out = (enum gpu_cap)i;
             return 0;
         }
     }

@@ -24,6 +24,14 @@ enum gpu_compute {
     GPU_COMPUTE_PROHIBITED, /* the driver lets none in: never used */
 };
 
+/* What holds a group of processes to a part of a card's memory. */
+enum gpu_cap {
+    GPU_CAP_NONE,
+    GPU_CAP_NVML, /* NVIDIA's driver, by NVML's memory limits */
+    GPU_CAP_DMEM, /* the kernel, by its dmem controller */
+    GPU_CAP_SIM,  /* the simulator */
+};
+
 struct gpu_info {
     int32_t index;     /* NVML's, and the card's number in the ledger */
     int32_t minor;     /* -1: not known */
@@ -33,6 +41,16 @@ struct gpu_info {
     char uuid[80];
     char name[96];
     char bus_id[32];
+    enum gpu_cap cap;
+    char cap_key[64];  /* GPU_CAP_DMEM: the card's region */
+    char cap_why[120]; /* GPU_CAP_NONE: why, in words; "" */
+};
+
+/* The use of a job's whole group on one card. */
+struct gpu_group {
+    uint32_t job;
+    int32_t mib;      /* -1: it cannot be read */
+    int32_t peak_mib; /* -1: nothing remembers it */
 };
 
 /* One process on one card. */
@@ -50,6 +68,8 @@ struct gpu_sample {
     int32_t temperature_c; /* -1 */
     const struct gpu_proc *procs;
     int32_t n_procs; /* -1: the list itself was not to be had */
+    const struct gpu_group *groups;
+    int32_t n_groups;
 };
 
 struct buf;
@@ -59,5 +79,7 @@ void gpu_set_text(uint64_t set, struct buf *out);
 const char *gpu_state_name(enum gpu_state s); /* "up" */
 int gpu_state_from_name(const char *name, enum gpu_state *out);
 int gpu_compute_from_name(const char *name, enum gpu_compute *out);
+const char *gpu_cap_name(enum gpu_cap c); /* "nvml"; NULL for NONE */
+int gpu_cap_from_name(const char *name, enum gpu_cap *out);
 
 #endif

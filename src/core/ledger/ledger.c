@@ -29,6 +29,7 @@ ledger_new(const struct ledger_policy *p)
         l->policy = *p;
     else
         ledger_policy_init(&l->policy);
+    l->cap_mode = VRAM_CAP_AUTO;
     l->generation = 1;
     l->cards = xcalloc(GPU_MAX, sizeof *l->cards); /* here they never move */
     l->cap_cards = GPU_MAX;
@@ -117,6 +118,7 @@ static void
 set_info(struct ledger *l, struct card *c, const struct gpu_info *info)
 {
     c->info = *info;
+    c->cap_refused[0] = '\0';
     for (size_t i = 0; i < sizeof c->type; i++)
         c->type[i] = (char)tolower((unsigned char)info->name[i]);
     for (int i = 0; i < c->n_holds; i++) {

@@ -52,6 +52,8 @@ struct stranger {
 
 struct card {
     struct gpu_info info;
+    char cap_refused[72];   /* why its driver would not cap a job; "": it has not refused */
+    int64_t cap_refused_us; /* when that was */
     char type[96];         /* info.name in lower case, which a demand's gpu_type is sought in */
     enum gpu_state admin;  /* a person's word: UP, PAUSED, DRAINING */
     enum gpu_state health; /* the machine's: UP, LOST, UNKNOWN, SICK */
@@ -111,6 +113,24 @@ void ledger_link(struct ledger *l, int a, int b);
 void ledger_set_known(struct ledger *l);
 bool ledger_is_known(const struct ledger *l);
 void ledger_set_host(struct ledger *l, int32_t cpus, int64_t mem_mib);
+
+/* How jobs that share a card are held to their VRAM: `mode` for those that do not say (a
+ * setting of REQUIRE or OFF binds the others too), and by how many thousandths of it they may
+ * be over. */
+void ledger_set_caps(struct ledger *l, enum vram_cap mode, int32_t tolerance_permille);
+/* What counts for this demand: AUTO, REQUIRE or OFF. OFF for one that shares no card. REQUIRE
+ * where the settings say OFF stays REQUIRE: no card can then be had. */
+enum vram_cap ledger_cap_mode(const struct ledger *l, const struct demand *d);
+/* Whether the card can cap jobs at all: the settings let it, and nothing says why it cannot. A
+ * card that has not been described since a restart may. */
+bool ledger_can_cap(const struct ledger *l, const struct card *c);
+/* What a job with this demand is held to on each of its cards; 0: nothing holds it, as one of
+ * them cannot or it is not wanted. */
+int32_t ledger_cap_mib(const struct ledger *l, const struct demand *d, const uint8_t *gpus,
+                       int n);
+/* The card's driver would not cap a job: none is tried until the card is described again or
+ * sampled ten minutes later. Words are cut to fit; now_us as in ledger_sample. */
+void ledger_set_cap_refused(struct ledger *l, int card, const char *why, int64_t now_us);
 
 int ledger_n_cards(const struct ledger *l);
 const struct card *ledger_card(const struct ledger *l, int card);

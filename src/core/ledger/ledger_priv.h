@@ -23,6 +23,8 @@ struct ledger {
     struct ledger_policy policy;
     struct card
         *cards; /* owned; a clone, of which each pass makes some, has no more than needed */
+    enum vram_cap cap_mode; /* the settings' */
+    int32_t cap_tolerance;  /* permille */
     int n_cards;
     size_t cap_cards;
     bool known;

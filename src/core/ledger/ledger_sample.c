@@ -9,6 +9,8 @@
 #include "base/err.h"
 #include "core/ledger/ledger_priv.h"
 
+#define CAP_AGAIN_US (600 * INT64_C(1000000)) /* a driver that refused a cap is asked again */
+
 static int32_t
 add_mib(int32_t sum, int32_t mib)
 {
@@ -104,6 +106,26 @@ read_list(struct card *c, const struct gpu_sample *s, int64_t now_us)
     settle_strangers(c);
 }
 
+/* A whole group's use is exact, and has what came and went between two lists of processes.
+ * Where the list shows more (memory that the group is not charged for), that counts. */
+static void
+read_groups(struct card *c, const struct gpu_sample *s)
+{
+    for (int i = 0; i < s->n_groups; i++) {
+        const struct gpu_group *g = &s->groups[i];
+        struct hold *h = card_hold(c, g->job);
+        if (!h || g->mib < 0)
+            continue;
+        h->unreported = false;
+        if (g->mib > h->now_mib) {
+            c->listed_mib += g->mib - (h->now_mib > 0 ? h->now_mib : 0);
+            h->now_mib = g->mib;
+        }
+        if (g->peak_mib > h->peak_mib)
+            h->peak_mib = g->peak_mib;
+    }
+}
+
 static void
 settle_holds(struct card *c)
 {
@@ -139,18 +161,23 @@ ledger_sample(struct ledger *l, int card, const struct gpu_sample *s, int64_t no
     struct card *c = &l->cards[card];
     if (c->health == GPU_UNKNOWN)
         ledger_set_health(l, card, GPU_UP, now_us);
+    if (c->cap_refused[0] && now_us - c->cap_refused_us > CAP_AGAIN_US) {
+        c->cap_refused[0] = '\0';
+        l->generation++;
+    }
     c->sampled_us = now_us;
     c->used_mib = s->used_mib;
     c->util = s->util;
     c->temperature_c = s->temperature_c;
     c->listed = s->n_procs >= 0;
     c->names_nobody = s->n_procs <= 0;
-    if (c->listed) {
-        read_list(c, s, now_us);
-        settle_holds(c);
-    }
-    card_derive(l, c);
     if (c->listed)
+        read_list(c, s, now_us);
+    read_groups(c, s);
+    if (c->listed || s->n_groups > 0)
+        settle_holds(c);
+    card_derive(l, c);
+    if (c->listed || s->n_groups > 0)
         report_excess(c, on_excess, arg);
 }
 

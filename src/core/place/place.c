@@ -29,8 +29,11 @@ is_of_kind(const struct demand *d, const struct card *c)
 }
 
 static bool
-may_use(const struct demand *d, const struct card *c, int card)
+may_use(const struct placing *p, const struct card *c, int card)
 {
+    const struct demand *d = p->d;
+    if (p->capped && !ledger_can_cap(p->l, c))
+        return false;
     if (d->n_ids && !memchr(d->ids, card, d->n_ids))
         return false;
     if (!d->n_ids && d->devices && !(d->devices >> card & 1))
@@ -54,6 +57,7 @@ set_terms(struct placing *p, const struct demand *d, const struct ledger *l)
     if (d->margin_mib >= 0)
         p->margin_mib = d->margin_mib;
     p->idle_mib = d->idle_mib > 0 ? d->idle_mib : policy->idle_mib;
+    p->capped = ledger_cap_mode(l, d) == VRAM_CAP_REQUIRE;
     p->usable = 0;
 }
 
@@ -62,7 +66,7 @@ place_begin(struct placing *p, const struct demand *d, const struct ledger *l)
 {
     set_terms(p, d, l);
     for (int i = 0; i < p->n; i++) {
-        if (may_use(d, &p->cards[i], i))
+        if (may_use(p, &p->cards[i], i))
             p->usable |= UINT64_C(1) << i;
     }
 }
@@ -172,6 +176,8 @@ static struct refusal
 refusal_of(const struct placing *p, const struct card *c)
 {
     struct refusal r = {.reason = state_refuses(c)};
+    if (r.reason == REASON_NONE && p->capped && c->cap_refused[0])
+        r.reason = REASON_GPU_CAP;
     if (r.reason == REASON_NONE)
         r.reason = room_refuses(p, c);
     if (r.reason == REASON_NONE && (r.guard = guard_refuses(p->d, c)) != 0)

@@ -186,6 +186,34 @@ size_exists(const struct demand *d, const struct ledger *l, uint64_t named, stru
     return false;
 }
 
+/* "no GPU here can enforce a job's VRAM (gpu 0: the driver is older than 615)" */
+static bool
+cap_exists(const struct demand *d, const struct ledger *l, uint64_t named, struct buf *why)
+{
+    struct demand any = *d;
+    any.exclusive = 1; /* so that no cap is needed */
+    uint64_t cards = place_cards_of(&any, l), fit = place_cards_of(d, l);
+    if (ledger_cap_mode(l, d) != VRAM_CAP_REQUIRE || is_left(d, cards, fit))
+        return true;
+    const struct card *c = ledger_card(l, __builtin_ctzll(cards & ~fit));
+    if (is_about_one(d, cards)) {
+        SAY(why, "gpu %d cannot enforce a job's VRAM", c->info.index);
+    } else {
+        say_none_of(d, named, why);
+        SAY(why, " can enforce a job's VRAM");
+    }
+    if (c->info.cap != GPU_CAP_NONE || !c->info.cap_why[0])
+        SAY(why, ": the settings have vram_cap: off");
+    else
+        SAY(why, ": %s", c->info.cap_why);
+    if (d->vram_cap == VRAM_CAP_REQUIRE)
+        SAY(why, "; --vram-cap auto starts it without");
+    else
+        SAY(why,
+            "; the settings have vram_cap: require, so only jobs that share no GPU can run");
+    return false;
+}
+
 static void
 say_kind(const struct demand *d, struct buf *why)
 {
@@ -293,7 +321,8 @@ place_feasible(const struct demand *d, const struct ledger *l, struct buf *why)
     if (!ids_exist(d, l, why))
         return false;
     uint64_t named = named_cards(d, l), cards = place_cards_of(d, l);
-    if (!type_exists(d, l, named, why) || !size_exists(d, l, named, why))
+    if (!type_exists(d, l, named, why) || !size_exists(d, l, named, why) ||
+        !cap_exists(d, l, named, why))
         return false;
     struct placing p;
     place_begin(&p, d, l);

@@ -19,6 +19,7 @@ struct placing {
     const struct card *cards; /* all of the ledger's */
     int n, want;
     bool whole;   /* wants each card whole */
+    bool capped;  /* only cards that can hold it to its VRAM */
     bool by_part; /* a share without VRAM: a part of each card's */
     /* Kept free on top. A part of a card is as whole as the card of a job that wants it alone:
      * nothing on top unless it says so. */

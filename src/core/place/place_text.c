@@ -279,6 +279,8 @@ add_card(const struct blocked *b, const struct demand *d, struct buf *out)
         add_card_busy(b, out);
     else if (b->card_reason == REASON_PROBE)
         add_probe(b, out);
+    else if (b->card_reason == REASON_GPU_CAP)
+        buf_addf(out, "gpu %d cannot enforce its VRAM now: %s", b->gpu, b->health_text);
     else
         add_card_state(b, out);
 }
@@ -391,6 +393,7 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
     case REASON_GPU_BUSY:
     case REASON_GPU_PAUSED:
     case REASON_GPU_SICK:
+    case REASON_GPU_CAP:
         add_resources(b, d, out);
         break;
     case REASON_PROBE:

@@ -127,6 +127,13 @@ tell_numbers(const struct placing *p, const struct card *c, struct blocked *why)
 }
 
 static void
+tell_cap(const struct card *c, struct blocked *why)
+{
+    if (why->card_reason == REASON_GPU_CAP)
+        memcpy(why->health_text, c->cap_refused, sizeof why->health_text);
+}
+
+static void
 tell_state(const struct ledger *l, const struct card *c, struct blocked *why)
 {
     why->gpu_state = (uint8_t)card_state(c);
@@ -152,6 +159,7 @@ place_explain(const struct placing *p, int n_room, struct blocked *why)
     why->guard = said.guard;
     tell_numbers(p, near, why);
     tell_state(p->l, near, why);
+    tell_cap(near, why);
     if (said.reason == REASON_GPU_MEMORY || said.reason == REASON_GPU_SHARE ||
         (said.reason == REASON_GPU_BUSY && !said.guard))
         blame(p->l, near, why);

@@ -92,6 +92,8 @@ for_card(const struct job *job, const struct blocked *why, struct buf *out)
         buf_addf(out, "berth resume %d", why->gpu);
     else if (card == REASON_GPU_SICK)
         buf_adds(out, "'berth gpus' says what is wrong with the GPU");
+    else if (card == REASON_GPU_CAP && job->req.demand.vram_cap == VRAM_CAP_REQUIRE)
+        buf_adds(out, "--vram-cap auto starts it without");
 }
 
 void
@@ -106,6 +108,7 @@ advice_for_waiting(const struct job *job, const struct blocked *why,
     case REASON_GPU_BUSY:
     case REASON_GPU_PAUSED:
     case REASON_GPU_SICK:
+    case REASON_GPU_CAP:
         for_card(job, why, out);
         return;
     case REASON_HELD:

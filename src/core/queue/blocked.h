@@ -41,7 +41,7 @@ struct blocked {
     int64_t have;         /* Cpus, Memory: free of it */
     uint8_t gpu_state;    /* enum gpu_state of that card */
     int32_t xid;          /* GpuSick: the driver's number; 0 */
-    char health_text[72]; /* GpuSick: why; "" */
+    char health_text[72]; /* GpuSick, GpuCap: why; "" */
     int64_t since_us;     /* GpuPaused, GpuSick, Probe: wall time of that state; 0: not known */
     struct called ahead;  /* the job of the same kind that is first; none: this is the first */
     int64_t until_us;     /* BeginTime; Reservation: when waits_for is expected to start, 0 or

@@ -290,7 +290,7 @@ ending_text(const struct ending *e, struct buf *out)
         add_detail(e->text, out);
         break;
     case OUTCOME_NEVER_RAN:
-        if (e->errno_value)
+        if (e->errno_value || e->text[0])
             buf_addf(out, "could not start: %s", e->text);
         else
             buf_adds(out, "its supervisor died before the command started");

@@ -71,6 +71,7 @@ struct attempt {
     int32_t peak_mib[GPU_MAX]; /* per slot of gpus; -1: never attributed */
     int32_t now_mib[GPU_MAX];  /* as last sampled; -1: not attributed */
     int32_t vram_mib;          /* the demand of this attempt, 0: undeclared */
+    int32_t cap_mib;           /* what it is held to on each card; 0: nothing holds it */
     int32_t shepherd_pid;      /* 0: not known */
     int32_t screen_pid;        /* of its screen session; 0: none that is known; not stored */
     int32_t command_pid;       /* its process group too; 0: not known. Not stored */
@@ -94,6 +95,7 @@ enum reason {
     REASON_GPU_BUSY,   /* wants an idle card, none is; or a guard says that it is too busy */
     REASON_GPU_PAUSED,
     REASON_GPU_SICK,
+    REASON_GPU_CAP, /* it must be held to its VRAM, and the card's driver has refused that */
     REASON_CPUS,
     REASON_MEMORY, /* host RAM */
     REASON_HELD,

@@ -4,11 +4,13 @@
 
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
+#include "core/queue/queue.h"
 #include "daemon/attempt/nursery_link.h"
 #include "daemon/common/daemon.h"
 #include "spec/capabilities.h"
@@ -68,6 +70,62 @@ write_minors(const struct daemon *d, const struct job *job, struct jsonw *w)
     jsonw_end_array(w);
 }
 
+/* The group of its attempt; the simulator does without. */
+static char *
+group_of(const struct daemon *d, const struct job *job)
+{
+    const char *base = nursery_place(d->nursery)->base;
+    return xasprintf("%s%sjob-%u.%d", base ? base : "", base ? "/" : "", job->id,
+                     job->run->number);
+}
+
+void
+confines_add_capped(const struct daemon *d, struct buf *out)
+{
+    for (struct job *job = queue_active(d->queue); job; job = queue_active_next(job)) {
+        if (job->run->cap_mib == 0 || job->state == JOB_COMPLETING)
+            continue;
+        auto_free char *group = group_of(d, job);
+        for (int i = 0; i < job->run->n_gpus; i++)
+            buf_addf(out, "group %s %s\n", ledger_card(d->ledger, job->run->gpus[i])->info.uuid,
+                     group);
+    }
+}
+
+/* Cards of the one kind by their regions, those of the other by their UUIDs. */
+static void
+write_cap(const struct daemon *d, const struct job *job, struct jsonw *w)
+{
+    const struct attempt *run = job->run;
+    auto_buf struct buf uuids = BUF_INIT;
+    const char *by = NULL;
+    if (run->cap_mib == 0)
+        return;
+    auto_free char *group = group_of(d, job);
+    jsonw_key(w, "cap");
+    jsonw_object(w);
+    jsonw_kint(w, "mib", run->cap_mib);
+    jsonw_kstr(w, "group", group);
+    jsonw_key(w, "keys");
+    jsonw_array(w);
+    for (int i = 0; i < run->n_gpus; i++) {
+        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        if (info->cap == GPU_CAP_DMEM) {
+            jsonw_str(w, info->cap_key);
+            continue;
+        }
+        by = gpu_cap_name(info->cap);
+        buf_addf(&uuids, "%s%s", uuids.len ? "," : "", info->uuid);
+    }
+    jsonw_end_array(w);
+    if (by) {
+        jsonw_kstr(w, "by", by);
+        jsonw_kstr(w, "gpus", buf_str(&uuids));
+        jsonw_kstr(w, "sim_dir", d->sim_dir);
+    }
+    jsonw_end_object(w);
+}
+
 void
 confines_write_groups(const struct daemon *d, const struct job *job, const char *name,
                       struct jsonw *w)
@@ -83,6 +141,8 @@ confines_write_groups(const struct daemon *d, const struct job *job, const char 
     jsonw_kint(w, "cpus", need->cpus);
     jsonw_kint(w, "mem_mib", need->mem_mib);
     write_minors(d, job, w);
+    if (!name)
+        write_cap(d, job, w);
 }
 
 void

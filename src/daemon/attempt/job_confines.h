@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+struct buf;
 struct daemon;
 struct job;
 struct jsonw;
@@ -24,5 +25,8 @@ bool confines_devices(const struct daemon *d);
 /* Words about a limit of memory that the job asks for and that nothing here enforces; NULL:
  * there is none. The caller frees. */
 char *confines_unenforced(const struct daemon *d, const struct job *job);
+
+/* For the probe: a line "group UUID GROUP" for each card of each job that runs under a cap. */
+void confines_add_capped(const struct daemon *d, struct buf *out);
 
 #endif

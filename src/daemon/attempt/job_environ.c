@@ -79,6 +79,8 @@ put_ours(const struct daemon *d, const struct job *job, const char *mark, struct
     envblock_put(out, "BERTH_USER", daemon_owner_name(job));
     envblock_put(out, "BERTH_SUBMIT_DIR", job->cwd);
     envblock_put_int(out, "BERTH_VRAM_MIB", run->vram_mib);
+    if (run->cap_mib > 0)
+        envblock_put_int(out, "BERTH_VRAM_CAP_MIB", run->cap_mib);
     envblock_put_int(out, "BERTH_CPUS", demand_cpus(&job->req.demand));
     envblock_put_int(out, "BERTH_MEM_MIB", job->req.demand.mem_mib);
     envblock_put_int(out, "BERTH_ATTEMPT", run->number);
@@ -103,8 +105,9 @@ is_ours(const struct buf *ours, const char *var, size_t name_len)
 static bool
 is_stale(const char *var)
 {
-    static const char *const prefixes[] = {
-        "BERTH_ARRAY_", "BERTH_MARK=", "BERTH_END_TIME=", "BERTH_HOOK", "BERTH_EVENT"};
+    static const char *const prefixes[] = {"BERTH_ARRAY_",    "BERTH_MARK=",
+                                           "BERTH_END_TIME=", "BERTH_HOOK",
+                                           "BERTH_EVENT",     "BERTH_VRAM_CAP_MIB="};
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
         if (strncmp(var, prefixes[i], strlen(prefixes[i])) == 0)
             return true;

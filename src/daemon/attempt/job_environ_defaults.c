@@ -83,12 +83,16 @@ put_meeting_point(struct defaults *x, uint32_t job)
 }
 
 /* The part of its card's memory that it may fill; 0: all of it, or not known. A share without a
- * word on VRAM means the same part of that. */
+ * word on VRAM means the same part of that. Under a cap of NVIDIA's driver, a program sees the
+ * cap as the size of the card. */
 static double
 part_of_memory(const struct daemon *d, const struct job *job)
 {
     const struct attempt *run = job->run;
-    int64_t total = ledger_card(d->ledger, run->gpus[0])->info.total_mib;
+    const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[0])->info;
+    int64_t total = info->total_mib;
+    if (run->cap_mib > 0 && info->cap != GPU_CAP_DMEM)
+        return (double)demand_vram_mib(&job->req.demand, total) / run->cap_mib;
     if (run->vram_mib > 0 && total > 0)
         return (double)run->vram_mib / (double)total;
     return run->vram_mib ? 0 : job->req.demand.share_permille / 1000.0;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "core/ledger/ledger.h"
 #include "core/queue/endings.h"
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/supervisor_watch_priv.h"
@@ -65,6 +66,23 @@ on_warned(struct watcher *w, struct watch *x, struct job *job)
 
 /* That its command was not started is not the job's fault: it waits for the end of the
  * trouble. */
+/* Its cards' driver would not hold it to its VRAM. The cards count as such that cannot for a
+ * while, and it is placed again: it runs without a cap, or waits where it must have one. */
+static void
+excuse_uncapped(struct watcher *w, const struct watch *x, const struct job *job,
+                struct ending *ending)
+{
+    static const char LEAD[] = "cannot enforce its VRAM: ";
+    const char *why = strncmp(ending->text, LEAD, sizeof LEAD - 1) == 0
+                          ? ending->text + sizeof LEAD - 1
+                          : ending->text;
+    log_warn("job=%u attempt=%d event=not-capped %s", x->job, x->attempt, ending->text);
+    ending->outcome = OUTCOME_NEVER_RAN;
+    ending->errno_value = 0;
+    for (int i = 0; i < job->run->n_gpus; i++)
+        ledger_set_cap_refused(w->daemon->ledger, job->run->gpus[i], why, clock_boot_us());
+}
+
 static void
 excuse(struct watcher *w, const struct watch *x, const struct job *job, enum blame blame,
        struct ending *ending)
@@ -106,7 +124,9 @@ watch_take_record(struct watcher *w, struct watch *x, struct job *job,
     if (rec->warned_us > 0)
         on_warned(w, x, job);
     struct ending ending = rec->ending;
-    if (ending.outcome == OUTCOME_NOT_STARTED && rec->blame != BLAME_COMMAND)
+    if (ending.outcome == OUTCOME_NOT_STARTED && rec->blame == BLAME_CAP)
+        excuse_uncapped(w, x, job, &ending);
+    else if (ending.outcome == OUTCOME_NOT_STARTED && rec->blame != BLAME_COMMAND)
         excuse(w, x, job, rec->blame, &ending);
     jobs_attempt_ended(&w->daemon->state, job, &ending);
 }

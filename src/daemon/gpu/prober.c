@@ -9,6 +9,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -16,6 +17,7 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/job_confines.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
 #include "daemon/common/turn_due.h"
@@ -192,11 +194,12 @@ arm_next(struct prober *p)
 static void
 ask(struct prober *p)
 {
-    char line[40];
-    int n = snprintf(line, sizeof line, "sample %lld\n", (long long)++p->seq);
+    auto_buf struct buf text = BUF_INIT;
+    confines_add_capped(p->daemon, &text);
+    buf_addf(&text, "sample %lld\n", (long long)++p->seq);
     p->asked = true;
     p->asked_us = clock_boot_us();
-    talk_say(p->talk, line, (size_t)n);
+    talk_say(p->talk, buf_str(&text), text.len);
     int64_t limit = p->daemon->config.probe_deadline_ms;
     uv_timer_start(&p->deadline, on_deadline, (uint64_t)(limit < SLOW_MS ? limit : SLOW_MS), 0);
 }

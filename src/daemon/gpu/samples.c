@@ -60,6 +60,28 @@ read_info(const json_t *j, struct gpu_info *info)
         info->compute = GPU_COMPUTE_UNKNOWN;
 }
 
+/* What can cap jobs on the card, where jobs are started: the probe has seen the card's side of
+ * it only. */
+static void
+read_cap(const struct daemon *d, const json_t *j, struct gpu_info *info)
+{
+    const struct confinement *place = nursery_place(d->nursery);
+    const char *cap = json_string_value(json_object_get(j, "cap"));
+    const char *why = json_string_value(json_object_get(j, "cap_why"));
+    copy_string(info->cap_key, sizeof info->cap_key, json_object_get(j, "cap_key"));
+    if (!cap || gpu_cap_from_name(cap, &info->cap) < 0)
+        info->cap = GPU_CAP_NONE;
+    else if (info->cap == GPU_CAP_NVML && !place->base)
+        why = "jobs have no cgroup v2 group here";
+    else if (info->cap == GPU_CAP_DMEM && !place->has[CONFINE_VRAM])
+        why = place->why[CONFINE_VRAM];
+    else
+        return;
+    info->cap = GPU_CAP_NONE;
+    snprintf(info->cap_why, sizeof info->cap_why, "%s",
+             why && why[0] ? why : "it does not say");
+}
+
 static void
 take_card(struct daemon *d, const struct gpu_info *info)
 {
@@ -104,6 +126,7 @@ sample_take_cards(struct daemon *d, const json_t *hello)
     {
         struct gpu_info info;
         read_info(j, &info);
+        read_cap(d, j, &info);
         if (info.uuid[0])
             take_card(d, &info);
     }
@@ -230,6 +253,32 @@ read_procs(struct daemon *d, const json_t *list, int32_t *n)
     return procs;
 }
 
+/* The groups of jobs that are capped there. */
+static struct gpu_group *
+read_groups(const struct daemon *d, const json_t *list, int32_t *n)
+{
+    size_t i;
+    const json_t *j;
+    struct gpu_group *groups = xcalloc(json_array_size(list) + 1, sizeof *groups);
+    *n = 0;
+    json_array_foreach(list, i, j)
+    {
+        const char *name = json_string_value(json_object_get(j, "group"));
+        const char *slash = name ? strrchr(name, '/') : NULL;
+        uint32_t id;
+        int32_t attempt;
+        if (!name ||
+            sscanf(slash ? slash + 1 : name, "job-%" SCNu32 ".%" SCNd32, &id, &attempt) != 2 ||
+            !active_job(d, id, attempt))
+            continue;
+        groups[(*n)++] =
+            (struct gpu_group){.job = id,
+                               .mib = (int32_t)int_or(json_object_get(j, "mib"), -1),
+                               .peak_mib = (int32_t)int_or(json_object_get(j, "peak_mib"), -1)};
+    }
+    return groups;
+}
+
 /* --- what the jobs used --- */
 
 static void
@@ -264,7 +313,7 @@ update_usage(struct daemon *d, struct job *job)
         if (!h)
             continue;
         run->now_mib[i] = h->now_mib;
-        grown |= h->peak_mib > run->peak_mib[i] + run->peak_mib[i] / 16;
+        grown |= h->peak_mib > 0 && h->peak_mib > run->peak_mib[i] + run->peak_mib[i] / 16;
         run->peak_mib[i] = h->peak_mib;
         if (c->util >= 0 && job->state == JOB_RUNNING) {
             run->util_sum += c->util;
@@ -342,12 +391,15 @@ take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
     };
     struct gpu_proc *procs = read_procs(d, json_object_get(j, "procs"), &s.n_procs);
     s.procs = procs;
+    struct gpu_group *groups = read_groups(d, json_object_get(j, "groups"), &s.n_groups);
+    s.groups = groups;
     ledger_sample(d->ledger, card, &s, asked_us, on_excess, d);
     take_peaks(d, card, json_object_get(j, "procs"));
     take_peaks(d, card, json_object_get(j, "ended"));
     telemetry_card(d, card);
     health_seen(d, card, read_memory(json_object_get(j, "memory")));
     free(procs);
+    free(groups);
     *seen |= UINT64_C(1) << card;
 }
 

@@ -225,6 +225,15 @@ add_cards(struct buf *out, const struct attempt *run)
                  run->gpus[i]);
 }
 
+static void
+add_cap(struct buf *out, const struct attempt *run)
+{
+    char size[24];
+    if (run->cap_mib > 0)
+        buf_addf(out, ", held to %s of VRAM%s", format_mib(run->cap_mib, size),
+                 run->n_gpus > 1 ? " each" : "");
+}
+
 /* 0: nothing says when. */
 static int64_t
 expected_end_us(const struct job *job)
@@ -248,6 +257,7 @@ explain_running(const struct answer *a, const struct job *job)
         buf_adds(&text, "is being started");
     }
     add_cards(&text, job->run);
+    add_cap(&text, job->run);
     jsonw_knull(a->out, "reason");
     put_text(a->out, "text", &text);
     jsonw_knull(a->out, "help");

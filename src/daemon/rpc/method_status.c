@@ -83,6 +83,13 @@ put_card(struct daemon *d, struct jsonw *w, const struct card *c)
     jsonw_kstr(w, "uuid", c->info.uuid);
     jsonw_kstr(w, "name", c->info.name[0] ? c->info.name : NULL);
     jsonw_kstr(w, "state", gpu_state_name(card_state(c)));
+    bool can_cap = ledger_can_cap(d->ledger, c) && !c->cap_refused[0];
+    jsonw_kstr(w, "cap", can_cap ? gpu_cap_name(c->info.cap) : NULL);
+    jsonw_kstr(w, "cap_why",
+               can_cap                                ? NULL
+               : d->config.vram_cap == CONFIG_CAP_OFF ? "the settings have vram_cap: off"
+               : c->cap_refused[0]                    ? c->cap_refused
+                                                      : c->info.cap_why);
     health_write(d, c->info.index, w);
     put_known(w, "total_mib", c->info.total_mib > 0 ? c->info.total_mib : -1);
     put_known(w, "used_mib", sampled ? c->used_mib : -1);

@@ -15,7 +15,7 @@
 #include "daemon/state/state.h"
 
 static struct attempt *
-new_attempt(const struct job *job, const struct placement *where)
+new_attempt(const struct state *s, const struct job *job, const struct placement *where)
 {
     struct attempt *run = xcalloc(1, sizeof *run);
     run->number = job->attempts + 1;
@@ -24,6 +24,7 @@ new_attempt(const struct job *job, const struct placement *where)
     for (int i = 0; i < GPU_MAX; i++)
         run->peak_mib[i] = run->now_mib[i] = -1;
     run->vram_mib = job->req.demand.vram_mib;
+    run->cap_mib = ledger_cap_mib(s->ledger, &job->req.demand, run->gpus, run->n_gpus);
     return run;
 }
 
@@ -36,7 +37,7 @@ start_job(struct state *s, struct job *job, const struct placement *where)
         return false;
     }
     const struct job_event ev = {
-        .type = JOB_EV_START, .wall_us = state_wall_us(s), .run = new_attempt(job, where)};
+        .type = JOB_EV_START, .wall_us = state_wall_us(s), .run = new_attempt(s, job, where)};
     ev.run->before = job->run;
     job->run = NULL;
     const char *why = NULL;

@@ -29,6 +29,8 @@ write_started(struct daemon *d, struct jsonw *w, const struct job *job)
     const struct attempt *run = job->run;
     events_write_gpus(w, run);
     write_vram(w, "vram_mib", run->vram_mib);
+    if (run->cap_mib > 0)
+        jsonw_kint(w, "cap_mib", run->cap_mib);
     if (job->req.demand.share_permille > 0) {
         jsonw_key(w, "share");
         jsonw_num(w, job->req.demand.share_permille / 1000.0);

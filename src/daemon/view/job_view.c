@@ -340,6 +340,8 @@ write_attempt(struct jsonw *w, const struct attempt *a)
     events_write_gpus(w, a);
     jsonw_key(w, "vram_mib");
     jsonw_int_or_null(w, a->vram_mib, a->vram_mib > 0);
+    jsonw_key(w, "cap_mib");
+    jsonw_int_or_null(w, a->cap_mib, a->cap_mib > 0);
     jsonw_ktime(w, "started", a->started_us);
     jsonw_ktime(w, "ended", over ? e->ended_us : 0);
     jsonw_key(w, "run_ms");

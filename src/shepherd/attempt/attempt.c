@@ -329,13 +329,26 @@ begin_running(struct shepherd *a)
 }
 
 static void
-end_unstarted(struct shepherd *a, const char *what, const struct err *e)
+end_unstarted(struct shepherd *a, const char *what, const struct err *e, enum blame blame)
 {
     a->command = COMMAND_INIT;
     snprintf(a->command.text, sizeof a->command.text, "%s%.120s", what, e->text);
     a->command.errnum = e->errnum;
-    a->command.blame = e->errnum ? BLAME_MACHINE : BLAME_COMMAND;
+    a->command.blame = blame;
     stop_end(a);
+}
+
+/* That it cannot be held is not the job's fault: the daemon decides whether it runs without. */
+static bool
+cap_vram(struct shepherd *a)
+{
+    struct cap_wish *cap = &a->spec.groups.cap;
+    struct err e;
+    if (cap->mib == 0 || vram_cap_set(cap, a->facts.groups.fd, &e) == 0)
+        return true;
+    cap->mib = 0; /* nothing is to be lifted */
+    end_unstarted(a, "cannot enforce its VRAM: ", &e, BLAME_CAP);
+    return false;
 }
 
 static void
@@ -343,25 +356,29 @@ start(struct shepherd *a)
 {
     struct err e;
     if (spec_read(FD_LOCK, &a->spec, &e) < 0) {
-        end_unstarted(a, "cannot read the job's specification: ", &e);
+        end_unstarted(a, "cannot read the job's specification: ", &e,
+                      e.errnum ? BLAME_MACHINE : BLAME_COMMAND);
         return;
     }
     if (take_signals(a, &e) < 0) {
-        end_unstarted(a, "", &e);
+        end_unstarted(a, "", &e, e.errnum ? BLAME_MACHINE : BLAME_COMMAND);
         return;
     }
     a->attach = attach_open(&a->spec, &e);
     if (!a->attach && e.code) {
-        end_unstarted(a, "", &e);
+        end_unstarted(a, "", &e, e.errnum ? BLAME_MACHINE : BLAME_COMMAND);
         return;
     }
     attach_tell(a->attach, on_guest, a);
     /* What cannot be confined runs all the same, but for a job that is to reach no cards but
      * its own: other people's jobs count on that. */
     if (groups_make(&a->spec.groups, &a->facts.groups, &e) < 0) {
-        end_unstarted(a, "cannot restrict it to its GPUs: ", &e);
+        end_unstarted(a, "cannot restrict it to its GPUs: ", &e,
+                      e.errnum ? BLAME_MACHINE : BLAME_COMMAND);
         return;
     }
+    if (!cap_vram(a))
+        return;
     command_start(&a->spec, FD_LOCK, &a->facts.groups, a->attach, &a->command);
     umask(077);
     (void)!chdir("/"); /* keep no file system busy */

@@ -34,6 +34,7 @@ groups_read(const json_t *from, struct groups_wish *out, struct err *e)
     out->limits.mem_mib = number_of(from, "mem_mib");
     out->limits.cpus = number_of(from, "cpus");
     out->limits.pids = number_of(from, "max_processes");
+    vram_cap_read(from, &out->cap);
     if (!list)
         return 0;
     if (!json_is_array(list) || json_array_size(list) > GPU_MAX)
@@ -104,6 +105,8 @@ groups_oom_kills(const struct groups *g, bool *own)
 void
 groups_remove(const struct groups_wish *wish)
 {
+    if (wish->cap.mib > 0)
+        vram_cap_clear(&wish->cap);
     if (wish->path)
         (void)cgroup_remove(wish->path);
     cgroup_v1_remove(wish->v1);

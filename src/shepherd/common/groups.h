@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/request.h" /* GPU_MAX */
+#include "shepherd/common/vram_cap.h"
 #include "sys/cgroup.h"
 #include "sys/cgroup_v1.h"
 
@@ -18,6 +19,7 @@ struct groups_wish {
     struct cgroup_limits limits;
     int32_t minors[GPU_MAX]; /* of the cards that may be opened, when others are out of reach */
     int32_t n_minors;        /* -1: any may be */
+    struct cap_wish cap;     /* set by its own call, lifted when they are removed */
 };
 
 /* Open while they are in use; -1 where there is none. */
