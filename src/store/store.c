@@ -26,9 +26,9 @@
 #define VACUUM_MIN_PAGES 1024
 #define VACUUM_MAX_PAGES 8192
 #define PAGE_BYTES       4096
-/* A file that is checked in no noticeable time is looked through at each start, a larger one
- * only after it was not closed properly. */
-#define CHECK_ALWAYS_BYTES (64 << 20)
+/* A file that can be checked within about a second is looked through at each start, a larger
+ * one only after the machine went down under it: damage there shows when it is met. */
+#define CHECK_ALWAYS_BYTES (256 << 20)
 #define RESERVE_BYTES      (1 << 20)
 
 /* --- errors --- */

@@ -245,6 +245,31 @@ test_damage_is_found_after_an_unclean_end(void **state)
     dir_free(d);
 }
 
+/* Also of one that was closed in order, when it is as large as some years make it. */
+static void
+test_damage_is_found_in_a_large_file(void **state)
+{
+    struct dir *d = dir_with_jobs(10);
+    auto_free char *path = dir_file(d, "berth.db");
+    struct store *s = NULL;
+    struct err e = {0};
+    char block[4096];
+    struct stat st;
+
+    (void)state;
+    sql_in(d, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 72)"
+              " INSERT INTO envs SELECT i, i, zeroblob(1000000) FROM n");
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(st.st_size > 64 << 20);
+    auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+    memset(block, 0xa5, sizeof block);
+    assert_int_equal(pwrite(fd, block, sizeof block, st.st_size / 4096 / 2 * 4096),
+                     sizeof block);
+    assert_int_equal(store_open(d->path, &s, &e), -1);
+    assert_non_null(strstr(e.text, "damaged"));
+    dir_free(d);
+}
+
 /* What the file says about its last user's end: '1' in order, '0' not. */
 static void
 assert_clean(const struct dir *d, const char *value)
@@ -426,6 +451,7 @@ main(void)
         cmocka_unit_test(test_newer_schema_is_refused),
         cmocka_unit_test(test_log_without_its_database_is_refused),
         cmocka_unit_test(test_damage_is_refused),
+        cmocka_unit_test(test_damage_is_found_in_a_large_file),
         cmocka_unit_test(test_damage_is_found_after_an_unclean_end),
         cmocka_unit_test(test_the_file_knows_how_its_user_ended),
         cmocka_unit_test(test_nonsense_in_a_row_is_told),
