@@ -110,6 +110,18 @@ b"; do
     is 'what they are' "$(basename "$(readlink "$in/cudaq")")" berth-compat
 }
 
+@test "a start without a GPU fails with status 1, and says what is missing" {
+    if [ -e /dev/nvidiactl ] || [ -e /proc/driver/nvidia/version ]; then
+        skip 'this machine has an NVIDIA driver'
+    fi
+    unset BERTH_SIM
+    mkdir -m 700 "$ROOT/run"
+    : >jobs.txt
+    XDG_RUNTIME_DIR=$ROOT/run XDG_STATE_HOME=$ROOT/state try scheduler.py start --jobs-file jobs.txt
+    is status "$status" 1
+    has stderr "$err" 'ERROR .*no GPU can be read'
+}
+
 @test "A3 A4 halves share a GPU; a job waits for two whole GPUs and gets them as --cuda and mask" {
     mkfifo one two
     printf '0,%s/job.py,,--llm half --gate %s\n' "$PWD" one "$PWD" two >jobs.txt
