@@ -142,7 +142,7 @@ class Machine:
     def reboot(self):
         """The guest shuts down in order and boots again."""
         self.hello.clear()
-        self.run("systemctl reboot", limit=10 * SLOWNESS, check=False)
+        self.run("systemctl reboot", limit=60 * SLOWNESS, check=False)
         self.wait_for_hello()
 
     def save(self, state):
