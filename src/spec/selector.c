@@ -16,10 +16,10 @@
 
 #define SHOWN_COLUMNS 60
 
+/* Not SUSPENDED, which nothing leads to: so it would select nothing. */
 static const char *const state_names[] = {
-    "PENDING",       "HELD",      "STARTING",   "RUNNING",   "SUSPENDED",
-    "COMPLETING",    "COMPLETED", "FAILED",     "CANCELLED", "TIMEOUT",
-    "OUT_OF_MEMORY", "PREEMPTED", "INFEASIBLE", "LOST",      NULL,
+    "PENDING",   "HELD",    "STARTING",      "RUNNING",   "COMPLETING", "COMPLETED", "FAILED",
+    "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "PREEMPTED", "INFEASIBLE", "LOST",      NULL,
 };
 
 static const char *const prefixes[] = {"name", "user", "state", "tag", NULL};

@@ -158,7 +158,8 @@ refuses_with_words(void **state)
         {"user:", "is incomplete"},
         {"state:", "is incomplete"},
         {"state:faild", "'faild' is not a state; did you mean FAILED?"},
-        {"state:xyz", "there are PENDING, HELD, "},
+        {"state:xyz", "there are PENDING, HELD, STARTING, RUNNING, COMPLETING, "},
+        {"state:suspended", "'suspended' is not a state"},
         {"usr:alice", "did you mean user:alice?"},
         {"tag:", "is incomplete"},
         {"tags:x", "did you mean tag:x?"},
@@ -189,6 +190,8 @@ knows_every_state(void **state)
         auto_selector struct selector s = SELECTOR_INIT;
         char text[64];
         struct err e;
+        if (i == JOB_SUSPENDED)
+            continue;
         snprintf(text, sizeof text, "state:%s", job_state_name((enum job_state)i));
         assert_int_equal(selector_add(&s, text, &e), 0);
         const struct selector_job job = {.id = 1, .state = job_state_name((enum job_state)i)};
