@@ -44,7 +44,7 @@ enum {
 
 static const struct opt options[] = {
     {"gpus", 0, "SPEC", "the machine: 8x24G (the default), 2x24G,1x80G"},
-    {"policy", 0, "P,...", "scheduling policies to compare (queue); 'all', 'list'"},
+    {"policy", 0, "P,...", "policies (queue; --compare: the daemon's); 'all', 'list'"},
     {"compare", 0, NULL, "compare policies over one file or several"},
     {"draws", 0, "N", "with --compare: over N random workloads like each file"},
     {"seed", 0, "S", "seed of the first of these, the next is S + 1 (1)"},
@@ -294,6 +294,13 @@ simulate(const struct cli *cli, struct simulation *sim)
     return cli->json ? simulate_print_json(sim, trials) : simulate_print_table(sim, trials);
 }
 
+/* Those of `text` where the user named none. */
+static int
+default_policies(struct simulation *sim, const char *text, struct err *e)
+{
+    return sim->n_policies > 0 ? 0 : read_policies(text, sim, e);
+}
+
 static int
 compare(const struct cli *cli, struct simulation *sim, const struct opt_reader *r)
 {
@@ -302,7 +309,8 @@ compare(const struct cli *cli, struct simulation *sim, const struct opt_reader *
         return cli_usage("simulate: --dump writes one schedule; omit --compare");
     if (r->n_words == 0)
         return cli_usage("simulate: name one FILE or several to compare policies on");
-    if (set_machine(sim, &e) < 0)
+    if (set_machine(sim, &e) < 0 ||
+        default_policies(sim, "queue,short,longest,balanced", &e) < 0)
         return cli_fail(&e);
     sim->seed += sim->seed == 0;
     return simulate_compare(cli, sim, r->words, r->n_words);
@@ -314,14 +322,12 @@ cmd_simulate(struct cli *cli, int argc, char **argv)
     struct simulation sim = {.gpus = "8x24G",
                              .aging_ms = AGING_MS,
                              .format = FORMAT_NONE,
-                             .n_policies = 1,
                              .scale = 1,
                              .machine = {.margin_mib = 512}};
     struct opt_reader r;
     struct err e;
     int opt;
 
-    engine_at(0, &sim.policies[0]);
     opt_begin(&r, cli, &page, argc, argv);
     while ((opt = opt_next(&r)) >= 0) {
         if (opt == OPT_POLICY && strcmp(r.value, "list") == 0)
@@ -340,6 +346,8 @@ cmd_simulate(struct cli *cli, int argc, char **argv)
     if (sim.n_policies > 1 && (sim.dump || sim.svg))
         return cli_usage(
             "simulate: --dump and --svg show one policy; select one with --policy");
+    if (default_policies(&sim, "queue", &e) < 0)
+        return cli_fail(&e);
     sim.file = r.words[0];
     int status = simulate(cli, &sim);
     workload_free(&sim.workload);
