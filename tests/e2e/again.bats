@@ -8,6 +8,8 @@ load lib
     mkfifo gate
     berth submit --vram 20G -- sh -c 'read line <gate'
     wait_for_event kind=started job=1
+    try berth priority 1 5
+    is 'words for one that runs' "$err" 'berth: job 1 is not pending: it has started'
     berth submit --vram 20G -- true
     berth submit --vram 20G -- true
     try berth priority 3 10

@@ -446,7 +446,8 @@ int
 jobs_set_priority_alone(struct state *s, struct job *array, int32_t priority, struct err *e)
 {
     if (!is_waiting(array))
-        return err_set(e, ERR_FAILED, "array %u is not pending: %s", array->id,
+        return err_set(e, ERR_FAILED, "%s %u is not pending: %s",
+                       array->tasks ? "array" : "job", array->id,
                        job_state_is_final(array->state) ? "it has ended" : "it has started");
     set_priority(s, array, priority);
     return 0;
