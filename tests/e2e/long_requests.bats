@@ -239,6 +239,49 @@ PY
     is words "$err" 'berth: job 1003 is not held, and none of its tasks is'
 }
 
+@test "an array whose cancel was cut short by the daemon's death is cancelled to its end by the next one" {
+    local pid
+    start_daemon 2
+    berth submit --gpus 0 --hold -- true
+    berth submit --gpus 0 --array 0-1999 --after 1 -- true
+    berth hold '2_[0-999]' >/dev/null
+    berth hold '2_[1000-1999]' >/dev/null
+    pid=$(daemon_pid)
+    # It dies with the first event of an end: then one piece of it is durable.
+    timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" "$pid" <<'PY'
+import json, os, signal, socket, sys
+def ask(method, **params):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    s.sendall(json.dumps({"id": method, "method": method, "params": params}).encode() + b"\n")
+    return s, s.makefile()
+follower, events = ask("events", since=0, kinds=["ended"], follow=True)
+events.readline()
+asker, answer = ask("cancel", select=["2"], why="no more")
+events.readline()
+os.kill(int(sys.argv[2]), signal.SIGKILL)
+PY
+    "$AWAIT" pid "$LIMIT" "$pid"
+    start_daemon 2
+    wait_for_event kind=ended job=2
+    is 'its state' "$(job_field 2 state)" CANCELLED
+    is 'what waits' "$(berth queue --json | jq -c '[.jobs[].id]')" '[1]'
+    is 'its ends' "$(events_with kind=ended | wc -l)" 2001
+    is 'who cancelled them' "$(berth history --limit 5000 --json | jq -c '[.jobs[].cancelled_by] | unique')" "[\"$(id -un) (no more)\"]"
+}
+
+@test "the cancel of an array ends its tasks that start meanwhile, too" {
+    start_daemon 2
+    berth submit --gpus 0 --hold -- true
+    berth submit --gpus 0 --array 0-299 --after-any 1 -- sleep 1000
+    berth hold '2_[0-299]' >/dev/null
+    berth release 2
+    # From the first cancel on all of them may start.
+    ask_all '{"id":1,"method":"cancel","params":{"select":["1"]}}' '{"id":2,"method":"cancel","params":{"select":["2"]}}'
+    wait_for_event kind=ended job=2
+    is 'what is left' "$(berth queue --json | jq '.jobs | length')" 0
+}
+
 # `submission N JOB [TOKEN]`: a request to submit N of this job, in which %d is the number of each.
 submission()
 {

@@ -137,13 +137,36 @@ arrays_recover(struct state *s, struct job *job)
     park_tasks(s, array);
 }
 
+/* Its cancel was committed in pieces, and the daemon died between two of them. */
+static void
+go_on_cancelling(struct state *s, struct job *array)
+{
+    size_t n, n_left = 0;
+    auto_free struct job **tasks = arrays_live_tasks(s, array, &n);
+    const char *by = array->cancelled_by;
+    for (size_t i = 0; i < n; i++) {
+        if (tasks[i]->cancel_asked)
+            continue;
+        tasks[i]->req.grace_ms = array->req.grace_ms;
+        jobs_cancel(s, tasks[i], by ? by : s->around->user_name(array->uid));
+        n_left++;
+    }
+    if (n_left > 0)
+        log_info("job=%u event=recovery %zu of its tasks are cancelled, as it was", array->id,
+                 n_left);
+}
+
 void
 arrays_recovered(struct state *s)
 {
     size_t n;
     auto_free struct job **jobs =
         queue_list_by_id(s->queue, 1U << JOB_PENDING | 1U << JOB_HELD, &n);
-    for (size_t i = 0; i < n; i++)
-        if (jobs[i]->tasks)
-            end_if_over(s, jobs[i]);
+    for (size_t i = 0; i < n; i++) {
+        if (!jobs[i]->tasks)
+            continue;
+        if (jobs[i]->cancel_asked)
+            go_on_cancelling(s, jobs[i]);
+        end_if_over(s, jobs[i]);
+    }
 }

@@ -38,8 +38,8 @@ void arrays_returned(struct state *s, uint32_t id);
 
 /* A job read from the store at start, after all with smaller ids. */
 void arrays_recover(struct state *s, struct job *job);
-/* When all have been: those that were only kept from ending by what a daemon before had
- * begun. */
+/* When all have been: what a daemon before had begun is done to its end. The tasks of a
+ * cancelled array are cancelled, and an array that was only kept from ending ends. */
 void arrays_recovered(struct state *s);
 
 #endif
