@@ -312,6 +312,14 @@ submission()
     out=$(ask_all "$big" "$big")
     is 'one entered' "$(jq -s 'map(.result.ids // [] | length) | sort == [0, 10000]' <<<"$out")" true
     has 'the other' "$(jq -s 'map(.error.message // empty)' <<<"$out")" 'the queue is full: 10001 of at most 15000'
+    # The name that all of them wait for goes to another job.
+    berth cancel all
+    gate='{"command": "true", "gpus": 0, "hold": true, "name": "gate"}'
+    first=$(ask_all "$(submission 1 "$gate")" | jq '.result.ids[0]')
+    out=$(ask_all "$(submission 10000 '{"command": "true", "gpus": 0, "after": [{"type": "success", "name": "gate"}]}')" \
+        "$(submission 1 "$gate")")
+    is 'how many' "$(jq -sc 'map(.result.ids | length)' <<<"$out")" '[1,10000]'
+    is 'what they wait for' "$(berth queue --all --json | jq -c '[.jobs[].after // [] | .[].job] | unique')" "[$first]"
     # What it waits for is cancelled: it is refused, or cancelled as by a cancel behind it.
     berth cancel all
     berth submit --gpus 0 --hold -- true

@@ -3,8 +3,9 @@
  *
  * A long list is read and checked in pieces (long_work.h), which change nothing; then all jobs
  * enter in one piece, and so in one commit. What the checks have found may be otherwise by
- * then: limits and jobs that must be unique are checked again, and a dependency that has failed
- * meanwhile cancels the job that waits for it, as it does behind a submit. */
+ * then: what may be asked and jobs that must be unique are checked again, and a dependency that
+ * has failed meanwhile cancels the job that waits for it, as it does behind a submit. A name
+ * means the same job for all of them. */
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -45,6 +46,13 @@ struct same {
     UT_hash_handle hh;
 };
 
+/* What a name of a dependency means in this request. */
+struct meaning {
+    char *name; /* owned */
+    uint32_t job;
+    UT_hash_handle hh;
+};
+
 struct submission {
     const json_t *list; /* borrowed from the params, which stay while it lasts */
     struct reqcontext context;
@@ -52,6 +60,7 @@ struct submission {
     size_t n, n_read;
     int64_t text; /* bytes of it, of those that have been read */
     struct same *own, *seen;
+    struct meaning *meant;
     bool paused; /* others have been served since it began */
 };
 
@@ -79,21 +88,64 @@ check_feasible(struct daemon *d, const struct request *r, size_t i, size_t n, st
     return n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
 }
 
+/* The names that jobs before this one have used; another job may have got one meanwhile. */
+static void
+recall_names(const struct submission *s, struct request *r)
+{
+    for (int32_t i = 0; i < r->n_deps; i++) {
+        struct dep *dep = &r->deps[i];
+        struct meaning *x = NULL;
+        if (!dep->job && dep->name)
+            HASH_FIND_STR(s->meant, dep->name, x);
+        if (x)
+            dep->job = x->job;
+    }
+}
+
+static void
+note_name(struct submission *s, const struct dep *dep)
+{
+    struct meaning *x;
+    HASH_FIND_STR(s->meant, dep->name, x);
+    if (x)
+        return;
+    x = xcalloc(1, sizeof *x);
+    x->name = xstrdup(dep->name);
+    x->job = dep->job;
+    HASH_ADD_KEYPTR(hh, s->meant, x->name, strlen(x->name), x);
+}
+
 static int
-read_job(struct daemon *d, const json_t *j, const struct caller *c,
-         const struct reqcontext *ctx, struct job *job, struct err *e)
+resolve_names(struct daemon *d, uid_t uid, struct submission *s, struct request *r,
+              struct err *e)
+{
+    recall_names(s, r);
+    auto_free bool *is_new = r->n_deps ? xcalloc((size_t)r->n_deps, sizeof *is_new) : NULL;
+    for (int32_t i = 0; i < r->n_deps; i++)
+        is_new[i] = !r->deps[i].job && r->deps[i].name;
+    if (depend_resolve(&d->state, uid, r, e) < 0)
+        return -1;
+    for (int32_t i = 0; i < r->n_deps; i++)
+        if (is_new[i])
+            note_name(s, &r->deps[i]);
+    return 0;
+}
+
+static int
+read_job(struct daemon *d, const json_t *j, const struct caller *c, struct submission *s,
+         struct job *job, struct err *e)
 {
     request_free(&job->req);
     if (reqjson_read(j, NULL, modelfile_current(d), &job->req, e) < 0 ||
         budget_check_text(d, c->uid, &job->req, e) < 0 ||
         roles_check_priority(d, job->req.priority, e) < 0 ||
         roles_check_grace(d, job->req.grace_ms, e) < 0 ||
-        depend_resolve(&d->state, c->uid, &job->req, e) < 0 ||
+        resolve_names(d, c->uid, s, &job->req, e) < 0 ||
         depend_check(&d->state, &job->req, e) < 0)
         return -1;
     admit_unsaid(d, &job->req);
     job->uid = c->uid;
-    reqcontext_apply(ctx, job);
+    reqcontext_apply(&s->context, job);
     learned_apply(&d->state, job);
     return unique_check(&d->state, job, e);
 }
@@ -120,7 +172,7 @@ read_next(struct daemon *d, const struct caller *c, struct submission *s, struct
 {
     size_t i = s->n_read++;
     struct job *job = s->jobs[i] = job_new();
-    if (read_job(d, json_array_get(s->list, i), c, &s->context, job, e) < 0 ||
+    if (read_job(d, json_array_get(s->list, i), c, s, job, e) < 0 ||
         check_pair(&s->seen, &s->own[i], job, i + 1, e) < 0)
         return s->n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, s->n) : -1;
     s->text += request_text_bytes(&job->req) + RANGE_TEXT * job->req.array.n;
@@ -212,7 +264,14 @@ static void
 submission_free(void *arg)
 {
     struct submission *s = arg;
+    struct meaning *x, *next;
     HASH_CLEAR(hh, s->seen);
+    HASH_ITER(hh, s->meant, x, next)
+    {
+        HASH_DEL(s->meant, x);
+        free(x->name);
+        free(x);
+    }
     for (size_t i = 0; i < s->n_read; i++)
         job_free(s->jobs[i]);
     free(s->jobs);
