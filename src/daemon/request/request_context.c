@@ -125,6 +125,15 @@ reqcontext_read(struct daemon *d, const json_t *params, struct reqcontext *out, 
     return read_env(d, json_object_get(params, "env"), out, e);
 }
 
+int
+reqcontext_check_room(const struct daemon *d, const struct reqcontext *ctx, struct err *e)
+{
+    uint32_t uid = d->caller->uid;
+    if (!ctx->env || queue_has_env(d->queue, uid, ctx->env))
+        return 0;
+    return admit_env(d, uid, ctx->env_bytes, e);
+}
+
 void
 reqcontext_apply(const struct reqcontext *ctx, struct job *job)
 {

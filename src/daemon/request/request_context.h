@@ -20,6 +20,8 @@ struct reqcontext {
 };
 int reqcontext_read(struct daemon *d, const json_t *params, struct reqcontext *out,
                     struct err *e);
+/* Whether its environment may still be kept with those of the user's jobs. */
+int reqcontext_check_room(const struct daemon *d, const struct reqcontext *ctx, struct err *e);
 void reqcontext_apply(const struct reqcontext *ctx, struct job *job);
 
 #endif

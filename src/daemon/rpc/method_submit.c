@@ -195,15 +195,27 @@ read_jobs(struct daemon *d, const struct caller *c, struct submission *s, int64_
     return WORK_DONE;
 }
 
-/* What others may have changed since a job was read. */
+static int
+check_job_again(struct daemon *d, struct job *job, struct err *e)
+{
+    if (roles_check_priority(d, job->req.priority, e) < 0 ||
+        roles_check_grace(d, job->req.grace_ms, e) < 0)
+        return -1;
+    return job->req.unique ? unique_check(&d->state, job, e) : 0;
+}
+
+/* What others may have changed since a job was read: the queue, the settings, the GPUs. */
 static int
 check_again(struct daemon *d, const struct submission *s, struct err *e)
 {
-    if (daemon_accepts_work(d, e) < 0)
+    if (daemon_accepts_work(d, e) < 0 || reqcontext_check_room(d, &s->context, e) < 0)
         return -1;
-    for (size_t i = 0; i < s->n; i++)
-        if (s->jobs[i]->req.unique && unique_check(&d->state, s->jobs[i], e) < 0)
+    for (size_t i = 0; i < s->n; i++) {
+        if (check_job_again(d, s->jobs[i], e) < 0)
             return err_prefix(e, "job %zu of %zu", i + 1, s->n);
+        if (check_feasible(d, &s->jobs[i]->req, i, s->n, e) < 0)
+            return -1;
+    }
     return 0;
 }
 
