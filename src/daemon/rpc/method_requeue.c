@@ -181,7 +181,7 @@ keep_open(struct again *r, struct job *array)
 static void
 let_end(struct again *r)
 {
-    for (size_t i = 0; i < r->open.n; i++)
+    for (size_t i = 0; i < r->open.n && !r->daemon->leaving; i++)
         arrays_returned(&r->daemon->state, r->open.v[i]);
     ids_free(&r->open);
 }
