@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,6 +20,7 @@ struct caller {
     int64_t since_us; /* boot clock: when it connected */
     const json_t *id; /* borrowed */
     const char *method;
+    size_t len;        /* bytes of the request */
     const char *token; /* borrowed; of a request that is not to be carried out twice, or NULL */
 };
 

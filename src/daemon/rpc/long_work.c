@@ -47,8 +47,9 @@ struct works {
 };
 
 static void
-work_free(struct work *x)
+work_free(struct daemon *d, struct work *x)
 {
+    server_keep(d->server, x->caller.group, -(int64_t)x->caller.len);
     x->kind->free(x->arg);
     json_decref(x->params);
     ticket_free(x->ticket);
@@ -151,7 +152,7 @@ finish(struct daemon *d, struct work *x, int rc, const struct err *e)
         x->kind->answer_later(d, x->arg, t);
     else if (t)
         server_answer(t, buf_str(&x->text));
-    work_free(x);
+    work_free(d, x);
     turn_touch_unplanned(d); /* clients that wait for all changes may go */
 }
 
@@ -350,6 +351,7 @@ work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, voi
     x->kind = kind;
     x->arg = arg;
     x->params = json_incref(params);
+    server_keep(d->server, c->group, (int64_t)c->len);
     x->caller = *c;
     x->caller.id = NULL;
     x->caller.token = NULL;
@@ -384,7 +386,7 @@ works_drop_client(struct daemon *d, const struct client *client)
             at = &x->next;
         } else {
             unlink_work(d->works, at);
-            work_free(x);
+            work_free(d, x);
         }
     }
 }
@@ -450,7 +452,7 @@ works_free(struct daemon *d)
     while (all->first) {
         struct work *x = all->first;
         unlink_work(all, &all->first);
-        work_free(x);
+        work_free(d, x);
     }
     all->closing = 2;
     uv_close((uv_handle_t *)&all->idle, on_closed);

@@ -122,7 +122,7 @@ rpc_serve(struct daemon *d, const struct caller *c)
 /* token: of a request that must not be carried out twice; NULL: of any other. */
 static void
 call_method(struct client *c, const struct method *m, const json_t *id, json_t *params,
-            const char *token)
+            const char *token, size_t len)
 {
     struct caller caller = {.client = c,
                             .uid = c->uid,
@@ -132,6 +132,7 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
                             .since_us = c->since_us,
                             .id = id,
                             .method = m->name,
+                            .len = len,
                             .token = token};
     auto_buf struct buf result = BUF_INIT;
     struct jsonw w;
@@ -164,10 +165,10 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
 /* A token is one method's: what another one was answered says nothing of this. */
 static void
 call_once(struct client *c, const struct method *m, const json_t *id, json_t *params,
-          const char *token)
+          const char *token, size_t len)
 {
     auto_free char *key = token ? xasprintf("%s %s", m->name, token) : NULL;
-    call_method(c, m, id, params, key);
+    call_method(c, m, id, params, key, len);
 }
 
 void
@@ -203,7 +204,7 @@ rpc_handle(struct client *c, struct parsed *p, size_t len)
             c, id, RPC_BAD_REQUEST,
             "\"token\" must be a string of 16 to 64 bytes, different for each request");
     else
-        call_once(c, m, id, params, m->changes ? token : NULL);
+        call_once(c, m, id, params, m->changes ? token : NULL, len);
     json_decref(root);
     pace_spent(c->server->daemon, m ? m->name : "line", c->uid, clock_boot_us() - began_us);
     if (len >= LARGE_BYTES)

@@ -231,6 +231,13 @@ server_charge(struct server *s, uid_t group, int64_t us)
     peers_charge(s->peers, group, us, clock_boot_us());
 }
 
+/* When it is too much, the next bytes that come from this user are (rpc_client.c, account). */
+void
+server_keep(struct server *s, uid_t group, int64_t bytes)
+{
+    (void)peers_keep(s->peers, group, bytes);
+}
+
 void
 server_changed(struct server *s, uid_t group)
 {

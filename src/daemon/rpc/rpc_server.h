@@ -51,6 +51,8 @@ void server_new_round(struct server *s); /* of the loop (pace.h) */
 /* Whether work for this group may go on now, and that it has taken so long (user_shares.h). */
 bool server_may_work(struct server *s, uid_t group);
 void server_charge(struct server *s, uid_t group, int64_t us);
+/* Bytes of a request that is kept beyond its line: more, or fewer. */
+void server_keep(struct server *s, uid_t group, int64_t bytes);
 /* What a turn has cost, to those whose requests changed something in it. */
 void server_charge_turn(struct server *s, int64_t us);
 void server_changed(struct server *s, uid_t group);
