@@ -98,6 +98,9 @@ struct task_set {
     int32_t n;
 };
 
+/* What happens to a job that uses more VRAM than it declared and is not held to that. */
+enum on_exceed { ON_EXCEED_DEFAULT, ON_EXCEED_WARN, ON_EXCEED_KILL, ON_EXCEED_IGNORE };
+
 enum on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_REQUEUE };
 
 struct hooks;
@@ -148,6 +151,7 @@ struct request {
     bool pty;                   /* on a terminal of its own; then it is interactive */
     bool screen;                /* shown in a GNU screen session, so on a terminal */
     enum on_timeout on_timeout; /* what the time limit does */
+    enum on_exceed on_exceed;   /* what more VRAM than was declared does */
     int32_t max_requeues;       /* by the time limit; REQUEUES_DEFAULT */
     int32_t rows, columns;      /* of the terminal; 0: not known */
     int64_t warn_ms;

@@ -21,6 +21,7 @@ static const char *const live[] = {
     "oom_patterns",
     "oom_retries",
     "on_exceed",
+    "on_exceed_gpus",
     "keep_days",
     "keep_jobs",
     "keep_mib",

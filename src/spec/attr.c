@@ -49,6 +49,11 @@
 
 static const char *const at_limit[] = {
     [ON_TIMEOUT_KILL] = "kill", [ON_TIMEOUT_REQUEUE] = "requeue", NULL};
+static const char *const excesses[] = {[ON_EXCEED_DEFAULT] = NULL,
+                                       [ON_EXCEED_WARN] = "warn",
+                                       [ON_EXCEED_KILL] = "kill",
+                                       [ON_EXCEED_IGNORE] = "ignore",
+                                       NULL};
 static const char *const open_modes[] = {"append", "truncate", NULL};
 static const char *const placements[] = {[PLACING_DEFAULT] = NULL,
                                          [PLACING_PACK] = "pack",
@@ -109,6 +114,8 @@ static const struct attr attrs[] = {
      CHOICE(demand.placement, "placement", placements), .set = attr_set_placement},
     {VALUE("vram-cap", "WHEN", "enforce VRAM on a shared GPU: auto, require or off"),
      CHOICE(demand.vram_cap, "vram_cap", caps), .apart = true},
+    {VALUE("on-exceed", "WHAT", "if it uses more VRAM than it declared: warn, kill or ignore"),
+     CHOICE(on_exceed, "on_exceed", excesses), .apart = true},
     {TITLE("CPU and memory")},
     {VALUE("cpus", "N", "CPU cores to reserve"), .letter = 'c',
      INT(demand.cpus, "cpus", 0, CPUS_MAX), .set = attr_set_cpus},

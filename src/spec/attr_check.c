@@ -51,6 +51,7 @@ about_gpus(const struct request *r)
            : d->idle_mib          ? "idle"
            : d->placement         ? "placement"
            : d->vram_cap          ? "vram-cap"
+           : r->on_exceed         ? "on-exceed"
                                   : NULL;
 }
 

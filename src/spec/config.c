@@ -20,6 +20,7 @@
 #include "spec/attr_hooks.h"
 #include "spec/capabilities.h"
 #include "spec/config_table.h"
+#include "spec/value.h"
 
 #define PATTERN_MAX_BYTES 200
 #define PATH_MAX_BYTES    4095
@@ -82,7 +83,8 @@ const struct setting config_settings[] = {
         "retries with more VRAM after a CUDA out-of-memory, for jobs that do not set it"),
     CHOICE(gpu_env, "index", "contents of CUDA_VISIBLE_DEVICES", "index", "uuid"),
     CHOICE(on_exceed, "warn", "what happens to a job that uses more VRAM than it declared",
-           "warn", "kill"),
+           "warn", "kill", "ignore"),
+    TEXT(on_exceed_gpus, 1000, "", "the same for jobs on some GPUs: 0-3=kill 5=ignore"),
     CHOICE(
         vram_cap, "auto",
         "whether a job that shares a GPU is held to the VRAM it declared, and tolerance: where "
@@ -348,6 +350,9 @@ set_text(const struct setting *s, struct config *c, const char *value, struct er
         return err_set(e, ERR_USAGE, "%s: %zu bytes; it must be UTF-8 text of at most %.0f",
                        s->key, n, s->max);
     if (field == &c->webhook && hooks_check_url(value, e) < 0)
+        return err_prefix(e, "%s", s->key);
+    enum on_exceed rules[GPU_MAX];
+    if (field == &c->on_exceed_gpus && value_exceed_rules(value, rules, e) < 0)
         return err_prefix(e, "%s", s->key);
     if (field == &c->drop_capabilities && capabilities_parse(value, &unused, e) < 0)
         return err_prefix(e, "%s", s->key);

@@ -13,7 +13,7 @@ struct err;
 
 enum config_placement { PLACEMENT_PACK, PLACEMENT_SPREAD };
 enum config_gpu_env { GPU_ENV_INDEX, GPU_ENV_UUID };
-enum config_on_exceed { ON_EXCEED_WARN, ON_EXCEED_KILL };
+enum config_on_exceed { CONFIG_EXCEED_WARN, CONFIG_EXCEED_KILL, CONFIG_EXCEED_IGNORE };
 enum config_vram_cap { CONFIG_CAP_AUTO, CONFIG_CAP_REQUIRE, CONFIG_CAP_OFF };
 enum config_order { ORDER_BY_QUEUE, ORDER_BY_SHORT, ORDER_BY_LONGEST, ORDER_BY_BALANCED };
 
@@ -45,6 +45,7 @@ struct config {
     int64_t oom_retries;               /* for jobs that do not say */
     int gpu_env;                       /* enum config_gpu_env */
     int on_exceed;                     /* enum config_on_exceed */
+    char *on_exceed_gpus;              /* owned; other rules for some GPUs (value.h) */
     int vram_cap;                      /* enum config_vram_cap */
     int64_t pending_max;               /* pending jobs at any time */
     int64_t keep_days;                 /* ended jobs; 0: for ever */

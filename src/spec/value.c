@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -312,4 +313,57 @@ const char *
 value_placing_name(uint8_t rule)
 {
     return rule < PLACING_RULES ? placing_names[rule] : NULL;
+}
+
+static int
+read_excess(const char *word, enum on_exceed *out, struct err *e)
+{
+    static const char *const words[] = {
+        [ON_EXCEED_WARN] = "warn", [ON_EXCEED_KILL] = "kill", [ON_EXCEED_IGNORE] = "ignore"};
+
+    for (int i = ON_EXCEED_WARN; i <= ON_EXCEED_IGNORE; i++) {
+        if (strcasecmp(word, words[i]) == 0) {
+            *out = (enum on_exceed)i;
+            return 0;
+        }
+    }
+    return err_set(e, ERR_USAGE, "'%.40s' is not warn, kill or ignore", word);
+}
+
+static int
+read_rule(const char *gpus, enum on_exceed what, enum on_exceed out[GPU_MAX], struct err *e)
+{
+    uint64_t set;
+
+    if (parse_index_set(gpus, &set, e) < 0)
+        return -1;
+    for (int i = 0; i < GPU_MAX; i++) {
+        if (!(set >> i & 1))
+            continue;
+        if (out[i] != ON_EXCEED_DEFAULT)
+            return err_set(e, ERR_USAGE, "gpu %d is named twice", i);
+        out[i] = what;
+    }
+    return 0;
+}
+
+int
+value_exceed_rules(const char *text, enum on_exceed out[GPU_MAX], struct err *e)
+{
+    auto_free char *copy = xstrdup(text);
+    char *rest = copy, *rule;
+
+    memset(out, 0, GPU_MAX * sizeof *out);
+    while ((rule = strsep(&rest, " "))) {
+        enum on_exceed what = ON_EXCEED_DEFAULT;
+        char *equals = strchr(rule, '=');
+        if (!rule[0])
+            continue;
+        if (!equals)
+            return err_set(e, ERR_USAGE, "'%.40s' is no rule; write 0-3=kill 5=ignore", rule);
+        *equals = '\0';
+        if (read_excess(equals + 1, &what, e) < 0 || read_rule(rule, what, out, e) < 0)
+            return -1;
+    }
+    return 0;
 }

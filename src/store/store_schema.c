@@ -206,10 +206,13 @@ static const char schema_v12[] =
     "ALTER TABLE jobs ADD COLUMN vram_cap INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE attempts ADD COLUMN cap_mib INTEGER NOT NULL DEFAULT 0;";
 
+static const char schema_v13[] =
+    "ALTER TABLE jobs ADD COLUMN on_exceed INTEGER NOT NULL DEFAULT 0;";
+
 /* STEPS[v] leads from version v to v + 1. */
-static const char *const STEPS[] = {schema_v1, schema_v2,  schema_v3,  schema_v4,
-                                    schema_v5, schema_v6,  schema_v7,  schema_v8,
-                                    schema_v9, schema_v10, schema_v11, schema_v12};
+static const char *const STEPS[] = {schema_v1,  schema_v2,  schema_v3, schema_v4, schema_v5,
+                                    schema_v6,  schema_v7,  schema_v8, schema_v9, schema_v10,
+                                    schema_v11, schema_v12, schema_v13};
 #define STORE_SCHEMA_VERSION ((int)(sizeof(STEPS) / sizeof(STEPS[0])))
 
 static int

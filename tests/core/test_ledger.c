@@ -96,6 +96,28 @@ test_exceeding_is_told_once_and_budgeted(void **state)
     ledger_free(l);
 }
 
+/* One wrong sample ends no job. */
+static void
+test_an_excess_is_sure_after_two_samples(void **state)
+{
+    (void)state;
+    struct told t = {0};
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book(l, 1, 0, 8000);
+    sample_job(l, 12000, 2, &t);
+    assert_false(t.last.is_sure);
+    sample_job(l, 8000, 3, &t);
+    sample_job(l, 12000, 4, &t);
+    assert_int_equal(t.n, 1);
+    sample_job(l, 12001, 5, &t);
+    assert_int_equal(t.n, 2);
+    assert_true(t.last.is_sure);
+    assert_int_equal(t.last.mib, 12001);
+    sample_job(l, 12001, 6, &t);
+    assert_int_equal(t.n, 2);
+    ledger_free(l);
+}
+
 static void
 test_stranger_peak_is_kept_until_it_leaves(void **state)
 {
@@ -537,6 +559,7 @@ main(void)
         cmocka_unit_test(test_budget_counts_from_the_decision),
         cmocka_unit_test(test_own_use_is_not_external),
         cmocka_unit_test(test_exceeding_is_told_once_and_budgeted),
+        cmocka_unit_test(test_an_excess_is_sure_after_two_samples),
         cmocka_unit_test(test_stranger_peak_is_kept_until_it_leaves),
         cmocka_unit_test(test_a_share_holds_its_part_of_the_card),
         cmocka_unit_test(test_release_ahead_gives_measured_memory_back),

@@ -45,6 +45,7 @@ CASES = {
     "idle": case("1G", "1.0 GiB", "x", "'x' is not a size", idle_mib=1024),
     "placement": case("spread", "spread", "best", "'best' is not a placement rule", placement="spread"),
     "vram-cap": case("off", "vram-cap +off", "never", "use auto, require or off", vram_cap="off"),
+    "on-exceed": case("kill", "on-exceed +kill", "stop", "use warn, kill or ignore", on_exceed="kill"),
     "cpus": case("1", "1 core|1 CPU|cpus +1", "0", "'0' is not a whole number", "--cpus-per-task=1", cpus=1),
     "mem": case("64M", "64 MiB", "16", "16 MiB\\? write 16G", "--mem=64M", mem_mib=64),
     "time": case("2h", "2h00m", "5x", "'5x' is not a duration", "--time=2:00:00", limit_ms=7200000),
@@ -98,7 +99,7 @@ CASES = {
 }
 # What is not about GPUs goes with jobs that want none, so that nothing is refused for that.
 ABOUT_GPUS = {"gpus", "vram", "share", "exclusive", "gpu-ids", "devices", "gpu-type", "min-vram", "max-used", "max-load",
-              "margin", "idle", "placement", "vram-cap"}
+              "margin", "idle", "placement", "vram-cap", "on-exceed"}
 # Closed doors, and a part of the sentence.
 CLOSED = {
     ("array", "file"): "a line is one job",

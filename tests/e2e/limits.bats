@@ -165,3 +165,37 @@ with_settings()
     requeued=$(wait_for_event kind=requeued job=1)
     is 'raised to' "$(json vram_mib <<<"$requeued")" 12000
 }
+
+@test "--on-exceed and on_exceed_gpus: the job that is over, and no other, ends on GPUs and jobs that say so" {
+    mkdir -p "$BERTH_DIR"
+    printf 'sample_ms: 50\non_exceed_gpus: 1=kill 0=ignore\n' >"$BERTH_DIR/config.yaml"
+    start_daemon 2
+    berth submit --gpu-ids 0 --vram 4000 -- "$E2E/seen" 4000
+    berth submit --gpu-ids 0 --vram 8000 --on-exceed kill -- berth simjob --vram 12000 --ramp 0 --hold 1000
+    try berth wait 2
+    is status "$status" 1
+    is state "$(job_field 2 state)" FAILED
+    is text "$(job_field 2 text)" 'used 11.7 GiB of 7.8 GiB VRAM declared; declare --vram 12.9G'
+    is ended "$(wait_for_event kind=ended job=2 | json text)" 'used 11.7 GiB of 7.8 GiB VRAM declared; declare --vram 12.9G'
+    berth wait 1
+    # A rule that kills binds jobs that ask for less; one that ignores does not bind those that ask for more.
+    berth submit --gpu-ids 1 --vram 8000 --on-exceed ignore -- berth simjob --vram 9000 --ramp 0 --hold 1000
+    try berth wait 3
+    is state "$(job_field 3 state)" FAILED
+    berth submit --gpu-ids 0 --vram 8000 -- "$E2E/seen" 9000
+    berth submit --gpu-ids 0 --vram 8000 --on-exceed kill -- berth simjob --vram 9000 --ramp 0 --hold 1000
+    try berth wait 5
+    is state "$(job_field 5 state)" FAILED
+    berth wait 4
+    is 'not said' "$(berth events | "$AWAIT" match kind=exceeds job=4)" ''
+    is said "$(berth events | "$AWAIT" match kind=exceeds job=3 | wc -l)" 1
+}
+
+@test "on_exceed: kill leaves a job that is held to its VRAM alone" {
+    mkdir -p "$BERTH_DIR"
+    printf 'sample_ms: 50\non_exceed: kill\n' >"$BERTH_DIR/config.yaml"
+    start_daemon 1+cap
+    berth submit --vram 8000 -- "$E2E/seen" 8500
+    try berth wait 1
+    is status "$status" 0
+}

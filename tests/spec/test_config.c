@@ -45,7 +45,7 @@ has_the_promised_defaults(void **state)
     assert_int_equal(c.idle_exit_s, 300);
     assert_int_equal(c.oom_retries, 0);
     assert_int_equal(c.gpu_env, GPU_ENV_INDEX);
-    assert_int_equal(c.on_exceed, ON_EXCEED_WARN);
+    assert_int_equal(c.on_exceed, CONFIG_EXCEED_WARN);
     assert_int_equal(c.pending_max, 1000000);
     assert_int_equal(c.log_level, LOG_LEVEL_INFO);
     while (c.oom_patterns[n])
@@ -323,7 +323,7 @@ sets_single_values(void **state)
     assert_int_equal(config_set(&c, "idle_exit_s", "0", &e), 0);
     assert_int_equal(c.idle_exit_s, 0);
     assert_int_equal(config_set(&c, "on_exceed", "kill", &e), 0);
-    assert_int_equal(c.on_exceed, ON_EXCEED_KILL);
+    assert_int_equal(c.on_exceed, CONFIG_EXCEED_KILL);
     assert_int_equal(config_set(&c, "oom_patterns", "One,two three", &e), 0);
     assert_string_equal(c.oom_patterns[0], "one");
     assert_string_equal(c.oom_patterns[1], "two three");

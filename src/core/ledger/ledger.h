@@ -31,6 +31,7 @@ struct hold {
     bool by_share;          /* it declared no VRAM: demand_mib is its share of the card's */
     bool exclusive;         /* nothing of ours beside it; true for a whole card */
     bool exceeded;          /* on_excess has been called */
+    uint8_t over;           /* samples in a row above its demand, EXCESS_SURE at most */
     int32_t now_mib;        /* measured in the newest sample; -1: not attributed */
     int32_t peak_mib;       /* -1: never attributed */
     bool unreported;        /* it has a process there whose memory is not reported */
@@ -89,11 +90,14 @@ struct card {
 
 struct ledger;
 
+#define EXCESS_SURE 2 /* samples in a row that say the same: one alone may be wrong */
+
 struct ledger_excess {
     uint32_t job;
     int32_t card;
     int32_t mib;          /* measured */
     int32_t declared_mib; /* the demand of this attempt */
+    bool is_sure;         /* EXCESS_SURE samples in a row said so; else it is the first ever */
 };
 typedef void (*ledger_on_excess)(void *arg, const struct ledger_excess *x);
 
@@ -185,9 +189,10 @@ int32_t demand_vram_mib(const struct demand *d, int64_t total_mib);
 
 /* One card's sample, which describes the card at now_us or later (so pass the time at which
  * it was asked for). A card that was UNKNOWN is UP again. Processes whose job holds nothing
- * on this card count as strangers. Calls on_excess (may be NULL) once per job and card when
- * the job is measured above its demand; it must not change the ledger. now_us, ended_us and
- * the times of the states are on one clock, whichever the caller likes. */
+ * on this card count as strangers. Calls on_excess (may be NULL) when a job is
+ * measured above its demand on a card for the first time, and again when that is sure; it must
+ * not change the ledger. now_us, ended_us and the times of the states are on one clock,
+ * whichever the caller likes. */
 void ledger_sample(struct ledger *l, int card, const struct gpu_sample *s, int64_t now_us,
                    ledger_on_excess on_excess, void *arg);
 

@@ -143,11 +143,16 @@ report_excess(struct card *c, ledger_on_excess on_excess, void *arg)
 {
     for (int i = 0; i < c->n_holds; i++) {
         struct hold *h = &c->holds[i];
-        if (h->exceeded || h->demand_mib == 0 || h->now_mib <= h->demand_mib)
+        if (h->demand_mib == 0 || h->now_mib <= h->demand_mib) {
+            h->over = 0;
             continue;
+        }
+        bool is_first = !h->exceeded, is_sure = h->over == EXCESS_SURE - 1;
         h->exceeded = true;
-        struct ledger_excess x = {h->job, c->info.index, h->now_mib, h->demand_mib};
-        if (on_excess)
+        if (h->over < EXCESS_SURE)
+            h->over++;
+        struct ledger_excess x = {h->job, c->info.index, h->now_mib, h->demand_mib, is_sure};
+        if (on_excess && (is_first || is_sure))
             on_excess(arg, &x);
     }
 }

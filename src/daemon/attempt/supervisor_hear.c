@@ -31,8 +31,6 @@ on_hello(struct watcher *w, struct watch *x, const json_t *msg)
         watch_say_stop(x, job, NULL, job->cancelled_by);
     else if (job->requeue_asked)
         watch_say_stop(x, job, "requeue", NULL); /* the first reason that it heard stands */
-    else if (job->run->warned && w->daemon->config.on_exceed == ON_EXCEED_KILL)
-        watch_say_stop(x, job, "exceed", NULL); /* a daemon that died may not have said it */
 }
 
 /* The command has been executed, at the time under the key. */

@@ -44,8 +44,8 @@ size_t watch_n_unswept(const struct daemon *d);
  * remembered, and sent again when it reconnects, because job->cancel_asked and
  * job->requeue_asked are; a cancel beats the latter, if it comes later too. */
 void watch_read_change(struct daemon *d, const struct change *change);
-/* It used more than it declared and may not. Said once, and again when its shepherd reconnects
- * after a restart of the daemon: run->warned remembers it. */
+/* It used more than it declared and may not. A daemon that is started again measures that
+ * again. */
 void watch_exceeded(struct daemon *d, const struct job *job);
 
 /* Sends the signal to its processes. False: its supervisor cannot be reached now. */

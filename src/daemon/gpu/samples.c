@@ -25,6 +25,7 @@
 #include "daemon/gpu/telemetry.h"
 #include "daemon/state/job_facts.h"
 #include "daemon/state/state.h"
+#include "spec/value.h"
 #include "sys/confine.h"
 #include "sys/procs.h"
 
@@ -281,14 +282,27 @@ read_groups(const struct daemon *d, const json_t *list, int32_t *n)
 
 /* --- what the jobs used --- */
 
-static void
-on_excess(void *arg, const struct ledger_excess *x)
+/* A rule of the settings that ends jobs binds all of them; else the job's own word counts, then
+ * the settings' on its GPU. One that is held to its VRAM can be over by the tolerance alone. */
+static enum on_exceed
+exceed_rule(const struct daemon *d, const struct job *job, int card)
 {
-    struct daemon *d = arg;
-    struct job *job = queue_get(d->queue, x->job);
-    if (!job || !job->run)
-        return;
-    job->run->warned = true;
+    static const enum on_exceed all[] = {[CONFIG_EXCEED_WARN] = ON_EXCEED_WARN,
+                                         [CONFIG_EXCEED_KILL] = ON_EXCEED_KILL,
+                                         [CONFIG_EXCEED_IGNORE] = ON_EXCEED_IGNORE};
+    enum on_exceed cards[GPU_MAX] = {ON_EXCEED_DEFAULT};
+    enum on_exceed rule = all[d->config.on_exceed], own = job->req.on_exceed;
+    (void)value_exceed_rules(d->config.on_exceed_gpus, cards, NULL); /* it has been checked */
+    if (cards[card] != ON_EXCEED_DEFAULT)
+        rule = cards[card];
+    if (rule != ON_EXCEED_KILL && own != ON_EXCEED_DEFAULT)
+        rule = own;
+    return rule == ON_EXCEED_KILL && job->run->cap_mib > 0 ? ON_EXCEED_WARN : rule;
+}
+
+static void
+say_excess(struct daemon *d, const struct job *job, const struct ledger_excess *x)
+{
     log_warn("job=%u event=exceeds gpu=%d mib=%d declared_mib=%d", x->job, x->card, x->mib,
              x->declared_mib);
     struct jsonw *w = turn_event(d, "exceeds", job);
@@ -296,7 +310,22 @@ on_excess(void *arg, const struct ledger_excess *x)
     jsonw_kint(w, "mib", x->mib);
     jsonw_kint(w, "declared_mib", x->declared_mib);
     turn_event_end(d);
-    if (d->config.on_exceed == ON_EXCEED_KILL)
+}
+
+static void
+on_excess(void *arg, const struct ledger_excess *x)
+{
+    struct daemon *d = arg;
+    struct job *job = queue_get(d->queue, x->job);
+    if (!job || !job->run)
+        return;
+    enum on_exceed rule = exceed_rule(d, job, x->card);
+    if (rule == ON_EXCEED_IGNORE)
+        return;
+    if (!x->is_sure || !job->run->warned)
+        say_excess(d, job, x);
+    job->run->warned = true;
+    if (rule == ON_EXCEED_KILL && x->is_sure)
         watch_exceeded(d, job);
 }
 
