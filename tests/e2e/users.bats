@@ -191,8 +191,8 @@ def submit(jobs):
         s.sendall(json.dumps({"id": 1, "method": "submit", "params": params}).encode() + b"\n")
         answer = json.loads(s.makefile().readline())
     return answer.get("error", {}).get("message", "taken")
-long = params["jobs"] * 5
-for _ in range(27):
+long = params["jobs"] * 2
+for _ in range(68):
     print(submit(long))
 # Small ones count too, wherever their text is.
 small = {"hold": True, "command": "true", "comment": "x" * 1000, "env": ["X=" + "x" * 50000]}
@@ -202,7 +202,7 @@ for _ in range(100):
 print(said, file=sys.stderr)
 PY
     as "$BOB" python3 "$ROOT/fill.py" "$BERTH_DIR/berth.sock" "$ROOT/long" >"$ROOT/said" 2>"$ROOT/small"
-    is "how often it was taken" "$(grep -c taken "$ROOT/said")" 26
+    is "how often it was taken" "$(grep -c taken "$ROOT/said")" 67
     has "why no more" "$(tail -1 "$ROOT/said")" "commands and other text of $BOB's jobs would take .* MiB; the maximum is 128"
     has "of small ones neither" "$(cat "$ROOT/small")" "commands and other text of $BOB's jobs"
     has "what alice sees" "$(as "$ALICE" berth queue | grep -c HELD)" '^(1[3-9]|2[0-9])[0-9]$'
