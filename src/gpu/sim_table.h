@@ -39,15 +39,15 @@ void sim_table_uuid(const struct sim_table *t, int card, char *out);
 int sim_table_take(struct sim_table *t, uint64_t cards, int32_t mib, int32_t util, int *full,
                    int32_t *free_mib, struct err *e);
 
-/* What a process takes from now on is the group's: "job-7.1", or a path that ends so. Another
- * name: of none. */
-void sim_table_join(struct sim_table *t, const char *group);
+/* What a process takes from now on is the group's of this name: "job-7.1", or a path that ends
+ * so. Another name: of none. */
+void sim_table_join(struct sim_table *t, const char *name);
 /* What the process can have of the card, all of it or its group's cap; after sim_table_take. */
 int32_t sim_table_capacity_mib(const struct sim_table *t, int card);
 /* Holds the group to so much of the card; -1: to nothing any more. */
-int sim_table_cap(struct sim_table *t, int card, const char *group, int64_t mib, struct err *e);
+int sim_table_cap(struct sim_table *t, int card, const char *name, int64_t mib, struct err *e);
 /* What living processes of the group have of the card; -1: that cannot be read. */
-int64_t sim_table_group_mib(struct sim_table *t, int card, const char *group);
+int64_t sim_table_group_mib(struct sim_table *t, int card, const char *name);
 
 /* Returns all of this process's memory and forgets the process. */
 int sim_table_leave(struct sim_table *t, struct err *e);

@@ -135,8 +135,10 @@ static double
 label_y(struct labels *labels, double x, double y)
 {
     double at = y;
-    for (int i = 1; is_covered(labels, x, at) && i <= 2 * LABEL_MOVE; i++)
-        at = y + (i % 2 ? 1 : -1) * LABEL_H * ((i + 1) / 2);
+    for (int i = 1; is_covered(labels, x, at) && i <= 2 * LABEL_MOVE; i++) {
+        int lines = (i + 1) / 2;
+        at = y + (i % 2 ? LABEL_H : -LABEL_H) * lines;
+    }
     labels->x[labels->n] = x;
     labels->y[labels->n++] = at;
     return at;
@@ -197,9 +199,10 @@ svg_compare(const struct compared *points, const char *const *bases, size_t n_ba
               title,
               "one point for each policy, better to the left and below; red: 1.15 times "
               "easy-e; hover for the numbers");
-    for (size_t i = 0; i < n_bases; i++)
+    for (size_t i = 0; i < n_bases; i++) {
+        size_t row = i / columns, column = i % columns;
         add_panel(out, &points[i * n_policies], bases[i], n_policies, &wait, &multi,
-                  SVG_LEFT / 2.0 + (double)(i % columns) * PANEL_W,
-                  TOP + (double)(i / columns) * PANEL_H);
+                  SVG_LEFT / 2.0 + (double)column * PANEL_W, TOP + (double)row * PANEL_H);
+    }
     buf_adds(out, "</svg>\n");
 }

@@ -36,7 +36,7 @@ const char *value_placing_name(uint8_t rule);
 /* "0-3=kill 5,7=ignore": what happens to jobs on these GPUs that use more VRAM than they
  * declared, into out; the others become ON_EXCEED_DEFAULT, with "" all. A GPU that is named
  * twice is an error. */
-int value_exceed_rules(const char *s, enum on_exceed out[GPU_MAX], struct err *e);
+int value_exceed_rules(const char *text, enum on_exceed out[GPU_MAX], struct err *e);
 
 /* Text for tables, file names and environments: UTF-8 without control bytes, 1 to max bytes.
  * The error has no subject: "is not UTF-8 text". */

@@ -61,7 +61,7 @@ grown(void *p, size_t bytes)
 static void
 text_add(struct text *t, const char *bytes, size_t n)
 {
-    if (t->len + n + 1 > t->cap)
+    if (!t->data || t->len + n + 1 > t->cap)
         t->data = grown(t->data, t->cap = 2 * t->cap + n + 1);
     memcpy(t->data + t->len, bytes, n);
     t->data[t->len += n] = '\0';
@@ -269,9 +269,9 @@ add_real(struct text *out, double value)
         if (strtod(s, NULL) == value)
             break;
     }
-    if (!strpbrk(s, ".en"))
-        strcat(s, ".0");
     text_add(out, s, strlen(s));
+    if (!strpbrk(s, ".en"))
+        text_add(out, ".0", 2);
 }
 
 /* Strings bare, everything else as JSON without spaces. The caller frees. */
@@ -393,7 +393,7 @@ static bool
 wait_for_output(int64_t deadline, const char *path, const char *pattern)
 {
     regex_t re = compiled(pattern);
-    struct text rest = {0}; /* a line without its end */
+    static struct text rest; /* a line without its end */
     off_t at = 0;
     for (; ms_left(deadline); pause_a_little()) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -431,7 +431,8 @@ wait_for_output(int64_t deadline, const char *path, const char *pattern)
 static bool
 wait_until(int64_t deadline, const char *command, const char *path, const char *wanted)
 {
-    char *rest = strdup(command), *word, **argv = NULL;
+    static char **argv;
+    char *rest = strdup(command), *word;
     size_t n = 0;
     while ((word = strsep(&rest, " \t\n")))
         if (*word) {
@@ -501,9 +502,11 @@ static bool
 is_answered(const char *what, char **args, int n)
 {
     if (strcmp(what, "list") == 0) {
-        for (const pid_t *pid = marked(); *pid; pid++)
-            printf("%d ", *pid);
+        pid_t *pids = marked();
+        for (size_t i = 0; pids[i]; i++)
+            printf("%d ", pids[i]);
         putchar('\n');
+        free(pids);
         return true;
     }
     if (strcmp(what, "json") == 0 && n == 1)

@@ -216,7 +216,8 @@ EOF
     schedule run --state-interval 1000 --monitor-interval 1000
     wait_for_state '[0.0, 0.0] []'
     # Both are there when it looks: who pauses a card and then adds a line means it.
-    kill -STOP "$pid_of_run"
+    # Stopped while it does not hold the folder's lock, for which `pause` would wait.
+    flock . kill -STOP "$pid_of_run"
     try scheduler.py pause 1
     is 'pause' "$status:$out" "0:GPU 1 pause request written to state file 'gpu_scheduler_state.json'.
 The running scheduler should detect this change shortly."

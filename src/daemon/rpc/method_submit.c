@@ -120,7 +120,7 @@ resolve_names(struct daemon *d, uid_t uid, struct submission *s, struct request 
               struct err *e)
 {
     recall_names(s, r);
-    auto_free bool *is_new = r->n_deps ? xcalloc((size_t)r->n_deps, sizeof *is_new) : NULL;
+    auto_free bool *is_new = xcalloc((size_t)r->n_deps + 1, sizeof *is_new);
     for (int32_t i = 0; i < r->n_deps; i++)
         is_new[i] = !r->deps[i].job && r->deps[i].name;
     if (depend_resolve(&d->state, uid, r, e) < 0)
