@@ -431,8 +431,9 @@ wait_for_output(int64_t deadline, const char *path, const char *pattern)
 static bool
 wait_until(int64_t deadline, const char *command, const char *path, const char *wanted)
 {
-    static char **argv;
-    char *rest = strdup(command), *word;
+    static char *words, **argv;
+    words = strdup(command);
+    char *rest = words, *word;
     size_t n = 0;
     while ((word = strsep(&rest, " \t\n")))
         if (*word) {
