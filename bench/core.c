@@ -117,7 +117,10 @@ static void
 bench_passes(struct planner *planner, struct queue *q, struct ledger *l)
 {
     static const struct limits limits = {.each = {.running = RUNNING}};
-    struct plan_rules rules = {.patience_ms = INT64_MAX, .fair_share = true, .limits = &limits};
+    struct plan_rules rules = {.patience_ms = INT64_MAX,
+                               .reservations = plan_reservations(PLAN_QUEUE),
+                               .fair_share = true,
+                               .limits = &limits};
     planner_set_rules(planner, &rules);
     set_spans(q, 0);
     bench_plan("no end is known", planner, q, l);
@@ -132,7 +135,15 @@ bench_passes(struct planner *planner, struct queue *q, struct ledger *l)
     rules.order = PLAN_BALANCED;
     planner_set_rules(planner, &rules);
     bench_plan("the same, balanced", planner, q, l);
+    rules.depth = PLAN_DEPTH;
+    planner_set_rules(planner, &rules);
+    bench_plan("2,000 lines of it", planner, q, l);
     rules.order = PLAN_QUEUE;
+    rules.limits = NULL; /* under which nothing is promised */
+    planner_set_rules(planner, &rules);
+    bench_plan("queue, a start promised", planner, q, l);
+    rules.limits = &limits;
+    rules.depth = 0;
     planner_set_rules(planner, &rules);
 }
 

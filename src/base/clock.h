@@ -5,8 +5,9 @@
 
 #include <stdint.h>
 
-int64_t clock_boot_us(void); /* microseconds since boot */
-int64_t clock_wall_us(void); /* microseconds since 1970 UTC */
+int64_t clock_boot_us(void);   /* microseconds since boot */
+int64_t clock_wall_us(void);   /* microseconds since 1970 UTC */
+int64_t clock_thread_us(void); /* microseconds of CPU that this thread has had */
 
 /* The kernel's boot id (36 characters), read once; "unknown" where /proc is missing. */
 const char *clock_boot_id(void);

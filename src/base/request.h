@@ -29,6 +29,12 @@ enum placing_rule {
 };
 #define PLACING_RULES 4
 
+/* Who executes it. */
+enum job_engine {
+    ENGINE_HERE,
+    ENGINE_SLURM, /* the cluster that this machine submits to: daemon/slurm */
+};
+
 /* Whether what the job may have of a shared card's memory is enforced by the driver or the
  * kernel, not only counted. */
 enum vram_cap {
@@ -36,6 +42,14 @@ enum vram_cap {
     VRAM_CAP_AUTO,    /* where the card can */
     VRAM_CAP_REQUIRE, /* only on cards that can */
     VRAM_CAP_OFF,
+};
+
+/* Whether a job runs only on CPUs of the NUMA nodes that its cards are attached to. */
+enum cpu_bind {
+    CPU_BIND_DEFAULT, /* as the settings say */
+    CPU_BIND_AUTO,    /* where it books cores, and they are free there */
+    CPU_BIND_NODE,    /* also without cores, and also where others hold them */
+    CPU_BIND_OFF,
 };
 
 /* What to ask for where runs have peaked at so much: a tenth more, rounded up. */
@@ -68,7 +82,10 @@ struct demand {
                                     filled with NULs; "": any */
     uint8_t placement;           /* enum placing_rule */
     uint8_t vram_cap;            /* enum vram_cap */
-    uint8_t pad[4];
+    uint8_t engine;              /* enum job_engine */
+    uint8_t min_cc;   /* only cards of at least this compute capability, in tenths; 0: any */
+    uint8_t cpu_bind; /* enum cpu_bind */
+    uint8_t pack;     /* 1: with ENGINE_SLURM, beside others in an allocation */
 };
 
 /* What has said of which type the GPUs are to be. Another gpus takes back what one with a type
@@ -110,6 +127,8 @@ struct hooks;
 #define REQUEST_TEXTS(X)                                                                       \
     X(command)    /* shell text for /bin/sh -c; NULL: argv is set */                           \
     X(name)       /* for tables and selectors */                                               \
+    X(gpu_names)  /* gpu-ids by UUID, with commas, until the daemon has taken it in; then the  \
+                     demand has as many numbers, which mean nothing yet */                     \
     X(llm)        /* the model of --llm in the command, when a table was asked */              \
     X(begin_said) /* begin_us as it was said, "16:00"; NULL: not known */                      \
     X(log)        /* where output goes, %j the job's id; NULL: the instance's place */         \
@@ -119,13 +138,15 @@ struct hooks;
                      before it sends it */                                                     \
     X(env_setup)  /* shell text, run in the shell that then runs the command; "": nothing, and \
                      no default either, until the daemon has taken it in */                    \
-    X(conda)      /* a conda environment's name or path, activated before env_setup; "" alike */
+    X(conda) /* a conda environment's name or path, activated before env_setup; "" alike */    \
+    X(container) /* the image that it runs in; NULL: in none */
 
 /* The lists of texts in it, all owned and NULL-terminated; NULL: not said. */
 #define REQUEST_LISTS(X)                                                                       \
     X(argv)                                                                                    \
     X(tags)                                                                                    \
-    X(env) /* "NAME=value", over the submitter's */
+    X(env)              /* "NAME=value", over the submitter's */                               \
+    X(container_mounts) /* "SOURCE:DESTINATION[:ro]", in its container */
 
 struct request {
     struct demand demand;

@@ -198,6 +198,18 @@ text_add_safe(struct buf *out, const char *s, size_t n, int max_columns)
     }
 }
 
+void
+text_add_quoted(struct buf *out, const char *s)
+{
+    buf_addc(out, '\'');
+    for (; *s; s++)
+        if (*s == '\'')
+            buf_adds(out, "'\\''");
+        else
+            buf_addc(out, *s);
+    buf_addc(out, '\'');
+}
+
 int
 text_columns(const char *s)
 {

@@ -30,6 +30,9 @@ void text_add_json_escape(struct buf *out, const char *s, size_t len);
  * UTF-8 as \xNN; at most max_columns wide (0: no bound), cut with "..." . */
 void text_add_safe(struct buf *out, const char *s, size_t n, int max_columns);
 
+/* Appends s within single quotes, as a POSIX shell reads it back. */
+void text_add_quoted(struct buf *out, const char *s);
+
 /* Terminal columns that a UTF-8 string takes (wide characters count 2). */
 int text_columns(const char *s);
 

@@ -42,6 +42,7 @@ const struct verb cli_verbs[] = {
     {"doctor", "check the installation and the machine", cmd_doctor},
     {"simulate", "run a workload in virtual time: waits, makespan, timeline", cmd_simulate},
     {"simjob", "simulate a GPU program (for --sim)", run_simjob},
+    {"export", "write files for a Slurm cluster that takes over", cmd_export},
     {"compat", "use the commands of other schedulers", cmd_compat},
     {"completion", "print a completion script for bash, zsh or fish", cmd_completion},
     {"version", "print the version", cmd_version},

@@ -12,27 +12,48 @@
 #include "cli/common/opt.h"
 #include "compat/compat.h"
 
+#define SLURM "slurm"
+
 const struct compat_tool compat_tools[] = {
-    {"cudaq", {"cudaq.py"}, "commands to the GPU with the most free memory", compat_cudaq},
-    {"gpusched", {NULL}, "gpusched 0.4.0: a file of commands, by free memory", compat_gpusched},
-    {"gpusched.simjob", {NULL}, "gpusched's pretend GPU program", compat_simjob},
+    {"cudaq",
+     {"cudaq.py"},
+     "commands to the GPU with the most free memory",
+     compat_cudaq,
+     NULL},
+    {"gpusched",
+     {NULL},
+     "gpusched 0.4.0: a file of commands, by free memory",
+     compat_gpusched,
+     NULL},
+    {"gpusched.simjob", {NULL}, "gpusched's pretend GPU program", compat_simjob, NULL},
     {"mgpu_scheduler_server",
      {NULL},
      "mgpu: the server, which speaks its old protocol too",
-     compat_mgpu_server},
-    {"mgpu_srun", {NULL}, "mgpu: a command on GPUs that are named", compat_mgpu_srun},
-    {"mgpu_queue", {NULL}, "mgpu: what runs and what waits", compat_mgpu_queue},
-    {"mgpu_cancel", {NULL}, "mgpu: ends a job", compat_mgpu_cancel},
+     compat_mgpu_server,
+     NULL},
+    {"mgpu_srun", {NULL}, "mgpu: a command on GPUs that are named", compat_mgpu_srun, NULL},
+    {"mgpu_queue", {NULL}, "mgpu: what runs and what waits", compat_mgpu_queue, NULL},
+    {"mgpu_cancel", {NULL}, "mgpu: ends a job", compat_mgpu_cancel, NULL},
     {"scheduler",
      {"scheduler.py"},
      "scripts from a file of lines, by what models need",
-     compat_scheduler},
-    {"scheduler-job", {NULL}, NULL, compat_scheduler_job},
+     compat_scheduler,
+     NULL},
+    {"scheduler-job", {NULL}, NULL, compat_scheduler_job, NULL},
     {"scheduler_10x",
      {"scheduler_10x.py"},
      "the same with a config file, a live queue and checks",
-     compat_scheduler_10x},
-    {NULL, {NULL}, NULL, NULL},
+     compat_scheduler_10x,
+     NULL},
+    {"sacct", {NULL}, "Slurm: jobs that have ended, and others", compat_sacct, SLURM},
+    {"salloc", {NULL}, "Slurm: a shell in a job", compat_salloc, SLURM},
+    {"sbatch", {NULL}, "Slurm: a script into the queue", compat_sbatch, SLURM},
+    {"scancel", {NULL}, "Slurm: ends jobs", compat_scancel, SLURM},
+    {"scontrol", {NULL}, "Slurm: shows and changes jobs", compat_scontrol, SLURM},
+    {"sinfo", {NULL}, "Slurm: the machine and its GPUs", compat_sinfo, SLURM},
+    {"squeue", {NULL}, "Slurm: what waits and runs", compat_squeue, SLURM},
+    {"srun", {NULL}, "Slurm: a program in a job", compat_srun, SLURM},
+    {NULL, {NULL}, NULL, NULL, NULL},
 };
 
 static const struct compat_tool *
@@ -51,11 +72,23 @@ find_tool(const char *argv0)
     return NULL;
 }
 
+/* Of a command or of several. */
+static bool
+is_name(const char *word)
+{
+    for (const struct compat_tool *t = compat_tools; t->name; t++)
+        if (t->group && strcmp(t->group, word) == 0)
+            return true;
+    return find_tool(word) != NULL;
+}
+
 static const struct page page = {
-    .usage = "berth compat list | install DIR | remove DIR | NAME [arguments]",
+    .usage = "berth compat list | install DIR [NAME...] | remove DIR | NAME [arguments]",
     .about = "Berth under the names, options and files of other schedulers.",
     .notes = "list          the commands that there are\n"
-             "install DIR   puts them into DIR, which is made; have it in your PATH\n"
+             "install DIR   puts them into DIR, which is made; have it in your PATH. Those of\n"
+             "              Slurm, which a machine may have itself, only by name: install DIR "
+             "slurm\n"
              "remove DIR    takes them out again\n"
              "NAME ...      one of them as it is: berth compat gpusched jobs.txt",
 };
@@ -78,12 +111,12 @@ list(void)
 static int
 unknown(const char *word)
 {
-    const char *names[32] = {"list", "install", "remove"};
+    const char *names[48] = {"list", "install", "remove"};
     auto_buf struct buf shown = BUF_INIT;
     const char *nearest;
     size_t n = 3;
 
-    for (const struct compat_tool *t = compat_tools; t->name && n < 31; t++)
+    for (const struct compat_tool *t = compat_tools; t->name && n < 47; t++)
         names[n++] = t->name;
     nearest = text_nearest(word, names);
     text_add_safe(&shown, word, strlen(word), 60);
@@ -111,13 +144,21 @@ main(int argc, char **argv)
     if (strcmp(argv[1], "list") == 0)
         return argc == 2 ? list() : cli_usage("compat list takes no arguments");
     if (strcmp(argv[1], "install") == 0 || strcmp(argv[1], "remove") == 0) {
+        if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
+            return opt_print_page(&page);
+        if (argc > 2 && argv[2][0] == '-')
+            return cli_usage("unknown option '%s'; 'berth compat --help' says what there is",
+                             argv[2]);
         bool install = argv[1][0] == 'i';
 
-        if (argc != 3)
+        if (argc < 3 || (!install && argc > 3))
             return cli_usage("compat %s: %s which folder? For example: berth compat %s "
                              "~/.local/bin",
                              argv[1], install ? "into" : "from", argv[1]);
-        return install ? compat_install(argv[2]) : compat_remove(argv[2]);
+        for (int i = 3; i < argc; i++)
+            if (!is_name(argv[i]))
+                return unknown(argv[i]);
+        return install ? compat_install(argv[2], argv + 3, argc - 3) : compat_remove(argv[2]);
     }
     return unknown(argv[1]);
 }

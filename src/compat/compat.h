@@ -20,6 +20,8 @@ struct compat_tool {
     const char *help; /* one line; NULL: not for people, without a link */
     /* argv[0] is the name it goes by. Returns the program's exit status. */
     int (*run)(int argc, char **argv);
+    const char *group; /* a name for several; they are installed only by it or their own: a
+                          machine may have the originals. NULL: none */
 };
 
 extern const struct compat_tool compat_tools[]; /* ends with a NULL name */
@@ -37,8 +39,9 @@ int compat_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * at first, and the caller's. */
 bool compat_first_time(json_t **set, const char *text);
 
-/* compat_install.c: all names into a folder, and out of it. The exit status. */
-int compat_install(const char *dir);
+/* compat_install.c: names into a folder, and all of them out of it. The exit status. */
+/* n_chosen 0: all without a group. */
+int compat_install(const char *dir, char *const *chosen, int n_chosen);
 int compat_remove(const char *dir);
 
 int compat_gpusched(int argc, char **argv);
@@ -51,5 +54,13 @@ int compat_mgpu_cancel(int argc, char **argv);
 int compat_scheduler(int argc, char **argv);
 int compat_scheduler_10x(int argc, char **argv);
 int compat_scheduler_job(int argc, char **argv);
+int compat_sbatch(int argc, char **argv);
+int compat_sacct(int argc, char **argv);
+int compat_scancel(int argc, char **argv);
+int compat_scontrol(int argc, char **argv);
+int compat_salloc(int argc, char **argv);
+int compat_srun(int argc, char **argv);
+int compat_sinfo(int argc, char **argv);
+int compat_squeue(int argc, char **argv);
 
 #endif

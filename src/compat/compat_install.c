@@ -22,14 +22,34 @@
 #define SCRIPT_MAX 65536
 #define MARK       "#!/bin/sh\n''':' # made by berth compat install\n"
 
-/* All of them, aliases too. */
+static bool
+is_among(const char *word, char *const *chosen, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (word && strcmp(word, chosen[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a tool is meant by the words that were said. */
+static bool
+is_chosen(const struct compat_tool *t, char *const *chosen, int n)
+{
+    bool is_said = is_among(t->name, chosen, n) || is_among(t->group, chosen, n);
+
+    for (int i = 0; i < COMPAT_ALIASES_MAX; i++)
+        is_said |= is_among(t->aliases[i], chosen, n);
+    return n > 0 ? is_said : !t->group;
+}
+
+/* The names of the chosen tools, aliases too; chosen NULL: of all that there are. */
 static size_t
-list_names(const char *names[NAMES_MAX])
+list_names(const char *names[NAMES_MAX], char *const *chosen, int n_chosen)
 {
     size_t n = 0;
 
     for (const struct compat_tool *t = compat_tools; t->name; t++) {
-        if (!t->help)
+        if (!t->help || (chosen && !is_chosen(t, chosen, n_chosen)))
             continue;
         if (n + 1 + COMPAT_ALIASES_MAX > NAMES_MAX)
             err_abort("more than %d drop-in commands", NAMES_MAX);
@@ -118,12 +138,12 @@ check_names(const char *dir, const char *const *names, size_t n, struct err *e)
 }
 
 int
-compat_install(const char *dir)
+compat_install(const char *dir, char *const *chosen, int n_chosen)
 {
     auto_free char *self = realpath("/proc/self/exe", NULL);
     auto_buf struct buf out = BUF_INIT;
     const char *names[NAMES_MAX];
-    size_t n = list_names(names);
+    size_t n = list_names(names, chosen, n_chosen);
     struct err e = {0};
 
     if (!self)
@@ -147,7 +167,7 @@ compat_remove(const char *dir)
 {
     auto_buf struct buf out = BUF_INIT;
     const char *names[NAMES_MAX];
-    size_t n = list_names(names);
+    size_t n = list_names(names, NULL, 0);
     struct err e = {0};
 
     for (size_t i = 0; i < n; i++) {
@@ -161,5 +181,7 @@ compat_remove(const char *dir)
         }
         buf_addf(&out, "%s\n", path);
     }
+    if (out.len == 0)
+        return cli_usage("there are none of Berth's commands in %s", dir);
     return cli_put(&out);
 }

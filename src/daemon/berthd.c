@@ -49,9 +49,11 @@
 #include "daemon/service/daemon_options.h"
 #include "daemon/service/kept_options.h"
 #include "daemon/service/notify.h"
+#include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/learned_demands.h"
 #include "daemon/turn/clock_steps.h"
 #include "daemon/turn/past_store.h"
+#include "daemon/turn/promises_kept.h"
 #include "daemon/turn/runs_kept.h"
 #include "daemon/turn/turn.h"
 #include "daemon/view/expected_starts.h"
@@ -83,6 +85,7 @@ leave(struct daemon *d, const char *why)
     server_close(d->server);
     prober_close(d->prober);
     watcher_close(d->watcher);
+    slurm_close(d->slurm);
     machine_close(d->machine);
     courier_close(d->courier);
     turn_close(d->turn);
@@ -372,6 +375,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->turn = turn_new(d, after_turn);
     d->clockset = clockset_new(d);
     d->watcher = watcher_new(d);
+    d->slurm = slurm_new(d);
     d->machine = machine_new(d);
     d->courier = courier_new(d);
     d->waits = waits_new();
@@ -388,6 +392,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     if (!d->server)
         return -1;
     learned_recover(&d->state);
+    promises_load(d);
     pace_start(d, new_round);
     d->ready = true;
     turn_touch(d);
@@ -443,6 +448,7 @@ finish(struct daemon *d)
     server_free(d->server);
     prober_free(d->prober);
     watcher_free(d->watcher);
+    slurm_free(d->slurm);
     machine_free(d->machine);
     courier_free(d->courier);
     waits_free(d->waits);

@@ -19,6 +19,7 @@
 #include "daemon/common/daemon.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/prober.h"
+#include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/array_turns.h"
 #include "daemon/state/depend_turns.h"
 #include "daemon/state/job_facts.h"
@@ -45,18 +46,17 @@ remember_cards(struct daemon *d, const struct job *job, const char *const *uuids
 }
 
 /* A damaged database may have lost the row of an attempt under way. What its folder and its
- * processes say is still found by its number. */
+ * processes say is still found by its number; Slurm is asked under a key of its own. */
 static void
 remake_attempt(struct daemon *d, struct job *job)
 {
     struct err e;
     log_error("job=%u event=attempt-lost the database has no row of its attempt", job->id);
-    struct attempt *run = job->run = xcalloc(1, sizeof *run);
     if (job->attempts < 1)
         job->attempts = 1;
-    run->number = job->attempts;
-    for (int i = 0; i < GPU_MAX; i++)
-        run->peak_mib[i] = run->now_mib[i] = -1;
+    struct attempt *run = job->run = attempt_new(job->attempts);
+    if (job->req.demand.engine == ENGINE_SLURM)
+        slurm_make_key(run->sent.key, sizeof run->sent.key);
     if (store_attempt_insert(d->store, job->id, run, NULL, &e) < 0)
         log_error("job=%u event=attempt-not-kept %s", job->id, e.text);
 }
@@ -128,9 +128,13 @@ take_up(struct daemon *d, const struct recovered *r)
     struct demand d_run = job->req.demand;
     d_run.vram_mib = run->vram_mib;
     ledger_hold(d->ledger, job->id, &d_run, run->gpus, n);
+    ledger_rebind(d->ledger, job->id, (uint64_t)run->nodes);
     for (int i = 0; i < n; i++)
         ledger_restore_peak(d->ledger, run->gpus[i], job->id, run->peak_mib[i]);
-    watch_recover(d, job);
+    if (d_run.engine == ENGINE_SLURM)
+        slurm_recover(d, job);
+    else
+        watch_recover(d, job);
 }
 
 int
@@ -148,6 +152,7 @@ recover_attempts(struct daemon *d, struct err *e)
         free(r);
     }
     d->recovered = NULL;
+    slurm_take_up(d);
     arrays_recovered(&d->state);
     if (active > 0)
         prober_forget(d->prober);

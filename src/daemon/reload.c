@@ -16,8 +16,8 @@
 
 /* Settings that nothing keeps a copy of. */
 static const char *const live[] = {
-    "vram_wait_ms",
     "idle_exit_s",
+    "mig_wait_ms",
     "oom_patterns",
     "oom_retries",
     "on_exceed",
@@ -57,6 +57,23 @@ static const char *const live[] = {
     "grace_max_ms",
     "no_new_privs",
     "drop_capabilities",
+    "container_runtime",
+    "slurm_commands",
+    "slurm_partition",
+    "slurm_account",
+    "slurm_qos",
+    "slurm_options",
+    "slurm_shard_mib",
+    "slurm_max_jobs",
+    "slurm_array_max",
+    "slurm_pack_mib",
+    "slurm_allocations",
+    "slurm_allocation_gpus",
+    "slurm_allocation_cpus",
+    "slurm_allocation_mem_mib",
+    "slurm_allocation_s",
+    "slurm_allocation_idle_s",
+    "slurm_gpu_mib",
 };
 
 /* Those from which rules_read makes what the planner goes by. */
@@ -66,6 +83,8 @@ static const char *const rules[] = {
     "max_vram_mib",  "pending_max",       "user_max_running",
     "user_max_gpus", "user_max_vram_mib", "user_max_pending",
     "users",         "tolerance",         "vram_cap",
+    "reservations",  "vram_wait_ms",      "reservation_horizon_s",
+    "cpu_bind",
 };
 
 static bool

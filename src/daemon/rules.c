@@ -15,6 +15,9 @@
 #include "daemon/gpu/model_file.h"
 #include "daemon/view/expected_starts.h"
 
+/* Beside vram_wait_ms: from the KILL until the end is known, on a machine that is busy. */
+#define SETTLE_MS 5000
+
 /* So that no user takes the whole queue without having been given it. */
 static int64_t
 pending_each(const struct daemon *d)
@@ -111,12 +114,18 @@ make_rules(struct daemon *d)
     d->limits.all = limit_all(c);
     d->limits.each = limit_each(d);
     make_users(d);
-    return (struct plan_rules){.order = orders[c->order],
-                               .patience_ms = c->patience_s * 1000,
-                               .aging_ms = c->aging_s * 1000,
-                               .fair_share = c->fair_share != 0,
-                               .depth = PLAN_DEPTH,
-                               .limits = &d->limits};
+    return (struct plan_rules){
+        .order = orders[c->order],
+        .patience_ms = c->patience_s * 1000,
+        .settle_ms = c->vram_wait_ms + SETTLE_MS,
+        .reservations = c->reservations < 0 ? plan_reservations(orders[c->order])
+                                            : (int32_t)c->reservations,
+        .horizon_ms = c->reservation_horizon_s < 0 ? plan_horizon_ms(orders[c->order])
+                                                   : c->reservation_horizon_s * 1000,
+        .aging_ms = c->aging_s * 1000,
+        .fair_share = c->fair_share != 0,
+        .depth = PLAN_DEPTH,
+        .limits = &d->limits};
 }
 
 static void
@@ -129,12 +138,22 @@ set_caps(struct daemon *d)
                     (int32_t)(d->config.tolerance * 1000 + 0.5));
 }
 
+static void
+set_bind(struct daemon *d)
+{
+    static const enum cpu_bind modes[] = {[CONFIG_BIND_AUTO] = CPU_BIND_AUTO,
+                                          [CONFIG_BIND_NODE] = CPU_BIND_NODE,
+                                          [CONFIG_BIND_OFF] = CPU_BIND_OFF};
+    ledger_set_bind(d->ledger, modes[d->config.cpu_bind]);
+}
+
 void
 rules_make(struct daemon *d)
 {
     for (size_t i = 0; i < d->config.n_users; i++)
         users_find_uid(d->config.users[i].name);
     set_caps(d);
+    set_bind(d);
     d->fair = fair_new(d->config.fair_half_life_s * 1000);
     struct plan_rules rules = make_rules(d);
     d->planner = planner_new(&rules, d->fair);
@@ -155,6 +174,7 @@ rules_take(struct daemon *d)
     forecast_forget(d);
     free_users(d);
     set_caps(d);
+    set_bind(d);
     struct plan_rules rules = make_rules(d);
     planner_set_rules(d->planner, &rules);
     turn_touch(d);

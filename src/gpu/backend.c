@@ -1,7 +1,9 @@
 /* What every backend needs to fill the plain values of backend.h: growing process lists
- * that survive from one sampling to the next, and the set of joined pairs. */
+ * that survive from one sampling to the next, the set of joined pairs, and notes. */
 #include "gpu/backend.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,4 +68,25 @@ backend_machine_link(struct backend_machine *m, int a, int b)
     m->links[m->n_links][0] = low;
     m->links[m->n_links][1] = high;
     m->n_links++;
+}
+
+void
+backend_machine_add_node(struct backend_machine *m, int32_t node, const cpu_set_t *cpus)
+{
+    if (m->n_nodes == BACKEND_NODES_MAX)
+        return;
+    m->nodes[m->n_nodes].node = node;
+    m->nodes[m->n_nodes++].cpus = *cpus;
+}
+
+void
+backend_machine_leave_out(struct backend_machine *m, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (m->n_left_out == BACKEND_NOTES_MAX)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(m->left_out[m->n_left_out++], BACKEND_NOTE_MAX, fmt, ap);
+    va_end(ap);
 }

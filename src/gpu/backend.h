@@ -1,9 +1,10 @@
-/* One interface over the ways to read the GPUs: NVML, nvidia-smi, simulated. Called by
+/* One interface over the ways to read the GPUs: NVML, nvidia-smi, DRM, simulated. Called by
  * berth-probe only, never by the daemon, for every call here may hang or die with the
  * driver. What a backend does not report has no bit in `valid`; 0 always means zero. */
 #ifndef GPU_BACKEND_H
 #define GPU_BACKEND_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,12 +13,15 @@
 
 struct err;
 
-#define CARD_UUID_MAX 96
-#define CARD_NAME_MAX 96
-#define CARD_BUS_MAX  32
-#define CARD_CAP_MAX  8
-#define CARD_KEY_MAX  64
-#define CARD_WHY_MAX  120
+#define CARD_UUID_MAX     96
+#define CARD_NAME_MAX     96
+#define CARD_BUS_MAX      32
+#define CARD_CAP_MAX      8
+#define CARD_KEY_MAX      64
+#define CARD_WHY_MAX      120
+#define BACKEND_NOTE_MAX  160
+#define BACKEND_NOTES_MAX 8
+#define BACKEND_NODES_MAX 64
 /* Each pair of GPU_MAX cards once. */
 #define BACKEND_LINKS_MAX (GPU_MAX * (GPU_MAX - 1) / 2)
 
@@ -38,7 +42,13 @@ enum card_field {
     CARD_HAS_TEMPERATURE = 1 << 6,
     CARD_HAS_PROCS = 1 << 7,
     CARD_HAS_HEALTH = 1 << 8,
+    CARD_HAS_ORDER = 1 << 9,
+    CARD_HAS_DRI = 1 << 10,
+    CARD_HAS_CC = 1 << 11,
 };
+
+/* The GPU's vendor: decides which variables name it to a job. */
+enum card_vendor { CARD_SIMULATED, CARD_NVIDIA, CARD_AMD, CARD_INTEL };
 
 /* What has become of memory that went bad. */
 enum card_memory_health {
@@ -47,23 +57,33 @@ enum card_memory_health {
     CARD_MEMORY_FAILED,  /* it could not be: no spare is left */
 };
 
-/* What does not change while a card is in the machine. uuid, name and total_mib are always
- * there: a card without them is left out. */
+/* What does not change while a card is in the machine. uuid and name are always there: a card
+ * without them is left out. */
 struct backend_card {
     uint32_t valid;
-    int32_t index; /* NVML's: PCI order */
+    int32_t index; /* NVML's, or the place in the list: PCI order */
+    enum card_vendor vendor;
+    int32_t order; /* its number for the vendor's own variables; NVIDIA: index */
     char uuid[CARD_UUID_MAX];
     char name[CARD_NAME_MAX];
     char bus_id[CARD_BUS_MAX]; /* as in /sys/bus/pci/devices: "0000:01:00.0" */
     int32_t minor;             /* N of /dev/nvidiaN */
+    int32_t dri_card;          /* N of /dev/dri/cardN */
+    int32_t dri_render;        /* N of /dev/dri/renderDN */
     int32_t numa;
-    int64_t total_mib; /* without the driver's own reserve, where reported */
+    int32_t cc;        /* compute capability in tenths: 89 is 8.9 */
+    int64_t total_mib; /* without the driver's own reserve, where reported; 0: not known */
     enum card_compute_mode compute_mode;
     /* What can hold a group of processes to a part of the memory: "nvml", "sim", or "dmem",
      * with its region as the key; "": nothing, and why. */
     char cap[CARD_CAP_MAX];
     char cap_key[CARD_KEY_MAX];
     char cap_why[CARD_WHY_MAX];
+    /* A MIG instance: the UUID of the GPU that it is a part of, else "". */
+    char mig_gpu[CARD_UUID_MAX];
+    int32_t mig_gi, mig_ci; /* its GPU instance and its compute instance there */
+    int32_t mig_gi_cap,
+        mig_ci_cap; /* N of /dev/nvidia-caps/nvidia-capN of both; -1: not known */
 };
 
 /* All cards and how they are joined. */
@@ -73,6 +93,16 @@ struct backend_machine {
     struct backend_card cards[GPU_MAX];
     int n_links;
     uint8_t links[BACKEND_LINKS_MAX][2]; /* positions in cards, smaller first, no pair twice */
+    int n_nodes;                         /* NUMA nodes with CPUs; 0: not known */
+    struct backend_node {
+        int32_t node;
+        cpu_set_t cpus;
+    } nodes[BACKEND_NODES_MAX];
+    int n_left_out;
+    char left_out[BACKEND_NOTES_MAX][BACKEND_NOTE_MAX]; /* cards that are not used, and why */
+    int n_mig_gpus;
+    char mig_gpus[GPU_MAX][CARD_UUID_MAX]; /* GPUs in MIG mode, which are no cards themselves */
+    int32_t mig_major;                     /* of /dev/nvidia-caps; 0: not known */
 };
 
 /* A process on a card. */
@@ -122,6 +152,13 @@ void backend_usage_add_ended(struct backend_usage *u, int32_t pid, int64_t peak_
 /* Adds the pair unless it is there already or joins a card with itself. */
 void backend_machine_link(struct backend_machine *m, int a, int b);
 
+/* Adds a NUMA node, while there is room. */
+void backend_machine_add_node(struct backend_machine *m, int32_t node, const cpu_set_t *cpus);
+
+/* Notes a card that is not used; there is room for so many. */
+void backend_machine_leave_out(struct backend_machine *m, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Where to look; NULL means the usual place. Borrowed; must outlive the backend. */
 struct backend_config {
     const char *nvml_path; /* BERTH_NVML; libnvidia-ml.so.1 */
@@ -130,6 +167,7 @@ struct backend_config {
     const char *sim_dir;
     const char *sys_root;    /* "/sys" */
     const char *proc_root;   /* "/proc" */
+    const char *pci_ids;     /* the list of PCI devices' names */
     const char *cgroup_root; /* where the v2 tree is mounted; NULL: it is not */
 };
 
@@ -141,6 +179,9 @@ struct backend {
     int (*open)(const struct backend_config *config, void **state, struct err *e);
     int (*discover)(void *state, struct backend_machine *out, struct err *e);
     int (*sample)(void *state, struct backend_sample *out, struct err *e);
+    /* Whether there are other cards now than discover found, so that the backend has to be
+     * closed and opened again. A card that is only lost is no such change. NULL: never. */
+    bool (*has_changed)(void *state);
     void (*close)(void *state);
     /* Holds what is in the group to so much of the card with that UUID; -1: to nothing any
      * more. group: its folder's full path (the simulator: any name). After open alone: other
@@ -152,6 +193,7 @@ struct backend {
 
 extern const struct backend backend_nvml;
 extern const struct backend backend_smi;
+extern const struct backend backend_drm;
 extern const struct backend backend_sim;
 
 #endif

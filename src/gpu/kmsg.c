@@ -121,6 +121,25 @@ take_process(struct reader *r, struct kmsg_record *out)
     }
 }
 
+/* " GPU-I:05 GPU-CI:00", or one of them, or none. */
+static bool
+take_instances(struct reader *r, struct kmsg_record *out)
+{
+    int64_t n;
+
+    if (take(r, " GPU-I:")) {
+        if (!take_number(r, INT32_MAX, &n))
+            return false;
+        out->gi = (int32_t)n;
+    }
+    if (take(r, " GPU-CI:")) {
+        if (!take_number(r, INT32_MAX, &n))
+            return false;
+        out->ci = (int32_t)n;
+    }
+    return true;
+}
+
 /* Behind "NVRM: Xid": " (PCI:0000:3b:00): 79, pid=4711, name=python, words" */
 static bool
 take_xid(struct reader *r, struct kmsg_record *out)
@@ -130,7 +149,8 @@ take_xid(struct reader *r, struct kmsg_record *out)
     if (!take(r, " ("))
         return false;
     take(r, "PCI:");
-    if (!take_bus_id(r, out->bus_id) || !take(r, "): ") || !take_number(r, 100000, &code))
+    if (!take_bus_id(r, out->bus_id) || !take_instances(r, out) || !take(r, "): ") ||
+        !take_number(r, 100000, &code))
         return false;
     out->kind = KMSG_XID;
     out->code = (int32_t)code;
@@ -172,7 +192,7 @@ kmsg_parse(const char *line, size_t n, struct kmsg_record *out)
 {
     struct reader r = {line, line + n};
 
-    memset(out, 0, sizeof *out);
+    *out = (struct kmsg_record){.gi = -1, .ci = -1};
     bool by_kernel;
     if (!take_head(&r, &out->seq, &by_kernel))
         return -1;

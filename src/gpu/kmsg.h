@@ -2,6 +2,8 @@
  *
  *   4,1234,5678901234,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=4711, name=python, GPU has ...
  *
+ * In MIG mode the address is followed by " GPU-I:05 GPU-CI:00" or the first of them.
+ *
  * The head is priority, number, microseconds since boot, flags; lines that begin with a blank
  * belong to the record before (Documentation/ABI/testing/dev-kmsg of the kernel). Pure. */
 #ifndef GPU_KMSG_H
@@ -26,6 +28,7 @@ struct kmsg_record {
     int64_t seq;               /* the record's number; counts from boot */
     int32_t code;              /* of an XID */
     int32_t pid;               /* 0: the message names none */
+    int32_t gi, ci;            /* MIG instances that it names; -1: it names none */
     char bus_id[KMSG_BUS_MAX]; /* as cards have it, without the function: "0000:3b:00" */
     char name[KMSG_NAME_MAX];  /* of the process; "" */
     char text[KMSG_TEXT_MAX];  /* what follows, printable */

@@ -50,10 +50,24 @@ pci_text(const struct nvml_pci *pci, char *out, size_t size)
 }
 
 static void
-read_numbers(const struct nvml *nvml, nvml_device device, struct backend_card *card)
+read_bus(const struct nvml_api *api, nvml_device device, struct backend_card *card)
+{
+    struct nvml_pci pci;
+
+    memset(&pci, 0, sizeof pci);
+    if (!api->pci || api->pci(device, &pci) != NVML_OK)
+        return;
+    pci_text(&pci, card->bus_id, sizeof card->bus_id);
+    card->valid |= CARD_HAS_BUS_ID;
+}
+
+void
+nvml_read_numbers(const struct nvml *nvml, nvml_device device, struct backend_card *card)
 {
     const struct nvml_api *api = &nvml->api;
     uint32_t value;
+
+    read_bus(api, device, card);
 
     if (api->minor && api->minor(device, &value) == NVML_OK) {
         card->minor = (int32_t)value;
@@ -66,6 +80,12 @@ read_numbers(const struct nvml *nvml, nvml_device device, struct backend_card *c
         value <= INT32_MAX) {
         card->numa = (int32_t)value;
         card->valid |= CARD_HAS_NUMA;
+    }
+    int major, minor;
+    if (api->compute_capability && api->compute_capability(device, &major, &minor) == NVML_OK &&
+        major > 0 && minor >= 0 && minor < 10) {
+        card->cc = major * 10 + minor;
+        card->valid |= CARD_HAS_CC;
     }
     if (api->compute_mode && api->compute_mode(device, &value) == NVML_OK) {
         /* 0 default, 1 exclusive to a thread (old), 2 prohibited, 3 exclusive to a process */
@@ -82,7 +102,6 @@ read_card(const struct nvml *nvml, nvml_device device, struct backend_card *card
 {
     const struct nvml_api *api = &nvml->api;
     struct nvml_reading memory;
-    struct nvml_pci pci;
 
     int status = api->uuid(device, card->uuid, sizeof card->uuid);
     if (status == NVML_OK)
@@ -90,23 +109,21 @@ read_card(const struct nvml *nvml, nvml_device device, struct backend_card *card
     if (status != NVML_OK)
         return status;
     card->total_mib = memory.total_mib;
+    card->vendor = CARD_NVIDIA;
     if (!api->name || api->name(device, card->name, sizeof card->name) != NVML_OK)
         snprintf(card->name, sizeof card->name, "GPU");
-    memset(&pci, 0, sizeof pci);
-    if (api->pci && api->pci(device, &pci) == NVML_OK) {
-        pci_text(&pci, card->bus_id, sizeof card->bus_id);
-        card->valid |= CARD_HAS_BUS_ID;
-    }
-    read_numbers(nvml, device, card);
+    nvml_read_numbers(nvml, device, card);
     nvml_find_cap(nvml, device, card);
     return NVML_OK;
 }
 
+/* Instances have no links. */
 static int
 card_at_bus(const struct backend_machine *m, const char *bus_id)
 {
     for (int i = 0; i < m->n; i++) {
-        if ((m->cards[i].valid & CARD_HAS_BUS_ID) && strcmp(m->cards[i].bus_id, bus_id) == 0)
+        if (!m->cards[i].mig_gpu[0] && (m->cards[i].valid & CARD_HAS_BUS_ID) &&
+            strcmp(m->cards[i].bus_id, bus_id) == 0)
             return i;
     }
     return -1;
@@ -145,7 +162,7 @@ find_links(const struct nvml *nvml, struct backend_machine *m)
     if (!nvml->api.link_state)
         return;
     for (int i = 0; i < m->n; i++) {
-        for (uint32_t link = 0; link < NVML_LINKS_MAX; link++)
+        for (uint32_t link = 0; link < NVML_LINKS_MAX && !m->cards[i].mig_gpu[0]; link++)
             on_switch[i] |= follow_link(nvml, i, link, m);
     }
     for (int i = 0; i < m->n; i++) {
@@ -168,8 +185,13 @@ read_cards(struct nvml *nvml, uint32_t count, struct backend_machine *out)
         memset(card, 0, sizeof *card);
         card->index = (int32_t)index;
         int status = nvml->api.handle(index, &device);
+        if (status == NVML_OK && nvml_add_instances(nvml, device, out))
+            continue;
         if (status == NVML_OK)
             status = read_card(nvml, device, card);
+        /* Behind a divided GPU the cards have numbers of their own. */
+        if (out->n_mig_gpus > 0)
+            card->index = nvml_next_index(out);
         if (status == NVML_OK)
             nvml->devices[out->n++] = device;
         else if (complaint == NVML_OK)
@@ -193,13 +215,15 @@ nvml_discover(void *state, struct backend_machine *out, struct err *e)
     if (out->n == 0 && complaint != NVML_OK)
         return fail(nvml, "read any GPU", complaint, e);
     if (out->n == 0)
-        return err_set(e, ERR_FAILED, "NVML lists no GPU");
+        return err_set(e, ERR_FAILED, "%s",
+                       out->n_left_out > 0 ? out->left_out[0] : "NVML lists no GPU");
     if (!api->driver_version || api->driver_version(out->driver, sizeof out->driver) != NVML_OK)
         out->driver[0] = '\0';
     find_links(nvml, out);
     nvml->n = out->n;
     for (int i = 0; i < nvml->n; i++)
-        nvml_account_start(&nvml->api, nvml->devices[i], &nvml->accounts[i]);
+        if (!nvml->instances[i].gpu)
+            nvml_account_start(&nvml->api, nvml->devices[i], &nvml->accounts[i]);
     return 0;
 }
 
@@ -215,13 +239,14 @@ nvml_sample(void *state, struct backend_sample *out, struct err *e)
     backend_sample_reset(out);
     for (int i = 0; i < nvml->n; i++) {
         struct backend_usage *u = &out->use[i];
-        int status = nvml_read_usage(nvml, nvml->devices[i], u);
+        nvml_device gpu = nvml->instances[i].gpu ? nvml->instances[i].gpu : nvml->devices[i];
+        int status = nvml_read_usage(nvml, i, u);
         if (status != NVML_OK)
             return fail(nvml, "read the GPUs", status, e);
         if (u->present)
             nvml_account_read(&nvml->api, nvml->devices[i], &nvml->accounts[i], u);
         if (check && u->present)
-            nvml_read_health(&nvml->api, nvml->devices[i], u);
+            nvml_read_health(&nvml->api, gpu, u);
     }
     return 0;
 }
@@ -238,6 +263,7 @@ nvml_close(void *state)
     nvml_api_unload(&nvml->api);
     for (int i = 0; i < GPU_MAX; i++)
         nvml_account_end(&nvml->accounts[i]);
+    nvml_mig_end(nvml);
     free(nvml->processes);
     free(nvml);
 }
@@ -247,6 +273,7 @@ const struct backend backend_nvml = {
     .open = nvml_open,
     .discover = nvml_discover,
     .sample = nvml_sample,
+    .has_changed = nvml_has_changed,
     .close = nvml_close,
     .cap = nvml_cap,
     .group_use = nvml_group_use,

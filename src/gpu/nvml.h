@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "gpu/backend.h"
 #include "gpu/nvml_api.h"
 
@@ -16,17 +17,43 @@ struct nvml_account {
     uint32_t n_ended;
 };
 
+/* What is known of a card that is a MIG instance. */
+struct nvml_instance {
+    nvml_device gpu; /* that it is a part of; NULL: the card is a whole GPU */
+    uint32_t gi, ci;
+    bool shares_memory; /* with other compute instances of its GPU instance */
+};
+
+/* A GPU that can be divided, and its instances when the cards were found, as text; "": it was
+ * not divided. */
+struct nvml_divisible {
+    nvml_device device;
+    struct buf layout;
+};
+
 struct nvml {
     const struct backend_config *config;
     struct nvml_api api;
     bool started;
     int n;
     nvml_device devices[GPU_MAX];
+    struct nvml_instance instances[GPU_MAX];
+    int n_divisible;
+    struct nvml_divisible divisible[GPU_MAX];
     struct nvml_account accounts[GPU_MAX];
     int64_t health_due_us; /* boot clock: when to ask for the memory's health again */
     void *processes;       /* room for the records of one list, kept from call to call */
     uint32_t cap_processes;
 };
+
+/* nvml_mig.c: adds the instances of a GPU in MIG mode to the cards. False: it is in no such
+ * mode. */
+bool nvml_add_instances(struct nvml *nvml, nvml_device gpu, struct backend_machine *out);
+int32_t nvml_next_index(const struct backend_machine *m); /* behind the cards so far */
+bool nvml_has_changed(void *state);
+void nvml_mig_end(struct nvml *nvml);
+/* What a GPU and its instances have in common. */
+void nvml_read_numbers(const struct nvml *nvml, nvml_device device, struct backend_card *card);
 
 /* A card's memory, whichever function reported it: what programs can have, and have. */
 struct nvml_reading {
@@ -50,8 +77,8 @@ void nvml_group_use(void *state, struct backend_group *g);
 /* The health of the card's memory into u; nothing where the card does not report it. */
 void nvml_read_health(const struct nvml_api *api, nvml_device device, struct backend_usage *u);
 
-/* Fills u; a card that is lost stays absent. NVML_OK, or the status that says that NVML
- * itself is of no use any more. */
-int nvml_read_usage(struct nvml *nvml, nvml_device device, struct backend_usage *u);
+/* Fills u of a card, by its position; one that is lost stays absent. NVML_OK, or the status
+ * that says that NVML itself is of no use any more. */
+int nvml_read_usage(struct nvml *nvml, int card, struct backend_usage *u);
 
 #endif

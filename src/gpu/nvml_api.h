@@ -13,6 +13,7 @@ enum nvml_status {
     NVML_OK = 0,
     NVML_UNINITIALIZED = 1,
     NVML_NOT_SUPPORTED = 3,
+    NVML_NOT_FOUND = 6,
     NVML_INSUFFICIENT_SIZE = 7,
     NVML_DRIVER_NOT_LOADED = 9,
     NVML_FUNCTION_NOT_FOUND = 13,
@@ -76,12 +77,21 @@ struct nvml_get_limits {
 };
 #define NVML_NO_LIMIT (~0ULL)
 
+/* nvmlDeviceAttributes_t: of MIG instances only. */
+struct nvml_attributes {
+    uint32_t multiprocessors;
+    uint32_t engines[5];
+    uint32_t gpu_slices;     /* of its GPU instance */
+    uint32_t compute_slices; /* of its own, among those */
+    uint64_t memory_mib;
+};
+
 /* A process's record: the first version ends after used_bytes, so records are walked with
  * the stride of the function that filled them. */
 struct nvml_process {
     uint32_t pid;
-    uint64_t used_bytes; /* all ones: not reported */
-    uint32_t instances[2];
+    uint64_t used_bytes;   /* all ones: not reported */
+    uint32_t instances[2]; /* GPU and compute instance; all ones: none, or not reported */
 };
 #define NVML_PROCESS_V1_SIZE 16
 #define NVML_LINKS_MAX       18
@@ -110,6 +120,7 @@ struct nvml_api {
     nvml_uint_fn minor;
     nvml_uint_fn numa;
     nvml_uint_fn compute_mode;
+    int (*compute_capability)(nvml_device, int *major, int *minor);
     int (*pci)(nvml_device, struct nvml_pci *);
     int (*memory)(nvml_device, struct nvml_memory *);
     int (*memory_v2)(nvml_device, struct nvml_memory_v2 *);
@@ -125,6 +136,12 @@ struct nvml_api {
     int (*handle_by_uuid)(const char *, nvml_device *);
     int (*set_limits)(nvml_device, struct nvml_set_limits *);
     int (*get_limits)(nvml_device, struct nvml_get_limits *);
+    int (*mig_mode)(nvml_device, uint32_t *now, uint32_t *pending);
+    nvml_uint_fn mig_max; /* instances that there can be */
+    int (*mig_handle)(nvml_device, uint32_t index, nvml_device *);
+    nvml_uint_fn mig_gi;
+    nvml_uint_fn mig_ci;
+    int (*attributes)(nvml_device, struct nvml_attributes *);
     int (*link_state)(nvml_device, uint32_t link, uint32_t *active);
     int (*link_remote_pci)(nvml_device, uint32_t link, struct nvml_pci *);
     int (*link_remote_type)(nvml_device, uint32_t link, uint32_t *type);

@@ -21,7 +21,7 @@ why_not(const struct nvml *nvml, nvml_device device, const char *uuid)
     if (!api->set_limits || !api->get_limits || !api->handle_by_uuid)
         return "the driver has no memory limits for cgroups (615 and later have)";
     if (strncmp(uuid, "MIG-", 4) == 0)
-        return "a MIG instance has memory of its own";
+        return "the driver limits no memory within a MIG instance";
     if (!limits.group)
         return "no cgroup v2 tree is mounted";
     if (geteuid() != 0)

@@ -11,6 +11,8 @@
 /* More processes on one card than any machine has; beyond it the answer is nonsense. */
 #define PROCESSES_MAX 65536
 
+#define INSTANCE_MAX 63 /* the largest number of a GPU or compute instance that is believed */
+
 static int64_t
 mib_up(uint64_t bytes)
 {
@@ -74,14 +76,23 @@ call_list(struct nvml *nvml, nvml_processes_fn list, nvml_device device, uint32_
     return NVML_INSUFFICIENT_SIZE;
 }
 
+/* Whether a record is of another instance than the card. Short records do not say. */
+static bool
+is_of_another(const struct nvml_instance *card, const struct nvml_process *p)
+{
+    return card->gpu && p->instances[0] <= INSTANCE_MAX && p->instances[1] <= INSTANCE_MAX &&
+           (p->instances[0] != card->gi || p->instances[1] != card->ci);
+}
+
 /* Adds the records that a call left in nvml->processes. */
 static void
-add_records(const struct nvml *nvml, uint32_t count, size_t stride, struct backend_usage *u)
+add_records(const struct nvml *nvml, int card, uint32_t count, size_t stride,
+            struct backend_usage *u)
 {
     for (uint32_t i = 0; i < count; i++) {
-        struct nvml_process p = {.pid = 0};
-        memcpy(&p, (const char *)nvml->processes + i * stride, NVML_PROCESS_V1_SIZE);
-        if (p.pid == 0 || p.pid > INT32_MAX)
+        struct nvml_process p = {.instances = {UINT32_MAX, UINT32_MAX}};
+        memcpy(&p, (const char *)nvml->processes + i * stride, stride);
+        if (p.pid == 0 || p.pid > INT32_MAX || is_of_another(&nvml->instances[card], &p))
             continue;
         backend_usage_add(u, (int32_t)p.pid,
                           p.used_bytes == UINT64_MAX ? -1 : mib_up(p.used_bytes));
@@ -90,8 +101,7 @@ add_records(const struct nvml *nvml, uint32_t count, size_t stride, struct backe
 
 /* One kind of process, by the newest function that works. */
 static int
-read_list(struct nvml *nvml, nvml_device device, enum nvml_process_kind kind,
-          struct backend_usage *u)
+read_list(struct nvml *nvml, int card, enum nvml_process_kind kind, struct backend_usage *u)
 {
     int status = NVML_FUNCTION_NOT_FOUND;
 
@@ -101,9 +111,9 @@ read_list(struct nvml *nvml, nvml_device device, enum nvml_process_kind kind,
         uint32_t count = 0;
         if (!list)
             continue;
-        status = call_list(nvml, list, device, &count);
+        status = call_list(nvml, list, nvml->devices[card], &count);
         if (status == NVML_OK)
-            add_records(nvml, count,
+            add_records(nvml, card, count,
                         is_oldest ? NVML_PROCESS_V1_SIZE : sizeof(struct nvml_process), u);
         if (status != NVML_FUNCTION_NOT_FOUND)
             break;
@@ -114,23 +124,28 @@ read_list(struct nvml *nvml, nvml_device device, enum nvml_process_kind kind,
 /* The list counts as known when compute processes were reported; the other kinds are extras
  * that many cards and libraries do not have. */
 static int
-read_processes(struct nvml *nvml, nvml_device device, struct backend_usage *u)
+read_processes(struct nvml *nvml, int card, struct backend_usage *u)
 {
-    int status = read_list(nvml, device, NVML_COMPUTE, u);
+    int status = read_list(nvml, card, NVML_COMPUTE, u);
 
     if (status == NVML_OK)
         u->valid |= CARD_HAS_PROCS;
-    read_list(nvml, device, NVML_GRAPHICS, u);
-    read_list(nvml, device, NVML_MPS, u);
+    read_list(nvml, card, NVML_GRAPHICS, u);
+    read_list(nvml, card, NVML_MPS, u);
     return status;
 }
 
+/* Of an instance the temperature is its GPU's; its load is nowhere to be had. */
 static int
-read_load(const struct nvml_api *api, nvml_device device, struct backend_usage *u)
+read_load(const struct nvml *nvml, int card, struct backend_usage *u)
 {
+    const struct nvml_api *api = &nvml->api;
+    nvml_device gpu = nvml->instances[card].gpu;
+    nvml_device device = gpu ? gpu : nvml->devices[card];
     struct nvml_utilization load;
     uint32_t celsius;
-    int status = api->utilization ? api->utilization(device, &load) : NVML_NOT_SUPPORTED;
+    int status =
+        api->utilization && !gpu ? api->utilization(device, &load) : NVML_NOT_SUPPORTED;
 
     if (status == NVML_OK) {
         u->util = (int32_t)load.gpu;
@@ -159,22 +174,42 @@ nvml_read_health(const struct nvml_api *api, nvml_device device, struct backend_
                                                                : CARD_MEMORY_FINE;
 }
 
+/* What the processes have of a memory in which other instances have theirs too. */
+static void
+sum_processes(struct backend_usage *u)
+{
+    int64_t sum = 0;
+
+    u->valid &= ~(uint32_t)CARD_HAS_USED;
+    if (!(u->valid & CARD_HAS_PROCS))
+        return;
+    for (int i = 0; i < u->n_procs; i++) {
+        if (u->procs[i].mib < 0)
+            return;
+        sum += u->procs[i].mib;
+    }
+    u->used_mib = sum;
+    u->valid |= CARD_HAS_USED;
+}
+
 int
-nvml_read_usage(struct nvml *nvml, nvml_device device, struct backend_usage *u)
+nvml_read_usage(struct nvml *nvml, int card, struct backend_usage *u)
 {
     struct nvml_reading memory;
-    int status = nvml_read_memory(&nvml->api, device, &memory);
+    int status = nvml_read_memory(&nvml->api, nvml->devices[card], &memory);
 
     if (status == NVML_OK) {
         u->used_mib = memory.used_mib;
         u->valid |= CARD_HAS_USED;
     }
     if (!card_is_lost(status) && !nvml_is_broken(status))
-        status = read_processes(nvml, device, u);
+        status = read_processes(nvml, card, u);
     if (!card_is_lost(status) && !nvml_is_broken(status))
-        status = read_load(&nvml->api, device, u);
+        status = read_load(nvml, card, u);
     if (nvml_is_broken(status))
         return status;
+    if (nvml->instances[card].shares_memory)
+        sum_processes(u);
     u->present = !card_is_lost(status);
     return NVML_OK;
 }

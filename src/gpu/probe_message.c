@@ -3,6 +3,8 @@
 #include "gpu/probe_message.h"
 
 #include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/cpu_list.h"
 #include "base/jsonw.h"
 #include "gpu/backend.h"
 #include "gpu/kmsg.h"
@@ -30,6 +32,64 @@ compute_mode_name(enum card_compute_mode mode)
     return NULL;
 }
 
+static const char *
+vendor_name(enum card_vendor vendor)
+{
+    static const char *const names[] = {[CARD_SIMULATED] = NULL,
+                                        [CARD_NVIDIA] = "nvidia",
+                                        [CARD_AMD] = "amd",
+                                        [CARD_INTEL] = "intel"};
+
+    return names[vendor];
+}
+
+static void
+put_dri(struct jsonw *w, const struct backend_card *card)
+{
+    if (!(card->valid & CARD_HAS_DRI))
+        return;
+    jsonw_key(w, "dri");
+    jsonw_array(w);
+    jsonw_int(w, card->dri_card);
+    jsonw_int(w, card->dri_render);
+    jsonw_end_array(w);
+}
+
+static void
+put_instance(struct jsonw *w, const struct backend_card *card)
+{
+    if (!card->mig_gpu[0])
+        return;
+    jsonw_key(w, "mig");
+    jsonw_object(w);
+    jsonw_kstr(w, "gpu", card->mig_gpu);
+    jsonw_kint(w, "gi", card->mig_gi);
+    jsonw_kint(w, "ci", card->mig_ci);
+    if (card->mig_gi_cap >= 0 && card->mig_ci_cap >= 0) {
+        jsonw_key(w, "caps");
+        jsonw_array(w);
+        jsonw_int(w, card->mig_gi_cap);
+        jsonw_int(w, card->mig_ci_cap);
+        jsonw_end_array(w);
+    }
+    jsonw_end_object(w);
+}
+
+/* GPUs in MIG mode answered, though they are no cards. */
+static void
+put_mig_gpus(struct jsonw *w, const struct backend_machine *m)
+{
+    if (m->n_mig_gpus == 0)
+        return;
+    jsonw_key(w, "mig_gpus");
+    jsonw_array(w);
+    for (int i = 0; i < m->n_mig_gpus; i++)
+        jsonw_str(w, m->mig_gpus[i]);
+    jsonw_end_array(w);
+    if (m->mig_major > 0)
+        jsonw_kint(w, "mig_major", m->mig_major);
+}
+
 static void
 put_card(struct jsonw *w, const struct backend_card *card)
 {
@@ -37,10 +97,16 @@ put_card(struct jsonw *w, const struct backend_card *card)
     jsonw_kint(w, "index", card->index);
     jsonw_kstr(w, "uuid", card->uuid);
     jsonw_kstr(w, "name", card->name);
-    jsonw_kint(w, "total_mib", card->total_mib);
+    jsonw_kstr(w, "vendor", vendor_name(card->vendor));
+    jsonw_kint_or_null(w, "total_mib", card->total_mib, card->total_mib > 0);
     jsonw_kstr(w, "bus_id", card->valid & CARD_HAS_BUS_ID ? card->bus_id : NULL);
     put_int(w, "minor", card->valid, CARD_HAS_MINOR, card->minor);
+    if (card->valid & CARD_HAS_ORDER)
+        jsonw_kint(w, "order", card->order);
+    put_dri(w, card);
+    put_instance(w, card);
     put_int(w, "numa", card->valid, CARD_HAS_NUMA, card->numa);
+    put_int(w, "cc", card->valid, CARD_HAS_CC, card->cc);
     jsonw_kstr(w, "compute_mode",
                card->valid & CARD_HAS_COMPUTE_MODE ? compute_mode_name(card->compute_mode)
                                                    : NULL);
@@ -50,6 +116,24 @@ put_card(struct jsonw *w, const struct backend_card *card)
     if (!card->cap[0])
         jsonw_kstr(w, "cap_why", card->cap_why);
     jsonw_end_object(w);
+}
+
+static void
+put_nodes(struct jsonw *w, const struct backend_machine *m)
+{
+    if (m->n_nodes == 0)
+        return;
+    jsonw_key(w, "nodes");
+    jsonw_array(w);
+    for (int i = 0; i < m->n_nodes; i++) {
+        auto_buf struct buf cpus = BUF_INIT;
+        cpu_list_add(&m->nodes[i].cpus, &cpus);
+        jsonw_object(w);
+        jsonw_kint(w, "node", m->nodes[i].node);
+        jsonw_kstr(w, "cpus", buf_str(&cpus));
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
 }
 
 void
@@ -81,6 +165,15 @@ message_hello(struct buf *out, const char *backend, const struct backend_machine
         jsonw_end_array(&w);
     }
     jsonw_end_array(&w);
+    put_mig_gpus(&w, m);
+    put_nodes(&w, m);
+    if (m->n_left_out > 0) {
+        jsonw_key(&w, "left_out");
+        jsonw_array(&w);
+        for (int i = 0; i < m->n_left_out; i++)
+            jsonw_str(&w, m->left_out[i]);
+        jsonw_end_array(&w);
+    }
     jsonw_end_object(&w);
     buf_addc(out, '\n');
 }
@@ -106,6 +199,10 @@ put_fault(struct jsonw *w, const struct kmsg_record *r)
     } else {
         jsonw_kint(w, "xid", r->code);
         jsonw_kstr(w, "bus_id", r->bus_id);
+        if (r->gi >= 0)
+            jsonw_kint(w, "gi", r->gi);
+        if (r->ci >= 0)
+            jsonw_kint(w, "ci", r->ci);
         if (r->pid)
             jsonw_kint(w, "pid", r->pid);
         else

@@ -20,6 +20,33 @@ sim_open(const struct backend_config *config, void **state, struct err *e)
     return t ? 0 : -1;
 }
 
+/* The simulated nodes divide the CPUs that this process may use, in equal parts; where there
+ * are fewer CPUs than nodes, nodes share one. */
+static void
+add_nodes(const struct sim_spec *spec, struct backend_machine *out)
+{
+    cpu_set_t all, part;
+    int n = 0;
+
+    for (int i = 0; i < spec->n; i++)
+        n = spec->numa[i] >= n ? spec->numa[i] + 1 : n;
+    if (n == 0 || sched_getaffinity(0, sizeof all, &all) < 0)
+        return;
+    int cpus = CPU_COUNT(&all);
+    for (int node = 0; node < n; node++) {
+        int at = 0;
+        CPU_ZERO(&part);
+        for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+            if (!CPU_ISSET(cpu, &all))
+                continue;
+            if (cpus >= n ? at * n / cpus == node : at == node % cpus)
+                CPU_SET(cpu, &part);
+            at++;
+        }
+        backend_machine_add_node(out, node, &part);
+    }
+}
+
 static int
 sim_discover(void *state, struct backend_machine *out, struct err *e)
 {
@@ -39,6 +66,14 @@ sim_discover(void *state, struct backend_machine *out, struct err *e)
         card->compute_mode = CARD_COMPUTE_DEFAULT;
         snprintf(card->name, sizeof card->name, "Simulated GPU");
         sim_table_uuid(state, i, card->uuid);
+        if (spec->numa[i] >= 0) {
+            card->numa = spec->numa[i];
+            card->valid |= CARD_HAS_NUMA;
+        }
+        if (spec->cc[i] > 0) {
+            card->cc = spec->cc[i];
+            card->valid |= CARD_HAS_CC;
+        }
         if (spec->capped[i])
             snprintf(card->cap, sizeof card->cap, "sim");
         else
@@ -47,6 +82,7 @@ sim_discover(void *state, struct backend_machine *out, struct err *e)
         if (spec->linked[i])
             backend_machine_link(out, i, i + 1);
     }
+    add_nodes(spec, out);
     return 0;
 }
 

@@ -17,37 +17,52 @@ bad_spec(const char *text, const char *why, struct err *e)
                    text, why);
 }
 
-/* "+nvlink", "+cap" or both, in any order. */
-static int
-read_features(char *words, const char *text, bool *linked, bool *capped, struct err *e)
-{
-    char *word;
+/* What the cards of one group have. */
+struct features {
+    bool linked, capped;
+    int32_t numa;
+    int32_t cc;
+};
 
-    while ((word = strsep(&words, "+"))) {
-        if (strcmp(word, "nvlink") == 0)
-            *linked = true;
-        else if (strcmp(word, "cap") == 0)
-            *capped = true;
-        else
-            return bad_spec(text, "only +nvlink and +cap may follow a group", e);
-    }
+/* "nvlink", "cap", "numa1", "cc8.6". */
+static int
+read_feature(const char *word, const char *text, struct features *f, struct err *e)
+{
+    bool is_numa = strncmp(word, "numa", 4) == 0, is_cc = strncmp(word, "cc", 2) == 0;
+    double cc;
+    int64_t node;
+
+    if (strcmp(word, "nvlink") == 0)
+        f->linked = true;
+    else if (strcmp(word, "cap") == 0)
+        f->capped = true;
+    else if (is_numa && parse_int(word + 4, 0, SIM_NODES_MAX - 1, &node, NULL) == 0)
+        f->numa = (int32_t)node;
+    else if (is_numa)
+        return bad_spec(text, "+numa takes the number of a node from 0 to 7, +numa1", e);
+    else if (is_cc && parse_double(word + 2, 1, 25, &cc, NULL) == 0)
+        f->cc = (int32_t)(cc * 10 + 0.5);
+    else if (is_cc)
+        return bad_spec(text, "+cc takes a compute capability, +cc8.6", e);
+    else
+        return bad_spec(text, "only +nvlink, +cap, +numaN and +ccN may follow a group", e);
     return 0;
 }
 
-/* One group, without the comma: COUNT[xSIZE][+nvlink][+cap]. */
+/* One group, without the comma: COUNT[xSIZE] and features in any order. */
 static int
 add_group(char *group, const char *text, struct sim_spec *out, struct err *e)
 {
     int64_t count, mib = SIM_CARD_DEFAULT_MIB;
-    bool linked = false, capped = false;
+    struct features f = {.numa = -1};
     struct err why;
+    char *words = strchr(group, '+'), *word;
 
-    char *plus = strchr(group, '+');
-    if (plus) {
-        *plus = '\0';
-        if (read_features(plus + 1, text, &linked, &capped, e) < 0)
+    if (words)
+        *words++ = '\0';
+    while ((word = strsep(&words, "+")))
+        if (read_feature(word, text, &f, e) < 0)
             return -1;
-    }
     char *size = strpbrk(group, "xX");
     if (size) {
         *size++ = '\0';
@@ -61,8 +76,10 @@ add_group(char *group, const char *text, struct sim_spec *out, struct err *e)
     if (out->n + count > GPU_MAX)
         return bad_spec(text, "the maximum is 64 GPUs", e);
     for (int64_t i = 0; i < count; i++) {
-        out->capped[out->n] = capped;
-        out->linked[out->n] = linked && i % 2 == 0 && i + 1 < count;
+        out->capped[out->n] = f.capped;
+        out->numa[out->n] = f.numa;
+        out->cc[out->n] = f.cc;
+        out->linked[out->n] = f.linked && i % 2 == 0 && i + 1 < count;
         out->total_mib[out->n++] = (int32_t)mib;
     }
     return 0;

@@ -70,6 +70,20 @@ list_cards(struct smi *smi, struct err *e)
     return 0;
 }
 
+/* One that is not listed so (by an old driver) is as good as whole. */
+static void
+leave_out_divided(struct smi *smi)
+{
+    auto_free char *path = xstrdup(program(smi));
+    char list[] = "-L";
+    char *const argv[] = {path, list, NULL};
+    struct err unused;
+    int status;
+
+    if (smi_run(argv, SMI_LIMIT_MS, &smi->out, &status, &unused) == 0 && status == 0)
+        smi_csv_leave_out_divided(buf_str(&smi->out), &smi->machine);
+}
+
 static int
 smi_open(const struct backend_config *config, void **state, struct err *e)
 {
@@ -79,6 +93,17 @@ smi_open(const struct backend_config *config, void **state, struct err *e)
     smi->config = config;
     *state = smi;
     return 0;
+}
+
+/* Without an answer the compute capabilities are not known; nothing else depends on it. */
+static void
+add_capabilities(struct smi *smi)
+{
+    struct err e;
+    int status;
+
+    if (run_query(smi, "--query-gpu=" SMI_CSV_CC_COLUMNS, &status, &e) == 0 && status == 0)
+        smi_csv_cc(buf_str(&smi->out), smi->out.len, &smi->machine);
 }
 
 static int
@@ -91,6 +116,10 @@ smi_discover(void *state, struct backend_machine *out, struct err *e)
     if (smi->now.n == 0)
         return err_set(e, ERR_FAILED, "%s runs but lists no GPU", program(smi));
     smi->machine = smi->now;
+    add_capabilities(smi);
+    leave_out_divided(smi);
+    if (smi->machine.n == 0)
+        return err_set(e, ERR_FAILED, "%s", smi->machine.left_out[0]);
     for (int i = 0; i < smi->machine.n; i++)
         sysfs_fill_numa(smi->config->sys_root, &smi->machine.cards[i]);
     sysfs_driver_version(smi->config->proc_root, smi->machine.driver,

@@ -98,6 +98,7 @@ read_card(char **columns, int n, struct backend_card *card)
         !read_number(columns[2], &card->total_mib))
         return false;
     card->index = (int32_t)index;
+    card->vendor = CARD_NVIDIA;
     snprintf(card->cap_why, sizeof card->cap_why,
              "nvidia-smi reads the GPUs, and NVML alone is asked for limits");
     join_name(columns, n, card->name, sizeof card->name);
@@ -172,6 +173,32 @@ smi_csv_gpus(const char *text, size_t n, struct backend_machine *m, struct backe
     return 0;
 }
 
+static void
+read_cc(char **columns, struct backend_machine *m)
+{
+    double cc;
+
+    if (parse_double(columns[1], 1, 100, &cc, NULL) < 0)
+        return;
+    for (int i = 0; i < m->n; i++) {
+        if (strcmp(m->cards[i].uuid, columns[0]) != 0)
+            continue;
+        m->cards[i].cc = (int32_t)(cc * 10 + 0.5);
+        m->cards[i].valid |= CARD_HAS_CC;
+    }
+}
+
+void
+smi_csv_cc(const char *text, size_t n, struct backend_machine *m)
+{
+    auto_free char *copy = xstrndup(text, n);
+    char *next = copy, *line, *columns[COLUMNS_MAX];
+
+    while ((line = strsep(&next, "\n")))
+        if (split(line, columns) == 2)
+            read_cc(columns, m);
+}
+
 static struct backend_usage *
 find_usage(const struct backend_machine *m, struct backend_sample *s, const char *uuid)
 {
@@ -220,4 +247,44 @@ smi_csv_procs(const char *text, size_t n, const struct backend_machine *m,
     for (int i = 0; known && i < m->n; i++)
         s->use[i].valid |= CARD_HAS_PROCS;
     return 0;
+}
+
+/* The card whose UUID stands in the line; -1. */
+static int
+card_in_line(const struct backend_machine *m, const char *line, size_t n)
+{
+    for (int i = 0; i < m->n; i++)
+        if (memmem(line, n, m->cards[i].uuid, strlen(m->cards[i].uuid)))
+            return i;
+    return -1;
+}
+
+static void
+leave_out(struct backend_machine *m, int card)
+{
+    backend_machine_leave_out(m,
+                              "%s is in MIG mode: nvidia-smi does not report its instances, "
+                              "and NVML could not be loaded",
+                              m->cards[card].uuid);
+    memmove(&m->cards[card], &m->cards[card + 1],
+            (size_t)(m->n - card - 1) * sizeof m->cards[0]);
+    m->n--;
+}
+
+/* An instance's line stands, indented, behind that of its GPU. */
+void
+smi_csv_leave_out_divided(const char *text, struct backend_machine *m)
+{
+    int card = -1;
+
+    for (size_t n; text[0]; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        size_t blanks = strspn(text, " \t");
+        if (blanks == 0) {
+            card = card_in_line(m, text, n);
+        } else if (card >= 0 && strncmp(text + blanks, "MIG ", 4) == 0) {
+            leave_out(m, card);
+            card = -1;
+        }
+    }
 }

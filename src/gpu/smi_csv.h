@@ -14,6 +14,8 @@ struct err;
     "index,uuid,memory.total,memory.used,utilization.gpu,temperature.gpu,name,pci.bus_id,"     \
     "compute_mode"
 #define SMI_CSV_PROC_COLUMNS "gpu_uuid,pid,used_memory"
+/* Asked for apart: an older program refuses the whole query for it. */
+#define SMI_CSV_CC_COLUMNS "uuid,compute_cap"
 
 /* Cards and their use, in the order of the lines: use[i] is cards[i]. A card whose index,
  * UUID or size is not a value ("[Unknown Error]", a card that is lost) is left out. "No
@@ -22,9 +24,16 @@ struct err;
 int smi_csv_gpus(const char *text, size_t n, struct backend_machine *m,
                  struct backend_sample *s, struct err *e);
 
+/* Adds compute capabilities ("8.6") to the cards of m by UUID; any other line is ignored. */
+void smi_csv_cc(const char *text, size_t n, struct backend_machine *m);
+
 /* Adds processes to the cards of m by UUID, and marks the list of every card as known, but
  * for "[Not Supported]". Processes on cards that m does not have are left out. */
 int smi_csv_procs(const char *text, size_t n, const struct backend_machine *m,
                   struct backend_sample *s, struct err *e);
+
+/* Takes GPUs off m that "nvidia-smi -L" (text) lists with MIG instances, and notes them as
+ * left out: the tables do not have the instances' memory. */
+void smi_csv_leave_out_divided(const char *text, struct backend_machine *m);
 
 #endif

@@ -1,18 +1,44 @@
-/* Reads a card's NUMA node and the driver's version from the kernel's own files. Used by
- * the NVML and nvidia-smi backends; a missing file is a field not reported. */
+/* Small files of the kernel about a card: see sysfs.h. A missing file is a field that is not
+ * reported. */
 #include "gpu/sysfs.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cpu_list.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/parse.h"
 #include "gpu/backend.h"
+
+#define NUMA_NODE_MAX 4096
+#define LINE_MAX_BYTES                                                                         \
+    65536 /* a sysfs file is at most a page, which some machines have large */
+
+char *
+sysfs_read_line(const char *dir, const char *name)
+{
+    auto_free char *path = xasprintf("%s/%s", dir, name);
+    auto_buf struct buf text = BUF_INIT;
+
+    if (file_read(path, LINE_MAX_BYTES, &text, NULL) < 0)
+        return NULL;
+    return xstrndup(buf_str(&text), strcspn(buf_str(&text), "\n"));
+}
+
+int64_t
+sysfs_read_number(const char *dir, const char *name)
+{
+    auto_free char *line = sysfs_read_line(dir, name);
+    int64_t n;
+
+    return line && parse_int(line, 0, INT64_MAX, &n, NULL) == 0 ? n : -1;
+}
 
 /* Reads 1 to max hexadecimal digits and the character behind them; where that is '\0', the
  * text ends there. NULL: not so. */
@@ -48,18 +74,39 @@ sysfs_fill_numa(const char *root, struct backend_card *card)
 {
     if (!(card->valid & CARD_HAS_BUS_ID))
         return;
-    auto_free char *path =
-        xasprintf("%s/bus/pci/devices/%s/numa_node", root ? root : "/sys", card->bus_id);
-    auto_buf struct buf text = BUF_INIT;
-    if (file_read(path, 64, &text, NULL) < 0)
-        return;
-    char *line = text.data ? text.data : (char[]){""};
-    line[strcspn(line, "\n")] = '\0';
-    int64_t node;
-    if (parse_int(line, 0, 4096, &node, NULL) < 0)
+    auto_free char *dir =
+        xasprintf("%s/bus/pci/devices/%s", root ? root : "/sys", card->bus_id);
+    int64_t node = sysfs_read_number(dir, "numa_node");
+    if (node < 0 || node > NUMA_NODE_MAX)
         return;
     card->numa = (int32_t)node;
     card->valid |= CARD_HAS_NUMA;
+}
+
+static void
+add_node(const char *folder, const char *name, struct backend_machine *m)
+{
+    auto_free char *path = xasprintf("%s/%s/cpulist", folder, name);
+    auto_buf struct buf text = BUF_INIT;
+    int64_t node;
+    cpu_set_t cpus;
+
+    if (strncmp(name, "node", 4) == 0 && parse_int(name + 4, 0, 4096, &node, NULL) == 0 &&
+        file_read(path, 65536, &text, NULL) == 0 && cpu_list_read(buf_str(&text), &cpus))
+        backend_machine_add_node(m, (int32_t)node, &cpus);
+}
+
+void
+sysfs_find_nodes(const char *root, struct backend_machine *m)
+{
+    auto_free char *folder = xasprintf("%s/devices/system/node", root ? root : "/sys");
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)))
+        add_node(folder, entry->d_name, m);
+    if (dir)
+        closedir(dir);
 }
 
 /* The first word of line that looks like a version: digits with a dot between them. */
@@ -86,4 +133,44 @@ sysfs_driver_version(const char *proc, char *out, size_t size)
     auto_buf struct buf text = BUF_INIT;
     if (file_read(path, 4096, &text, NULL) == 0)
         first_version(buf_str(&text), out, size);
+}
+
+/* "DeviceFileMinor: 66" among the lines of the file. */
+static int32_t
+read_minor(const char *path)
+{
+    static const char key[] = "DeviceFileMinor:";
+    auto_buf struct buf text = BUF_INIT;
+    int minor = -1;
+    const char *line =
+        file_read(path, 4096, &text, NULL) == 0 ? strstr(buf_str(&text), key) : NULL;
+    return line && sscanf(line + sizeof key - 1, "%d", &minor) == 1 ? minor : -1;
+}
+
+void
+sysfs_fill_mig_caps(const char *proc, struct backend_card *card)
+{
+    card->mig_gi_cap = card->mig_ci_cap = -1;
+    if (!(card->valid & CARD_HAS_MINOR))
+        return;
+    auto_free char *gi = xasprintf("%s/driver/nvidia/capabilities/gpu%d/mig/gi%d",
+                                   proc ? proc : "/proc", card->minor, card->mig_gi);
+    auto_free char *gi_file = xasprintf("%s/access", gi);
+    auto_free char *ci_file = xasprintf("%s/ci%d/access", gi, card->mig_ci);
+    card->mig_gi_cap = read_minor(gi_file);
+    card->mig_ci_cap = read_minor(ci_file);
+}
+
+int32_t
+sysfs_mig_major(const char *proc)
+{
+    auto_free char *path = xasprintf("%s/devices", proc ? proc : "/proc");
+    auto_buf struct buf text = BUF_INIT;
+    if (file_read(path, 65536, &text, NULL) < 0)
+        return 0;
+    const char *end = strstr(buf_str(&text), " nvidia-caps\n");
+    while (end && end > text.data && end[-1] != '\n')
+        end--;
+    int major = 0;
+    return end && sscanf(end, "%d", &major) == 1 ? major : 0;
 }

@@ -4,6 +4,9 @@
  *
  *   hello line, then for every line "sample N" one sample line; or {"error":...} and exit 1
  *
+ * Where there are other cards than before (MIG instances were made or removed), it says hello
+ * again instead.
+ *
  * With --cap it does one thing else: a supervisor has it hold the group of its attempt to a
  * part of some cards' memory, or to nothing any more.
  *
@@ -49,6 +52,7 @@ struct options {
 };
 
 struct probe {
+    const struct options *options;
     const struct backend *backend;
     void *state;
     struct backend_machine machine;
@@ -60,7 +64,7 @@ struct probe {
 };
 
 static const char usage[] =
-    "usage: berth-probe [--backend auto|nvml|nvidia-smi|sim] [--sim SPEC --sim-dir DIR]\n"
+    "usage: berth-probe [--backend auto|nvml|nvidia-smi|drm|sim] [--sim SPEC --sim-dir DIR]\n"
     "                   [--log-after N] [--once]\n"
     "       berth-probe --backend nvml|sim --cap MIB|none --group FOLDER --gpus UUID,...\n"
     "\n"
@@ -103,6 +107,8 @@ parse_options(int argc, char **argv, struct options *o, struct err *e)
         o->backend = o->config.sim_spec ? "sim" : "auto";
     o->config.nvml_path = getenv("BERTH_NVML");
     o->config.smi_path = getenv("BERTH_NVIDIA_SMI");
+    o->config.sys_root = getenv("BERTH_SYS");
+    o->config.proc_root = getenv("BERTH_PROC");
     if (o->cap && (!o->group || !o->cards))
         return err_set(e, ERR_USAGE, "--cap needs --group and --gpus");
     return 0;
@@ -127,11 +133,43 @@ say_error(struct probe *p, const struct err *e)
 }
 
 static int
+find_cards(struct probe *p, struct err *e)
+{
+    const struct options *o = p->options;
+
+    p->backend = choose_backend(o->backend, &o->config, &p->state, &p->machine, e);
+    if (!p->backend)
+        return -1;
+    card_groups_find_dmem(&p->machine, &o->config);
+    return 0;
+}
+
+static void
+say_hello(struct probe *p)
+{
+    message_hello(&p->out, p->backend->name, &p->machine, kernlog_position(p->log));
+}
+
+/* With other cards than before; groups were asked for by the old ones' places. */
+static int
+begin_again(struct probe *p, struct err *e)
+{
+    p->backend->close(TAKE(p->state));
+    card_groups_clear(&p->groups);
+    if (find_cards(p, e) < 0)
+        return -1;
+    say_hello(p);
+    return 0;
+}
+
+static int
 answer(struct probe *p, int64_t number, struct err *e)
 {
     kernlog_report(p->log, &p->out);
     if (p->out.len > 0 && flush(p) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot write");
+    if (p->backend->has_changed && p->backend->has_changed(p->state))
+        return begin_again(p, e);
     if (p->backend->sample(p->state, &p->sample, e) < 0)
         return -1;
     card_groups_read_use(&p->groups, p->backend, p->state, &p->machine);
@@ -235,12 +273,11 @@ run(struct probe *p, const struct options *o)
 {
     struct err e;
 
-    p->backend = choose_backend(o->backend, &o->config, &p->state, &p->machine, &e);
-    if (!p->backend)
+    p->options = o;
+    if (find_cards(p, &e) < 0)
         return say_error(p, &e);
-    card_groups_find_dmem(&p->machine, &o->config);
     open_log(p, o);
-    message_hello(&p->out, p->backend->name, &p->machine, kernlog_position(p->log));
+    say_hello(p);
     if (flush(p) < 0)
         return 1;
     if (!o->once)

@@ -76,10 +76,15 @@ card_groups_find_dmem(struct backend_machine *m, const struct backend_config *co
 {
     for (int i = 0; i < m->n; i++) {
         struct backend_card *card = &m->cards[i];
-        if (card->cap[0] || !(card->valid & CARD_HAS_BUS_ID) || !config->cgroup_root)
+        if (card->cap[0] || card->mig_gpu[0] || !(card->valid & CARD_HAS_BUS_ID) ||
+            !config->cgroup_root)
             continue;
+        int64_t bytes = 0;
         int n = dmem_find_region(config->cgroup_root, card->bus_id, card->cap_key,
-                                 sizeof card->cap_key);
+                                 sizeof card->cap_key, &bytes);
+        /* Intel's drivers say it less exactly, or not at all. */
+        if (card->vendor == CARD_INTEL && bytes > 0)
+            card->total_mib = bytes / MIB;
         if (n == 1)
             snprintf(card->cap, sizeof card->cap, "dmem");
         else

@@ -22,7 +22,7 @@ void card_groups_add(struct card_groups *g, const struct backend_machine *m, con
 void card_groups_read_use(struct card_groups *g, const struct backend *b, void *state,
                           const struct backend_machine *m);
 
-/* Cards that their backend cannot limit: which the kernel can. */
+/* Cards that their backend cannot limit: which the kernel can. It says Intel's sizes, too. */
 void card_groups_find_dmem(struct backend_machine *m, const struct backend_config *config);
 
 /* Once, for a supervisor: holds the group to so many MiB of each card ("UUID,UUID"); -1: to

@@ -4,9 +4,13 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
+#include "gpu/sysfs.h"
+#include "probe/joined_backend.h"
 
-static const struct backend *const backends[] = {&backend_nvml, &backend_smi, &backend_sim};
+static const struct backend *const backends[] = {&backend_nvml, &backend_smi, &backend_drm,
+                                                 &backend_sim};
 
 const struct backend *
 backend_named(const char *name)
@@ -29,22 +33,59 @@ try_backend(const struct backend *b, const struct backend_config *config, void *
     return -1;
 }
 
+/* Cards of other makers beside NVIDIA's. */
+static const struct backend *
+add_drm(const struct backend *first, const struct backend_config *config, void **state,
+        struct backend_machine *machine)
+{
+    auto_free struct backend_machine *others = xcalloc(1, sizeof *others);
+    void *drm_state;
+    struct err none;
+
+    if (try_backend(&backend_drm, config, &drm_state, others, &none) < 0) {
+        for (int i = 0; i < others->n_left_out; i++)
+            backend_machine_leave_out(machine, "%s", others->left_out[i]);
+        return first;
+    }
+    return joined_backend_make(first, *state, drm_state, machine, others, state);
+}
+
 static const struct backend *
 choose_auto(const struct backend_config *config, void **state, struct backend_machine *machine,
             struct err *e)
 {
-    struct err nvml, smi;
+    struct err nvml, smi = {0}, drm;
 
+    memset(machine, 0, sizeof *machine); /* of an earlier look */
     if (try_backend(&backend_nvml, config, state, machine, &nvml) == 0)
-        return &backend_nvml;
-    if (try_backend(&backend_smi, config, state, machine, &smi) == 0)
-        return &backend_smi;
+        return add_drm(&backend_nvml, config, state, machine);
+    /* nvidia-smi lists a divided GPU without instances as if it were whole. */
+    if (machine->n_mig_gpus > 0)
+        err_set(&smi, ERR_FAILED, "not asked: it does not tell divided GPUs from whole ones");
+    else if (try_backend(&backend_smi, config, state, machine, &smi) == 0)
+        return add_drm(&backend_smi, config, state, machine);
+    if (try_backend(&backend_drm, config, state, machine, &drm) == 0)
+        return &backend_drm;
     err_set(e, ERR_FAILED,
-            "no GPU can be read. nvml: %.400s. nvidia-smi: %.400s. Install or repair the "
-            "NVIDIA driver, or use simulated GPUs: --sim 2 (BERTH_SIM=2 for the commands of "
-            "other schedulers)",
-            nvml.text, smi.text);
+            "no GPU can be read. nvml: %.260s. nvidia-smi: %.260s. drm: %.260s. Install or "
+            "repair the NVIDIA driver or that of AMD or Intel, or use simulated GPUs: --sim 2 "
+            "(BERTH_SIM=2 for the commands of other schedulers)",
+            nvml.text, smi.text, drm.text);
     return NULL;
+}
+
+/* Where a card has a NUMA node, the CPUs of the nodes; simulated ones are known already. */
+static const struct backend *
+with_nodes(const struct backend *b, const struct backend_config *config,
+           struct backend_machine *machine)
+{
+    bool has_node = false;
+
+    for (int i = 0; b && i < machine->n; i++)
+        has_node |= (machine->cards[i].valid & CARD_HAS_NUMA) != 0;
+    if (has_node && machine->n_nodes == 0)
+        sysfs_find_nodes(config->sys_root, machine);
+    return b;
 }
 
 const struct backend *
@@ -52,10 +93,12 @@ choose_backend(const char *name, const struct backend_config *config, void **sta
                struct backend_machine *machine, struct err *e)
 {
     if (strcmp(name, "auto") == 0)
-        return choose_auto(config, state, machine, e);
+        return with_nodes(choose_auto(config, state, machine, e), config, machine);
     const struct backend *b = backend_named(name);
     if (b)
-        return try_backend(b, config, state, machine, e) == 0 ? b : NULL;
-    err_set(e, ERR_USAGE, "unknown backend '%.40s'; use auto, nvml, nvidia-smi or sim", name);
+        return with_nodes(try_backend(b, config, state, machine, e) == 0 ? b : NULL, config,
+                          machine);
+    err_set(e, ERR_USAGE, "unknown backend '%.40s'; use auto, nvml, nvidia-smi, drm or sim",
+            name);
     return NULL;
 }

@@ -46,8 +46,8 @@ open_log(struct kernlog *k)
 static bool
 says_the_same(const struct kmsg_record *a, const struct kmsg_record *b)
 {
-    return a->kind == b->kind && a->code == b->code && a->pid == b->pid &&
-           strcmp(a->bus_id, b->bus_id) == 0;
+    return a->kind == b->kind && a->code == b->code && a->pid == b->pid && a->gi == b->gi &&
+           a->ci == b->ci && strcmp(a->bus_id, b->bus_id) == 0;
 }
 
 static void

@@ -14,6 +14,8 @@
 #include "shepherd/attempt/sweep.h"
 #include "shepherd/begin/window.h"
 #include "shepherd/nursery/nursery_main.h"
+#include "shepherd/slurm/allocation.h"
+#include "shepherd/slurm/stand_in.h"
 #include "sys/signals.h"
 
 /* Nothing above standard error is for the job. */
@@ -47,6 +49,10 @@ main(int argc, char **argv)
             return usage();
         return nursery_run(argc > 2 ? argv[2] : NULL, argc > 3 ? argv[3] : NULL);
     }
+    if (argc == 3 && strcmp(argv[1], SLURM_OPTION) == 0)
+        return slurm_run(argv[2]);
+    if (argc == 3 && strcmp(argv[1], ALLOCATION_OPTION) == 0)
+        return allocation_run(argv[2]);
     if (argc > 1 && !sweep)
         return usage();
     if (fcntl(FD_FOLDER, F_GETFD) < 0 || fcntl(FD_LOCK, F_GETFD) < 0)

@@ -28,6 +28,8 @@ engine_at(size_t i, struct engine *out)
 {
     if (i < LIVE_ENGINES) {
         *out = live_engines[i];
+        out->reservations = plan_reservations(out->order);
+        out->horizon_ms = plan_horizon_ms(out->order);
         return true;
     }
     const struct policy *p = &policies[i - LIVE_ENGINES];
@@ -56,5 +58,7 @@ engine_run(const struct engine *e, const struct workload *w, const struct machin
     struct live_rules rules;
     live_rules_init(&rules, e->order);
     rules.plan.aging_ms = e->aging_ms;
+    rules.plan.reservations = e->reservations;
+    rules.plan.horizon_ms = e->horizon_ms;
     live_schedule(w, m, &rules, out);
 }

@@ -11,7 +11,9 @@ struct engine {
     const char *help;            /* one line */
     const struct policy *policy; /* textbook_sim.c's; NULL: the daemon's planner, */
     enum plan_order order;       /* in this order, */
-    int64_t aging_ms;            /* and with this aging; 0: none, as the engines are listed */
+    int64_t aging_ms;            /* with this aging; 0: none, as the engines are listed; */
+    int32_t reservations;        /* and with so many promised starts at a time, */
+    int64_t horizon_ms;          /* each once it is so near; 0: however far it is */
 };
 
 bool engine_at(size_t i, struct engine *out); /* false behind the last */

@@ -13,16 +13,19 @@
 #include "sim/live_sim_priv.h"
 
 #define HALF_LIFE_MS  (INT64_C(24) * 3600 * 1000)
-#define PATIENCE_MS   (INT64_C(15) * 60 * 1000)
+#define PATIENCE_MS   (INT64_C(4) * 3600 * 1000) /* the default of patience_s */
 #define REPLANS_MAX   100 /* plans at one instant, each of which made a job give way */
 #define NEVER_STARTED (-1)
 
 void
 live_rules_init(struct live_rules *r, enum plan_order order)
 {
-    *r = (struct live_rules){
-        .plan = {.order = order, .patience_ms = PATIENCE_MS, .fair_share = true},
-        .half_life_ms = HALF_LIFE_MS};
+    *r = (struct live_rules){.plan = {.order = order,
+                                      .patience_ms = PATIENCE_MS,
+                                      .reservations = plan_reservations(order),
+                                      .horizon_ms = plan_horizon_ms(order),
+                                      .fair_share = true},
+                             .half_life_ms = HALF_LIFE_MS};
 }
 
 static struct ledger *
@@ -129,6 +132,43 @@ end_due(struct live *live)
     }
 }
 
+/* Promises: once one is made its time may come earlier, and never gets later. */
+
+static void
+check_promise(struct live *live, const struct decision *d)
+{
+    int64_t *promised_us = &live->promised_us[live_row(live, queue_get(live->q, d->job))];
+    live->out.broken += *promised_us && live_wall(live->now) > *promised_us;
+    *promised_us = 0;
+}
+
+static void
+note_broken(struct live *live, const struct plan *p)
+{
+    for (size_t i = 0; i < p->n_broken; i++) {
+        const struct broken *x = &p->broken[i];
+        live->promised_us[live_row(live, queue_get(live->q, x->job))] = 0;
+        if (x->why == BROKEN_PRIORITY)
+            live->out.overtaken++;
+        else
+            live->out.broken++;
+    }
+}
+
+static void
+note_promises(struct live *live)
+{
+    size_t n;
+    const struct promise *list = planner_promises(live->planner, &n);
+    for (size_t i = 0; i < n; i++) {
+        int64_t *promised_us =
+            &live->promised_us[live_row(live, queue_get(live->q, list[i].job))];
+        live->out.promised += *promised_us == 0;
+        if (*promised_us == 0 || list[i].at_us < *promised_us)
+            *promised_us = list[i].at_us;
+    }
+}
+
 /* Planning. */
 
 /* Whether a job gave way, so that there is more to plan. */
@@ -143,6 +183,7 @@ decide(struct live *live)
         struct job *job = queue_get(live->q, d->job);
         switch (d->type) {
         case PLAN_START:
+            check_promise(live, d);
             if (d->task >= 0)
                 job = live_split(live, job, d->task, d->as);
             start(live, job, &d->where);
@@ -158,6 +199,8 @@ decide(struct live *live)
             break;
         }
     }
+    note_broken(live, &p);
+    note_promises(live);
     live->wake = INT64_MAX;
     if (p.wake_us != INT64_MAX)
         live->wake = (p.wake_us + SECOND_US - 1) / SECOND_US - LIVE_EPOCH_S;

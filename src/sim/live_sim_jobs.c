@@ -20,6 +20,7 @@ live_jobs_init(struct live *live)
     live->first_rows = xcalloc(w->n_requests + 1, sizeof *live->first_rows);
     live->whole_states = xcalloc(w->n_requests + 1, 1);
     live->states = xcalloc(w->n + 1, 1);
+    live->promised_us = xcalloc(w->n + 1, sizeof *live->promised_us);
     for (size_t i = w->n; i-- > 0;) {
         if (w->jobs[i].request)
             live->first_rows[w->jobs[i].request - 1] = (uint32_t)i;
@@ -33,6 +34,7 @@ live_jobs_free(struct live *live)
     free(live->first_rows);
     free(live->whole_states);
     free(live->states);
+    free(live->promised_us);
     free(live->task_rows);
 }
 

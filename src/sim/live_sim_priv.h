@@ -34,6 +34,7 @@ struct live {
     uint32_t *first_rows;  /* owned; by request: its row, of an array the first */
     uint8_t *whole_states; /* owned; by request: how the job or the array as a whole ended */
     uint8_t *states;       /* owned; by row: how it ended; 0: it has not */
+    int64_t *promised_us;  /* owned; by row, of an array the first: by when it is to start; 0 */
 };
 
 static inline int64_t

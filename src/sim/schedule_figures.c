@@ -114,7 +114,10 @@ metrics_compute(const struct workload *w, const struct machine *m, const struct 
     struct sums sums = {.first_arrival = INT64_MAX, .last_end = INT64_MIN};
     auto_free int64_t *times = xmalloc((w->n + 1) * sizeof *times);
     int64_t total = 0;
-    *out = (struct metrics){.jobs = collect_times(w, s, false, times)};
+    *out = (struct metrics){.jobs = collect_times(w, s, false, times),
+                            .promised = s->promised,
+                            .broken = s->broken,
+                            .overtaken = s->overtaken};
     out->never_ran = w->n - out->jobs;
     if (out->jobs == 0)
         return;

@@ -20,6 +20,7 @@ struct metrics {
     double bsld;         /* mean of max(1, (wait + run) / max(run, 10 s)) */
     double jct_mean;     /* arrival to end */
     int64_t jct_p99;
+    size_t promised, broken, overtaken; /* as in struct schedule */
     double mem_util; /* VRAM declared x time, of all there is until the makespan */
 };
 

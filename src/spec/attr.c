@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "spec/attr_hooks.h"
 #include "spec/attr_set.h"
+#include "spec/value.h"
 
 #define BOTH      ATTR_JOBS_FILE | ATTR_COMMAND_LINE
 #define LINE      ATTR_COMMAND_LINE
@@ -39,6 +40,7 @@
 #define INT(FIELD, KEY, MIN, MAX) NUMBER(ATTR_INT, FIELD, KEY, MIN, MAX)
 #define MIB(FIELD, KEY, MIN)      NUMBER(ATTR_MIB, FIELD, KEY, MIN, VRAM_MAX_MIB)
 #define PERMILLE(FIELD, KEY)      NUMBER(ATTR_PERMILLE, FIELD, KEY, 1, 1000)
+#define TENTHS(FIELD, KEY)        NUMBER(ATTR_TENTHS, FIELD, KEY, 1, UINT8_MAX)
 #define MS(FIELD, KEY, MAX)       NUMBER(ATTR_MS, FIELD, KEY, 0, MAX)
 #define CHOICE(FIELD, KEY, WORDS) FIELD_IN(request, ATTR_CHOICE, FIELD, KEY), .words = (WORDS)
 #define TEXT(FIELD, KEY, BYTES)   FIELD_IN(request, ATTR_TEXT, FIELD, KEY), .bytes = (BYTES)
@@ -60,11 +62,18 @@ static const char *const placements[] = {[PLACING_DEFAULT] = NULL,
                                          [PLACING_SPREAD] = "spread",
                                          [PLACING_FIRST] = "first",
                                          NULL};
+static const char *const engines[] = {[ENGINE_HERE] = "here", [ENGINE_SLURM] = "slurm", NULL};
 static const char *const caps[] = {[VRAM_CAP_DEFAULT] = NULL,
                                    [VRAM_CAP_AUTO] = "auto",
                                    [VRAM_CAP_REQUIRE] = "require",
                                    [VRAM_CAP_OFF] = "off",
                                    NULL};
+
+static const char *const binds[] = {[CPU_BIND_DEFAULT] = NULL,
+                                    [CPU_BIND_AUTO] = "auto",
+                                    [CPU_BIND_NODE] = "node",
+                                    [CPU_BIND_OFF] = "off",
+                                    NULL};
 
 /* The number of GPUs goes along only where it was given: the daemon's model table may know
  * better than the default. */
@@ -85,7 +94,7 @@ static const struct attr attrs[] = {
      .want = "a list of at least one string", .unshown = true, .settled = true},
     {TEXT(llm, "llm", 0), .settled = true},
     {TITLE("GPUs")},
-    {VALUE("gpus", "N", "number of GPUs, 0 to 64; 0.5: a share of one (default 1)"),
+    {VALUE("gpus", "N", "number of GPUs (default 1); 0.5: a share of one; a100:2: of a type"),
      .letter = 'G', INT(demand.gpus, "gpus", 0, GPU_MAX), .json = "gpus_wanted", .always = true,
      .is_said = gpus_are_said, .set = attr_set_gpus},
     {VALUE("vram", "SIZE", "memory on each (18G, 8192M, auto); shares the GPU"),
@@ -102,6 +111,8 @@ static const struct attr attrs[] = {
      FIELD(ATTR_TYPE, demand.gpu_type, "gpu_type"), .set = attr_set_gpu_type},
     {VALUE("min-vram", "SIZE", "only GPUs of at least this size (40G)"),
      MIB(demand.min_vram_mib, "min_vram_mib", 0), .set = attr_set_min_vram},
+    {VALUE("gpu-cc", "VERSION", "only GPUs of at least this compute capability (8.0)"),
+     TENTHS(demand.min_cc, "gpu_cc_tenths"), .json = "gpu_cc"},
     {VALUE("max-used", "PART", "only while less memory is used (0.8, 80%)"),
      PERMILLE(demand.max_used_permille, "max_used_permille"), .json = "max_used"},
     {VALUE("max-load", "PART", "only while its load is lower (0.8, 80%)"),
@@ -119,6 +130,8 @@ static const struct attr attrs[] = {
     {TITLE("CPU and memory")},
     {VALUE("cpus", "N", "CPU cores to reserve"), .letter = 'c',
      INT(demand.cpus, "cpus", 0, CPUS_MAX), .set = attr_set_cpus},
+    {VALUE("cpu-bind", "WHEN", "run on CPUs near its GPUs: auto (with --cpus), node or off"),
+     CHOICE(demand.cpu_bind, "cpu_bind", binds), .apart = true},
     {VALUE("mem", "SIZE", "host memory to reserve (32G)"), MIB(demand.mem_mib, "mem_mib", 0),
      .set = attr_set_mem},
     {TITLE("Time")},
@@ -164,6 +177,11 @@ static const struct attr attrs[] = {
     {WORD_AT("cancel", FILE_ONLY, "'cancel' is only for lines of a jobs file; use berth cancel",
              "stop it, or never start it"),
      FLAG(cancel, "cancel"), .unshown = true, .settled = true},
+    {TITLE("Where")},
+    {VALUE("on", "ENGINE", "here (default), or slurm: the cluster of this machine"),
+     CHOICE(demand.engine, "on", engines), .column = "engine"},
+    {WORD("pack", "on Slurm, run it beside others in allocations of whole GPUs"),
+     FLAG(demand.pack, "pack")},
     {TITLE("After a failure")},
     {VALUE("retries", "N", "run again after any failure, N times"),
      INT(retries, "retries", 0, RETRIES_MAX), .always = true},
@@ -194,6 +212,14 @@ static const struct attr attrs[] = {
      TEXT(env_setup, "env_setup", 0), .sight = ATTR_CUT},
     {VALUE("conda", "ENV", "activate this conda environment first"), TEXT(conda, "conda", 0),
      .sight = ATTR_CUT},
+    {VALUE("container", "IMAGE", "run it in this image, by podman or apptainer"),
+     TEXT(container, "container", IMAGE_MAX_BYTES), .check = value_check_image,
+     .sight = ATTR_PRIVATE, .apart = true},
+    {VALUE("container-mount", "SRC:DST", "mount this there too (SRC:DST:ro); may be repeated"),
+     FIELD(ATTR_LIST, container_mounts, "container_mounts"), .max = MOUNTS_MAX,
+     .want = "a list of at most 32 mounts, \"SOURCE:DESTINATION[:ro]\"",
+     .bytes = MOUNT_MAX_BYTES, .sight = ATTR_PRIVATE, .apart = true,
+     .set = attr_set_container_mount},
     {WORD_AT("login", LINE,
              "the lines of a file share the environment of berth run; use berth submit --login",
              "in the environment of a fresh login, not this shell's"),
@@ -221,9 +247,11 @@ static const struct attr attrs[] = {
      TEXT(comment, "comment", COMMENT_MAX_BYTES), .sight = ATTR_PRIVATE},
     {TITLE("Output")},
     {VALUE("log", "FILE", "where output goes; %j is the job's number (see berth(1))"),
-     .letter = 'o', .aliases = {"output"}, TEXT(log, "log", LOG_MAX_BYTES)},
+     .letter = 'o', .aliases = {"output"}, TEXT(log, "log", LOG_MAX_BYTES),
+     .check = attr_check_file},
     {VALUE("error", "FILE", "where standard error goes (default: with the output)"),
-     .letter = 'e', TEXT(error, "error", LOG_MAX_BYTES), .set = attr_set_error},
+     .letter = 'e', TEXT(error, "error", LOG_MAX_BYTES), .check = attr_check_file,
+     .set = attr_set_error},
     {VALUE("log-max", "SIZE", "cut the middle out of a log that is longer (100M)"),
      MIB(log_max_mib, "log_max_mib", 0)},
     {VALUE("open-mode", "MODE", "append to these files (default), or truncate"),

@@ -28,6 +28,9 @@ enum attr_door {
 #define COMMENT_MAX_BYTES 1024
 #define SETUP_MAX_BYTES   32768
 #define CONDA_MAX_BYTES   1024
+#define IMAGE_MAX_BYTES   1024
+#define MOUNTS_MAX        32
+#define MOUNT_MAX_BYTES   8192
 #define CPUS_MAX          65536
 #define REQUEUES_MAX      100
 #define GRACE_MAX_MS      (24LL * 3600 * 1000)
@@ -42,6 +45,7 @@ enum attr_kind {
     ATTR_INT,      /* int32_t */
     ATTR_MIB,      /* int32_t */
     ATTR_PERMILLE, /* int32_t, thousandths */
+    ATTR_TENTHS,   /* uint8_t, a version such as 8.6 */
     ATTR_MS,       /* int64_t */
     ATTR_US,       /* int64_t, a moment on the wall clock */
     ATTR_CHOICE,   /* one of words, by its place there; an enum or a byte (size) */
@@ -159,6 +163,10 @@ int attr_assign(struct request *r, const char *name, const char *value, enum att
 /* The same where there is a clock, which moments such as 16:00 need (spec/when.h). */
 int attr_set_at(struct request *r, const char *name, const char *value, enum attr_door door,
                 const struct when_clock *clock, struct err *e);
+
+/* gpu-ids of which n are said, some by UUID: names (owned from now on) has them with commas,
+ * until the daemon finds their numbers. */
+int attr_take_gpu_names(struct request *r, char *names, int n, struct err *e);
 
 /* What no single attribute can know: contradictions between them, and - for requests that
  * came over the wire - every range again. Completes gpus (from gpu-ids, else 1). A command

@@ -10,6 +10,7 @@
 #include "base/request.h"
 #include "base/text.h"
 #include "spec/attr.h"
+#include "spec/slurm/attr_slurm.h"
 #include "spec/value.h"
 
 #define GPUS_UNSAID (-1)
@@ -45,6 +46,7 @@ about_gpus(const struct request *r)
            : d->exclusive         ? "exclusive"
            : d->gpu_type[0]       ? "gpu-type"
            : d->min_vram_mib      ? "min-vram"
+           : d->min_cc            ? "gpu-cc"
            : d->max_used_permille ? "max-used"
            : d->max_load_permille ? "max-load"
            : d->margin_mib != -1  ? "margin"
@@ -52,6 +54,7 @@ about_gpus(const struct request *r)
            : d->placement         ? "placement"
            : d->vram_cap          ? "vram-cap"
            : r->on_exceed         ? "on-exceed"
+           : d->cpu_bind          ? "cpu-bind"
                                   : NULL;
 }
 
@@ -111,6 +114,7 @@ unit_of(const struct attr *a)
 {
     return a->kind == ATTR_MIB        ? " (MiB)"
            : a->kind == ATTR_PERMILLE ? " (thousandths)"
+           : a->kind == ATTR_TENTHS   ? " (tenths)"
            : a->kind == ATTR_MS       ? " (ms)"
            : a->kind == ATTR_US       ? " (us)"
                                       : "";
@@ -140,6 +144,7 @@ check_field(const struct attr *a, const struct request *r, struct err *e)
     case ATTR_INT:
     case ATTR_MIB:
     case ATTR_PERMILLE:
+    case ATTR_TENTHS:
     case ATTR_MS:
     case ATTR_US:
         return check_range(a, r, e);
@@ -287,6 +292,30 @@ check_env(const struct request *r, struct err *e)
     return 0;
 }
 
+/* A set-up is shell text of this machine: its paths are not the image's. */
+static int
+check_container(const struct request *r, struct err *e)
+{
+    const char *other = r->env_setup && r->env_setup[0] ? "env-setup"
+                        : r->conda && r->conda[0]       ? "conda"
+                        : r->login                      ? "login"
+                                                        : NULL;
+
+    if (!r->container)
+        return r->container_mounts
+                   ? err_set(e, ERR_USAGE, "container-mount has no effect without container")
+                   : 0;
+    if (other)
+        return err_set(e, ERR_USAGE,
+                       "container and %s exclude each other: an image has its own environment; "
+                       "omit %s, or do it in the command",
+                       other, other);
+    for (char *const *mount = r->container_mounts; mount && *mount; mount++)
+        if (value_check_mount(*mount, e) < 0)
+            return err_prefix(e, "container-mount");
+    return 0;
+}
+
 static int
 check_command(const struct request *r, struct err *e)
 {
@@ -310,7 +339,9 @@ request_validate(struct request *r, struct err *e)
         d->gpus = d->n_ids ? d->n_ids : 1;
     if (check_fields(r, e) < 0 || check_ids(d, e) < 0 || check_share(d, e) < 0 ||
         check_warning(r, e) < 0 || check_deps(r, e) < 0 || check_interactive(r, e) < 0 ||
-        check_setup(r, e) < 0 || check_command(r, e) < 0)
+        check_setup(r, e) < 0 || check_container(r, e) < 0 || check_command(r, e) < 0)
+        return -1;
+    if (d->engine == ENGINE_SLURM && slurm_check(r, e) < 0)
         return -1;
     if (d->gpus == 0)
         return check_no_gpu(r, e);

@@ -2,6 +2,7 @@
  * the table of attr.c only; what attributes mean together is attr_check.c's. */
 #include "spec/attr_set.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -292,6 +293,16 @@ attr_set_error(struct request *r, const char *value, struct err *e)
     return attr_read_text(attr_of_key("error"), r, value, e);
 }
 
+/* Only a shell knows a home folder by ~; a folder of that name is hard to remove safely. */
+int
+attr_check_file(const char *name, struct err *e)
+{
+    if (name[0] == '~' && (!name[1] || name[1] == '/'))
+        return err_set(e, ERR_USAGE, "'%.60s': ~ is not expanded here; write the whole path",
+                       name);
+    return 0;
+}
+
 /* --- its surroundings --- */
 
 /* Variables add up; of equal names the last counts. */
@@ -312,6 +323,25 @@ attr_set_env(struct request *r, const char *value, struct err *e)
     r->env = xrealloc(r->env, (n + 2) * sizeof *r->env);
     r->env[n] = xstrdup(value);
     r->env[n + 1] = NULL;
+    return 0;
+}
+
+/* One more; saying it twice means once. */
+int
+attr_set_container_mount(struct request *r, const char *value, struct err *e)
+{
+    size_t n = 0;
+
+    if (value_check_mount(value, e) < 0)
+        return -1;
+    while (r->container_mounts && r->container_mounts[n])
+        if (strcmp(r->container_mounts[n++], value) == 0)
+            return 0;
+    if (n == MOUNTS_MAX)
+        return err_set(e, ERR_USAGE, "more than the maximum of %d mounts", MOUNTS_MAX);
+    r->container_mounts = xrealloc(r->container_mounts, (n + 2) * sizeof *r->container_mounts);
+    r->container_mounts[n] = xstrdup(value);
+    r->container_mounts[n + 1] = NULL;
     return 0;
 }
 
@@ -344,4 +374,33 @@ attr_set_tag(struct request *r, const char *value, struct err *e)
         if (add_tag(r, tag, e) < 0)
             return -1;
     return 0;
+}
+
+int
+attr_take_gpu_names(struct request *r, char *names, int n, struct err *e)
+{
+    free(r->gpu_names);
+    r->gpu_names = names;
+    if (n > REQUEST_IDS_MAX)
+        return err_set(e, ERR_USAGE, "names more than the maximum of %d GPUs", REQUEST_IDS_MAX);
+    for (int i = 0; i < n; i++)
+        r->demand.ids[i] = (uint8_t)i;
+    r->demand.n_ids = (uint8_t)n;
+    return 0;
+}
+
+/* "MIG-1234,0": each word is one GPU, which the daemon knows by that. */
+int
+attr_read_gpu_names(struct request *r, const char *value, struct err *e)
+{
+    int n = 1;
+
+    for (const char *s = value; *s; s++) {
+        bool is_comma = *s == ',';
+        n += is_comma;
+        if ((is_comma && (s == value || s[1] == ',' || !s[1])) ||
+            (!is_comma && *s != '-' && *s != '/' && !isalnum((unsigned char)*s)))
+            return err_set(e, ERR_USAGE, "'%.80s' is no list of GPUs: 3,1 or UUIDs", value);
+    }
+    return attr_take_gpu_names(r, xstrdup(value), n, e);
 }

@@ -27,7 +27,8 @@ struct when_clock;
     X(array)                                                                                   \
     X(tag)                                                                                     \
     X(error)                                                                                   \
-    X(env)
+    X(env)                                                                                     \
+    X(container_mount)
 
 #define ATTR_DECLARE(name)                                                                     \
     int attr_set_##name(struct request *r, const char *value, struct err *e);
@@ -36,6 +37,12 @@ ATTR_SETTERS(ATTR_DECLARE)
 
 /* Where the row names none: as its kind has it. */
 int attr_read_text(const struct attr *a, struct request *r, const char *value, struct err *e);
+
+/* "MIG-1234,0" */
+int attr_read_gpu_names(struct request *r, const char *value, struct err *e);
+
+/* Of a file for output, as text. */
+int attr_check_file(const char *name, struct err *e);
 
 int attr_set_begin(struct request *r, const char *value, const struct when_clock *clock,
                    struct err *e);

@@ -118,6 +118,7 @@ attr_is_said(const struct attr *a, const struct request *r)
     case ATTR_INT:
     case ATTR_MIB:
     case ATTR_PERMILLE:
+    case ATTR_TENTHS:
     case ATTR_MS:
     case ATTR_US:
     case ATTR_CHOICE:
@@ -185,6 +186,7 @@ attr_is_same(const struct attr *a, const struct request *x, const struct request
     case ATTR_INT:
     case ATTR_MIB:
     case ATTR_PERMILLE:
+    case ATTR_TENTHS:
     case ATTR_MS:
     case ATTR_US:
     case ATTR_CHOICE:
@@ -199,7 +201,7 @@ attr_is_same(const struct attr *a, const struct request *x, const struct request
     case ATTR_MAIL:
         return mail_types(x) == mail_types(y);
     case ATTR_IDS:
-        return x->demand.n_ids == y->demand.n_ids &&
+        return same_text(x->gpu_names, y->gpu_names) && x->demand.n_ids == y->demand.n_ids &&
                memcmp(x->demand.ids, y->demand.ids, sizeof x->demand.ids) == 0;
     case ATTR_TASKS:
         return x->array.n == y->array.n &&
@@ -233,11 +235,15 @@ write_cards(struct jsonw *w, uint64_t set)
 }
 
 static void
-write_ids(struct jsonw *w, const struct demand *d)
+write_ids(struct jsonw *w, const struct request *r)
 {
     jsonw_array(w);
-    for (int i = 0; i < d->n_ids; i++)
-        jsonw_int(w, d->ids[i]);
+    for (int i = 0; i < r->demand.n_ids && !r->gpu_names; i++)
+        jsonw_int(w, r->demand.ids[i]);
+    auto_free char *names = r->gpu_names ? xstrdup(r->gpu_names) : NULL;
+    char *rest = names, *name;
+    while (rest && (name = strsep(&rest, ",")))
+        jsonw_str(w, name);
     jsonw_end_array(w);
 }
 
@@ -275,6 +281,7 @@ attr_write(const struct attr *a, const struct request *r, struct jsonw *w)
     case ATTR_INT:
     case ATTR_MIB:
     case ATTR_PERMILLE:
+    case ATTR_TENTHS:
     case ATTR_MS:
     case ATTR_US:
         jsonw_int(w, attr_number(a, r));
@@ -296,7 +303,7 @@ attr_write(const struct attr *a, const struct request *r, struct jsonw *w)
         write_cards(w, r->demand.devices);
         break;
     case ATTR_IDS:
-        write_ids(w, &r->demand);
+        write_ids(w, r);
         break;
     case ATTR_TASKS:
         task_set_text(&r->array, &text);
@@ -338,6 +345,9 @@ attr_say(const struct attr *a, const struct request *r, struct buf *out)
         break;
     case ATTR_PERMILLE:
         buf_addf(out, "%g %%", (double)attr_number(a, r) / 10.0);
+        break;
+    case ATTR_TENTHS:
+        buf_addf(out, "%.1f", (double)attr_number(a, r) / 10.0);
         break;
     case ATTR_MS:
         buf_adds(out, format_duration(attr_number(a, r), shown));
@@ -424,7 +434,8 @@ read_text(const struct attr *a, struct request *r, const char *value, struct err
 {
     char **field = attr_field_to_set(a, r);
 
-    if (a->bytes && value_check_text(value, a->bytes, e) < 0)
+    if ((a->bytes && value_check_text(value, a->bytes, e) < 0) ||
+        (a->check && a->check(value, e) < 0))
         return -1;
     free(*field);
     *field = xstrdup(value);
@@ -446,15 +457,18 @@ read_hook(const struct attr *a, struct request *r, const char *value, struct err
 }
 
 static int
-read_ids(struct demand *d, const char *value, struct err *e)
+read_ids(struct request *r, const char *value, struct err *e)
 {
     uint8_t ids[REQUEST_IDS_MAX] = {0};
-    int n = parse_index_list(value, ids, REQUEST_IDS_MAX, e);
 
+    if (value[strspn(value, "0123456789,- ")])
+        return attr_read_gpu_names(r, value, e);
+    int n = parse_index_list(value, ids, REQUEST_IDS_MAX, e);
     if (n < 0)
         return -1;
-    memcpy(d->ids, ids, sizeof ids);
-    d->n_ids = (uint8_t)n;
+    free(TAKE(r->gpu_names));
+    memcpy(r->demand.ids, ids, sizeof ids);
+    r->demand.n_ids = (uint8_t)n;
     return 0;
 }
 
@@ -470,6 +484,8 @@ attr_read_text(const struct attr *a, struct request *r, const char *value, struc
         return value_mib(value, attr_field(a, r), e);
     case ATTR_PERMILLE:
         return value_permille(value, attr_field(a, r), e);
+    case ATTR_TENTHS:
+        return value_tenths(value, attr_field(a, r), e);
     case ATTR_MS:
         return read_duration(a, r, value, e);
     case ATTR_CHOICE:
@@ -481,7 +497,7 @@ attr_read_text(const struct attr *a, struct request *r, const char *value, struc
     case ATTR_CARDS:
         return parse_index_set(value, attr_field(a, r), e);
     case ATTR_IDS:
-        return read_ids(&r->demand, value, e);
+        return read_ids(r, value, e);
     case ATTR_MAIL:
         return hooks_parse_types(value, attr_field_to_set(a, r), e);
     case ATTR_NOTHING:

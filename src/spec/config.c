@@ -74,6 +74,8 @@ const struct setting config_settings[] = {
         "a probe that is silent for this many milliseconds is replaced"),
     INT(vram_wait_ms, 0, 600000, "10000",
         "the longest wait, in milliseconds, for an ended job's VRAM to come back"),
+    INT(mig_wait_ms, 0, 86400000, "600000",
+        "milliseconds during which a MIG instance that was removed may come back"),
     INT(grace_ms, 0, 86400000, "10000", "milliseconds between TERM and KILL"),
     INT(idle_exit_s, 0, 31536000, "300",
         "a daemon that `berth run` started exits after this many idle seconds; 0: never"),
@@ -90,6 +92,10 @@ const struct setting config_settings[] = {
         "whether a job that shares a GPU is held to the VRAM it declared, and tolerance: where "
         "the GPU can enforce it (auto), only on such GPUs (require), or never",
         "auto", "require", "off"),
+    CHOICE(cpu_bind, "auto",
+           "whether jobs with GPUs run on CPUs of their NUMA node only: if they book cores and "
+           "those are free there (auto), always (node), or never",
+           "auto", "node", "off"),
     INT(keep_days, 0, 36500, "90", "days after which ended jobs are deleted; 0: never"),
     INT(keep_jobs, 0, 4000000000, "1000000",
         "number of ended jobs to keep, the newest ones; 0: all"),
@@ -100,9 +106,15 @@ const struct setting config_settings[] = {
     INT(pending_max, 1, 10000000, "1000000", "the largest number of pending jobs"),
     CHOICE(order, "queue", "order of jobs within a priority and among users with equal use",
            "queue", "short", "longest", "balanced"),
-    INT(patience_s, 0, 31536000, "900",
+    INT(patience_s, 0, 31536000, "14400",
         "a job that others have passed for this many seconds gets GPUs reserved, if it is "
         "unknown when jobs end"),
+    INT(reservations, -1, 16, "-1",
+        "how many pending jobs at a time get a firm start, which never gets later; 0: none; "
+        "-1: one, none under `short`"),
+    INT(reservation_horizon_s, -1, 31536000, "-1",
+        "a start becomes firm when it is at most so many seconds away; 0: however far it is; "
+        "-1: 3600, and 0 under `balanced`"),
     INT(aging_s, 0, 31536000, "86400",
         "a pending job's priority grows by one each time this many seconds have passed; 0: "
         "never"),
@@ -181,9 +193,38 @@ const struct setting config_settings[] = {
         "berthd --system: the highest priority of a user's job; an admin's may have any"),
     USERS(users, "limits of individual users: alice: {weight: 2, max_running: 4, max_gpus: 2, "
                  "max_vram_mib: 40000, max_pending: 100}"),
+    CHOICE(container_runtime, "auto",
+           "what runs jobs with --container; auto: podman if it is installed, else apptainer, "
+           "which also runs image files",
+           "auto", "podman", "apptainer"),
     PATH(models,
          "a table of what models need, for commands with --llm NAME; read again when it "
          "changes"),
+    PATH(slurm_commands,
+         "the folder of Slurm's sbatch, squeue and scancel, for jobs with --on slurm; empty: "
+         "look in PATH"),
+    TEXT(slurm_partition, 200, "", "the partition of jobs with --on slurm; empty: Slurm's own"),
+    TEXT(slurm_account, 200, "", "the account they are charged to; empty: the user's own"),
+    TEXT(slurm_qos, 200, "", "their quality of service; empty: Slurm's own"),
+    TEXT(slurm_options, 1000, "", "more options for sbatch: --constraint=ib --exclude=node7"),
+    INT(slurm_shard_mib, 0, VRAM_MAX_MIB, "0",
+        "MiB of VRAM for which one shard of a GPU stands; 0: ask for whole GPUs"),
+    INT(slurm_max_jobs, 1, 100000, "1000", "jobs that Slurm is given at the same time"),
+    INT(slurm_array_max, 1, 100000, "1000",
+        "jobs that are sent to Slurm as one array (MaxArraySize of the cluster, less 1)"),
+    INT(slurm_pack_mib, 0, VRAM_MAX_MIB, "0",
+        "jobs on Slurm with at most so many MiB of VRAM are packed without --pack; 0: none"),
+    INT(slurm_allocations, 1, 1000, "8", "allocations for packed jobs at the same time"),
+    INT(slurm_allocation_gpus, 0, GPU_MAX, "1", "GPUs of an allocation, on one node"),
+    INT(slurm_allocation_cpus, 0, 4096, "0", "its CPU cores; 0: Slurm's default"),
+    INT(slurm_allocation_mem_mib, 0, VRAM_MAX_MIB, "0",
+        "its host memory, in MiB; 0: Slurm's default"),
+    INT(slurm_allocation_s, 1, 31536000, "14400", "its time limit, in seconds"),
+    INT(slurm_allocation_idle_s, 0, 86400, "60",
+        "seconds without a job after which it is given back"),
+    INT(slurm_gpu_mib, 0, VRAM_MAX_MIB, "0",
+        "memory of a GPU of the cluster, in MiB, where nodes cannot tell; 0: then GPUs are not "
+        "shared"),
     TEXT(on_start, HOOK_MAX_BYTES, "",
          "a command that is run when a job starts; BERTH_JOB_ID and others identify it"),
     TEXT(on_end, HOOK_MAX_BYTES, "", "the same when one has ended, in any way"),

@@ -90,7 +90,7 @@ list_lines(const struct request *r, struct buf *out)
             buf_addf(&devices, "%s%d", devices.len ? "," : "", i);
     for (char *const *tag = r->tags; tag && *tag; tag++)
         buf_addf(&tags, "%s%s", tags.len ? "," : "", *tag);
-    text_line(out, "gpu-ids", ids.len ? buf_str(&ids) : NULL);
+    text_line(out, "gpu-ids", r->gpu_names ? r->gpu_names : ids.len ? buf_str(&ids) : NULL);
     text_line(out, "devices", devices.len ? buf_str(&devices) : NULL);
     text_line(out, "tag", tags.len ? buf_str(&tags) : NULL);
 }
@@ -98,17 +98,21 @@ list_lines(const struct request *r, struct buf *out)
 static void
 gpu_lines(const struct request *r, struct buf *out)
 {
-    static const char *const rows[] = {"vram",     "share",    "exclusive",
-                                       "gpu-type", "min-vram", "max-used",
-                                       "max-load", "margin",   NULL};
+    static const char *const rows[] = {"vram",     "share",    "exclusive", "gpu-type",
+                                       "min-vram", "max-used", "max-load",  "margin",
+                                       "gpu-cc",   NULL};
     const struct demand *d = &r->demand;
     char size[24];
 
+    if (d->engine == ENGINE_SLURM)
+        text_line(out, "on", d->pack ? "slurm, packed" : "slurm");
     if (d->gpus == 0)
         line(out, "gpus", "none");
     else
         line(out, "gpus", "%d%s", d->gpus,
-             demand_is_whole(d) && !r->vram_auto ? ", whole and idle" : "");
+             !demand_is_whole(d) || r->vram_auto ? ""
+             : d->engine == ENGINE_SLURM         ? ", whole"
+                                                 : ", whole and idle");
     if (r->vram_auto)
         line(out, "vram", "auto");
     attr_lines(rows, r, out);

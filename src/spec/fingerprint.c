@@ -30,6 +30,8 @@ fingerprint_make(const struct request *r, const char *cwd, char out[FINGERPRINT_
         add_part(&all, 's', r->env_setup);
     if (r->conda && r->conda[0])
         add_part(&all, 'e', r->conda);
+    if (r->container)
+        add_part(&all, 'i', r->container);
     text_sha1(all.data ? all.data : "", all.len, hex);
     memcpy(out, hex, FINGERPRINT_HEX);
     out[FINGERPRINT_HEX] = '\0';

@@ -1,6 +1,6 @@
 /* What makes two submissions "the same": the command with its arguments in their order, the
- * folder it runs in and what is set up before it. By it --unique refuses, and by it the time
- * that the last runs took is known. Pure. */
+ * folder it runs in, its image and what is set up before it. By it --unique refuses, and by it
+ * the time that the last runs took is known. Pure. */
 #ifndef SPEC_FINGERPRINT_H
 #define SPEC_FINGERPRINT_H
 

@@ -14,6 +14,7 @@
 #include "base/request.h"
 #include "spec/attr.h"
 #include "spec/script_priv.h"
+#include "spec/value.h"
 
 #define NICE_DEFAULT 100 /* Slurm's, for --nice without a number */
 
@@ -26,8 +27,8 @@ struct row {
     const char *why;  /* it cannot be honoured; NULL: it can */
 };
 
-static int
-set(struct sbatch *s, const char *attr, const char *value, struct err *e)
+int
+sbatch_set(struct sbatch *s, const char *attr, const char *value, struct err *e)
 {
     struct err inner;
 
@@ -60,16 +61,16 @@ set_gpus(struct sbatch *s, const char *value, struct err *e)
     }
     auto_free char *gpus =
         xasprintf("%s%s%s", name, name[0] ? ":" : "", has_count ? count : "1");
-    return set(s, "gpus", gpus, e);
+    return sbatch_set(s, "gpus", gpus, e);
 }
 
 static int
 on_gres(struct sbatch *s, const char *value, struct err *e)
 {
     if (strcasecmp(value, "none") == 0)
-        return set(s, "gpus", "0", e);
+        return sbatch_set(s, "gpus", "0", e);
     if (strcmp(value, "gpu") == 0)
-        return set(s, "gpus", "1", e);
+        return sbatch_set(s, "gpus", "1", e);
     if (strncmp(value, "gpu:", 4) == 0)
         return set_gpus(s, value + 4, e);
     return sbatch_refuse(e, "%s: only gpu:N and gpu:TYPE:N are supported", value);
@@ -77,11 +78,30 @@ on_gres(struct sbatch *s, const char *value, struct err *e)
 
 /* --- the host --- */
 
+/* A bare number is MiB with Slurm. What no program fits into may be meant as GiB. */
+static int
+set_mem(struct sbatch *s, const char *value, struct err *e)
+{
+    static const int least_mib = 64;
+    int32_t mib;
+
+    if (value_mib(value, &mib, e) < 0)
+        return -1;
+    s->r->demand.mem_mib = mib;
+    if (mib >= least_mib)
+        return 0;
+    auto_free char *note =
+        xasprintf("--mem=%s is %d MiB, as with Slurm; write %sG for GiB", value, mib, value);
+    if (!value[strspn(value, "0123456789")])
+        script_note(s->out, s->line, note);
+    return 0;
+}
+
 static int
 on_mem(struct sbatch *s, const char *value, struct err *e)
 {
     if (strcmp(value, "0") != 0)
-        return set(s, "mem", value, e);
+        return set_mem(s, value, e);
     s->r->demand.mem_mib = 0;
     script_note(s->out, s->line, "--mem=0: no memory is reserved, and the job has no limit");
     return 0;
@@ -109,7 +129,7 @@ on_cpus_per_gpu(struct sbatch *s, const char *value, struct err *e)
 static int
 on_cpus_per_task(struct sbatch *s, const char *value, struct err *e)
 {
-    if (set(s, "cpus", value, e) < 0)
+    if (sbatch_set(s, "cpus", value, e) < 0)
         return -1;
     s->cpus_per_task = s->r->demand.cpus;
     return 0;
@@ -136,35 +156,30 @@ on_ntasks_per_node(struct sbatch *s, const char *value, struct err *e)
     return parse_int(value, 1, CPUS_MAX, &s->ntasks_per_node, e);
 }
 
+/* One node is enough for "1-4". */
 static int
 on_nodes(struct sbatch *s, const char *value, struct err *e)
 {
     (void)s;
-    if (strcmp(value, "1") == 0 || strcmp(value, "1-1") == 0)
+    if (value[0] == '1' && (!value[1] || value[1] == '-') &&
+        !value[1 + strspn(value + 1, "-0123456789")])
         return 0;
     return sbatch_refuse(e, "%s: there is one machine", value);
 }
 
+/* A job without GPUs shares the machine all the same: settle_exclusive. */
 static int
 on_exclusive(struct sbatch *s, const char *value, struct err *e)
 {
-    if (value)
-        return sbatch_refuse(e, "=%s: there is one machine for all", value);
-    return set(s, "exclusive", NULL, e);
+    if (value && strcasecmp(value, "user") != 0 && strcasecmp(value, "mcs") != 0)
+        return sbatch_refuse(e, "=%s: only --exclusive and --exclusive=user are supported",
+                             value);
+    s->exclusive = true;
+    s->exclusive_line = s->line;
+    return sbatch_set(s, "exclusive", NULL, e);
 }
 
 /* --- its time --- */
-
-static int
-on_time(struct sbatch *s, const char *value, struct err *e)
-{
-    if (strcmp(value, "0") == 0 || strcasecmp(value, "UNLIMITED") == 0 ||
-        strcasecmp(value, "INFINITE") == 0) {
-        s->r->limit_ms = 0;
-        return 0;
-    }
-    return parse_duration_ms(value, 60000, &s->r->limit_ms, e);
-}
 
 /* [B:]SIG[@seconds]. B: is the batch shell alone. */
 static int
@@ -172,7 +187,7 @@ on_signal(struct sbatch *s, const char *value, struct err *e)
 {
     if (strncmp(value, "R:", 2) == 0 || strncmp(value, "RB:", 3) == 0)
         return sbatch_refuse(e, "R: is for reservations, which do not exist here");
-    return set(s, "signal", value, e);
+    return sbatch_set(s, "signal", value, e);
 }
 
 /* Nicer is lower. */
@@ -227,7 +242,7 @@ set_file(struct sbatch *s, const char *attr, const char *value, struct err *e)
             p += width + 1;
         }
     }
-    return set(s, attr, buf_str(&file), e);
+    return sbatch_set(s, attr, buf_str(&file), e);
 }
 
 static int
@@ -267,7 +282,7 @@ on_constraint(struct sbatch *s, const char *value, struct err *e)
                              "use #BERTH --gpu-type and --min-vram",
                              value);
     memcpy(said, type, sizeof said);
-    if (set(s, "gpu-type", value, e) < 0)
+    if (sbatch_set(s, "gpu-type", value, e) < 0)
         return -1;
     memcpy(s->constraint, type, sizeof said);
     memcpy(type, said, sizeof said);
@@ -320,7 +335,7 @@ on_mail_type(struct sbatch *s, const char *value, struct err *e)
         else
             buf_addf(&known, "%s%s", known.len ? "," : "", word);
     }
-    if (known.len && set(s, "mail-type", buf_str(&known), e) < 0)
+    if (known.len && sbatch_set(s, "mail-type", buf_str(&known), e) < 0)
         return -1;
     return none ? sbatch_refuse(e, "no mail is sent for %s; use TIME_LIMIT, FAIL or END", none)
                 : 0;
@@ -345,9 +360,10 @@ on_nothing(struct sbatch *s, const char *value, struct err *e)
 
 static const struct row rows[] = {
     /* What is honoured. */
-    {{"array", 'a', YES}, NULL, "array", NULL},
+    {{"array", 'a', YES}, sbatch_set_array, "array", NULL},
     {{"begin", 'b', YES}, NULL, "begin", NULL},
-    {{"comment", 0, YES}, NULL, "comment", NULL},
+    {{"clusters", 'M', YES}, sbatch_set_clusters, NULL, NULL},
+    {{"comment", 0, YES}, sbatch_set_comment, "comment", NULL},
     {{"constraint", 'C', YES}, on_constraint, "gpu-type", NULL},
     {{"chdir", 'D', YES}, NULL, "chdir", NULL},
     {{"cpus-per-gpu", 0, YES}, on_cpus_per_gpu, "cpus", NULL},
@@ -362,7 +378,7 @@ static const struct row rows[] = {
     {{"gres", 0, YES}, on_gres, "gpus", NULL},
     {{"hold", 'H', NO}, NULL, "hold", NULL},
     {{"input", 'i', YES}, on_input, NULL, NULL},
-    {{"job-name", 'J', YES}, NULL, "name", NULL},
+    {{"job-name", 'J', YES}, sbatch_set_name, "name", NULL},
     {{"mail-type", 0, YES}, on_mail_type, "mail-type", NULL},
     {{"mail-user", 0, YES}, NULL, "mail-user", NULL},
     {{"mem", 0, YES}, on_mem, "mem", NULL},
@@ -370,6 +386,7 @@ static const struct row rows[] = {
     {{"mem-per-gpu", 0, YES}, on_mem_per_gpu, "mem", NULL},
     {{"nice", 0, MAYBE}, on_nice, "priority", NULL},
     {{"no-requeue", 0, NO}, on_no_requeue, "requeue", NULL},
+    {{"nodelist", 'w', YES}, sbatch_set_nodes_by_name, NULL, NULL},
     {{"nodes", 'N', YES}, on_nodes, NULL, NULL},
     {{"ntasks", 'n', YES}, on_ntasks, NULL, NULL},
     {{"ntasks-per-node", 0, YES}, on_ntasks_per_node, NULL, NULL},
@@ -378,41 +395,72 @@ static const struct row rows[] = {
     {{"quiet", 'Q', NO}, on_nothing, NULL, NULL},
     {{"requeue", 0, NO}, NULL, "requeue", NULL},
     {{"signal", 0, YES}, on_signal, "signal", NULL},
-    {{"time", 't', YES}, on_time, "time", NULL},
+    {{"time", 't', YES}, sbatch_set_time, "time", NULL},
     {{"verbose", 'v', NO}, on_nothing, NULL, NULL},
     /* What means nothing on one machine. */
     {{"account", 'A', YES}, NULL, NULL, NULL},
+    {{"acctg-freq", 0, YES}, NULL, NULL, NULL},
+    {{"batch", 0, YES}, NULL, NULL, NULL},
+    {{"cluster-constraint", 0, YES}, NULL, NULL, NULL},
+    {{"contiguous", 0, NO}, NULL, NULL, NULL},
+    {{"cpu-freq", 0, YES}, NULL, NULL, NULL},
+    {{"delay-boot", 0, YES}, NULL, NULL, NULL},
+    {{"distribution", 'm', YES}, NULL, NULL, NULL},
+    {{"get-user-env", 0, MAYBE}, NULL, NULL, NULL},
+    {{"gpu-bind", 0, YES}, NULL, NULL, NULL},
+    {{"gres-flags", 0, YES}, NULL, NULL, NULL},
     {{"hint", 0, YES}, NULL, NULL, NULL},
+    {{"ignore-pbs", 0, NO}, NULL, NULL, NULL},
+    {{"kill-on-invalid-dep", 0, YES}, NULL, NULL, NULL},
+    {{"mcs-label", 0, YES}, NULL, NULL, NULL},
+    {{"mem-bind", 0, YES}, NULL, NULL, NULL},
+    {{"network", 0, YES}, NULL, NULL, NULL},
     {{"no-kill", 'k', MAYBE}, NULL, NULL, NULL},
+    {{"ntasks-per-core", 0, YES}, NULL, NULL, NULL},
     {{"oversubscribe", 's', NO}, NULL, NULL, NULL},
     {{"partition", 'p', YES}, NULL, NULL, NULL},
+    {{"power", 0, YES}, NULL, NULL, NULL},
+    {{"prefer", 0, YES}, NULL, NULL, NULL},
+    {{"profile", 0, YES}, NULL, NULL, NULL},
+    {{"propagate", 0, MAYBE}, NULL, NULL, NULL},
     {{"qos", 'q', YES}, NULL, NULL, NULL},
+    {{"spread-job", 0, NO}, NULL, NULL, NULL},
+    {{"switches", 0, YES}, NULL, NULL, NULL},
+    {{"threads-per-core", 0, YES}, NULL, NULL, NULL},
+    {{"use-min-nodes", 0, NO}, NULL, NULL, NULL},
+    {{"wait-all-nodes", 0, YES}, NULL, NULL, NULL},
     {{"wckey", 0, YES}, NULL, NULL, NULL},
     /* What a job would miss. */
-    {{"clusters", 'M', YES}, NULL, NULL, ONE_M},
+    {{"bb", 0, YES}, NULL, NULL, "there is no burst buffer"},
+    {{"bbf", 0, YES}, NULL, NULL, "there is no burst buffer"},
+    {{"container", 0, YES},
+     NULL,
+     NULL,
+     "Slurm means an OCI bundle; for an image write #BERTH --container=IMAGE"},
+    {{"core-spec", 'S', YES}, NULL, NULL, LAYOUT},
     {{"cores-per-socket", 0, YES}, NULL, NULL, LAYOUT},
     {{"deadline", 0, YES}, NULL, NULL, "there are no deadlines; --time limits the run time"},
-    {{"distribution", 'm', YES}, NULL, NULL, LAYOUT},
     {{"exclude", 'x', YES}, NULL, NULL, ONE_M},
+    {{"export-file", 0, YES}, NULL, NULL, "name the variables with --export"},
     {{"extra-node-info", 'B', YES}, NULL, NULL, LAYOUT},
-    {{"get-user-env", 0, MAYBE}, NULL, NULL, "it runs in the environment of the submission"},
-    {{"gpu-bind", 0, YES}, NULL, NULL, "it can see only its own GPUs"},
+    {{"gid", 0, YES}, NULL, NULL, "a job runs as the user who submits it"},
     {{"gpu-freq", 0, YES}, NULL, NULL, "clocks are not changed"},
     {{"gpus-per-socket", 0, YES}, NULL, NULL, LAYOUT},
     {{"immediate", 'I', MAYBE}, NULL, NULL, "it waits in the queue"},
     {{"licenses", 'L', YES}, NULL, NULL, "there are no licenses"},
     {{"mincpus", 0, YES}, NULL, NULL, "say --cpus-per-task"},
-    {{"nodelist", 'w', YES}, NULL, NULL, ONE_M},
-    {{"ntasks-per-core", 0, YES}, NULL, NULL, LAYOUT},
+    {{"nodefile", 'F', YES}, NULL, NULL, ONE_M},
     {{"ntasks-per-gpu", 0, YES}, NULL, NULL, LAYOUT},
     {{"ntasks-per-socket", 0, YES}, NULL, NULL, LAYOUT},
     {{"overcommit", 'O', NO}, NULL, NULL, "reserved cores belong to the job"},
     {{"priority", 0, YES}, NULL, NULL, "the scales differ; use --nice, or #BERTH --priority"},
+    {{"reboot", 0, NO}, NULL, NULL, "the machine is not rebooted"},
     {{"reservation", 0, YES}, NULL, NULL, "there are no reservations by name"},
     {{"sockets-per-node", 0, YES}, NULL, NULL, LAYOUT},
-    {{"threads-per-core", 0, YES}, NULL, NULL, LAYOUT},
+    {{"thread-spec", 0, YES}, NULL, NULL, LAYOUT},
     {{"time-min", 0, YES}, NULL, NULL, "a time limit is not shortened to fit"},
     {{"tmp", 0, YES}, NULL, NULL, "disk space is not reserved"},
+    {{"uid", 0, YES}, NULL, NULL, "a job runs as the user who submits it"},
     {{"wait", 'W', NO}, NULL, NULL, "use --wait on the command line"},
     {{"wrap", 0, YES}, NULL, NULL, "a script was given already"},
 };
@@ -440,7 +488,8 @@ sbatch_apply(struct sbatch *s, int i, const char *value, int line, struct err *e
     s->line = line;
     if (row->apply)
         return row->apply(s, value, e);
-    return row->attr ? set(s, row->attr, value, e) : on_ignored(s, row->option.name, value);
+    return row->attr ? sbatch_set(s, row->attr, value, e)
+                     : on_ignored(s, row->option.name, value);
 }
 
 /* --- what the lines mean together --- */
@@ -494,6 +543,30 @@ settle_constraint(struct sbatch *s)
     s->constraint[0] = '\0';
 }
 
+/* Scripts for nodes of cores alone have it too. */
+static void
+settle_exclusive(struct sbatch *s)
+{
+    if (s->r->demand.gpus == 0 && s->r->demand.exclusive) {
+        s->r->demand.exclusive = 0;
+        script_note(s->out, s->exclusive_line,
+                    "--exclusive is ignored: the job has no GPU, and the machine is shared");
+    }
+    s->exclusive = false;
+}
+
+/* Slurm gives a job the GPUs that it names and no others. */
+static void
+settle_gpus(struct request *r)
+{
+    const struct demand *d = &r->demand;
+
+    if (r->gpus_said || d->vram_mib || r->vram_auto || d->share_permille || d->n_ids || r->llm)
+        return;
+    r->demand.gpus = 0;
+    r->gpus_said = true;
+}
+
 /* The script runs once; srun in it starts the tasks, which it finds in the environment. What is
  * booked for each of them is multiplied, unless a total was said behind it. */
 static int
@@ -527,8 +600,12 @@ sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e)
 {
     int rc = 0;
 
+    if (s->bare)
+        settle_gpus(s->r);
     if (s->constraint[0])
         settle_constraint(s);
+    if (s->exclusive)
+        settle_exclusive(s);
     if (s->ntasks || s->ntasks_per_node || s->gpus_per_task) {
         *line = s->tasks_line;
         *what = "--ntasks";

@@ -15,7 +15,7 @@
 #include "spec/script_priv.h"
 
 #define WORDS_MAX   64 /* of one line */
-#define OPTIONS_MAX 96
+#define OPTIONS_MAX 128
 
 /* #BERTH's options that are no attributes. */
 enum { OWN_EXPORT, OWN_COUNT };
@@ -30,6 +30,7 @@ struct reader {
     struct script *out;
     struct sbatch sbatch;
     int line;
+    bool foreign_said;   /* that lines of another batch system are there */
     bool slurm_env_said; /* by #BERTH --slurm-env, so #SBATCH lines do not decide it */
 };
 
@@ -79,7 +80,7 @@ script_free(struct script *s)
 void
 script_note(struct script *s, int line, const char *words)
 {
-    add_to(&s->notes, xasprintf("%s:%d: %s", s->file, line, words));
+    add_to(&s->notes, line ? xasprintf("%s:%d: %s", s->file, line, words) : xstrdup(words));
 }
 
 void
@@ -97,7 +98,8 @@ script_add_variable(struct script *s, char *entry)
     add_to(&s->variables, entry);
 }
 
-/* "FILE:LINE: #SBATCH --name: words" into the list that rc says: -1 errors, 1 unsupported. */
+/* "FILE:LINE: #SBATCH --name: words" into the list that rc says: -1 errors, 1 unsupported. From
+ * elsewhere (line 0) "--name: words". */
 static void
 complain(struct reader *rd, int rc, int line, const char *mark, const char *name,
          const char *words)
@@ -106,9 +108,10 @@ complain(struct reader *rd, int rc, int line, const char *mark, const char *name
 
     text_add_safe(&shown, name, strlen(name), 60);
     text_add_safe(&safe, words, strlen(words), 0);
-    add_to(
-        rc < 0 ? &rd->out->errors : &rd->out->unsupported,
-        xasprintf("%s:%d: %s %s: %s", rd->file, line, mark, buf_str(&shown), buf_str(&safe)));
+    add_to(rc < 0 ? &rd->out->errors : &rd->out->unsupported,
+           line ? xasprintf("%s:%d: %s %s: %s", rd->file, line, mark, buf_str(&shown),
+                            buf_str(&safe))
+                : xasprintf("%s: %s", buf_str(&shown), buf_str(&safe)));
 }
 
 /* --- words --- */
@@ -328,6 +331,21 @@ begins_with(const char *s, const char *end, const char *mark)
            (s + n == end || s[n] == ' ' || s[n] == '\t');
 }
 
+/* Slurm reads #PBS lines too: without a word, what they ask for would be lost. */
+static void
+note_foreign(struct reader *rd, const char *s, const char *end)
+{
+    const char *mark = begins_with(s, end, "#PBS")    ? "#PBS"
+                       : begins_with(s, end, "#BSUB") ? "#BSUB"
+                                                      : NULL;
+
+    if (!mark)
+        return;
+    auto_free char *note = xasprintf("%s lines are not read; write #SBATCH", mark);
+    script_note(rd->out, rd->line, note);
+    rd->foreign_said = true;
+}
+
 /* One line without its newline; false: it is the first command. */
 static bool
 read_line(struct reader *rd, const char *s, const char *end)
@@ -354,8 +372,64 @@ read_line(struct reader *rd, const char *s, const char *end)
             read_directive(rd, &d);
         for (int i = 0; i < d.n; i++)
             free(d.words[i]);
+    } else if (rd->sbatch.bare && !rd->foreign_said) {
+        note_foreign(rd, s, end);
     }
     return true;
+}
+
+static void
+read_over(struct reader *rd, const struct script_word *over, size_t n)
+{
+    struct err wrong;
+
+    for (size_t i = 0; i < n; i++) {
+        int rc = sbatch_apply(&rd->sbatch, over[i].option, over[i].value, 0, &wrong);
+
+        if (rc != 0)
+            complain(rd, rc, 0, "", over[i].from, wrong.text);
+    }
+}
+
+static int
+read_text(struct reader *rd, const char *text, size_t len, const struct script_word *over,
+          size_t n, struct err *e)
+{
+    struct script *out = rd->out;
+    const char *end = text + len, *what;
+    struct err wrong;
+    int rc, line;
+
+    memset(out, 0, sizeof *out);
+    out->file = rd->file;
+    rd->sbatch.r = rd->r;
+    rd->sbatch.out = out;
+    rd->sbatch.clock = rd->clock;
+    while (text < end) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        rd->line++;
+        if (!read_line(rd, text, newline ? newline : end))
+            break;
+        text = newline ? newline + 1 : end;
+    }
+    read_over(rd, over, n);
+    while ((rc = sbatch_finish(&rd->sbatch, &line, &what, &wrong)) != 0)
+        complain(rd, rc, line, "#SBATCH", what, wrong.text);
+    return out->errors.n ? err_set(e, ERR_USAGE, "%s", out->errors.at[0]) : 0;
+}
+
+int
+script_read_over(const char *file, const char *text, size_t len, const struct when_clock *clock,
+                 const char *host, const struct script_word *over, size_t n, struct request *r,
+                 struct script *out, struct err *e)
+{
+    struct reader rd = {.file = file,
+                        .clock = clock,
+                        .r = r,
+                        .out = out,
+                        .sbatch = {.bare = true, .host = host}};
+
+    return read_text(&rd, text, len, over, n, e);
 }
 
 int
@@ -363,21 +437,6 @@ script_read(const char *file, const char *text, size_t len, const struct when_cl
             struct request *r, struct script *out, struct err *e)
 {
     struct reader rd = {.file = file, .clock = clock, .r = r, .out = out};
-    const char *end = text + len, *what;
-    struct err wrong;
-    int rc, line;
 
-    memset(out, 0, sizeof *out);
-    out->file = file;
-    rd.sbatch = (struct sbatch){.r = r, .out = out, .clock = clock};
-    while (text < end) {
-        const char *newline = memchr(text, '\n', (size_t)(end - text));
-        rd.line++;
-        if (!read_line(&rd, text, newline ? newline : end))
-            break;
-        text = newline ? newline + 1 : end;
-    }
-    while ((rc = sbatch_finish(&rd.sbatch, &line, &what, &wrong)) != 0)
-        complain(&rd, rc, line, "#SBATCH", what, wrong.text);
-    return out->errors.n ? err_set(e, ERR_USAGE, "%s", out->errors.at[0]) : 0;
+    return read_text(&rd, text, len, NULL, 0, e);
 }

@@ -12,7 +12,8 @@ struct err;
 struct request;
 struct when_clock;
 
-#define SCRIPT_WORDS_MAX 100 /* complaints that are kept */
+#define SCRIPT_WORDS_MAX 100     /* complaints that are kept */
+#define SCRIPT_CLUSTER   "berth" /* the one that --clusters may name */
 
 /* Lines for a person: "FILE:LINE: words". */
 struct script_list {
@@ -33,11 +34,44 @@ struct script {
     struct script_list variables;   /* "SLURM_JOB_PARTITION=gpu", which the script may read */
 };
 
+enum script_takes {
+    TAKES_NOTHING,
+    TAKES_VALUE,
+    TAKES_MAYBE, /* only as --name=value */
+};
+
+struct script_option {
+    const char *name;
+    char letter; /* 0: none */
+    enum script_takes takes;
+};
+
+/* Row i of sbatch's options; NULL behind the last. */
+const struct script_option *sbatch_option(int i);
+
+/* One of sbatch's options that is not in the script: of a command line or a variable. */
+struct script_word {
+    char *from;        /* for messages: "--gres", "SBATCH_GRES"; owned by the caller */
+    int option;        /* row of sbatch_option */
+    const char *value; /* borrowed; NULL: none */
+};
+
 /* Lays the options over *r, which request_begin or an earlier door has begun; request_validate
  * is the caller's. file is for messages. *out is overwritten and to be freed in every case.
  * -1 when there are errors, the first in e; what is unsupported is the caller's to judge. */
 int script_read(const char *file, const char *text, size_t len, const struct when_clock *clock,
                 struct request *r, struct script *out, struct err *e);
+
+/* Whether a node of Slurm's of this name, with or without a domain, is the machine host. */
+bool script_node_is(const char *word, const char *host);
+
+/* The same, and then n options from elsewhere, which override those of the script. They may
+ * ask for what they share with it, such as memory for each of its cores. Without a word for
+ * GPUs the job has none, as with Slurm. host is what --nodelist may name. */
+int script_read_over(const char *file, const char *text, size_t len,
+                     const struct when_clock *clock, const char *host,
+                     const struct script_word *over, size_t n, struct request *r,
+                     struct script *out, struct err *e);
 
 void script_free(struct script *s); /* what it owns; not s */
 

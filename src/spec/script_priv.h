@@ -9,18 +9,6 @@
 #include "base/request.h"
 #include "spec/script.h"
 
-enum script_takes {
-    TAKES_NOTHING,
-    TAKES_VALUE,
-    TAKES_MAYBE, /* only as --name=value */
-};
-
-struct script_option {
-    const char *name;
-    char letter;
-    enum script_takes takes;
-};
-
 /* What #SBATCH lines say together, or what is to be settled once all are read. */
 struct sbatch {
     struct request *r;
@@ -32,11 +20,11 @@ struct sbatch {
     int mem_line, cpus_line, tasks_line;
     int line;                      /* that is being read */
     char constraint[GPU_TYPE_MAX]; /* of --constraint, a type of GPU; "": none */
-    int constraint_line;
+    int constraint_line, exclusive_line;
+    const char *host; /* this machine's name; NULL: not known */
+    bool exclusive;   /* was said, and is to be settled */
+    bool bare;        /* without a word for GPUs it has none */
 };
-
-/* Row i of sbatch's options; NULL behind the last. */
-const struct script_option *sbatch_option(int i);
 
 /* 0; -1 with e: the value is bad; 1 with e: it cannot be honoured, and why. */
 int sbatch_apply(struct sbatch *s, int i, const char *value, int line, struct err *e);
@@ -46,6 +34,17 @@ int sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e)
 
 /* Why something cannot be honoured. Returns 1. */
 int sbatch_refuse(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* An attribute's value, as it is. 0, or -1 with e. */
+int sbatch_set(struct sbatch *s, const char *attr, const char *value, struct err *e);
+
+/* Values of options (sbatch_values.c); as sbatch_apply. */
+int sbatch_set_time(struct sbatch *s, const char *value, struct err *e);
+int sbatch_set_name(struct sbatch *s, const char *value, struct err *e);
+int sbatch_set_comment(struct sbatch *s, const char *value, struct err *e);
+int sbatch_set_array(struct sbatch *s, const char *value, struct err *e);
+int sbatch_set_nodes_by_name(struct sbatch *s, const char *value, struct err *e);
+int sbatch_set_clusters(struct sbatch *s, const char *value, struct err *e);
 
 /* afterok:12:13_2,afterany:14 in the place of what the job waited for; as sbatch_apply. */
 int sbatch_set_deps(struct sbatch *s, const char *value, struct err *e);

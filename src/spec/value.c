@@ -51,6 +51,50 @@ value_check_env(const char *s, struct err *e)
     return 0;
 }
 
+/* What podman and apptainer take as an image is theirs to say; what is refused here would be an
+ * option, or several words, on their command lines. */
+int
+value_check_image(const char *s, struct err *e)
+{
+    auto_buf struct buf shown = BUF_INIT;
+
+    text_add_safe(&shown, s, strlen(s), 60);
+    if (s[0] == '-' || strpbrk(s, " \t"))
+        return err_set(e, ERR_USAGE,
+                       "'%s' is not an image; write docker.io/pytorch/pytorch:latest, "
+                       "localhost/mine or image.sif",
+                       buf_str(&shown));
+    return 0;
+}
+
+/* A path that can stand in such an option of theirs. */
+static bool
+is_mount_path(const char *s, size_t n)
+{
+    return n > 1 && s[0] == '/' && !memchr(s, ',', n);
+}
+
+int
+value_check_mount(const char *s, struct err *e)
+{
+    auto_buf struct buf shown = BUF_INIT;
+    size_t source = strcspn(s, ":");
+    const char *to = s[source] ? s + source + 1 : "", *mode;
+    size_t destination = strcspn(to, ":");
+
+    if (value_check_text(s, MOUNT_MAX_BYTES, e) < 0)
+        return -1;
+    mode = to + destination;
+    if (is_mount_path(s, source) && is_mount_path(to, destination) &&
+        (!*mode || strcmp(mode, ":ro") == 0 || strcmp(mode, ":rw") == 0))
+        return 0;
+    text_add_safe(&shown, s, strlen(s), 60);
+    return err_set(e, ERR_USAGE,
+                   "'%s' is not a mount; write SOURCE:DESTINATION or SOURCE:DESTINATION:ro, "
+                   "two absolute paths other than / without commas",
+                   buf_str(&shown));
+}
+
 int
 value_mib(const char *s, int32_t *out, struct err *e)
 {
@@ -80,6 +124,23 @@ value_permille(const char *s, int32_t *out, struct err *e)
     if (v < 1)
         return parse_refuse(e, s, "is too small; the minimum is 0.001");
     *out = (int32_t)v;
+    return 0;
+}
+
+int
+value_tenths(const char *s, uint8_t *out, struct err *e)
+{
+    static const char *const want = "is not a version; write 8.0";
+    const char *dot = strchr(s, '.');
+    auto_free char *whole = dot ? xstrndup(s, (size_t)(dot - s)) : xstrdup(s);
+    int64_t major, minor = 0;
+
+    if (parse_int(whole, 0, UINT8_MAX, &major, NULL) < 0 ||
+        (dot && (!dot[1] || dot[2] || parse_int(dot + 1, 0, 9, &minor, NULL) < 0)))
+        return parse_refuse(e, s, want);
+    if (major * 10 + minor < 1 || major * 10 + minor > UINT8_MAX)
+        return parse_refuse(e, s, "is out of range; versions go from 0.1 to 25.5");
+    *out = (uint8_t)(major * 10 + minor);
     return 0;
 }
 

@@ -16,6 +16,9 @@ struct err;
 /* "18G", "8192M": MiB, at most VRAM_MAX_MIB. */
 int value_mib(const char *s, int32_t *out, struct err *e);
 
+/* "8.6" as 86, "9" as 90: versions of at most 25.5. */
+int value_tenths(const char *s, uint8_t *out, struct err *e);
+
 /* "0.8" or "80%": 1..1000. */
 int value_permille(const char *s, int32_t *out, struct err *e);
 
@@ -44,5 +47,11 @@ int value_check_text(const char *s, size_t max, struct err *e);
 
 /* "NAME=value", UTF-8, as a variable of an environment. ERR_USAGE. */
 int value_check_env(const char *s, struct err *e);
+
+/* The name of an image, as podman or apptainer have it. ERR_USAGE. */
+int value_check_image(const char *s, struct err *e);
+
+/* "SOURCE:DESTINATION", "SOURCE:DESTINATION:ro" (or rw): two absolute paths. ERR_USAGE. */
+int value_check_mount(const char *s, struct err *e);
 
 #endif

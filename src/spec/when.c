@@ -40,7 +40,23 @@ scan_char(const char **p, char c)
     return true;
 }
 
-/* "9:00", "16:00" or "16:00:30" at *p, into the fields of tm. */
+/* "PM", " am" at *p: half of the day. False: there is one, which the hour does not allow. */
+static bool
+scan_half(const char **p, struct tm *tm)
+{
+    const char *word = *p + (**p == ' ');
+    bool is_pm = strncasecmp(word, "pm", 2) == 0;
+
+    if (!is_pm && strncasecmp(word, "am", 2) != 0)
+        return true;
+    *p = word + 2;
+    if (tm->tm_hour < 1 || tm->tm_hour > 12)
+        return false;
+    tm->tm_hour = tm->tm_hour % 12 + (is_pm ? 12 : 0);
+    return true;
+}
+
+/* "9:00", "16:00", "16:00:30" or "4:00PM" at *p, into the fields of tm. */
 static bool
 scan_time(const char **p, struct tm *tm)
 {
@@ -50,7 +66,9 @@ scan_time(const char **p, struct tm *tm)
     if (!scan_digits(p, digits, 0, 23, &tm->tm_hour) || !scan_char(p, ':') ||
         !scan_digits(p, 2, 0, 59, &tm->tm_min))
         return false;
-    return **p != ':' || (scan_char(p, ':') && scan_digits(p, 2, 0, 59, &tm->tm_sec));
+    if (**p == ':' && (!scan_char(p, ':') || !scan_digits(p, 2, 0, 59, &tm->tm_sec)))
+        return false;
+    return scan_half(p, tm);
 }
 
 static int
@@ -149,31 +167,96 @@ parse_date(const char *s, const struct when_clock *clock, int64_t *out, struct e
     return *p ? parse_refuse(e, s, want) : to_us(s, clock, tm, out, e);
 }
 
-/* Slurm's count and unit: now+60 are seconds, now+2days. False: it is none. */
+/* --- dates as Slurm has them, the month in front --- */
+
 static bool
-scan_words(const char *s, int64_t *ms)
+is_six_digits(const char *s)
+{
+    return strspn(s, "0123456789") == 6;
+}
+
+/* "12/24", "12/24/26", "12/24/2026" or "122426" at *p; *year 0: it has none. */
+static bool
+scan_month_first(const char **p, struct tm *tm, int *year)
+{
+    bool is_plain = is_six_digits(*p);
+    int month, day;
+
+    *year = 0;
+    if (!scan_digits(p, (*p)[1] == '/' ? 1 : 2, 1, 12, &month) ||
+        !(is_plain || scan_char(p, '/')) ||
+        !scan_digits(p, is_plain || strspn(*p, "0123456789") > 1 ? 2 : 1, 1, 31, &day))
+        return false;
+    if (is_plain || scan_char(p, '/')) {
+        int digits = !is_plain && strspn(*p, "0123456789") == 4 ? 4 : 2;
+
+        if (!scan_digits(p, digits, 0, YEAR_MAX, year))
+            return false;
+        *year += digits == 2 ? 2000 : 0;
+        if (*year < YEAR_MIN)
+            return false;
+    }
+    tm->tm_mon = month - 1;
+    tm->tm_mday = day;
+    return true;
+}
+
+/* Of a day without a year the next one, or the last. */
+static int
+settle_year(const char *s, const struct when_clock *clock, struct tm tm, int64_t *out,
+            struct err *e)
+{
+    if (!clock)
+        return to_us(s, clock, tm, out, e);
+    tm.tm_year = clock->local.tm_year;
+    if (to_us(s, clock, tm, out, e) < 0)
+        return -1;
+    if (clock->past == (*out <= clock->now_us))
+        return 0;
+    tm.tm_year += clock->past ? -1 : 1;
+    return to_us(s, clock, tm, out, e);
+}
+
+static int
+parse_month_first(const char *s, const struct when_clock *clock, int64_t *out, struct err *e)
+{
+    struct tm tm = {0};
+    const char *p = s;
+    int year;
+
+    if (!scan_month_first(&p, &tm, &year))
+        return parse_refuse(e, s, want);
+    if (*p && (!strchr("-Tt ", *p++) || !scan_time(&p, &tm) || *p))
+        return parse_refuse(e, s, want);
+    /* A leap year's where none is said: to_time carries the day over in another. */
+    if (tm.tm_mday > days_of(year ? year : 2000, tm.tm_mon + 1))
+        return parse_refuse(e, s, want);
+    if (!year)
+        return settle_year(s, clock, tm, out, e);
+    tm.tm_year = year - 1900;
+    return to_us(s, clock, tm, out, e);
+}
+
+/* --- spans from now --- */
+
+bool
+when_span(const char *s, int64_t *ms)
 {
     static const struct {
         const char *name;
         int64_t ms;
-    } units[] = {{"second", 1000},
-                 {"minute", 60000},
-                 {"hour", 3600000},
-                 {"day", 86400000},
-                 {"week", 604800000}};
-    size_t digits = strspn(s, "0123456789");
-    const char *unit = s + digits;
+    } units[] = {{"", 1000},        {"second", 1000},  {"minute", 60000},
+                 {"hour", 3600000}, {"day", 86400000}, {"week", 604800000}};
+    size_t digits = strspn(s, "0123456789"), len = strlen(s + digits);
     auto_free char *number = xstrndup(s, digits);
     int64_t n;
 
+    if (len > 1 && (s[digits + len - 1] | 32) == 's')
+        len--;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        size_t len = strlen(units[i].name);
-        if (strncasecmp(unit, units[i].name, len) != 0 ||
-            (unit[len] && strcasecmp(unit + len, "s") != 0))
+        if (strlen(units[i].name) != len || strncasecmp(s + digits, units[i].name, len) != 0)
             continue;
-        if (parse_int(number, 1, 5200, &n, NULL) < 0 && units[i].ms > 3600000)
-            return false;
-        if (parse_int(number, 1, 100000000, &n, NULL) < 0)
+        if (parse_int(number, 0, units[i].ms > 3600000 ? 5200 : 100000000, &n, NULL) < 0)
             return false;
         *ms = n * units[i].ms;
         return true;
@@ -189,15 +272,15 @@ parse_after_now(const char *s, const char *duration, const struct when_clock *cl
 
     if (!clock)
         return parse_refuse(e, s, "needs a clock; write a time with Z or +01:00");
-    if (*duration && !scan_words(duration, &ms) &&
-        parse_duration_ms(duration, 1000, &ms, e) < 0)
+    if (*duration && !when_span(duration, &ms) && parse_duration_ms(duration, 1000, &ms, e) < 0)
         return -1;
     *out = clock->now_us + ms * 1000;
     return 0;
 }
 
-/* today, tomorrow, noon, midnight, and a time behind the first two. NULL when s begins with
- * none of them; else what is behind, tm as the word says. *roll: tomorrow, if it has passed. */
+/* today, tomorrow, noon, midnight and the like, and a time behind the first two. NULL when s
+ * begins with none of them; else what is behind, tm as the word says. *roll: tomorrow, if it
+ * has passed. */
 static const char *
 take_day(const char *s, struct tm *tm, bool *roll)
 {
@@ -205,9 +288,9 @@ take_day(const char *s, struct tm *tm, bool *roll)
         const char *name;
         int day, hour;
         bool roll;
-    } words[] = {{"today", 0, 0, false},
-                 {"tomorrow", 1, 0, false},
-                 {"noon", 0, 12, true},
+    } words[] = {{"today", 0, 0, false},   {"tomorrow", 1, 0, false},
+                 {"noon", 0, 12, true},    {"elevenses", 0, 11, true},
+                 {"fika", 0, 15, true},    {"teatime", 0, 16, true},
                  {"midnight", 1, 0, false}};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -251,22 +334,39 @@ parse_day(const char *s, const struct when_clock *clock, int64_t *out, struct er
     return 0;
 }
 
+/* now, now+1h, "now + 1hour"; NULL: it is none of these, else what is behind the plus. */
+static const char *
+after_now(const char *s)
+{
+    if (s[0] == '+')
+        return s[1] ? s + 1 : NULL;
+    if (strncasecmp(s, "now", 3) != 0)
+        return NULL;
+    s += 3 + strspn(s + 3, " ");
+    if (s[0] != '+')
+        return s[0] ? NULL : s;
+    s += 1 + strspn(s + 1, " ");
+    return s[0] ? s : NULL;
+}
+
 int
 when_parse(const char *s, const struct when_clock *clock, int64_t *out, struct err *e)
 {
+    const char *duration = after_now(s);
+    size_t epoch = s[0] == '@' ? 1 : strncasecmp(s, "uts", 3) == 0 ? 3 : 0;
     int64_t seconds;
 
-    if (strncasecmp(s, "now", 3) == 0 && (s[3] == '\0' || (s[3] == '+' && s[4])))
-        return parse_after_now(s, s[3] ? s + 4 : "", clock, out, e);
-    if (s[0] == '+' && s[1])
-        return parse_after_now(s, s + 1, clock, out, e);
-    if (s[0] == '@') {
-        if (parse_int(s + 1, 0, INT64_MAX / 1000000, &seconds, NULL) < 0)
+    if (duration)
+        return parse_after_now(s, duration, clock, out, e);
+    if (epoch) {
+        if (parse_int(s + epoch, 0, INT64_MAX / 1000000, &seconds, NULL) < 0)
             return parse_refuse(e, s, want);
         *out = seconds * 1000000;
         return 0;
     }
     if (strlen(s) >= 8 && s[4] == '-')
         return parse_date(s, clock, out, e);
+    if (is_six_digits(s) || strchr(s, '/'))
+        return parse_month_first(s, clock, out, e);
     return parse_day(s, clock, out, e);
 }

@@ -3,6 +3,7 @@
 #ifndef SPEC_WHEN_H
 #define SPEC_WHEN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -11,14 +12,20 @@ struct err;
 struct when_clock {
     int64_t now_us;                 /* wall time */
     struct tm local;                /* the same moment on the local clock */
+    bool past;                      /* a day without a year is the last one, not the next */
     time_t (*to_time)(struct tm *); /* from the local clock, as mktime does: fields out of
                                        their range are carried over, tm_isdst is -1 */
 };
 
-/* now+1h, +90s (also Slurm's now+2hours); 16:00 (today, or tomorrow when that has passed);
- * noon, midnight, today, tomorrow, "tomorrow 16:00"; 2026-12-24, 2026-12-24T18:30[:SS] with
- * or without Z or +01:00; @1766600000. Wall time in microseconds; a moment that has passed is
- * no error. clock NULL: only what needs none. ERR_USAGE. */
+/* now+1h, +90s (also Slurm's now+2hours, now + 1day); 16:00, 4:00PM (today, or tomorrow when
+ * that has passed); noon, midnight, elevenses, fika, teatime, today, tomorrow,
+ * "tomorrow 16:00"; 2026-12-24, 2026-12-24T18:30[:SS] with or without Z or +01:00; 12/24,
+ * 12/24/26, 122426, with a time behind - or T; @1766600000, uts1766600000. Wall time in
+ * microseconds; a moment that has passed is no error. clock NULL: only what needs none.
+ * ERR_USAGE. */
 int when_parse(const char *s, const struct when_clock *clock, int64_t *out, struct err *e);
+
+/* Slurm's count and unit, 2days or 90 (seconds), in ms. False: it is none. */
+bool when_span(const char *s, int64_t *ms);
 
 #endif

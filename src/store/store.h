@@ -327,7 +327,7 @@ int store_job_detach(struct store *s, uint32_t id, struct err *e);
  * of all users'; -1 with e. */
 int64_t store_kept_bytes(struct store *s, uint32_t uid, struct err *e);
 int64_t store_kept_bytes_of_all(struct store *s, struct err *e);
-/* A user of whom more than that is kept, or STORE_NOBODY; -1 with e. */
+/* A user with more than that kept, or STORE_NOBODY; -1 with e. */
 #define STORE_NOBODY (INT64_MAX)
 int64_t store_kept_above(struct store *s, int64_t bytes, struct err *e);
 

@@ -32,6 +32,8 @@ enum {
     PAST_CODE,
     PAST_SIGNAL,
     PAST_OOM,
+    PAST_SLURM,
+    PAST_SLURM_PEAK,
 };
 
 static void
@@ -70,16 +72,18 @@ read_attempt(sqlite3_stmt *st, struct store_ended *x)
     }
     if (x->attempts++ == 0 || !x->started_us)
         x->started_us = started_us;
+    /* The cards of a cluster are not known, but that it had as many as it wanted. */
+    bool on_slurm = sqlite3_column_int(st, PAST_SLURM) != 0;
     if (started_us && run_ms > 0) {
         x->run_ms += run_ms;
-        x->gpu_ms += run_ms * a.attempt.n_gpus;
+        x->gpu_ms += run_ms * (on_slurm ? x->gpus : a.attempt.n_gpus);
     }
     x->util_sum += sqlite3_column_int64(st, PAST_UTIL_SUM);
     x->util_count += sqlite3_column_int(st, PAST_UTIL_COUNT);
     x->last_run_ms = run_ms;
     x->n_cards = a.attempt.n_gpus;
     x->vram_mib = sqlite3_column_int(st, PAST_VRAM);
-    x->peak_mib = -1;
+    x->peak_mib = on_slurm ? sqlite3_column_int(st, PAST_SLURM_PEAK) : -1;
     for (int i = 0; i < a.attempt.n_gpus; i++)
         if (a.attempt.peak_mib[i] > x->peak_mib)
             x->peak_mib = a.attempt.peak_mib[i];

@@ -34,7 +34,7 @@ enum column_type {
     COLUMN_SHARED,  /* the same, of counted_text.h */
     COLUMN_ARGV,    /* char **, NULL-terminated, as a JSON array */
     COLUMN_IDS,     /* struct demand's ids and n_ids, "3,1" */
-    COLUMN_WORDS,   /* struct ending's text */
+    COLUMN_WORDS,   /* char [bound] */
     COLUMN_CARDS,   /* struct attempt's gpus with their UUIDs, "0:GPU-a,1:GPU-b" */
     COLUMN_PEAKS,   /* struct attempt's peak_mib, "100,-1"; after the cards */
     COLUMN_HOOKS,   /* struct hooks *, owned, as a JSON object; NULL is NULL */
@@ -48,7 +48,7 @@ struct column {
     enum column_type type;
     size_t offset;
     bool fixed; /* never changes after the insert */
-    int bound;  /* of a choice */
+    int bound;  /* of a choice; of words, their bytes with NUL */
 };
 
 #define JOB(member)     offsetof(struct job, member)
@@ -92,7 +92,7 @@ static const struct column own_columns[] = {
 };
 
 /* All of them, the book last; laid out when the first statement is. */
-static struct column job_columns[96];
+static struct column job_columns[128];
 static int n_job_columns;
 
 static const struct column attempt_columns[] = {
@@ -101,6 +101,7 @@ static const struct column attempt_columns[] = {
     {"peaks_mib", COLUMN_PEAKS, 0, false, 0},
     {"vram_mib", COLUMN_I32, ATTEMPT(vram_mib), false, 0},
     {"cap_mib", COLUMN_I32, ATTEMPT(cap_mib), false, 0},
+    {"numa_nodes", COLUMN_I64, ATTEMPT(nodes), false, 0},
     {"shepherd_pid", COLUMN_I32, ATTEMPT(shepherd_pid), false, 0},
     {"started_us", COLUMN_I64, ATTEMPT(started_us), false, 0},
     {"util_sum", COLUMN_I64, ATTEMPT(util_sum), false, 0},
@@ -116,7 +117,12 @@ static const struct column attempt_columns[] = {
     {"cpu_ms", COLUMN_I64, ATTEMPT(ending.cpu_ms), false, 0},
     {"max_rss_kib", COLUMN_I64, ATTEMPT(ending.max_rss_kib), false, 0},
     {"log_cut_bytes", COLUMN_I64, ATTEMPT(ending.log_cut_bytes), false, 0},
-    {"text", COLUMN_WORDS, ATTEMPT(ending.text), false, 0},
+    {"text", COLUMN_WORDS, ATTEMPT(ending.text), false, sizeof((struct ending *)NULL)->text},
+    {"slurm_key", COLUMN_WORDS, ATTEMPT(sent.key), true, sizeof((struct sent *)NULL)->key},
+    {"slurm_index", COLUMN_I32, ATTEMPT(sent.index), true, 0},
+    {"slurm_id", COLUMN_WORDS, ATTEMPT(sent.id), false, sizeof((struct sent *)NULL)->id},
+    {"slurm_peak_mib", COLUMN_I32, ATTEMPT(sent.peak_mib), false, 0},
+    {"slurm_node", COLUMN_WORDS, ATTEMPT(sent.node), false, sizeof((struct sent *)NULL)->node},
 };
 
 #define COLUMNS(table) (int)(sizeof(table) / sizeof((table)[0]))
@@ -138,6 +144,8 @@ row_type_of(const struct attr *a)
     case ATTR_MIB:
     case ATTR_PERMILLE:
         return COLUMN_I32;
+    case ATTR_TENTHS:
+        return COLUMN_U8;
     case ATTR_MS:
     case ATTR_US:
     case ATTR_CARDS:
@@ -432,7 +440,7 @@ row_read(sqlite3_stmt *st, int col, const struct column *c, void *p)
         *(char **)p = shared_new((const char *)sqlite3_column_text(st, col));
         return 0;
     case COLUMN_WORDS:
-        row_read_words(st, col, p, sizeof((struct ending *)NULL)->text);
+        row_read_words(st, col, p, (size_t)c->bound);
         return 0;
     case COLUMN_ARGV:
         return row_read_argv(st, col, p);

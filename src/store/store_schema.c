@@ -209,10 +209,35 @@ static const char schema_v12[] =
 static const char schema_v13[] =
     "ALTER TABLE jobs ADD COLUMN on_exceed INTEGER NOT NULL DEFAULT 0;";
 
+/* slurm_*: where Slurm has an attempt; see struct attempt. */
+static const char schema_v14[] =
+    "ALTER TABLE jobs ADD COLUMN engine INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE attempts ADD COLUMN slurm_key TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE attempts ADD COLUMN slurm_index INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE attempts ADD COLUMN slurm_id TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE attempts ADD COLUMN slurm_node TEXT NOT NULL DEFAULT '';";
+
+static const char schema_v15[] =
+    "ALTER TABLE attempts ADD COLUMN slurm_peak_mib INTEGER NOT NULL DEFAULT -1;";
+
+static const char schema_v16[] =
+    "ALTER TABLE jobs ADD COLUMN gpu_cc_tenths INTEGER NOT NULL DEFAULT 0;";
+
+/* numa_nodes: a mask of those to whose CPUs the attempt was bound. */
+static const char schema_v17[] =
+    "ALTER TABLE jobs ADD COLUMN cpu_bind INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE attempts ADD COLUMN numa_nodes INTEGER NOT NULL DEFAULT 0;";
+
+static const char schema_v18[] = "ALTER TABLE jobs ADD COLUMN container TEXT;"
+                                 "ALTER TABLE jobs ADD COLUMN container_mounts TEXT;";
+
+static const char schema_v19[] = "ALTER TABLE jobs ADD COLUMN pack INTEGER NOT NULL DEFAULT 0;";
+
 /* STEPS[v] leads from version v to v + 1. */
-static const char *const STEPS[] = {schema_v1,  schema_v2,  schema_v3, schema_v4, schema_v5,
-                                    schema_v6,  schema_v7,  schema_v8, schema_v9, schema_v10,
-                                    schema_v11, schema_v12, schema_v13};
+static const char *const STEPS[] = {schema_v1,  schema_v2,  schema_v3,  schema_v4,  schema_v5,
+                                    schema_v6,  schema_v7,  schema_v8,  schema_v9,  schema_v10,
+                                    schema_v11, schema_v12, schema_v13, schema_v14, schema_v15,
+                                    schema_v16, schema_v17, schema_v18, schema_v19};
 #define STORE_SCHEMA_VERSION ((int)(sizeof(STEPS) / sizeof(STEPS[0])))
 
 static int

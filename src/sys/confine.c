@@ -4,13 +4,16 @@
 #include "sys/confine.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cpu_list.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "sys/cgroup.h"
@@ -126,6 +129,18 @@ try_vram(struct confinement *c)
             xasprintf("the group %s has no dmem controller (Linux 6.14 and later)", c->base);
 }
 
+static void
+find_cpus(struct confinement *c)
+{
+    auto_buf struct buf list = BUF_INIT;
+    cpu_set_t cpus;
+
+    if (sched_getaffinity(0, sizeof cpus, &cpus) < 0)
+        return;
+    cpu_list_add(&cpus, &list);
+    c->cpus = buf_take(&list);
+}
+
 /* reason: why there is no v2 group, where there is none. */
 static void
 explain(struct confinement *c, const char *reason)
@@ -155,6 +170,7 @@ confine_find(const char *name, struct confinement *out)
     try_v1(name, out);
     try_devices(out);
     try_vram(out);
+    find_cpus(out);
     explain(out, e.text);
 }
 
@@ -162,6 +178,7 @@ void
 confine_free(struct confinement *c)
 {
     free(c->base);
+    free(c->cpus);
     for (int i = 0; i < CGROUP_V1_N; i++)
         free(c->v1[i]);
     for (int i = 0; i < CONFINE_PARTS; i++)
@@ -182,6 +199,7 @@ confine_write(const struct confinement *c, struct jsonw *w)
         if (c->v1[i])
             jsonw_kstr(w, cgroup_v1_names[i], c->v1[i]);
     jsonw_end_object(w);
+    jsonw_kstr(w, "cpus", c->cpus);
     jsonw_key(w, "enforced");
     jsonw_object(w);
     for (int i = 0; i < CONFINE_PARTS; i++)
@@ -213,6 +231,7 @@ confine_read(const json_t *from, struct confinement *out)
     if (!json_is_object(v1) || !json_is_object(enforced) || !json_is_object(why))
         return false;
     out->base = copy_of(from, "cgroup");
+    out->cpus = copy_of(from, "cpus");
     for (int i = 0; i < CGROUP_V1_N; i++)
         out->v1[i] = copy_of(v1, cgroup_v1_names[i]);
     for (int i = 0; i < CONFINE_PARTS; i++) {

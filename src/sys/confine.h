@@ -26,6 +26,7 @@ enum confine_part {
 struct confinement {
     char *base;               /* owned; the v2 folder for groups of attempts; NULL: none */
     char *v1[CGROUP_V1_N];    /* owned; the same of v1 controllers that v2 lacks; or NULL */
+    char *cpus;               /* owned; CPUs that jobs may use there, "0-15"; NULL: not known */
     bool has[CONFINE_PARTS];  /* it was tried, and works */
     char *why[CONFINE_PARTS]; /* owned; in words, where it does not */
 };
@@ -40,7 +41,7 @@ void confine_free(struct confinement *c);
 /* "kill", "memory", "swap", "cpus", "processes", "devices". */
 const char *confine_name(enum confine_part part);
 
-/* As an object: {"cgroup","v1":{},"enforced":{},"why":{}}. Reading gives back what was
+/* As an object: {"cgroup","v1":{},"cpus","enforced":{},"why":{}}. Reading gives back what was
  * written; false, and *out empty, for anything else. */
 void confine_write(const struct confinement *c, struct jsonw *w);
 bool confine_read(const json_t *from, struct confinement *out);

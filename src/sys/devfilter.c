@@ -16,10 +16,15 @@
 #include "base/err.h"
 #include "sys/cgroup.h"
 
-#define NVIDIA_MAJOR 195 /* Documentation/admin-guide/devices.txt */
+/* Documentation/admin-guide/devices.txt */
+#define NVIDIA_MAJOR 195
+#define DRM_MAJOR    226
 #define CARDS_MAX    254 /* behind them: 254 nvidia-modeset, 255 nvidiactl, which all need */
 #define MINORS_MAX   64
-#define FIXED_INSNS  8
+#define DENIED_MAX   128
+#define MIG_MAX      128
+#define FIXED_INSNS  14
+#define MIG_GUARDS   2 /* behind them instances: 1 and 2 make and watch them, for root alone */
 
 static struct bpf_insn
 load_word(unsigned reg, int16_t offset)
@@ -46,21 +51,34 @@ answer(int32_t value)
         .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = value};
 }
 
-/* no card: yes; one of these: yes; else: no. How many instructions. */
+/* NVIDIA's: one of these: yes, else no; the same for its MIG instances, if there are any. In
+ * /dev/dri: one of those: no, else yes. Anything else: yes. How many instructions. */
 static size_t
-assemble(const int32_t *minors, size_t n, struct bpf_insn *out)
+assemble(const struct devfilter *f, struct bpf_insn *out)
 {
     const struct bpf_insn leave = {.code = BPF_JMP | BPF_EXIT};
-    size_t at = 0, yes = FIXED_INSNS - 2 + n;
+    const size_t mig = 7 + f->n_minors, drm = mig + 2 + f->n_mig_minors;
+    const size_t yes = drm + f->n_denied, no = yes + 2;
+    const int32_t major = f->mig_major > 0 ? f->mig_major : DRM_MAJOR; /* then it never is */
+    size_t at = 0;
     out[at++] = load_word(BPF_REG_2, offsetof(struct bpf_cgroup_dev_ctx, major));
     out[at++] = load_word(BPF_REG_3, offsetof(struct bpf_cgroup_dev_ctx, minor));
+    out[at] = jump_if(BPF_JEQ, BPF_REG_2, DRM_MAJOR, at, drm), at++;
+    out[at] = jump_if(BPF_JEQ, BPF_REG_2, major, at, mig), at++;
     out[at] = jump_if(BPF_JNE, BPF_REG_2, NVIDIA_MAJOR, at, yes), at++;
     out[at] = jump_if(BPF_JGE, BPF_REG_3, CARDS_MAX, at, yes), at++;
-    for (size_t i = 0; i < n; i++)
-        out[at] = jump_if(BPF_JEQ, BPF_REG_3, minors[i], at, yes), at++;
-    out[at++] = answer(0);
-    out[at++] = leave;
+    for (size_t i = 0; i < f->n_minors; i++)
+        out[at] = jump_if(BPF_JEQ, BPF_REG_3, f->minors[i], at, yes), at++;
+    out[at] = jump_if(BPF_JNE, BPF_REG_2, DRM_MAJOR, at, no), at++;
+    out[at] = jump_if(BPF_JLE, BPF_REG_3, MIG_GUARDS, at, yes), at++;
+    for (size_t i = 0; i < f->n_mig_minors; i++)
+        out[at] = jump_if(BPF_JEQ, BPF_REG_3, f->mig_minors[i], at, yes), at++;
+    out[at] = jump_if(BPF_JNE, BPF_REG_2, DRM_MAJOR, at, no), at++;
+    for (size_t i = 0; i < f->n_denied; i++)
+        out[at] = jump_if(BPF_JEQ, BPF_REG_3, f->denied[i], at, no), at++;
     out[at++] = answer(1);
+    out[at++] = leave;
+    out[at++] = answer(0);
     out[at++] = leave;
     return at;
 }
@@ -87,15 +105,16 @@ load_without_limit(union bpf_attr *attr)
 }
 
 static int
-load(const int32_t *minors, size_t n, struct err *e)
+load(const struct devfilter *filter, struct err *e)
 {
-    struct bpf_insn program[FIXED_INSNS + MINORS_MAX];
-    if (n > MINORS_MAX)
+    struct bpf_insn program[FIXED_INSNS + MINORS_MAX + DENIED_MAX + MIG_MAX];
+    if (filter->n_minors > MINORS_MAX || filter->n_denied > DENIED_MAX ||
+        filter->n_mig_minors > MIG_MAX)
         return err_set(e, ERR_FAILED, "the device filter supports at most %d GPUs", MINORS_MAX);
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
-    attr.insn_cnt = (uint32_t)assemble(minors, n, program);
+    attr.insn_cnt = (uint32_t)assemble(filter, program);
     attr.insns = (uintptr_t)program;
     attr.license = (uintptr_t) "Dual MIT/GPL";
     int fd = bpf(BPF_PROG_LOAD, &attr);
@@ -121,16 +140,17 @@ attach(int how, int program, int cgroup_fd, struct err *e)
 }
 
 int
-devfilter_attach(int cgroup_fd, const int32_t *minors, size_t n, struct err *e)
+devfilter_attach(int cgroup_fd, const struct devfilter *filter, struct err *e)
 {
-    auto_close int program = load(minors, n, e);
+    auto_close int program = load(filter, e);
     return program < 0 ? -1 : attach(BPF_PROG_ATTACH, program, cgroup_fd, e);
 }
 
 int
 devfilter_try(const char *cgroup, struct err *e)
 {
-    auto_close int program = load(NULL, 0, e);
+    const struct devfilter none = {.minors = NULL};
+    auto_close int program = load(&none, e);
     auto_close int fd = cgroup_open(cgroup);
     if (program < 0)
         return -1;

@@ -34,13 +34,14 @@ next_key(char **rest, const char **value)
 }
 
 int
-dmem_find_region(const char *root, const char *bus_id, char *out, size_t size)
+dmem_find_region(const char *root, const char *bus_id, char *out, size_t size, int64_t *bytes)
 {
     auto_buf struct buf text = BUF_INIT;
     auto_free char *path = xasprintf("%s/dmem.capacity", root);
     auto_free char *wanted = xasprintf("drm/%s/vram", bus_id);
     const char *value, *key;
     int n = 0;
+    *bytes = 0;
     if (file_read(path, FILE_MAX_BYTES, &text, NULL) < 0 || text.len == 0)
         return 0;
     char *rest = text.data;
@@ -50,6 +51,7 @@ dmem_find_region(const char *root, const char *bus_id, char *out, size_t size)
             continue;
         if (n++ == 0)
             snprintf(out, size, "%s", key);
+        *bytes += strtoll(value, NULL, 10);
     }
     return n;
 }

@@ -8,9 +8,11 @@
 #include <stdint.h>
 
 /* The region that is the memory of the card at this PCI address ("0000:03:00.0"), by what the
- * root group at `root` lists: its key into out. 1; 0: there is none; more than 1: so many, and
- * then no limit on one of them would be one on the card. */
-int dmem_find_region(const char *root, const char *bus_id, char *out, size_t size);
+ * root group at `root` lists: its key into out, its size into *bytes. 1; 0: there is none;
+ * more than 1: so many (of *bytes together), and then no limit on one of them would be one on
+ * the card. */
+int dmem_find_region(const char *root, const char *bus_id, char *out, size_t size,
+                     int64_t *bytes);
 
 /* The most that the group (a descriptor of its folder) may have of the region; -1: any. 0, or
  * -1 with errno. */

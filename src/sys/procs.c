@@ -7,10 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/nsfs.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -160,6 +163,49 @@ proc_is_only_of(pid_t pid, uid_t uid)
 {
     uid_t ids[3];
     return read_uids(pid, ids) && ids[0] == uid && ids[1] == uid && ids[2] == uid;
+}
+
+/* "NSpid:" lists its numbers from our space to the innermost. */
+pid_t
+proc_pid_inside(pid_t pid)
+{
+    auto_buf struct buf text = BUF_INIT;
+    if (read_proc_file(pid, "status", 65536, &text) < 0)
+        return 0;
+    const char *line = strstr(buf_str(&text), "\nNSpid:\t");
+    if (!line)
+        return 0;
+    line += strlen("\nNSpid:\t");
+    line += strcspn(line, "\t\n"); /* behind ours: what is nested deeper is the job's own */
+    return *line == '\t' ? (pid_t)strtol(line + 1, NULL, 10) : 0;
+}
+
+/* The user namespace of a process, as a file; -1: it may not be looked at. */
+static int
+open_user_space(const char *pid, struct stat *st)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%s/ns/user", pid);
+    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && fstat(fd, st) == 0 ? TAKE_FD(fd) : -1;
+}
+
+bool
+proc_speaks_for(pid_t pid, uid_t uid)
+{
+    struct stat its, own;
+    char number[16];
+    uid_t owner;
+    if (proc_is_of(pid, uid))
+        return true;
+    snprintf(number, sizeof number, "%d", (int)pid);
+    auto_close int theirs = open_user_space(number, &its);
+    auto_close int ours = open_user_space("self", &own);
+    if (theirs < 0 || ours < 0)
+        return false;
+    if (its.st_ino == own.st_ino) /* setuid programs make pid spaces for anybody */
+        return proc_pid_inside(pid) > 0 && proc_is_only_of(pid, 0);
+    return ioctl(theirs, NS_GET_OWNER_UID, &owner) == 0 && owner == uid;
 }
 
 bool

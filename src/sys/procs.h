@@ -50,6 +50,15 @@ bool proc_is_of(pid_t pid, uid_t uid);
  * alone. */
 bool proc_is_only_of(pid_t pid, uid_t uid);
 
+/* Whether what its environment says can be believed for that user: it runs as that user; or in
+ * a user namespace that the user made, a container without root; or as root in a pid space that
+ * root made (dockerd). No other user can make a process like that. */
+bool proc_speaks_for(pid_t pid, uid_t uid);
+
+/* Its number in the pid space of a container that it lives in; 0: it lives in ours, or that
+ * cannot be read. */
+pid_t proc_pid_inside(pid_t pid);
+
 /* Its path in the cgroup v2 tree ("/user.slice/..."); false when that cannot be read. */
 bool proc_cgroup(pid_t pid, char *out, size_t size);
 

@@ -181,7 +181,10 @@ prepare_and_exec(struct plan *p)
         why = s->before_exec(s->ctx);
     if (why != 0)
         return (struct failure){SPAWN_CHILD, why};
-    return (struct failure){SPAWN_EXEC, exec_first(p)};
+    why = exec_first(p);
+    if (s->instead)
+        execve(s->instead[0], s->instead, s->envp);
+    return (struct failure){SPAWN_EXEC, why};
 }
 
 _Noreturn static void

@@ -13,8 +13,10 @@ struct err;
 
 /* Zero-initialise with SPAWN_INIT. Everything is borrowed for the length of the call. */
 struct spawn {
-    char *const *argv;      /* NULL-terminated; argv[0] with a slash, or looked up in path */
-    char *const *envp;      /* complete environment */
+    char *const *argv; /* NULL-terminated; argv[0] with a slash, or looked up in path */
+    char *const *envp; /* complete environment */
+    /* What is executed when argv cannot be; its first word is a path. NULL: nothing. */
+    char *const *instead;
     const char *path;       /* where to look argv[0] up; NULL: the C library's default path */
     int fds[SPAWN_FDS_MAX]; /* what become descriptors 0, 1, ... of the program */
     int n_fds;        /* how many; all others the program has are those without O_CLOEXEC */

@@ -208,6 +208,12 @@ client_on_back(struct client *c, client_back_fn back, void *ctx)
     c->back_ctx = ctx;
 }
 
+bool
+client_was_stopped(const struct client *c)
+{
+    return c->stopped;
+}
+
 void
 client_listen_text(struct client *c, client_text_fn on_text)
 {

@@ -55,6 +55,8 @@ typedef void (*client_back_fn)(void *ctx, struct client *c);
  * carried out. This does not happen after a person stopped the daemon, nor when it is
  * silent. */
 void client_keep(struct client *c, client_again_fn again, void (*free_ctx)(void *), void *ctx);
+/* Whether the daemon has said that a person stops it. */
+bool client_was_stopped(const struct client *c);
 /* Called for each new connection; may be NULL. */
 void client_on_back(struct client *c, client_back_fn back, void *ctx);
 

@@ -233,6 +233,19 @@ json_stays_the_same_json(void **state)
                         "{\"a\":\"\\u009b\\u202e \xc3\xbc \xf0\x9f\x98\x80\\u007f\\n\"}\n");
 }
 
+static void
+quotes_for_a_shell(void **state)
+{
+    auto_buf struct buf out = BUF_INIT;
+
+    (void)state;
+    text_add_quoted(&out, "it's $HOME\n");
+    assert_string_equal(buf_str(&out), "'it'\\''s $HOME\n'");
+    buf_clear(&out);
+    text_add_quoted(&out, "");
+    assert_string_equal(buf_str(&out), "''");
+}
+
 int
 main(void)
 {
@@ -245,6 +258,7 @@ main(void)
         cmocka_unit_test(globs_as_a_shell),
         cmocka_unit_test(glob_is_not_exponential),
         cmocka_unit_test(suggests_the_nearest),
+        cmocka_unit_test(quotes_for_a_shell),
         cmocka_unit_test(digests_as_published),
     };
 

@@ -95,10 +95,28 @@ class Daemon:
                 pass
         return found
 
+    def is_ours(self, pid):
+        """It has a file of this instance open, or its program or working directory is there."""
+        links = [f"/proc/{pid}/exe", f"/proc/{pid}/cwd"]
+        with contextlib.suppress(OSError):
+            links += [f"/proc/{pid}/fd/{fd}" for fd in os.listdir(f"/proc/{pid}/fd")]
+        for link in links:
+            with contextlib.suppress(OSError):
+                if os.readlink(link).startswith(self.dir + "/"):
+                    return True
+        return False
+
+    def left(self):
+        """Pids of all that belongs to this instance, supervisors and jobs of whatever kind too."""
+        return {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                if pid != os.getpid() and self.is_ours(pid)}.union(self.processes())
+
     def remove(self):
         if self.process and self.process.poll() is None:
             self.kill()
-        for pid in self.processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        # What outlives the folder would complain of that, in the middle of what a campaign says.
+        while left := self.left():
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.dir, ignore_errors=True)

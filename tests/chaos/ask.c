@@ -42,6 +42,10 @@ draw_demand(struct world *w)
         d.max_used_permille = 500;
     if (chance(w, 10))
         d.min_vram_mib = 24000;
+    if (chance(w, 10))
+        d.min_cc = 90;
+    if (chance(w, 20))
+        d.cpu_bind = (uint8_t)draw(w, 4);
     if (chance(w, 20))
         d.cpus = (int32_t)draw(w, CPUS + 2);
     if (chance(w, 20))

@@ -19,8 +19,11 @@ cards_ledger(struct world *w)
 {
     struct ledger *l = ledger_new(NULL);
     for (int i = 0; i < w->n_cards; i++) {
-        struct gpu_info info = {
-            .index = i, .minor = i, .numa = -1, .total_mib = w->total_mib[i]};
+        struct gpu_info info = {.index = i,
+                                .minor = i,
+                                .numa = i % NODES,
+                                .cc = CC_OF(i),
+                                .total_mib = w->total_mib[i]};
         struct gpu_sample s = {.used_mib = w->used[i], .util = w->util[i], .temperature_c = -1};
         snprintf(info.uuid, sizeof info.uuid, "GPU-%d", i);
         ledger_add_card(l, &info);
@@ -30,6 +33,8 @@ cards_ledger(struct world *w)
         if (w->state[i] == GPU_LOST)
             ledger_set_health(l, i, GPU_LOST, w->now_us);
     }
+    for (int node = 0; node < NODES; node++)
+        ledger_set_node(l, node, CPUS / NODES);
     ledger_set_known(l);
     ledger_set_host(l, CPUS, MEM_MIB);
     return l;

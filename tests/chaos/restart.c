@@ -139,6 +139,7 @@ book_cards(struct world *w)
     for (struct job *job = queue_active(w->q); job; job = queue_active_next(job)) {
         const struct attempt *run = job->run;
         ledger_hold(w->l, job->id, &job->req.demand, run->gpus, run->n_gpus);
+        ledger_rebind(w->l, job->id, (uint64_t)run->nodes);
         for (int s = 0; s < run->n_gpus; s++)
             ledger_restore_peak(w->l, run->gpus[s], job->id, run->peak_mib[s]);
     }

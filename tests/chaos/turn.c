@@ -120,6 +120,7 @@ check_card_choice(struct world *w, const struct ledger *l, const struct demand *
     CHECK(w, w->state[card] == GPU_UP);
     CHECK(w, d->n_ids || !d->devices || (d->devices >> card & 1));
     CHECK(w, c->info.total_mib >= (int64_t)d->min_vram_mib * 98 / 100);
+    CHECK(w, CC_OF(card) >= d->min_cc);
     CHECK(w, !d->max_used_permille ||
                  w->used[card] * 1000 < (int64_t)d->max_used_permille * w->total_mib[card]);
     for (int i = 0; i < c->n_holds; i++) {
@@ -183,6 +184,7 @@ take_start(struct world *w, const struct decision *d)
     struct job *job = queue_get(w->q, d->task >= 0 ? d->as : d->job);
     struct process *p = next_launch(w);
     CHECK(w, job && job->state == JOB_STARTING && job->run->n_gpus == d->where.n);
+    CHECK(w, (uint64_t)job->run->nodes == ledger_bound(w->l, job->id));
     *p = (struct process){.job = job->id, .n = d->where.n, .ends_us = INT64_MAX};
     for (int i = 0; i < d->where.n; i++) {
         p->gpus[i] = d->where.gpus[i];
@@ -203,6 +205,16 @@ check_task(struct world *w, const struct job *array, const struct decision *d)
     w->n_accepted++;
 }
 
+/* Whoever does not insist is bound only where its cores are free. */
+static void
+check_nodes(struct world *w, const struct ledger *replay, uint32_t id, const struct demand *d)
+{
+    uint64_t nodes = ledger_bound(replay, id);
+    CHECK(w, !nodes || d->cpu_bind == CPU_BIND_NODE || d->cpus > 0);
+    for (; nodes && d->cpu_bind != CPU_BIND_NODE; nodes &= nodes - 1)
+        CHECK(w, ledger_node_held(replay, __builtin_ctzll(nodes)) <= CPUS / NODES);
+}
+
 static void
 take(struct world *w, struct ledger *replay, const struct decision *d)
 {
@@ -215,6 +227,7 @@ take(struct world *w, struct ledger *replay, const struct decision *d)
         check_promise(w, job);
         ledger_hold(replay, d->task >= 0 ? d->as : d->job, &job->req.demand, d->where.gpus,
                     d->where.n);
+        check_nodes(w, replay, d->task >= 0 ? d->as : d->job, &job->req.demand);
         if (d->task >= 0)
             check_task(w, job, d);
         uid = job->uid;

@@ -66,6 +66,8 @@ draw_rules(struct world *w)
 {
     w->rules = (struct plan_rules){.order = w->calm ? PLAN_QUEUE : (enum plan_order)draw(w, 4),
                                    .patience_ms = chance(w, 50) ? 60000 : INT64_MAX,
+                                   .reservations =
+                                       !w->calm && chance(w, 50) ? 1 + (int32_t)draw(w, 4) : 0,
                                    .fair_share = !w->calm && chance(w, 50)};
     if (w->calm || chance(w, 50))
         return;

@@ -30,6 +30,8 @@
 #define MARGIN    512
 #define IDLE      1024
 #define CPUS      24
+#define NODES     3                        /* NUMA nodes with equal parts of these */
+#define CC_OF(i)  ((i) % 4 == 3 ? 90 : 80) /* a card's compute capability */
 #define MEM_MIB   100000
 #define SECOND_US INT64_C(1000000)
 #define LIVE_MAX  150 /* jobs at once */

@@ -93,6 +93,18 @@ static const struct event_case cases[] = {
      "11.7 used of 7.8 GiB declared on gpu 0 (+50 %): other jobs there may run out of memory"},
     {"{\"kind\":\"usage\",\"peak_mib\":{\"0\":8396}}", "vram", "8.2 GiB"},
     {"{\"kind\":\"held\"}", "held", "CMD"},
+    {"{\"kind\":\"started\",\"on\":\"slurm\",\"state\":\"STARTING\",\"gpus\":[]}", "sent",
+     "Slurm   CMD"},
+    {"{\"kind\":\"launched\",\"on\":\"slurm\",\"slurm_job\":\"47_3\",\"slurm_node\":\"n1\"}",
+     "started", "Slurm's job 47_3 on n1   CMD"},
+    {"{\"kind\":\"running\",\"on\":\"slurm\",\"state\":\"RUNNING\",\"attempts\":[{\"slurm_"
+     "job\":"
+     "\"46\"},{\"slurm_job\":\"47\",\"slurm_node\":\"n1\"}]}",
+     "running", "Slurm's job 47 on n1   CMD"},
+    {"{\"kind\":\"running\",\"on\":\"slurm\",\"state\":\"STARTING\",\"attempts\":[{\"slurm_"
+     "job\":"
+     "\"47\",\"slurm_node\":null}]}",
+     "sent", "Slurm's job 47   CMD"},
 };
 
 static void
@@ -116,7 +128,8 @@ test_events(void **state)
 static void
 test_kinds_without_a_line(void **state)
 {
-    static const char *const quiet[] = {"submitted", "updated", "cancelled", "file", "new-one"};
+    static const char *const quiet[] = {"submitted", "updated", "cancelled",
+                                        "file",      "new-one", "launched"};
 
     (void)state;
     for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++) {

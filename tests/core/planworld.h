@@ -30,6 +30,7 @@ struct world {
     int decided;               /* decisions of the last plan */
     int looked;                /* jobs that it has found to stay in line */
     bool more;                 /* it has not come to all lines */
+    struct broken broken;      /* the last promise that the last plan broke; job 0: none */
 };
 
 static inline int64_t
@@ -71,6 +72,7 @@ struct spec {
     bool preemptible;
     int cpus;
     int share;
+    bool on_slurm;
 };
 
 static inline struct job *
@@ -79,6 +81,8 @@ add(struct world *w, struct spec s)
     struct demand d = want(s.gpus ? s.gpus : 1, s.vram);
     d.cpus = s.cpus;
     d.share_permille = s.share;
+    if (s.on_slurm)
+        d.engine = ENGINE_SLURM;
     struct job *job = new_job(s.id, d);
     job->uid = s.uid;
     job->req.priority = s.priority;
@@ -153,6 +157,7 @@ plan_now(struct world *w)
     w->decided = (int)p.n;
     w->looked = (int)p.n_waits;
     w->more = p.more;
+    w->broken = p.n_broken ? p.broken[p.n_broken - 1] : (struct broken){0};
     for (size_t i = 0; i < p.n; i++) {
         const struct decision *d = &p.decisions[i];
         struct job *job = queue_get(w->q, d->job);
@@ -187,6 +192,7 @@ end_job(struct world *w, uint32_t id, enum outcome outcome)
                 fair_part(w->l, &job->req.demand, job->run->gpus, job->run->n_gpus),
                 job->run->started_us, wall(w->now));
     ledger_release(w->l, id);
+    planner_ended(w->planner, job->span_ms, (w->now - w->started[id]) * 1000);
     w->ended[id] = w->now;
     happens(w, job, (struct job_event){.type = JOB_EV_ENDED, .ending = &ending});
     happens(w, job, (struct job_event){.type = JOB_EV_VRAM_BACK});

@@ -103,17 +103,17 @@ test_narrow(void **state)
     rig_free(&r);
 }
 
-/* Four hours and the backlog; a narrow one four times as long. */
+/* Three hours and the backlog; a narrow one four times as long. */
 static void
 test_limits(void **state)
 {
     static const struct {
         int gpus;
         int64_t waited_s;
-        bool is_promised;
+        bool is_first;
     } cases[] = {
-        {2, 4 * HOUR_S - 1, false}, {2, 5 * HOUR_S, true}, {1, 15 * HOUR_S, false},
-        {1, 18 * HOUR_S, true},     {4, 5 * HOUR_S, true},
+        {2, 3 * HOUR_S - 1, false}, {2, 4 * HOUR_S, true}, {1, 11 * HOUR_S, false},
+        {1, 14 * HOUR_S, true},     {4, 4 * HOUR_S, true},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -121,9 +121,9 @@ test_limits(void **state)
         struct job *job = waiting(&r, 1, want(cases[i].gpus, 8000), 60, cases[i].waited_s);
         begin_pass(&r, NOW_US);
         struct balance_key key = key_of(&r, job);
-        assert_int_equal(key.promised_us != 0, cases[i].is_promised);
-        assert_int_equal(job->promised_us != 0, cases[i].is_promised);
-        assert_true(!cases[i].is_promised || (key.due && key.reserves));
+        assert_int_equal(key.first_since_us != 0, cases[i].is_first);
+        assert_int_equal(job->first_since_us != 0, cases[i].is_first);
+        assert_true(!cases[i].is_first || (key.due && key.reserves));
         rig_free(&r);
     }
 }
@@ -136,13 +136,16 @@ test_backlog(void **state)
     struct rig r = rig_new(4);
     struct job *wide = waiting(&r, 1, want(4, 8000), 60, 13 * HOUR_S);
     struct job *heap = waiting(&r, 2, want(1, 0), 100 * 24 * HOUR_S, 0);
+    struct demand elsewhere = want(4, 0);
+    elsewhere.engine = ENGINE_SLURM;
+    waiting(&r, 3, elsewhere, 100 * 24 * HOUR_S, 0);
     begin_pass(&r, NOW_US - 12 * HOUR_S * SECOND_US);
     job_free(queue_remove(r.q, heap->id));
     begin_pass(&r, NOW_US);
-    assert_true(key_of(&r, wide).promised_us == 0);
+    assert_true(key_of(&r, wide).first_since_us == 0);
     wide->submitted_us = NOW_US;
     begin_pass(&r, NOW_US + 13 * HOUR_S * SECOND_US);
-    assert_true(key_of(&r, wide).promised_us != 0);
+    assert_true(key_of(&r, wide).first_since_us != 0);
     rig_free(&r);
 }
 
@@ -164,6 +167,47 @@ test_crowd(void **state)
     job->submitted_us += 4 * HOUR_S * SECOND_US;
     begin_pass(&r, NOW_US + 4 * HOUR_S * SECOND_US);
     assert_int_equal(key_of(&r, job).charge, alone);
+    rig_free(&r);
+}
+
+/* Where nothing is known of what runs, cards are emptied later, and only for what is due. */
+static void
+test_blind(void **state)
+{
+    (void)state;
+    for (int blind = 0; blind <= 1; blind++) {
+        struct rig r = rig_new(4);
+        running(&r, 1, want(1, 0), (uint8_t[]){0}, blind ? 0 : HOUR_S, 0);
+        struct job *wide = waiting(&r, 2, want(4, 0), HOUR_S, HOUR_S);
+        begin_pass(&r, NOW_US);
+        struct balance_key key = key_of(&r, wide);
+        assert_false(key.due);
+        assert_int_equal(key.reserves, !blind);
+        /* An hour to empty four cards of four is worth ten hours' wait. */
+        begin_pass(&r, NOW_US + 9 * HOUR_S * SECOND_US);
+        assert_int_equal(key_of(&r, wide).due, !blind);
+        begin_pass(&r, NOW_US + 1000 * HOUR_S * SECOND_US);
+        key = key_of(&r, wide);
+        assert_true(key.due && key.reserves);
+        rig_free(&r);
+    }
+}
+
+/* A day where nothing was known of any run, three hours again once something is. */
+static void
+test_patience_by_what_is_known(void **state)
+{
+    (void)state;
+    struct rig r = rig_new(4);
+    struct job *wide = waiting(&r, 1, want(2, 0), HOUR_S, 6 * HOUR_S);
+    for (int i = 0; i < 1000; i++)
+        balance_ended(r.b, 0, 1000);
+    begin_pass(&r, NOW_US);
+    assert_false(key_of(&r, wide).due);
+    for (int i = 0; i < 1000; i++)
+        balance_ended(r.b, 4000, 1000);
+    begin_pass(&r, NOW_US);
+    assert_true(key_of(&r, wide).due);
     rig_free(&r);
 }
 
@@ -270,6 +314,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_narrow),   cmocka_unit_test(test_limits),
         cmocka_unit_test(test_backlog),  cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_blind),    cmocka_unit_test(test_patience_by_what_is_known),
         cmocka_unit_test(test_learning), cmocka_unit_test(test_drain),
         cmocka_unit_test(test_no_hope),  cmocka_unit_test(test_drain_of_shares),
     };

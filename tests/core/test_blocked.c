@@ -7,9 +7,9 @@ static struct ledger *
 lab_new(void)
 {
     static const struct gpu_info cards[] = {
-        {.index = 0, .total_mib = 40960, .name = "NVIDIA A100-SXM4-40GB"},
-        {.index = 1, .total_mib = 40960, .name = "NVIDIA A100-SXM4-40GB"},
-        {.index = 2, .total_mib = 15360, .name = "Tesla T4"},
+        {.index = 0, .cc = 80, .total_mib = 40960, .name = "NVIDIA A100-SXM4-40GB"},
+        {.index = 1, .cc = 80, .total_mib = 40960, .name = "NVIDIA A100-SXM4-40GB"},
+        {.index = 2, .cc = 75, .total_mib = 15360, .name = "Tesla T4"},
     };
     struct ledger *l = ledger_new(NULL);
     for (int i = 0; i < 3; i++) {
@@ -183,6 +183,9 @@ static const struct row {
     {all_whole,
      {.gpus = 1, .margin_mib = -1, .gpu_type = "t4"},
      "GpuBusy: wants an idle GPU called 't4'; gpu 2 is held by job 13"},
+    {all_whole,
+     {.gpus = 1, .margin_mib = -1, .min_cc = 80},
+     "GpuBusy: wants an idle GPU of compute capability 8.0 or more; gpu 0 is held by job 11"},
     {all_whole,
      {.gpus = 1, .margin_mib = -1, .min_vram_mib = 20480},
      "GpuBusy: wants an idle GPU of 20.0 GiB or more; gpu 0 is held by job 11"},
@@ -363,6 +366,8 @@ static const struct never_row {
      "gpu 2 is 'Tesla T4', not 'a100'"},
     {{.gpus = 3, .margin_mib = -1, .gpu_type = "a100"},
      "needs 3 GPUs, but only 2 are usable called 'a100'; request at most 2"},
+    {{.gpus = 1, .margin_mib = -1, .min_cc = 90},
+     "no GPU here has compute capability 9.0; the highest, of gpu 0, is 8.0"},
     {{.gpus = 1, .margin_mib = -1, .min_vram_mib = 81920},
      "no GPU here has 80.0 GiB; the largest, gpu 0, has 40.0 GiB"},
     {{.gpus = 1, .margin_mib = -1, .min_vram_mib = 81920, .gpu_type = "nvidia"},

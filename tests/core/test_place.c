@@ -287,6 +287,151 @@ test_numa_comes_after_links(void **state)
     ledger_free(l);
 }
 
+/* Cards of these NUMA nodes, one digit each. */
+static struct ledger *
+machine_on_nodes(const char *nodes)
+{
+    struct ledger *l = machine_new((int)strlen(nodes), CARD_MIB);
+    for (int i = 0; nodes[i]; i++) {
+        struct gpu_info info = ledger_card(l, i)->info;
+        info.numa = nodes[i] - '0';
+        ledger_set_info(l, i, &info);
+    }
+    return l;
+}
+
+static void
+test_fewest_nodes(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_on_nodes("01200112");
+    assert_string_equal(where(l, want(3, 0)), "0,3,4");   /* all of node 0 */
+    assert_string_equal(where(l, want(4, 0)), "0,2,3,4"); /* two nodes, and none is left on 0 */
+    book(l, 1, 3, 0);
+    assert_string_equal(where(l, want(3, 0)), "1,5,6");
+    assert_string_equal(where(l, want(4, 0)), "0,2,4,7"); /* two whole nodes */
+    ledger_free(l);
+}
+
+/* What is as good for one job is chosen so that most is left for others. */
+static void
+test_what_is_left(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(6, CARD_MIB);
+    for (int i = 0; i < 6; i += 2)
+        ledger_link(l, i, i + 1);
+    assert_string_equal(where(l, want(1, 0)), "0");
+    book(l, 1, 4, 0);
+    assert_string_equal(where(l, want(1, 0)), "5"); /* its pair is broken already */
+    assert_string_equal(where(l, want(1, 1000)), "5");
+    assert_string_equal(where(l, want(3, 0)), "0,1,5");
+    struct demand first = want(1, 0);
+    first.placement = PLACING_FIRST;
+    assert_string_equal(where(l, first), "0"); /* as it says */
+    first.placement = PLACING_SPREAD;
+    assert_string_equal(where(l, first), "0");
+    book(l, 2, 1, 2000);
+    assert_string_equal(where(l, want(1, 1000)), "1"); /* pack comes first where jobs share */
+    ledger_free(l);
+    l = machine_on_nodes("000111");
+    assert_string_equal(where(l, want(1, 0)), "0");
+    book(l, 1, 4, 0);
+    assert_string_equal(where(l, want(1, 0)), "3");
+    assert_string_equal(where(l, want(2, 0)), "3,5");
+    ledger_free(l);
+}
+
+static struct demand
+want_cores(int gpus, int cpus)
+{
+    struct demand d = want(gpus, 0);
+    d.cpus = cpus;
+    return d;
+}
+
+/* Cards near which the cores are free that the job would be bound to. */
+static void
+test_free_cores_decide(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_on_nodes("000111");
+    ledger_set_node(l, 0, 8);
+    ledger_set_node(l, 1, 8);
+    struct demand six = want_cores(1, 6);
+    ledger_hold(l, 1, &six, (const uint8_t[]){0}, 1);
+    assert_string_equal(where(l, want_cores(1, 2)), "1");
+    assert_string_equal(where(l, want_cores(1, 3)), "3");
+    assert_string_equal(where(l, want_cores(2, 3)), "3,4");
+    assert_string_equal(where(l, want_cores(2, 9)), "1,2"); /* nowhere: as without */
+    struct demand d = want_cores(1, 3);
+    d.cpu_bind = CPU_BIND_OFF;
+    assert_string_equal(where(l, d), "1");
+    d.cpu_bind = CPU_BIND_AUTO;
+    ledger_link(l, 1, 2);
+    assert_string_equal(where(l, want_cores(2, 3)), "1,2"); /* NVLink comes first */
+    d.placement = PLACING_FIRST;
+    assert_string_equal(where(l, d), "1");
+    ledger_free(l);
+}
+
+/* gpus 0-3 with 8.0, 8.6, 9.0 and none. */
+static struct ledger *
+machine_of_ages(void)
+{
+    static const int cc[] = {80, 86, 90, 0};
+    struct ledger *l = machine_new(4, CARD_MIB);
+    for (int i = 0; i < 4; i++) {
+        struct gpu_info info = ledger_card(l, i)->info;
+        info.cc = cc[i];
+        snprintf(info.name, sizeof info.name, "%s", i < 2 ? "Old" : "New");
+        ledger_set_info(l, i, &info);
+    }
+    return l;
+}
+
+static struct demand
+want_cc(int gpus, int cc)
+{
+    struct demand d = want(gpus, 1000);
+    d.min_cc = (uint8_t)cc;
+    return d;
+}
+
+static void
+test_compute_capability(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_of_ages();
+    assert_string_equal(where(l, want_cc(1, 80)), "0");
+    assert_string_equal(where(l, want_cc(1, 81)), "1");
+    assert_string_equal(where(l, want_cc(1, 90)), "2");
+    assert_string_equal(where(l, want_cc(3, 75)), "0,1,2");
+    assert_string_equal(where(l, want(4, 1000)), "0,1,2,3");
+    expect_infeasible(l, want_cc(1, 100),
+                      "no GPU here has compute capability 10.0; the highest, of gpu 2, is 9.0");
+    expect_infeasible(l, want_cc(4, 80),
+                      "needs 4 GPUs, but only 3 are usable of compute capability 8.0 or more; "
+                      "request at most 3");
+    struct demand d = want_cc(1, 90);
+    memcpy(d.gpu_type, "old", 4);
+    expect_infeasible(l, d,
+                      "no GPU here called 'old' has compute capability 9.0; the highest, of "
+                      "gpu 1, is 8.6");
+    d = want_cc(1, 86);
+    d.n_ids = 1;
+    expect_infeasible(l, d, "gpu 0 has compute capability 8.0, not 8.6");
+    d.ids[0] = 3;
+    expect_infeasible(l, d,
+                      "gpu 3 reports no compute capability, which only NVIDIA's GPUs have");
+    ledger_free(l);
+    l = machine_new(2, CARD_MIB);
+    expect_infeasible(
+        l, want_cc(1, 80),
+        "no GPU here reports a compute capability, which only NVIDIA's GPUs have");
+    ledger_free(l);
+}
+
 /* 64 cards all joined, any number of them: must not take exponential time. */
 static void
 test_many_cards(void **state)
@@ -639,6 +784,139 @@ test_compute_modes(void **state)
 }
 
 static void
+test_cards_of_several_vendors(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(5, CARD_MIB);
+    for (int i = 0; i < 5; i++) {
+        struct gpu_info info = ledger_card(l, i)->info;
+        info.vendor = i < 2 ? GPU_VENDOR_NVIDIA : GPU_VENDOR_AMD;
+        snprintf(info.name, sizeof info.name, "%s", i < 2 ? "RTX 4090" : "Instinct MI210");
+        ledger_set_info(l, i, &info);
+    }
+    struct demand two = want(2, 0), three = want(3, 0), amd = want(2, 0), mixed = want(2, 0);
+    snprintf(amd.gpu_type, sizeof amd.gpu_type, "mi210");
+    mixed.n_ids = 2;
+    mixed.ids[0] = 1;
+    mixed.ids[1] = 2;
+    assert_string_equal(where(l, two), "0,1");
+    assert_string_equal(where(l, three), "2,3,4");
+    assert_string_equal(where(l, amd), "2,3");
+    assert_string_equal(where(l, mixed), "1,2");
+    expect_infeasible(l, want(4, 0),
+                      "needs 4 GPUs, but only 3 of one vendor are usable; request at most 3");
+    /* One card may be anybody's; two are never of two vendors. */
+    book(l, 1, 0, 0);
+    assert_string_equal(where(l, want(1, 0)), "1");
+    book(l, 2, 1, 0);
+    assert_string_equal(where(l, want(1, 0)), "2");
+    assert_string_equal(where(l, two), "2,3");
+    book(l, 3, 2, 0);
+    assert_string_equal(where(l, two), "3,4");
+    book(l, 4, 3, 0);
+    ledger_release(l, 1);
+    expect_words(l, two,
+                 "Resources: wants 2 idle GPUs; 1 of them has room; gpu 1 is held by job 2");
+    ledger_free(l);
+}
+
+/* The first vendor has enough GPUs, but not of such that would do. */
+static void
+test_vendor_whose_cards_will_do(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(4, 64000);
+    for (int i = 0; i < 4; i++) {
+        struct gpu_info info = ledger_card(l, i)->info;
+        info.vendor = i < 2 ? GPU_VENDOR_NVIDIA : GPU_VENDOR_AMD;
+        info.total_mib = i < 2 ? 24000 : 64000;
+        ledger_set_info(l, i, &info);
+    }
+    struct demand two = want(2, 0), large = want(2, 40000);
+    assert_true(place_feasible(&large, l, NULL));
+    assert_string_equal(where(l, large), "2,3");
+    expect_infeasible(
+        l, want(2, 70000),
+        "needs 68.4 GiB + 512 MiB margin on each of 2 GPUs, but the 2 largest have "
+        "23.4 GiB or less; request at most 23488 MiB");
+    struct gpu_info info = ledger_card(l, 0)->info;
+    info.compute = GPU_COMPUTE_PROHIBITED;
+    ledger_set_info(l, 0, &info);
+    assert_true(place_feasible(&two, l, NULL));
+    assert_string_equal(where(l, two), "2,3");
+    ledger_free(l);
+}
+
+/* gpus 0 and 1 are instances of one GPU, 2 and 3 are whole. */
+static void
+test_a_job_gets_one_mig_instance_or_none(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(4, CARD_MIB);
+    for (int i = 0; i < 2; i++) {
+        struct gpu_info info = ledger_card(l, i)->info;
+        snprintf(info.mig_gpu, sizeof info.mig_gpu, "GPU-a");
+        snprintf(info.name, sizeof info.name, "A100 MIG 1g.10gb");
+        ledger_set_info(l, i, &info);
+    }
+    struct demand type = want(1, 0), two_ids = want(2, 0);
+    snprintf(type.gpu_type, sizeof type.gpu_type, "1g.10gb");
+    two_ids.n_ids = 2;
+    two_ids.ids[0] = 2;
+    two_ids.ids[1] = 1;
+    assert_string_equal(where(l, want(1, 0)), "0");
+    assert_string_equal(where(l, want(2, 0)), "2,3");
+    assert_string_equal(where(l, type), "0");
+    expect_infeasible(
+        l, want(3, 0),
+        "needs 3 GPUs, but only 2 are no MIG instance, and a CUDA program can use "
+        "only one MIG instance; request at most 2");
+    expect_infeasible(l, two_ids,
+                      "gpu 1 is a MIG instance, beside which a CUDA program can use no other "
+                      "GPU; request it alone");
+    type.gpus = 2;
+    expect_infeasible(
+        l, type,
+        "needs 2 GPUs, but only 0 are no MIG instance, and a CUDA program can use "
+        "only one MIG instance; request one");
+    ledger_free(l);
+}
+
+static void
+test_a_card_that_is_gone_is_no_ones(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(3, CARD_MIB);
+    struct gpu_info info = ledger_card(l, 0)->info;
+    struct demand id = want(1, 0);
+    uint64_t generation = ledger_generation(l);
+    id.n_ids = 1;
+    id.ids[0] = 0;
+    ledger_link(l, 0, 1);
+    ledger_set_gone(l, 0);
+    assert_true(ledger_generation(l) > generation); /* so that waiting jobs are judged anew */
+    assert_string_equal(where(l, want(1, 0)), "1");
+    expect_infeasible(l, id, "gpu 0 is gone: it was divided by MIG");
+    expect_infeasible(l, want(3, 0), "needs 3 GPUs, but only 2 are usable; request at most 2");
+    /* Described again it is back; replaced it is another, without what it was joined to. */
+    ledger_set_info(l, 0, &info);
+    machine_sample(l, 0, 0, NULL, 0, 2);
+    assert_string_equal(where(l, id), "0");
+    ledger_set_gone(l, 0);
+    snprintf(info.uuid, sizeof info.uuid, "MIG-1");
+    info.total_mib = 9000;
+    ledger_replace_card(l, &info);
+    assert_int_equal(ledger_find_uuid(l, "MIG-1"), 0);
+    assert_int_equal(ledger_card(l, 0)->health, GPU_UNKNOWN);
+    assert_int_equal(ledger_card(l, 1)->links, 0);
+    assert_string_equal(where(l, id), "Probe");
+    machine_sample(l, 0, 0, NULL, 0, 3);
+    assert_string_equal(where(l, id), "0");
+    assert_null(ledger_check(l));
+    ledger_free(l);
+}
+
+static void
 test_cores_and_host_memory(void **state)
 {
     (void)state;
@@ -743,6 +1021,10 @@ main(void)
         cmocka_unit_test(test_a_request_may_say_what_idle_is),
         cmocka_unit_test(test_joined_cards_are_preferred),
         cmocka_unit_test(test_numa_comes_after_links),
+        cmocka_unit_test(test_fewest_nodes),
+        cmocka_unit_test(test_what_is_left),
+        cmocka_unit_test(test_free_cores_decide),
+        cmocka_unit_test(test_compute_capability),
         cmocka_unit_test(test_many_cards),
         cmocka_unit_test(test_shares_add_up_to_one_card),
         cmocka_unit_test(test_a_share_keeps_whole_and_exclusive_jobs_out),
@@ -759,6 +1041,10 @@ main(void)
         cmocka_unit_test(test_unread_machine_waits_for_the_probe),
         cmocka_unit_test(test_unknown_memory_is_placed_by_count),
         cmocka_unit_test(test_compute_modes),
+        cmocka_unit_test(test_cards_of_several_vendors),
+        cmocka_unit_test(test_vendor_whose_cards_will_do),
+        cmocka_unit_test(test_a_job_gets_one_mig_instance_or_none),
+        cmocka_unit_test(test_a_card_that_is_gone_is_no_ones),
         cmocka_unit_test(test_cores_and_host_memory),
         cmocka_unit_test(test_words_for_waiting),
         cmocka_unit_test(test_infeasible_says_what_would_fit),

@@ -7,11 +7,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <uv.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "daemon/common/daemon.h"
 #include "daemon/request/budget.h"
@@ -28,24 +28,16 @@
 static sem_t begun, may_go_on;
 static int n_read;
 
-static int64_t
-cpu_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
-}
-
 int
 budget_check_line(const struct daemon *d, uid_t uid, const char *line, size_t len,
                   struct err *e)
 {
-    int64_t until_us = cpu_us() + CPU_US;
+    int64_t until_us = clock_thread_us() + CPU_US;
     (void)d, (void)uid, (void)line, (void)len, (void)e;
     n_read++;
     sem_post(&begun);
     sem_wait(&may_go_on);
-    while (cpu_us() < until_us)
+    while (clock_thread_us() < until_us)
         continue;
     return 0;
 }

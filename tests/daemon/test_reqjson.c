@@ -16,9 +16,9 @@
 #include "base/jsonw.h"
 #include "base/request.h"
 #include "cli/ask/request_write.h"
-#include "daemon/request/request_read.h"
 #include "spec/attr.h"
 #include "spec/models.h"
+#include "wire/request_read.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -69,8 +69,9 @@ what_is_sent_is_read_as_the_same(void **state)
         "gpus=0.5",
         "share=1",
         "gpu-ids=3,1",
+        "gpu-ids=MIG-5f6a,3,GPU-1b",
         "devices=0-3,63 exclusive",
-        "gpu-type=A100 min-vram=40G max-used=0.8 max-load=75% margin=0",
+        "gpu-type=A100 min-vram=40G gpu-cc=8.9 cpu-bind=off max-used=0.8 max-load=75% margin=0",
         "margin=2G cpus=8 mem=64G",
         "time=2h grace=0 on-timeout=requeue max-requeues=0 signal=USR2@90",
         "priority=-1000 retries=3 oom-retries=0 requeue",
@@ -117,6 +118,10 @@ refuses_in_words(void **state)
         {"{\"argv\":[]}", "\"argv\" must be a list of at least one string"},
         {"{\"argv\":[1]}", "\"argv\" must be a string"},
         {"{\"command\":\"x\",\"gpsu\":1}", "a job has no \"gpsu\""},
+        {"{\"command\":\"x\",\"gpu_ids\":[1,\"a,b\"]}",
+         "\"gpu_ids\" has something that is no GPU"},
+        {"{\"command\":\"x\",\"gpu_ids\":[\"\"]}", "has something that is no GPU"},
+        {"{\"command\":\"x\",\"gpu_ids\":[\"MIG-1\",1.5]}", "has something that is no GPU"},
         {"{\"command\":\"x\",\"gpus\":65}", "\"gpus\" must be a whole number from 0 to 64"},
         {"{\"command\":\"x\",\"gpus\":0.5}", "\"gpus\" must be a whole number"},
         {"{\"command\":\"x\",\"share_permille\":0}", "from 1 to 1000"},

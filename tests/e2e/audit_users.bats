@@ -136,5 +136,5 @@ let_it_end()
     as "$ALICE" python3 "$E2E/attached.py" --times 200 "$(job_field "$id" attach)"
     let_it_end
     n=$(events_with kind=attached "job=$id" | wc -l)
-    [ "$n" -ge 2 ] && [ "$n" -le 30 ] || fail_with "$n events of 200 visits"
+    [ "$n" -ge 20 ] && [ "$n" -le 30 ] || fail_with "$n events of 200 visits"
 }

@@ -227,6 +227,7 @@ $ALICE"
 @test "another user's folder at the socket's place does not prevent connections" {
     local uid
     uid=$(id -u "$ALICE")
+    rm -rf "/tmp/berth-$uid" # of an earlier user with that number
     as "$BOB" mkdir "/tmp/berth-$uid"
     start_alone() { as "$ALICE" env -u BERTH_DIR -u XDG_RUNTIME_DIR BERTH_LOCK_DIR="$BERTH_LOCK_DIR" "$@"; }
     chmod 1777 "$BERTH_LOCK_DIR"

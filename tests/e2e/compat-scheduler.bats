@@ -88,6 +88,12 @@ b"; do
     berth compat remove "$in" >removed
     is 'all of them' "$(cat removed)" "$(cat names)"
     is 'and no more' "$(ls "$in")" other
+    try berth compat remove "$in"
+    is 'once more' "$status:$err" "2:berth: there are none of Berth's commands in $in"
+    try berth compat install --force
+    is 'no folder' "$status:$err" "2:berth: unknown option '--force'; 'berth compat --help' says what there is"
+    has 'its help' "$(berth compat install --help)" '^usage: berth compat'
+    is 'no folder was made of an option' "$(ls -d -- -* 2>/dev/null)" ''
 }
 
 @test "links and scripts to berth, as earlier versions installed them, work on, and are replaced" {

@@ -39,6 +39,7 @@ CASES = {
     "devices": case("0-1", "0,1|0-1", "3-1", "runs backwards", wire={"devices": [0, 1]}, devices=[0, 1]),
     "gpu-type": case(SIM_TYPE, SIM_TYPE, "x" * 30, "is 30 bytes long", "--constraint=sim", gpu_type=SIM_TYPE),
     "min-vram": case("1G", "1.0 GiB", "8", "8 MiB\\? write 8G", min_vram_mib=1024),
+    "gpu-cc": case("8.5", "compute capability 8.5 or more", "sm_86", "'sm_86' is not a version", wire={"gpu_cc_tenths": 85}, gpu_cc=8.5),
     "max-used": case("80%", "80 %|0.8", "80", "'80' is not a fraction", wire={"max_used_permille": 800}, max_used=0.8),
     "max-load": case("0.7", "70 %|0.7", "80", "'80' is not a fraction", wire={"max_load_permille": 700}, max_load=0.7),
     "margin": case("256M", "256 MiB", "-1", "'-1' is not a size", margin_mib=256),
@@ -46,6 +47,7 @@ CASES = {
     "placement": case("spread", "spread", "best", "'best' is not a placement rule", placement="spread"),
     "vram-cap": case("off", "vram-cap +off", "never", "use auto, require or off", vram_cap="off"),
     "on-exceed": case("kill", "on-exceed +kill", "stop", "use warn, kill or ignore", on_exceed="kill"),
+    "cpu-bind": case("node", "cpu-bind +node", "core", "use auto, node or off", cpu_bind="node"),
     "cpus": case("1", "1 core|1 CPU|cpus +1", "0", "'0' is not a whole number", "--cpus-per-task=1", cpus=1),
     "mem": case("64M", "64 MiB", "16", "16 MiB\\? write 16G", "--mem=64M", mem_mib=64),
     "time": case("2h", "2h00m", "5x", "'5x' is not a duration", "--time=2:00:00", limit_ms=7200000),
@@ -68,6 +70,8 @@ CASES = {
                   array={"tasks": "0-3", "max": 2}),
     "hold": case(None, "HELD", "x", "not true or false", "--hold", {"hold": True}, state="HELD"),
     "unique": case(None, "also .*unique", "x", "not true or false", unique=True),
+    "on": case("slurm", "on Slurm", "moon", "use here or slurm", on="slurm"),
+    "pack": case(None, "packed, on Slurm", "x", "not true or false", needs=["on=slurm"], pack=True),
     "preemptible": case(None, "preemptible", "x", "not true or false", preemptible=True),
     "cancel": case(None, "CANCELLED", "x", "not true or false", wire={}, state="CANCELLED"),
     "retries": case("3", "also .*retries 3", "101", "from 0 to 100", retries=3),
@@ -81,6 +85,9 @@ CASES = {
     "slurm-env": case(None, "slurm-env", "x", "not true or false", slurm_env=True),
     "env-setup": case("true", "env-setup +true", None, None, env_setup="true"),
     "conda": case("base", "conda +base", "-x", "'-x' is not the name", conda="base"),
+    "container": case("localhost/i", "container +localhost/i", "-i", "'-i' is not an image", container="localhost/i"),
+    "container-mount": case("/a:/b:ro", "container-mount +/a:/b:ro", "a:/b", "'a:/b' is not a mount", needs=["container=localhost/i"],
+                            wire={"container_mounts": ["/a:/b:ro"]}, container_mounts=["/a:/b:ro"]),
     "login": case(None, "of a login", "x", "not true or false", login=True),
     "on-start": case("true", "on start +true", "x" * 9000, "the command has 9000 bytes|the maximum is 8191", on_start="true"),
     "on-end": case("true", "on end +true", "x" * 9000, "the command has 9000 bytes|the maximum is 8191", on_end="true"),
@@ -98,8 +105,8 @@ CASES = {
     "open-mode": case("truncate", "truncate", "x", "use append or truncate", "--open-mode=truncate", open_mode="truncate"),
 }
 # What is not about GPUs goes with jobs that want none, so that nothing is refused for that.
-ABOUT_GPUS = {"gpus", "vram", "share", "exclusive", "gpu-ids", "devices", "gpu-type", "min-vram", "max-used", "max-load",
-              "margin", "idle", "placement", "vram-cap", "on-exceed"}
+ABOUT_GPUS = {"gpus", "vram", "share", "exclusive", "gpu-ids", "devices", "gpu-type", "min-vram", "gpu-cc", "max-used", "max-load",
+              "margin", "idle", "placement", "vram-cap", "on-exceed", "cpu-bind"}
 # Closed doors, and a part of the sentence.
 CLOSED = {
     ("array", "file"): "a line is one job",
@@ -213,6 +220,10 @@ def give_socket(name, c, members):
             job["hold"] = True
         elif more == "time=1h":
             job["limit_ms"] = 3600000
+        elif more == "container=localhost/i":
+            job["container"] = "localhost/i"
+        elif more == "on=slurm":
+            job["on"] = "slurm"
         elif more == "on-timeout=requeue":
             job["on_timeout"] = "requeue"
     answer = ask("submit", {"jobs": [job], "cwd": HERE, "env": ["PATH=" + os.environ["PATH"]]})
@@ -249,7 +260,7 @@ def walk(name, c, doors, made):
             if door == "sbatch":
                 script(["#SBATCH"], [f"--{name}" if c["value"] is None else f"--{name}={c['value']}"])
                 status, _, words = run("submit", "script.sh")
-                want = "not a Slurm option; write it on a #BERTH line|unknown option"
+                want = "not a Slurm option; write it on a #BERTH line|unknown option|for an image write #BERTH"
             else:
                 status, _, words = give(name, c, door, c["value"])
                 want = CLOSED[(name, door)]

@@ -124,11 +124,12 @@ ended_as()
 }
 
 @test "waiting behind a reservation, with the time at which it falls due" {
-    start_daemon 2
+    with_settings 2 reservation_horizon_s 0
     holder --gpu-ids 0 -t 2h
     id=$(berth submit --parsable -G 2 -t 1h -- true)
     "$AWAIT" until "$LIMIT" "berth explain $id --json" jobs.0.reserved true
     has expected "$(berth explain "$id")" '^  expected +start at [0-9:]+ \(in (1h5[0-9]|2h00)m\), with gpus 0,1 kept for it'
+    has promised "$(berth explain "$id")" '^  promised +to start at [0-9:]+ \(in (1h5[0-9]|2h00)m\) at the latest'
     has text "$(berth explain "$id")" "^job $id PENDING: Resources: wants 2 idle GPUs; 1 of them has room, 1 more when job 1 ends$"
     has position "$(berth explain "$id")" '^  position +first of 1 pending jobs'
     waits Reservation ".*job $id" 'with a time limit'
@@ -144,6 +145,23 @@ ended_as()
     "$AWAIT" until "$LIMIT" "berth explain $id --json" jobs.0.reserved true
     waits GpuBusy "wants an idle GPU; gpu 0 is held by job 1; gpu 0 is reserved for job $id, which is expected to start at 20" 'with a time limit'
     waits GpuBusy ".*gpu 0 is reserved for job $id" '--vram SIZE' -t 3h
+}
+
+@test "a start is promised only where time limits bound it; who waits for it is told" {
+    with_settings 2 reservation_horizon_s 0
+    holder --gpu-ids 0 -t 2h
+    id=$(berth submit --parsable --gpu-ids 0 -t 1h -- true)
+    "$AWAIT" until "$LIMIT" "berth explain $id --json" jobs.0.firm true
+    has shown "$(berth show "$id")" 'promised +[^ ]'
+    is "the latest start" "$(berth explain "$id" --json | json jobs.0.latest_start)" "$(berth show "$id" --json | json jobs.0.latest_start)"
+    has "the column" "$(berth queue -o id,promised --no-header)" "^ *$id  *[0-9:]+$"
+    # The second of two that wait has a reservation no more, but is told of the promise to the first.
+    waits GpuBusy ".*gpu 0 is reserved for job $id, which is expected to start at" '--vram SIZE' --gpu-ids 0 -t 1h
+    has "of others" "$(berth explain "$id" --json)" '"firm":true'
+    holder --gpu-ids 1
+    guess=$(berth submit --parsable --gpu-ids 1 -t 1h -- true)
+    has "behind an unknown end" "$(berth explain "$guess" --json)" '"firm":false,"latest_start":null'
+    has_not "behind an unknown end" "$(berth explain "$guess")" 'promised'
 }
 
 @test "pending jobs have an expected start, except behind a job without a known end" {

@@ -193,7 +193,7 @@ at_terminal()
         berth submit --gpus 0 --pty -- sh -c 'echo go; stty size; tty -s && echo yes'
     has output "$out" '^yes$'
     at_terminal 'see:up' 'size:44x122' 'see:44 122' 'type:\x03' -- \
-        berth submit --gpus 0 --pty -- sh -c 'trap "stty size" WINCH; trap "exit 6" INT; echo up; while :; do read x; done'
+        berth submit --gpus 0 --pty -- sh -c 'trap "stty size" WINCH; trap "exit 6" INT; echo up; while :; do sleep 0.1; done'
     is status "$status" 6
     is mode "$mode" cooked
     try sh -c 'echo hello | berth submit --gpus 0 --pty -- cat'

@@ -43,11 +43,31 @@ TWO="GPU-a1b2c3d4-0000-1111-2222-abcdefabcdef 24564 564 300"
 
 @test "real-gpu on two GPUs: everything holds" {
     machine "$ONE" "$TWO"
+    printf 'cc 0 8 9\ncc 1 8 0\nlink 0 0 1\nlink 1 0 0\n' >>"$BERTH_FAKE_NVML"
     real_gpu --jobs 20
     echo "$out$err"
     is status "$status" 0
-    has out "$out" "^12 held, 0 did not, 1 skipped"
+    has out "$out" "^13 held, 0 did not, 2 skipped"
+    has out "$out" "^held     compute capabilities .* 0: 8.9; 1: 8.0; 0 joined to 1; 1 joined to 0"
+    has out "$out" "^skipped  a job that books cores .*jobs are not bound: NUMA node 3 has no CPUs"
     has out "$out" "^skipped  a PyTorch training run"
+}
+
+@test "the CPUs near a GPU are those of the node that the kernel says, and bind its jobs" {
+    if [ "$(nproc)" -lt 2 ]; then skip "one CPU only"; fi
+    machine "$ONE" "$TWO"
+    export BERTH_SYS=$ROOT/sys
+    local cpu node=0
+    for cpu in $(taskset -pc $$ | sed 's/.*: //' | tr ',-' '  ' | awk '{ print $1, $NF }'); do
+        mkdir -p "$BERTH_SYS/devices/system/node/node$node" "$BERTH_SYS/bus/pci/devices/0000:1$node:00.0"
+        echo "$cpu" >"$BERTH_SYS/devices/system/node/node$node/cpulist"
+        echo "$node" >"$BERTH_SYS/bus/pci/devices/0000:1$node:00.0/numa_node"
+        node=$((node + 1))
+    done
+    real_gpu '^a job that books cores'
+    echo "$out$err"
+    is status "$status" 0
+    has out "$out" "^held     a job that books cores .* CPUs [0-9]+ of node [01]"
 }
 
 @test "without a driver, or with one that shows no GPU: 77 and the reason" {

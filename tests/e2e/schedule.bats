@@ -142,6 +142,159 @@ waits_for()
     is order "$(berth history -o id --sort ended | awk 'NR > 1 {printf "%s ", $1}')" '1 3 2 '
 }
 
+# When the job is promised its start: `latest ID`
+latest()
+{
+    berth explain "$1" --json | json jobs.0.latest_start.unix
+}
+
+@test "a promised start holds when shorter jobs come, after a restart and a crash too" {
+    local before
+    with_settings 2 'order: short' 'reservations: 1' 'reservation_horizon_s: 0'
+    holder a --time 1h
+    holder b --time 2h
+    is_running "$id_a"
+    is_running "$id_b"
+    holder wide --gpus 2 --time 5h
+    before=$(latest "$id_wide")
+    has "a time" "$before" '^[0-9.]+$'
+    # First in this order, and not over in time.
+    holder c --time 4h
+    let_go a
+    waits_for "$id_c" Reservation
+    is "after an end" "$(latest "$id_wide")" "$before"
+    kill_daemon
+    with_settings 2 'order: short' 'reservations: 1' 'reservation_horizon_s: 0'
+    is "after a crash" "$(latest "$id_wide")" "$before"
+    berth daemon stop
+    with_settings 2 'order: short' 'reservations: 1' 'reservation_horizon_s: 0'
+    is "after a restart" "$(latest "$id_wide")" "$before"
+    waits_for "$id_c" Reservation
+    has "for whom" "$(berth explain "$id_c")" "job $id_wide, which is (expected to start at|promised its start by) "
+    let_go b
+    is_running "$id_wide"
+    is "those put off" "$(berth events --kind delayed | wc -l)" 0
+    let_go wide
+    is_running "$id_c"
+    let_go c
+}
+
+@test "without promises, as under short by default, the order decides again each time" {
+    with_settings 2 'order: short'
+    holder a --time 1h
+    holder b --time 2h
+    is_running "$id_b"
+    holder wide --gpus 2 --time 5h
+    has "explanation" "$(berth explain "$id_wide" --json)" '"firm":false,"latest_start":null'
+    holder c --time 4h
+    let_go a
+    is_running "$id_c"
+    let_go b
+    let_go c
+    is_running "$id_wide"
+    let_go wide
+}
+
+@test "a promise that cannot be kept is taken back with an event that says why" {
+    with_settings 2 'reservation_horizon_s: 0'
+    holder a --time 1h
+    holder b --time 2h
+    is_running "$id_b"
+    holder wide --gpus 2 --time 5h
+    has "a time" "$(latest "$id_wide")" '^[0-9.]+$'
+    holder high --priority 5 --time 4h
+    let_go a
+    is_running "$id_high"
+    wait_for_event kind=delayed "job=$id_wide" "for=$id_high" >/dev/null
+    has "the event" "$(berth events --kind delayed)" "\"the promised start cannot be kept: job $id_high has a higher priority\""
+    has "another promise" "$(latest "$id_wide")" '^[0-9.]+$'
+    let_go high
+    let_go b
+    is_running "$id_wide"
+    let_go wide
+}
+
+@test "reservations: 3 shows the starts of three jobs, and keeps each" {
+    local one two three
+    with_settings 1 'reservations: 3' 'reservation_horizon_s: 0'
+    holder a --time 1h
+    is_running "$id_a"
+    holder one --time 2h
+    holder two --time 3h
+    holder three --time 1h
+    holder four --time 4h
+    one=$(latest "$id_one") two=$(latest "$id_two") three=$(latest "$id_three")
+    is "in turn" "$(awk "BEGIN { print ($one + 7200 < $two && $two + 10800 < $three) }")" 1
+    is "the fourth" "$(berth explain "$id_four" --json | json jobs.0.firm)" false
+    let_go a
+    is_running "$id_one"
+    is "the second, now earlier" "$(awk "BEGIN { print ($(latest "$id_two") < $two) }")" 1
+    is "the fourth, now one of three" "$(berth explain "$id_four" --json | json jobs.0.firm)" true
+    let_go one
+    let_go two
+    let_go three
+    let_go four
+}
+
+@test "a job requeued in front of the promised one leaves no GPU idle" {
+    with_settings 1 'reservation_horizon_s: 0'
+    holder first --time 1h
+    holder next --time 1h
+    is_running "$id_first"
+    has "a time" "$(latest "$id_next")" '^[0-9.]+$'
+    berth requeue "$id_first"
+    is_running "$id_next"
+    let_go next
+    is_running "$id_first"
+    let_go first
+}
+
+@test "a job without a limit, known to be brief, runs beside one that is days from its start" {
+    start_daemon 2
+    for _ in 1 2 3; do
+        berth submit --wait -- sh -c 'exit 0' >brief
+    done
+    holder a --time 2d
+    is_running "$id_a"
+    berth submit --gpus 2 --time 1h -- true >wide
+    berth submit --parsable -- sh -c 'exit 0' >brief
+    timeout "$LIMIT" berth wait "$(cat brief)"
+    let_go a
+}
+
+@test "a start is promised when it is near, and expected until then" {
+    with_settings 1 'reservation_horizon_s: 7200'
+    holder a --time 3h
+    is_running "$id_a"
+    holder next --time 1h
+    has "far" "$(berth explain "$id_next" --json)" '"firm":false,"latest_start":null'
+    has "in words" "$(berth explain "$id_next")" 'expected '
+    printf '%s\n' 'reservation_horizon_s: 14400' >settings.yaml
+    kill -HUP "$(daemon_pid)"
+    "$AWAIT" until "$LIMIT" "berth explain $id_next --json" jobs.0.firm true
+    let_go a
+    is_running "$id_next"
+    let_go next
+}
+
+@test "a limit that is set later takes a promise back, and the event says so" {
+    with_settings 2 'reservation_horizon_s: 0'
+    holder a --time 1h
+    holder b --time 2h
+    is_running "$id_b"
+    holder wide --gpus 2 --time 5h
+    has "a time" "$(latest "$id_wide")" '^[0-9.]+$'
+    printf '%s\n' 'reservation_horizon_s: 0' 'user_max_running: 2' >settings.yaml
+    kill -HUP "$(daemon_pid)"
+    wait_for_event kind=delayed "job=$id_wide" >/dev/null
+    has "the event" "$(berth events --kind delayed)" 'a limit that was set since may hold the job back'
+    has "no promise" "$(berth explain "$id_wide" --json)" '"firm":false,"latest_start":null'
+    let_go a
+    let_go b
+    is_running "$id_wide"
+    let_go wide
+}
+
 # So many short jobs for one card each, from a file of their own, each with these attributes and this
 # command: `stream 12 [time=1] 'sleep 0.6'`. The last one's id is in $last.
 stream()

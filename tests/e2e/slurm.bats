@@ -48,7 +48,8 @@ done
 echo "LR=$LR $PWD $CUDA_VISIBLE_DEVICES"
 echo trouble >&2
 END
-    SLURM_ARRAY_TASK_ID=7 SLURM_JOB_ID=99 try berth submit --wait train.sh
+    # What the profile of whoever runs this does is no part of it.
+    HOME=$ROOT SLURM_ARRAY_TASK_ID=7 SLURM_JOB_ID=99 try berth submit --wait train.sh
     err=$(grep -v -e '--mem is not enforced' <<<"$err") # said where no groups can be made
     is "status" "$status $err" "0 $(printf '%s\n' 'berth: train.sh:13: --constraint=sim is read as a type of GPU' \
         'berth: train.sh: ignored, as they mean nothing on one machine: --partition, --account, --qos')"
@@ -130,7 +131,7 @@ END
 #!/bin/sh
 #SBATCH --gpus=0 --array=3 --partition=outer
 berth run lines
-berth submit --gpus 0 --wait -o inner -- sh -c 'command -v srun || echo "no srun"; echo "$PATH"'
+berth submit --gpus 0 --wait -o inner -- sh -c 'command -v srun | grep libexec || echo "no srun"; echo "$PATH"'
 berth submit --gpus 0 --wait --slurm-env -o again -- sh -c 'echo "$PATH"'
 END
     PATH=$PATH:/of/mine try berth submit --wait outer.sh
@@ -269,7 +270,7 @@ END
 echo "$SLURM_NTASKS $SLURM_NPROCS $SLURM_TASKS_PER_NODE $SLURM_CPUS_PER_TASK $SLURM_CPUS_ON_NODE"
 srun -o 'task.%t' sh -c 'echo "$SLURM_PROCID of $SLURM_NTASKS on $CUDA_VISIBLE_DEVICES"'
 srun --gpu-bind=none -n 1 sh -c 'echo "alone on $CUDA_VISIBLE_DEVICES"'
-srun -n 3 true || echo "status $?"
+srun -O -n 3 true || echo "status $?"
 END
     try berth submit --wait tasks.sh
     is "status and words" "$status $err" "0 "

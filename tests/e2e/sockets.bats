@@ -133,7 +133,7 @@ case_setup()
     is output "$out" hello
     berth submit --gpus 0 -- sh -c 'echo two; exec sleep 600'
     wait_for_event kind=started job=2
-    kill -9 "$(daemon_pid)"
+    kill_daemon
     start_daemon 1
     is 'state after a restart' "$(job_field 2 state)" RUNNING
     has_not doctor "$(berth doctor || true)" 'longer than'

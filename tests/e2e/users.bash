@@ -54,7 +54,7 @@ case_setup()
     chmod 755 "$ROOT"
     export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks
     mkdir -p "$ROOT/bin" "$BERTH_LOCK_DIR"
-    for program in berth berthd berth-compat berth-shepherd berth-user berth-probe berth-web; do
+    for program in berth berthd berth-compat berth-shepherd berth-init berth-user berth-probe berth-web; do
         install -m 755 "$(find_program $program)" "$ROOT/bin/"
     done
     PATH=$ROOT/bin:$PATH
@@ -75,11 +75,14 @@ find_program()
     if [ -x "$bin/$1" ]; then echo "$bin/$1"; else echo "$bin/../libexec/berth/$1"; fi
 }
 
-# Starts the machine's daemon for this test: `start_system [berthd options]`.
+# Starts the machine's daemon for this test: `start_system [berthd options]`. With NO_SIM set its
+# GPUs are those that a probe finds.
 start_system()
 {
+    local cards=(--sim 2)
+    if [ -n "${NO_SIM:-}" ]; then cards=(); fi
     mkfifo "$ROOT/ready"
-    berthd --system --dir "$BERTH_DIR" --sim 2 --ready-fd 9 "$@" 9>"$ROOT/ready" 3>&- &
+    berthd --system --dir "$BERTH_DIR" "${cards[@]}" --ready-fd 9 "$@" 9>"$ROOT/ready" 3>&- &
     read -r line <"$ROOT/ready"
     rm "$ROOT/ready"
     is "the daemon's first word" "$line" ready

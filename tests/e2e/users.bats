@@ -21,6 +21,12 @@ print(sqlite3.connect(sys.argv[1]).execute("select value from meta where key = \
         "$BERTH_DIR/state/berth.db"
 }
 
+# The groups of the jobs of an instance with that name, in every hierarchy.
+groups_of_jobs()
+{
+    find /sys/fs/cgroup -type d -path "*/$1/*" -name 'job-*'
+}
+
 # What describes a process's rights, in a form that two processes can be compared by.
 DESCRIBE='id; umask; ulimit -a; ulimit -Ha; pwd; grep -E "^(Uid|Gid|Groups|Cap|NoNewPrivs)" /proc/self/status'
 
@@ -465,7 +471,25 @@ while True:
     as "$ALICE" berth cancel "$id"
     as "$ALICE" berth wait "$id" || true
     berth daemon stop
-    is "groups left behind" "$(find /sys/fs/cgroup -type d -name 'job-*' -path "*berth-$(instance_token)*" | wc -l)" 0
+    is "groups left behind" "$(groups_of_jobs "berth-$(instance_token)")" ""
+}
+
+@test "a supervisor that is killed once it has said the end leaves no group behind" {
+    start_system
+    alice_runs --mem 64M
+    pid=$(job_field "$id" pid)
+    supervisor=$(ps -o ppid= -p "$pid")
+    name=$(sed -nE "s,.*/(berth-[0-9a-f]{8})/job-$id\\.1\$,\\1,p" "/proc/$pid/cgroup" | head -1)
+    if [ -z "$name" ]; then skip "no groups for jobs here"; fi
+    daemon=$(daemon_pid)
+    kill -STOP "$daemon"
+    as "$ALICE" sh -c "echo >gate.$BATS_TEST_NUMBER"
+    # It says the end, waits for the daemon to answer, and then keeps a record of its own.
+    "$AWAIT" prints "$LIMIT" "ls '$BERTH_DIR/state/jobs/$id.1'" '^exit$'
+    kill -KILL $supervisor
+    kill -CONT "$daemon"
+    as "$ALICE" berth wait "$id"
+    is "groups left behind" "$(groups_of_jobs "$name")" ""
 }
 
 @test "processes of a killed supervisor end before its job runs again, without a cgroup too" {
@@ -502,8 +526,8 @@ while True:
     local mark shepherd others pid
     start_system
     id=$(as "$ALICE" berth submit --parsable -G 0 -- sh -c 'env >marks; setsid sh -c "sleep 301 & exit" ; sleep 302')
-    "$AWAIT" until "$LIMIT" "$E2E/lines-in $USERS_HOME/alice/marks BERTH_MARK" lines 1
-    mark=$(grep BERTH_MARK= "$USERS_HOME/alice/marks")
+    "$AWAIT" until "$LIMIT" "$E2E/lines-in $USERS_HOME/alice/marks ^BERTH_MARK=" lines 1
+    mark=$(grep ^BERTH_MARK= "$USERS_HOME/alice/marks")
     as "$BOB" env "$mark" setsid sleep 303 3>&- &
     env "$mark" setsid sleep 304 3>&- &
     others="$!"

@@ -8,9 +8,9 @@
 
 #include "base/err.h"
 #include "base/request.h"
-#include "daemon/request/request_read.h"
 #include "spec/selector.h"
 #include "wire/frame.h"
+#include "wire/request_read.h"
 
 #define LINE_MAX_BYTES 4096
 

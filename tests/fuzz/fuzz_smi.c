@@ -69,6 +69,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     (void)smi_csv_procs(text + second, size - second, &m, &s, &e);
+    smi_csv_cc(text + second, size - second, &m);
     check_promises(&m, &s);
     message_hello(&line, "nvidia-smi", &m, -1);
     check_line(&line);

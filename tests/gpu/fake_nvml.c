@@ -7,6 +7,8 @@
  *   status INDEX STATUS            what every call about that card answers
  *   load INDEX UTIL CELSIUS        without it: not supported
  *   mode INDEX MODE
+ *   name INDEX NAME                without it: Fake GPU INDEX
+ *   cc INDEX MAJOR MINOR           without it: not supported
  *   proc INDEX KIND PID MIB        KIND compute, graphics or mps; MIB -1: not reported
  *   crowd INDEX N                  N compute processes, pids from 100000, 1 MiB each
  *   noprocs INDEX                  process lists are not supported
@@ -17,6 +19,11 @@
  *   remapped INDEX PENDING FAILED  without it: not supported
  *   retired INDEX PENDING          the same, pages of older cards
  *   memory2 STATUS                 nvmlDeviceGetMemoryInfo_v2's answer
+ *   mig INDEX MODE                 0: the GPU can be divided, 1: it is; without it: it cannot
+ *   instance INDEX GI CI UUID PROFILE TOTAL RESERVED USED  (MiB) a part of that GPU. It is
+ *                                  known to the lines above by the numbers from 8 on, in the
+ *                                  order of these lines; PROFILE "1g.10gb", or "-": the driver
+ *                                  does not name it; "2/3": the same, two slices of three
  *   limits FOLDER STATUS           memory limits of cgroups are supported; those that are set
  * stand in the folder, "SOFT HARD" (bytes) in a file CARD,PATH,OF,GROUP; setting one is
  * answered with STATUS live FOLDER                    a file CARD.PID with MIB in it for each
@@ -35,7 +42,8 @@
 #include "alive.h"
 
 #define EXPORT    __attribute__((visibility("default")))
-#define CARDS_MAX 8
+#define WHOLE_MAX 8
+#define CARDS_MAX 24 /* with instances, which begin at WHOLE_MAX */
 #define PROCS_MAX 1024
 #define LINKS_MAX 18
 #define MIB       (UINT64_C(1) << 20)
@@ -52,14 +60,20 @@ enum {
 
 struct card {
     char uuid[80];
+    char name[64];
     unsigned long long total, reserved, used;
     int status, util, celsius, mode;
+    int cc_major, cc_minor;
     bool has_load, no_procs, has_remapped, has_retired;
     int remap_pending, remap_failed, retired_pending;
     int accounting; /* 0: not supported, else the script's mode + 1 */
     int n_links;
     int links[LINKS_MAX];
     int peers[LINKS_MAX];
+    int mig;    /* 0: not supported, else the script's mode + 1 */
+    int parent; /* of an instance; -1 */
+    unsigned gi, ci, slices, of_slices;
+    char profile[40];
 };
 
 struct proc {
@@ -70,7 +84,7 @@ struct proc {
 };
 
 static struct {
-    int init, memory2, n_cards, n_procs;
+    int init, memory2, n_cards, n_instances, n_procs;
     bool hang;
     char limits[2000]; /* "": not supported */
     int set_status;
@@ -101,10 +115,41 @@ add_link(int card, int link, int peer)
     c->peers[c->n_links++] = peer;
 }
 
+/* Slices stand in the name, as in the driver's. */
+static void
+read_profile(struct card *c)
+{
+    if (sscanf(c->profile, "%u/%u", &c->slices, &c->of_slices) != 2 &&
+        sscanf(c->profile, "%uc.%ug", &c->slices, &c->of_slices) != 2) {
+        c->slices = (unsigned)strtoul(c->profile, NULL, 10);
+        c->of_slices = c->slices ? c->slices : 1;
+        c->slices = c->of_slices;
+    }
+    if (c->profile[0] == '-' || strchr(c->profile, '/'))
+        c->profile[0] = '\0';
+}
+
+static bool
+read_instance_line(const char *line)
+{
+    struct card *c = &world.cards[WHOLE_MAX + world.n_instances];
+
+    if (sscanf(line, "instance %d %u %u %79s %39s %llu %llu %llu", &c->parent, &c->gi, &c->ci,
+               c->uuid, c->profile, &c->total, &c->reserved, &c->used) != 8)
+        return false;
+    if (WHOLE_MAX + ++world.n_instances > CARDS_MAX)
+        abort();
+    read_profile(c);
+    return true;
+}
+
 static bool
 read_machine_line(const char *line)
 {
     struct card *c = &world.cards[world.n_cards];
+
+    if (strncmp(line, "instance ", 9) == 0)
+        return read_instance_line(line);
 
     if (sscanf(line, "card %79s %llu %llu %llu", c->uuid, &c->total, &c->reserved, &c->used) ==
         4) {
@@ -142,7 +187,7 @@ read_card_line(const char *line)
 {
     int i, a, b;
     unsigned pid;
-    char kind[16];
+    char kind[16], name[64];
 
     if (sscanf(line, "status %d %d", &i, &a) == 2)
         world.cards[i].status = a;
@@ -154,9 +199,16 @@ read_card_line(const char *line)
         add_proc(i, b ? "account" : "past", pid, a);
     else if (sscanf(line, "retired %d %d", &i, &a) == 2)
         set_retired(&world.cards[i], a);
+    else if (sscanf(line, "mig %d %d", &i, &a) == 2)
+        world.cards[i].mig = a + 1;
     else if (sscanf(line, "mode %d %d", &i, &a) == 2)
         world.cards[i].mode = a;
-    else if (sscanf(line, "noprocs %d", &i) == 1)
+    else if (sscanf(line, "name %d %63[^\n]", &i, name) == 2)
+        memcpy(world.cards[i].name, name, sizeof name);
+    else if (sscanf(line, "cc %d %d %d", &i, &a, &b) == 3) {
+        world.cards[i].cc_major = a;
+        world.cards[i].cc_minor = b;
+    } else if (sscanf(line, "noprocs %d", &i) == 1)
         world.cards[i].no_procs = true;
     else if (sscanf(line, "link %d %d %d", &i, &a, &b) == 3)
         add_link(i, a, b);
@@ -241,6 +293,30 @@ index_of(const struct card *c)
     return (int)(c - world.cards);
 }
 
+static bool
+is_instance(const struct card *c)
+{
+    return index_of(c) >= WHOLE_MAX;
+}
+
+/* What every call about it answers. One that was removed has no UUID any more. */
+static int
+status_of(const struct card *c)
+{
+    if (!is_instance(c))
+        return c->status;
+    if (!c->uuid[0] || world.cards[c->parent].mig != 2)
+        return BAD_ARGUMENT;
+    return c->status ? c->status : world.cards[c->parent].status;
+}
+
+/* The same for what only a whole GPU has. */
+static int
+status_of_whole(const struct card *c)
+{
+    return is_instance(c) ? NOT_SUPPORTED : c->status;
+}
+
 static int
 start(void)
 {
@@ -257,6 +333,7 @@ EXPORT int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *total_free_
 EXPORT int nvmlDeviceGetUtilizationRates(void *device, unsigned *gpu_memory);
 EXPORT int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *out);
 EXPORT int nvmlDeviceGetComputeMode(void *device, unsigned *out);
+EXPORT int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor);
 EXPORT int nvmlDeviceGetRetiredPagesPendingStatus(void *device, unsigned *out);
 struct stats {
     unsigned gpu, memory;
@@ -308,7 +385,7 @@ nvmlDeviceGetUUID(void *device, char *out, unsigned size)
     struct card *c = card_of(device);
 
     snprintf(out, size, "%s", c->uuid);
-    return c->status;
+    return status_of(c);
 }
 
 int
@@ -316,8 +393,17 @@ nvmlDeviceGetName(void *device, char *out, unsigned size)
 {
     struct card *c = card_of(device);
 
-    snprintf(out, size, "Fake GPU %d", index_of(c));
-    return c->status;
+    const struct card *whole = is_instance(c) ? &world.cards[c->parent] : c;
+    char model[64];
+    if (whole->name[0])
+        memcpy(model, whole->name, sizeof model);
+    else
+        snprintf(model, sizeof model, "Fake GPU %d", index_of(whole));
+    if (c->profile[0])
+        snprintf(out, size, "%s MIG %s", model, c->profile);
+    else
+        snprintf(out, size, "%s", model);
+    return status_of(c);
 }
 
 int
@@ -330,7 +416,7 @@ nvmlDeviceGetMemoryInfo(void *device, unsigned long long *out)
     out[0] = c->total * MIB;
     out[1] = (c->total - c->reserved - c->used) * MIB;
     out[2] = (c->reserved + c->used) * MIB;
-    return c->status;
+    return status_of(c);
 }
 
 int
@@ -340,7 +426,7 @@ nvmlDeviceGetUtilizationRates(void *device, unsigned *out)
 
     out[0] = (unsigned)c->util;
     out[1] = 0;
-    return c->status ? c->status : c->has_load ? OK : NOT_SUPPORTED;
+    return status_of_whole(c) ? status_of_whole(c) : c->has_load ? OK : NOT_SUPPORTED;
 }
 
 int
@@ -351,7 +437,7 @@ nvmlDeviceGetTemperature(void *device, int sensor, unsigned *out)
     *out = (unsigned)c->celsius;
     if (sensor != 0)
         return BAD_ARGUMENT;
-    return c->status ? c->status : c->has_load ? OK : NOT_SUPPORTED;
+    return status_of_whole(c) ? status_of_whole(c) : c->has_load ? OK : NOT_SUPPORTED;
 }
 
 int
@@ -360,7 +446,7 @@ nvmlDeviceGetRetiredPagesPendingStatus(void *device, unsigned *out)
     const struct card *c = card_of(device);
 
     *out = (unsigned)c->retired_pending;
-    return c->status ? c->status : c->has_retired ? OK : NOT_SUPPORTED;
+    return status_of_whole(c) ? status_of_whole(c) : c->has_retired ? OK : NOT_SUPPORTED;
 }
 
 /* Turned on by a call: the script is read anew each time. */
@@ -371,6 +457,8 @@ nvmlDeviceGetAccountingMode(void *device, unsigned *out)
 {
     const struct card *c = card_of(device);
 
+    if (is_instance(c))
+        return NOT_SUPPORTED;
     *out = c->accounting == 2 || turned_on[index_of(c)];
     return c->accounting ? OK : NOT_SUPPORTED;
 }
@@ -432,7 +520,17 @@ nvmlDeviceGetComputeMode(void *device, unsigned *out)
     struct card *c = card_of(device);
 
     *out = (unsigned)c->mode;
-    return c->status;
+    return status_of_whole(c);
+}
+
+int
+nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor)
+{
+    struct card *c = card_of(device);
+
+    *major = c->cc_major;
+    *minor = c->cc_minor;
+    return status_of_whole(c) ? status_of_whole(c) : c->cc_major ? OK : NOT_SUPPORTED;
 }
 
 static int
@@ -441,8 +539,8 @@ list(void *device, const char *kind, size_t stride, unsigned *n, char *out)
     struct card *c = card_of(device);
     unsigned room = *n, found = 0;
 
-    if (c->status || c->no_procs)
-        return c->status ? c->status : NOT_SUPPORTED;
+    if (status_of(c) || c->no_procs)
+        return status_of(c) ? status_of(c) : NOT_SUPPORTED;
     for (int i = 0; i < world.n_procs; i++) {
         const struct proc *p = &world.procs[i];
         if (p->card != index_of(c) || strcmp(p->kind, kind) != 0)
@@ -454,6 +552,10 @@ list(void *device, const char *kind, size_t stride, unsigned *n, char *out)
         memset(record, 0xff, stride);
         memcpy(record, &p->pid, sizeof p->pid);
         memcpy(record + 8, &bytes, sizeof bytes);
+        if (stride > 16 && is_instance(c)) {
+            memcpy(record + 16, &c->gi, sizeof c->gi);
+            memcpy(record + 20, &c->ci, sizeof c->ci);
+        }
     }
     *n = found;
     return found > room ? TOO_SMALL : OK;
@@ -545,6 +647,17 @@ struct get_limits {
     unsigned long long soft, hard, used;
 };
 EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, void **out);
+struct attributes {
+    unsigned multiprocessors, engines[5], gpu_slices, compute_slices;
+    unsigned long long memory_mib;
+};
+EXPORT int nvmlDeviceGetMigMode(void *device, unsigned *now, unsigned *pending);
+EXPORT int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *out);
+EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **out);
+EXPORT int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *device, void **out);
+EXPORT int nvmlDeviceGetGpuInstanceId(void *device, unsigned *out);
+EXPORT int nvmlDeviceGetComputeInstanceId(void *device, unsigned *out);
+EXPORT int nvmlDeviceGetAttributes_v2(void *device, struct attributes *out);
 EXPORT int nvmlDeviceSetMemoryLimits_v1(void *device, struct set_limits *in);
 EXPORT int nvmlDeviceGetMemoryLimits_v1(void *device, struct get_limits *inout);
 EXPORT int nvmlDeviceGetNvLinkState(void *device, unsigned link, unsigned *active);
@@ -576,7 +689,7 @@ nvmlDeviceGetMinorNumber(void *device, unsigned *out)
     struct card *c = card_of(device);
 
     *out = (unsigned)(7 - index_of(c));
-    return c->status;
+    return status_of_whole(c);
 }
 
 int
@@ -585,7 +698,7 @@ nvmlDeviceGetNumaNodeId(void *device, unsigned *out)
     struct card *c = card_of(device);
 
     *out = 3;
-    return c->status;
+    return status_of_whole(c);
 }
 
 static void
@@ -602,7 +715,7 @@ nvmlDeviceGetPciInfo_v3(void *device, struct pci *out)
     struct card *c = card_of(device);
 
     fill_pci(out, 16 + (unsigned)index_of(c));
-    return c->status;
+    return status_of_whole(c);
 }
 
 int
@@ -620,7 +733,7 @@ nvmlDeviceGetMemoryInfo_v2(void *device, struct memory2 *out)
     out->reserved = c->reserved * MIB;
     out->used = c->used * MIB;
     out->free = (c->total - c->reserved - c->used) * MIB;
-    return c->status;
+    return status_of(c);
 }
 
 int
@@ -650,20 +763,93 @@ nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *uncorrect
     *corrected = *uncorrected = 1;
     *pending = (unsigned)c->remap_pending;
     *failed = (unsigned)c->remap_failed;
-    return c->status ? c->status : c->has_remapped ? OK : NOT_SUPPORTED;
+    return status_of_whole(c) ? status_of_whole(c) : c->has_remapped ? OK : NOT_SUPPORTED;
 }
 
 int
 nvmlDeviceGetHandleByUUID(const char *uuid, void **out)
 {
     read_world();
-    for (int i = 0; i < world.n_cards; i++) {
+    for (int i = 0; i < CARDS_MAX; i++) {
         if (strcmp(world.cards[i].uuid, uuid) == 0) {
             *out = &world.cards[i];
-            return world.cards[i].status;
+            return status_of(&world.cards[i]);
         }
     }
     return NOT_FOUND;
+}
+
+int
+nvmlDeviceGetMigMode(void *device, unsigned *now, unsigned *pending)
+{
+    const struct card *c = card_of(device);
+
+    *now = *pending = c->mig == 2;
+    return status_of_whole(c) ? status_of_whole(c) : c->mig ? OK : NOT_SUPPORTED;
+}
+
+int
+nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *out)
+{
+    const struct card *c = card_of(device);
+
+    *out = c->mig == 2 ? 7 : 0;
+    return status_of_whole(c);
+}
+
+/* The first has no number 0: numbers may have gaps. */
+int
+nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **out)
+{
+    const struct card *c = card_of(device);
+    unsigned at = 1;
+
+    if (status_of_whole(c) || c->mig != 2)
+        return c->status ? c->status : NOT_SUPPORTED;
+    for (int i = WHOLE_MAX; i < WHOLE_MAX + world.n_instances; i++) {
+        if (world.cards[i].parent != index_of(c) || at++ != index)
+            continue;
+        *out = &world.cards[i];
+        return OK;
+    }
+    return NOT_FOUND;
+}
+
+int
+nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *device, void **out)
+{
+    const struct card *c = card_of(device);
+
+    *out = is_instance(c) ? &world.cards[c->parent] : NULL;
+    return is_instance(c) ? status_of(c) : BAD_ARGUMENT;
+}
+
+int
+nvmlDeviceGetGpuInstanceId(void *device, unsigned *out)
+{
+    const struct card *c = card_of(device);
+
+    *out = c->gi;
+    return is_instance(c) ? status_of(c) : NOT_SUPPORTED;
+}
+
+int
+nvmlDeviceGetComputeInstanceId(void *device, unsigned *out)
+{
+    const struct card *c = card_of(device);
+
+    *out = c->ci;
+    return is_instance(c) ? status_of(c) : NOT_SUPPORTED;
+}
+
+int
+nvmlDeviceGetAttributes_v2(void *device, struct attributes *out)
+{
+    const struct card *c = card_of(device);
+
+    *out = (struct attributes){
+        .gpu_slices = c->of_slices, .compute_slices = c->slices, .memory_mib = c->total};
+    return is_instance(c) ? status_of(c) : NOT_SUPPORTED;
 }
 
 static void
@@ -683,8 +869,10 @@ nvmlDeviceSetMemoryLimits_v1(void *device, struct set_limits *in)
     const struct card *c = card_of(device);
     char path[4400];
 
-    if (!world.limits[0] || c->status || world.set_status)
-        return c->status ? c->status : world.set_status ? world.set_status : NOT_SUPPORTED;
+    if (!world.limits[0] || status_of_whole(c) || world.set_status)
+        return status_of_whole(c) ? status_of_whole(c)
+               : world.set_status ? world.set_status
+                                  : NOT_SUPPORTED;
     if (geteuid() != 0)
         return NO_PERMISSION;
     /* As the driver would: the group has to be there, even for its limit to be lifted. */
@@ -726,8 +914,8 @@ nvmlDeviceGetMemoryLimits_v1(void *device, struct get_limits *inout)
     const struct card *c = card_of(device);
     char path[4400];
 
-    if (!world.limits[0] || c->status)
-        return c->status ? c->status : NOT_SUPPORTED;
+    if (!world.limits[0] || status_of_whole(c))
+        return status_of_whole(c) ? status_of_whole(c) : NOT_SUPPORTED;
     inout->soft = 0;
     inout->hard = UINT64_MAX;
     inout->used = used_by_group(c, inout->group);

@@ -94,6 +94,35 @@ test_lines(void **state)
     }
 }
 
+/* In MIG mode the driver names the instances, or the GPU instance alone, or neither. */
+static void
+test_instances(void **state)
+{
+    static const struct {
+        const char *message;
+        int gi, ci, code;
+    } cases[] = {
+        {"NVRM: Xid (PCI:0000:01:00 GPU-I:05): 94, pid=7194, Contained: CE User Channel", 5, -1,
+         94},
+        {"NVRM: Xid (PCI:0000:01:00 GPU-I:13 GPU-CI:02): 31, pid=9, name=a, MMU Fault", 13, 2,
+         31},
+        {"NVRM: Xid (PCI:0000:01:00): 95, pid=7062, Uncontained", -1, -1, 95},
+        {"NVRM: Xid (PCI:0000:01:00 GPU-I:): 95, pid=7062, Uncontained", -1, -1, 0},
+        {"NVRM: Xid (PCI:0000:01:00 GPU-X:05): 95, pid=7062, Uncontained", -1, -1, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *line = xasprintf("4,1,5678901234,-;%s", cases[i].message);
+        struct kmsg_record got;
+        assert_int_equal(kmsg_parse(line, strlen(line), &got), 0);
+        if (got.gi != cases[i].gi || got.ci != cases[i].ci || got.code != cases[i].code)
+            fail_msg("gi %d ci %d code %d: %s", got.gi, got.ci, got.code, line);
+        assert_string_equal(got.bus_id, cases[i].code ? "0000:01:00" : "");
+        free(line);
+    }
+}
+
 static void
 test_heads(void **state)
 {
@@ -214,6 +243,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_instances),
         cmocka_unit_test(test_heads),
         cmocka_unit_test(test_programs_cannot_speak_for_the_driver),
         cmocka_unit_test(test_long_and_strange_words_are_cut_and_made_printable),

@@ -43,17 +43,25 @@ two_cards(void)
     snprintf(m->driver, sizeof m->driver, "550.54");
     m->n = 2;
     m->cards[0] = (struct backend_card){
-        .valid = CARD_HAS_BUS_ID | CARD_HAS_MINOR | CARD_HAS_NUMA | CARD_HAS_COMPUTE_MODE,
+        .valid = CARD_HAS_BUS_ID | CARD_HAS_MINOR | CARD_HAS_NUMA | CARD_HAS_COMPUTE_MODE |
+                 CARD_HAS_CC,
         .index = 2,
         .uuid = "GPU-a",
         .name = "Quote \" and \n break",
         .bus_id = "0000:01:00.0",
         .minor = 5,
         .numa = 0,
+        .cc = 86,
         .total_mib = 24576,
         .compute_mode = CARD_COMPUTE_PROHIBITED,
     };
-    m->cards[1] = (struct backend_card){.index = 3, .uuid = "GPU-b", .total_mib = 81920};
+    m->cards[1] = (struct backend_card){.valid = CARD_HAS_DRI | CARD_HAS_ORDER,
+                                        .index = 3,
+                                        .vendor = CARD_INTEL,
+                                        .order = 0,
+                                        .dri_card = 1,
+                                        .dri_render = 129,
+                                        .uuid = "GPU-b"};
     backend_machine_link(m, 1, 0);
     backend_machine_link(m, 0, 1);
     backend_machine_link(m, 1, 1);
@@ -67,8 +75,16 @@ test_hello(void **state)
     auto_buf struct buf out = BUF_INIT;
 
     (void)state;
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET(0, &cpus);
+    CPU_SET(1, &cpus);
+    backend_machine_add_node(m, 3, &cpus);
     message_hello(&out, "nvml", m, 4711);
     json_t *v = parse(&out);
+    check_size(v, "nodes", 1);
+    check_int(v, "nodes.0.node", 3);
+    check_str(v, "nodes.0.cpus", "0-1");
     check_int(v, "hello", 1);
     check_str(v, "backend", "nvml");
     check_str(v, "driver", "550.54");
@@ -82,10 +98,18 @@ test_hello(void **state)
     check_int(v, "gpus.0.minor", 5);
     check_int(v, "gpus.0.numa", 0);
     check_str(v, "gpus.0.compute_mode", "prohibited");
+    check_int(v, "gpus.0.cc", 86);
+    check_null(v, "gpus.1.cc");
     check_null(v, "gpus.1.bus_id");
     check_null(v, "gpus.1.minor");
     check_null(v, "gpus.1.numa");
     check_null(v, "gpus.1.compute_mode");
+    check_null(v, "gpus.0.vendor");
+    check_str(v, "gpus.1.vendor", "intel");
+    check_int(v, "gpus.1.order", 0);
+    check_int(v, "gpus.1.dri.0", 1);
+    check_int(v, "gpus.1.dri.1", 129);
+    check_null(v, "gpus.1.total_mib");
     check_size(v, "links", 1);
     check_int(v, "links.0.0", 2);
     check_int(v, "links.0.1", 3);

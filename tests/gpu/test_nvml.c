@@ -137,6 +137,18 @@ test_the_kernels_numa_node_counts_first(void **state)
 }
 
 static void
+test_compute_capability(void **state)
+{
+    struct world *w = *state;
+
+    script(w, TWO_CARDS "cc 1 8 9\n");
+    discover_or_fail(w);
+    assert_false(w->m.cards[0].valid & CARD_HAS_CC);
+    assert_true(w->m.cards[1].valid & CARD_HAS_CC);
+    assert_int_equal(w->m.cards[1].cc, 89);
+}
+
+static void
 test_use(void **state)
 {
     struct world *w = *state;
@@ -513,7 +525,8 @@ test_no_caps_say_why(void **state)
     w->config.cgroup_root = w->dir;
     discover_or_fail(w);
     assert_string_equal(w->m.cards[0].cap, "");
-    assert_string_equal(w->m.cards[1].cap_why, "a MIG instance has memory of its own");
+    assert_string_equal(w->m.cards[1].cap_why,
+                        "the driver limits no memory within a MIG instance");
     if (geteuid() == 0)
         assert_string_equal(w->m.cards[0].cap_why,
                             "the driver does not support memory limits for this GPU");
@@ -527,12 +540,188 @@ test_no_caps_say_why(void **state)
     assert_int_equal(backend_nvml.cap(w->state, "GPU-a", w->dir, 100, &w->e), -1);
 }
 
+/* --- MIG --- */
+
+#define DIVIDED                                                                                \
+    "card GPU-a 81920 500 0\nload 0 93 61\nremapped 0 1 0\nmig 0 1\n"                          \
+    "card GPU-b 81920 500 0\nmig 1 0\n"
+#define TWO_PARTS                                                                              \
+    "instance 0 7 0 MIG-7 1g.10gb 9728 0 1000\n"                                               \
+    "instance 0 1 0 MIG-1 3g.40gb 40448 48 0\n"
+
+static void
+test_instances_are_the_cards_of_a_divided_gpu(void **state)
+{
+    struct world *w = *state;
+    auto_free char *gi = xasprintf("%s/driver/nvidia/capabilities/gpu7/mig/gi7", w->dir);
+    auto_free char *ci = xasprintf("%s/ci0", gi);
+
+    assert_int_equal(file_mkdirs(ci, 0755, &w->e), 0);
+    support_write(gi, "access", "DeviceFileMinor: 66\nDeviceFileMode: 292\n");
+    support_write(ci, "access", "DeviceFileMinor: 67\nDeviceFileMode: 292\n");
+    support_write(w->dir, "devices",
+                  "Character devices:\n195 nvidia\n507 nvidia-caps-imex-channels\n"
+                  "508 nvidia-caps\n\nBlock devices:\n  8 sd\n");
+    script(w, DIVIDED TWO_PARTS);
+    discover_or_fail(w);
+    assert_int_equal(w->m.n, 3);
+    const struct backend_card *a = &w->m.cards[0], *b = &w->m.cards[1], *c = &w->m.cards[2];
+    assert_string_equal(a->uuid, "MIG-7");
+    assert_string_equal(a->name, "Fake GPU 0 MIG 1g.10gb");
+    assert_string_equal(a->bus_id, "0000:10:00.0");
+    assert_int_equal(a->minor, 7);
+    assert_int_equal(a->total_mib, 9728);
+    assert_string_equal(a->mig_gpu, "GPU-a");
+    assert_int_equal(a->mig_gi, 7);
+    assert_int_equal(a->mig_gi_cap, 66);
+    assert_int_equal(a->mig_ci_cap, 67);
+    assert_int_equal(w->m.mig_major, 508);
+    assert_string_equal(b->uuid, "MIG-1");
+    assert_int_equal(b->total_mib, 40400);
+    assert_int_equal(b->mig_gi_cap, -1);
+    assert_string_equal(c->uuid, "GPU-b");
+    assert_string_equal(c->mig_gpu, "");
+    assert_int_equal(a->index, 0);
+    assert_int_equal(b->index, 1);
+    assert_int_equal(c->index, 2);
+    assert_int_equal(w->m.n_mig_gpus, 1);
+    assert_string_equal(w->m.mig_gpus[0], "GPU-a");
+    assert_int_equal(w->m.n_left_out, 0);
+}
+
+/* Memory and processes are an instance's own; temperature and health are its GPU's. */
+static void
+test_use_of_instances(void **state)
+{
+    struct world *w = *state;
+
+    script(w, DIVIDED TWO_PARTS "proc 8 compute 4711 900\nproc 9 compute 4712 -1\n"
+                                "proc 0 compute 4713 5\n");
+    discover_or_fail(w);
+    sample_or_fail(w);
+    const struct backend_usage *a = &w->s.use[0], *b = &w->s.use[1];
+    assert_int_equal(a->valid,
+                     CARD_HAS_USED | CARD_HAS_TEMPERATURE | CARD_HAS_PROCS | CARD_HAS_HEALTH);
+    assert_int_equal(a->used_mib, 1000);
+    assert_int_equal(a->temperature_c, 61);
+    assert_int_equal(a->health, CARD_MEMORY_PENDING);
+    assert_int_equal(a->n_procs, 1);
+    check_proc(a, 0, 4711, 900);
+    assert_int_equal(b->used_mib, 0);
+    assert_int_equal(b->health, CARD_MEMORY_PENDING);
+    check_proc(b, 0, 4712, -1);
+    assert_true(w->s.use[2].present);
+    assert_false(w->s.use[2].valid & CARD_HAS_HEALTH);
+}
+
+/* Compute instances in one GPU instance have one memory, of which each counts a part. */
+static void
+test_compute_instances_share_a_memory(void **state)
+{
+    struct world *w = *state;
+
+    script(w, "card GPU-a 81920 500 0\nmig 0 1\n"
+              "instance 0 1 0 MIG-x 1c.3g.40gb 40500 0 7000\n"
+              "instance 0 1 1 MIG-y 2/3 40500 0 7000\n"
+              "proc 8 compute 4711 3000\nproc 8 graphics 4712 1000\n"
+              "proc 9 compute 4713 -1\n");
+    discover_or_fail(w);
+    assert_int_equal(w->m.cards[0].total_mib, 13500);
+    assert_int_equal(w->m.cards[1].total_mib, 27000);
+    assert_string_equal(w->m.cards[0].name, "Fake GPU 0 MIG 1c.3g.40gb");
+    assert_string_equal(w->m.cards[1].name, "Fake GPU 0 MIG 2c.3g.40gb");
+    sample_or_fail(w);
+    assert_int_equal(w->s.use[0].used_mib, 4000);
+    /* One that does not say how much makes all of it unknown. */
+    assert_false(w->s.use[1].valid & CARD_HAS_USED);
+}
+
+static void
+test_names_that_the_driver_does_not_make(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        int gpu_mib, mib;
+        const char *name;
+    } cases[] = {
+        {40960, 4864, "Fake GPU 0 MIG 1g.5gb"},   {81920, 9728, "Fake GPU 0 MIG 1g.10gb"},
+        {81920, 40448, "Fake GPU 0 MIG 1g.40gb"}, {143771, 16384, "Fake GPU 0 MIG 1g.18gb"},
+        {81920, 80896, "Fake GPU 0 MIG 1g.80gb"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        auto_free char *text = xasprintf("card GPU-a %d 0 0\nmig 0 1\ninstance 0 7 0 MIG-7 1/1 "
+                                         "%d 0 0\n",
+                                         cases[i].gpu_mib, cases[i].mib);
+        script(w, text);
+        discover_or_fail(w);
+        assert_string_equal(w->m.cards[0].name, cases[i].name);
+        backend_nvml.close(w->state);
+        w->state = NULL;
+    }
+}
+
+static void
+test_a_divided_gpu_without_instances_is_no_card(void **state)
+{
+    struct world *w = *state;
+
+    script(w, DIVIDED);
+    discover_or_fail(w);
+    assert_int_equal(w->m.n, 1);
+    assert_string_equal(w->m.cards[0].uuid, "GPU-b");
+    assert_int_equal(w->m.cards[0].index, 0);
+    assert_non_null(
+        strstr(w->m.left_out[0], "0000:10:00.0 is in MIG mode and has no instances"));
+    backend_nvml.close(w->state);
+    w->state = NULL;
+    script(w, "card GPU-a 81920 500 0\nmig 0 1\n");
+    assert_int_equal(discover(w), -1);
+    assert_non_null(strstr(w->e.text, "nvidia-smi mig -cgi"));
+}
+
+static void
+check_changed(struct world *w, const char *text, bool want)
+{
+    script(w, text);
+    if (backend_nvml.has_changed(w->state) != want)
+        fail_msg("%s: %s", want ? "no change" : "a change", text);
+}
+
+static void
+test_a_new_partition_is_seen(void **state)
+{
+    struct world *w = *state;
+
+    script(w, DIVIDED TWO_PARTS);
+    discover_or_fail(w);
+    check_changed(w, DIVIDED TWO_PARTS "proc 8 compute 4711 900\n", false);
+    check_changed(w, DIVIDED, true);
+    check_changed(w, DIVIDED TWO_PARTS "instance 0 2 0 MIG-2 1g.10gb 9728 0 0\n", true);
+    check_changed(w, DIVIDED "instance 0 1 0 MIG-1 3g.40gb 40448 48 0\n", true);
+    /* The same UUID for one of another size. */
+    check_changed(w,
+                  DIVIDED "instance 0 7 0 MIG-7 2g.20gb 19968 0 0\n"
+                          "instance 0 1 0 MIG-1 3g.40gb 40448 48 0\n",
+                  true);
+    check_changed(w, "card GPU-a 81920 500 0\nmig 0 0\ncard GPU-b 81920 500 0\nmig 1 0\n",
+                  true);
+    check_changed(w, DIVIDED TWO_PARTS "mig 1 1\n", true);
+    /* A GPU that is lost has not been divided anew. */
+    check_changed(w, DIVIDED TWO_PARTS "status 0 15\n", false);
+    sample_or_fail(w);
+    assert_false(w->s.use[0].present);
+    assert_false(w->s.use[1].present);
+    assert_true(w->s.use[2].present);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_cards),
         TEST(test_the_kernels_numa_node_counts_first),
+        TEST(test_compute_capability),
         TEST(test_use),
         TEST(test_memory_that_went_bad),
         TEST(test_accounts_tell_peaks_once),
@@ -555,6 +744,12 @@ main(void)
         TEST(test_groups_use),
         TEST(test_cap_that_is_refused_has_the_drivers_words),
         TEST(test_no_caps_say_why),
+        TEST(test_instances_are_the_cards_of_a_divided_gpu),
+        TEST(test_use_of_instances),
+        TEST(test_compute_instances_share_a_memory),
+        TEST(test_names_that_the_driver_does_not_make),
+        TEST(test_a_divided_gpu_without_instances_is_no_card),
+        TEST(test_a_new_partition_is_seen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

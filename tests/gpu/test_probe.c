@@ -17,9 +17,11 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "drm_tree.h"
 #include "support.h"
 
 static char *dir;
+static struct drm_tree tree;
 
 static int
 setup(void **state)
@@ -30,6 +32,7 @@ setup(void **state)
     unsetenv("BERTH_NVML");
     setenv("BERTH_NVIDIA_SMI", "/nowhere/nvidia-smi", 1);
     setenv("FAKE_SMI_DIR", dir, 1);
+    setenv("BERTH_SYS", dir, 1); /* not the machine's own cards */
     return setenv("BERTH_FAKE_NVML", script, 1);
 }
 
@@ -137,7 +140,8 @@ static void
 test_no_gpu_says_what_was_tried_and_what_would_work(void **state)
 {
     static const char *const expected[] = {"nvml: cannot load", "libnvidia-ml",
-                                           "/nowhere/nvidia-smi", "--sim 2"};
+                                           "/nowhere/nvidia-smi", "drm: there is no GPU of",
+                                           "--sim 2"};
 
     (void)state;
     setenv("BERTH_NVML", "/nowhere/libnvidia-ml.so.1", 1);
@@ -158,7 +162,7 @@ test_bad_options(void **state)
     (void)state;
     struct child c = start("amd", NULL);
     json_t *v = child_json(&c);
-    check_str(v, "error", "unknown backend 'amd'; use auto, nvml, nvidia-smi or sim");
+    check_str(v, "error", "unknown backend 'amd'; use auto, nvml, nvidia-smi, drm or sim");
     json_decref(v);
     assert_int_equal(child_end(&c), 1);
     c = start("auto", "--what");
@@ -324,6 +328,142 @@ test_a_driver_that_goes_away_ends_the_probe(void **state)
     check_str(v, "error", "NVML cannot read the GPUs: Driver Not Loaded (error 9)");
     json_decref(v);
     assert_int_equal(child_end(&c), 1);
+}
+
+/* --- AMD and Intel --- */
+
+#define AMD_PROCESS                                                                            \
+    "drm-driver:\tamdgpu\ndrm-client-id:\t7\ndrm-pdev:\t0000:41:00.0\n"                        \
+    "drm-resident-vram:\t2 GiB\n"
+
+static int
+setup_tree(void **state)
+{
+    setup(state);
+    drm_tree_make(&tree);
+    drm_tree_add_mi210(&tree, 0, "0000:41:00.0", "0c1e8a2b5f3d4960\n");
+    drm_tree_add_kfd(&tree, 0, "0000:41:00.0", 416, 61209);
+    drm_tree_add_card(&tree, 1, "0000:00:02.0", "i915", "8086:A780");
+    drm_tree_add_fd(&tree, getpid(), 3, "renderD128", AMD_PROCESS);
+    setenv("BERTH_SYS", tree.sys, 1);
+    setenv("BERTH_PROC", tree.proc, 1);
+    return setenv("BERTH_CGROUP", tree.cgroup, 1);
+}
+
+static int
+teardown_tree(void **state)
+{
+    drm_tree_remove(&tree);
+    unsetenv("BERTH_PROC");
+    unsetenv("BERTH_CGROUP");
+    return teardown(state);
+}
+
+static void
+test_drm_is_the_third_choice(void **state)
+{
+    (void)state;
+    setenv("BERTH_NVML", "/nowhere/libnvidia-ml.so.1", 1);
+    drm_tree_put(&tree, "drm/0000:41:00.0/vram 68702699520\n", "cgroup/dmem.capacity");
+    struct child c = start("auto", NULL);
+    json_t *v = child_json(&c);
+    check_str(v, "backend", "drm");
+    check_str(v, "driver", "amdgpu");
+    check_size(v, "gpus", 1);
+    check_str(v, "gpus.0.uuid", "GPU-0c1e8a2b5f3d4960");
+    check_str(v, "gpus.0.vendor", "amd");
+    check_int(v, "gpus.0.order", 0);
+    check_int(v, "gpus.0.dri.0", 0);
+    check_int(v, "gpus.0.dri.1", 128);
+    check_null(v, "gpus.0.minor");
+    check_str(v, "gpus.0.cap", "dmem");
+    check_str(v, "gpus.0.cap_key", "drm/0000:41:00.0/vram");
+    check_str(v, "left_out.0",
+              "0000:00:02.0 (i915) is left out: it is integrated and has no memory of its own");
+    json_decref(v);
+    child_say(&c, "sample 1\n");
+    v = child_json(&c);
+    check_int(v, "gpus.0.used_mib", 11);
+    check_int(v, "gpus.0.procs.0.mib", 2048);
+    check_str(v, "gpus.0.procs.0.user", me());
+    json_decref(v);
+    assert_int_equal(child_end(&c), 0);
+}
+
+/* The kernel's account says the size of a card whose driver does not. */
+static void
+test_sizes_by_dmem(void **state)
+{
+    (void)state;
+    drm_tree_add_a770(&tree, 2, "0000:03:00.0", "i915");
+    drm_tree_add_a770(&tree, 3, "0000:04:00.0", "xe");
+    drm_tree_add_a770(&tree, 4, "0000:05:00.0", "i915");
+    drm_tree_put(&tree,
+                 "drm/0000:03:00.0/vram0 17095983104\ndrm/0000:04:00.0/vram0 16777216000\n"
+                 "drm/0000:04:00.0/stolen 67108864\n",
+                 "cgroup/dmem.capacity");
+    struct child c = start("drm", NULL);
+    json_t *v = child_json(&c);
+    check_size(v, "gpus", 4);
+    check_int(v, "gpus.0.total_mib", 16304);
+    check_str(v, "gpus.0.vendor", "intel");
+    check_int(v, "gpus.1.total_mib", 16000);
+    check_str(v, "gpus.1.cap", "dmem");
+    check_null(v, "gpus.2.total_mib");
+    check_null(v, "gpus.2.cap");
+    check_int(v, "gpus.3.total_mib", 65520);
+    json_decref(v);
+    assert_int_equal(child_end(&c), 0);
+}
+
+static void
+test_cards_of_two_backends(void **state)
+{
+    auto_free char *script = xasprintf("driver 550.54\ncard GPU-a 24576 76 500\n"
+                                       "card GPU-b 24576 76 600\nproc 1 compute %d 400\n",
+                                       getpid());
+
+    (void)state;
+    write_script(script);
+    struct child c = start("auto", NULL);
+    json_t *v = child_json(&c);
+    check_str(v, "backend", "nvml+drm");
+    check_str(v, "driver", "550.54, amdgpu");
+    check_size(v, "gpus", 3);
+    check_str(v, "gpus.1.vendor", "nvidia");
+    check_int(v, "gpus.2.index", 2);
+    check_str(v, "gpus.2.vendor", "amd");
+    check_size(v, "left_out", 1);
+    json_decref(v);
+    for (int i = 0; i < 2; i++) { /* the second in the memory of the first */
+        child_say(&c, "sample 5\n");
+        v = child_json(&c);
+        check_size(v, "gpus", 3);
+        check_int(v, "gpus.0.used_mib", 500);
+        check_int(v, "gpus.1.used_mib", 600);
+        check_int(v, "gpus.1.procs.0.mib", 400);
+        check_str(v, "gpus.2.uuid", "GPU-0c1e8a2b5f3d4960");
+        check_int(v, "gpus.2.procs.0.mib", 2048);
+        json_decref(v);
+    }
+    assert_int_equal(child_end(&c), 0);
+}
+
+static void
+test_a_file_that_hangs(void **state)
+{
+    auto_free char *path =
+        xasprintf("%s/bus/pci/devices/0000:41:00.0/mem_info_vram_used", tree.sys);
+
+    (void)state;
+    struct child c = start("drm", NULL);
+    json_decref(child_json(&c));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    child_say(&c, "sample 1\n");
+    assert_true(child_is_silent(&c, 200));
+    kill(c.pid, SIGKILL);
+    assert_int_equal(child_end(&c), 128 + SIGKILL);
 }
 
 static void
@@ -518,6 +658,44 @@ test_once(void **state)
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TREE(name) cmocka_unit_test_setup_teardown(name, setup_tree, teardown_tree)
+
+/* It says hello again with the new cards, and goes on with them. */
+static void
+test_a_new_partition_is_another_hello(void **state)
+{
+    (void)state;
+    support_write(dir, "script",
+                  "card GPU-a 81920 500 0\nmig 0 1\ninstance 0 7 0 MIG-7 1g.10gb 9728 0 10\n");
+    setenv("BERTH_NVML", support_path("BERTH_TEST_NVML"), 1);
+    struct child c = start("nvml", NULL);
+    json_t *v = child_json(&c);
+    check_size(v, "gpus", 1);
+    check_str(v, "gpus.0.mig.gpu", "GPU-a");
+    check_int(v, "gpus.0.mig.gi", 7);
+    check_str(v, "mig_gpus.0", "GPU-a");
+    json_decref(v);
+    child_say(&c, "sample 1\n");
+    v = child_json(&c);
+    check_int(v, "sample", 1);
+    check_int(v, "gpus.0.used_mib", 10);
+    json_decref(v);
+    support_write(dir, "script",
+                  "card GPU-a 81920 500 0\nmig 0 1\ninstance 0 1 0 MIG-1 3g.40gb 40448 0 20\n"
+                  "instance 0 2 0 MIG-2 3g.40gb 40448 0 30\n");
+    child_say(&c, "group MIG-7 job-1.1\nsample 2\n");
+    v = child_json(&c);
+    check_int(v, "hello", 1);
+    check_size(v, "gpus", 2);
+    check_str(v, "gpus.1.uuid", "MIG-2");
+    json_decref(v);
+    child_say(&c, "sample 3\n");
+    v = child_json(&c);
+    check_int(v, "sample", 3);
+    check_int(v, "gpus.1.used_mib", 30);
+    json_decref(v);
+    assert_int_equal(child_end(&c), 0);
+}
 
 int
 main(void)
@@ -539,9 +717,14 @@ main(void)
         TEST(test_nvidia_smi_with_a_lost_card_and_without_lists),
         TEST(test_nvidia_smi_that_fails),
         TEST(test_faults_of_simulated_cards),
+        TEST(test_a_new_partition_is_another_hello),
         TEST(test_simulated_death_and_hanging),
         TEST(test_the_probe_dies_with_its_parent),
         TEST(test_once),
+        TREE(test_drm_is_the_third_choice),
+        TREE(test_sizes_by_dmem),
+        TREE(test_cards_of_two_backends),
+        TREE(test_a_file_that_hangs),
     };
 
     signal(SIGPIPE, SIG_IGN);

@@ -67,7 +67,11 @@ test_bad_specs_say_what_is_wrong(void **state)
         {"2,", "count from 1 to 64"},
         {",2", "count from 1 to 64"},
         {"2x1,63", "the maximum is 64 GPUs"},
-        {"2+nv", "only +nvlink and +cap"},
+        {"2+nv", "only +nvlink, +cap, +numaN and +ccN"},
+        {"2+numa", "+numa takes the number of a node"},
+        {"2+numa8", "from 0 to 7"},
+        {"2+cc", "+cc takes a compute capability"},
+        {"2+cc8.x", "+cc8.6"},
         {"2 ", "count from 1 to 64"},
         {"1x17T", "the maximum of a GPU is 16T"},
         {"2x0", "'0'"},
@@ -87,11 +91,27 @@ test_bad_specs_say_what_is_wrong(void **state)
     }
 }
 
+static void
+test_nodes_and_capabilities(void **state)
+{
+    struct sim_spec spec;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(sim_spec_parse("2x24G+numa0+cc8.6,1+cc9+numa7+nvlink,1", &spec, &e), 0);
+    static const int numa[] = {0, 0, 7, -1}, cc[] = {86, 86, 90, 0};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(spec.numa[i], numa[i]);
+        assert_int_equal(spec.cc[i], cc[i]);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_specs),
+        cmocka_unit_test(test_nodes_and_capabilities),
         cmocka_unit_test(test_bad_specs_say_what_is_wrong),
     };
 

@@ -163,6 +163,19 @@ test_more_cards_than_a_machine_has(void **state)
 }
 
 static void
+test_compute_capabilities(void **state)
+{
+    struct world *w = *state;
+    static const char text[] = "GPU-bbbb, 8.6\nGPU-aaaa, [N/A]\nGPU-gone, 9.0\nGPU-aaaa\n";
+
+    assert_int_equal(gpus(w, TWO_CARDS), 0);
+    smi_csv_cc(text, strlen(text), &w->m);
+    assert_false(w->m.cards[0].valid & CARD_HAS_CC);
+    assert_true(w->m.cards[1].valid & CARD_HAS_CC);
+    assert_int_equal(w->m.cards[1].cc, 86);
+}
+
+static void
 test_processes(void **state)
 {
     struct world *w = *state;
@@ -197,6 +210,29 @@ test_no_process_is_known_but_not_supported_is_not(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* A GPU with instances is no card; one without, and lines that are no GPU's, change nothing. */
+static void
+test_divided_gpus_are_left_out(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(gpus(w, TWO_CARDS), 0);
+    smi_csv_leave_out_divided("GPU 0: NVIDIA GeForce RTX 4090 (UUID: GPU-aaaa)\n"
+                              "  a line that is no instance\n"
+                              "GPU 1: NVIDIA H100 (UUID: GPU-bbbb)\n"
+                              "  MIG 3g.40gb     Device  0: (UUID: MIG-1)\n"
+                              "  MIG 3g.40gb     Device  1: (UUID: MIG-2)",
+                              &w->m);
+    assert_int_equal(w->m.n, 1);
+    assert_string_equal(w->m.cards[0].uuid, "GPU-aaaa");
+    assert_int_equal(w->m.n_left_out, 1);
+    assert_string_equal(w->m.left_out[0], "GPU-bbbb is in MIG mode: nvidia-smi does not report "
+                                          "its instances, and NVML could not be loaded");
+    smi_csv_leave_out_divided("", &w->m);
+    smi_csv_leave_out_divided("  MIG 1g.5gb\nGPU 7: (UUID: GPU-cccc)\n  MIG 1g.5gb\n", &w->m);
+    assert_int_equal(w->m.n, 1);
+}
+
 int
 main(void)
 {
@@ -208,8 +244,10 @@ main(void)
         TEST(test_no_devices),
         TEST(test_words_instead_of_a_table),
         TEST(test_more_cards_than_a_machine_has),
+        TEST(test_compute_capabilities),
         TEST(test_processes),
         TEST(test_no_process_is_known_but_not_supported_is_not),
+        TEST(test_divided_gpus_are_left_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

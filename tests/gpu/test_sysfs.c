@@ -79,6 +79,42 @@ test_numa_node(void **state)
 }
 
 static void
+make_node(const char *root, const char *name, const char *cpus)
+{
+    auto_free char *dir = xasprintf("%s/devices/system/node/%s", root, name);
+    struct err e;
+
+    assert_int_equal(file_mkdirs(dir, 0755, &e), 0);
+    support_write(dir, "cpulist", cpus);
+}
+
+/* Nodes of memory alone have no CPUs, and are none here. */
+static void
+test_nodes_and_their_cpus(void **state)
+{
+    static struct backend_machine m;
+    char *root = support_make_dir();
+
+    (void)state;
+    sysfs_find_nodes(root, &m);
+    assert_int_equal(m.n_nodes, 0);
+    make_node(root, "node0", "0-1,4\n");
+    make_node(root, "node12", "5\n");
+    make_node(root, "node2", "\n");
+    make_node(root, "nodex", "7\n");
+    make_node(root, "power", "8\n");
+    sysfs_find_nodes(root, &m);
+    support_remove_dir(root);
+    assert_int_equal(m.n_nodes, 2);
+    int first = m.nodes[0].node == 0 ? 0 : 1;
+    assert_int_equal(m.nodes[first].node, 0);
+    assert_int_equal(CPU_COUNT(&m.nodes[first].cpus), 3);
+    assert_true(CPU_ISSET(4, &m.nodes[first].cpus));
+    assert_int_equal(m.nodes[1 - first].node, 12);
+    assert_true(CPU_ISSET(5, &m.nodes[1 - first].cpus));
+}
+
+static void
 version_from(const char *text, char *out, size_t size)
 {
     char *root = support_make_dir();
@@ -114,6 +150,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bus_ids),
         cmocka_unit_test(test_numa_node),
+        cmocka_unit_test(test_nodes_and_their_cpus),
         cmocka_unit_test(test_driver_version),
     };
 

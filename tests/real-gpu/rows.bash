@@ -23,6 +23,49 @@ same_as_smi()
     [ "$n" -gt 0 ] || { note="nvidia-smi lists no GPU"; return 1; }
 }
 
+# Compute capabilities, and which GPUs are joined by NVLink ("NV4" in the matrix of topo).
+same_topology()
+{
+    local index cc wanted joined matrix n said=
+    while IFS=, read -r index cc; do
+        awk -v a="$cc" -v b="$(gpu_field "$index" compute_capability)" 'BEGIN { exit a + 0 == b + 0 ? 0 : 1 }' ||
+            { note="GPU $index has $cc, for Berth $(gpu_field "$index" compute_capability)"; return 1; }
+        said="$said${said:+; }$index: ${cc# }"
+    done < <(smi --query-gpu=index,compute_cap)
+    [ -n "$said" ] || { note="this nvidia-smi does not say compute capabilities"; return 77; }
+    matrix=$(timeout 30 nvidia-smi topo -m 2>/dev/null | sed 's/\x1b\[[0-9;]*m//g')
+    n=$(gpu_indexes | wc -l)
+    for index in $(gpu_indexes); do
+        wanted=$(awk -F'\t' -v me="GPU$index" -v n="$n" '$1 == me {
+            for (i = 0; i < n; i++) if ($(i + 2) ~ /^ *NV[0-9]/) { printf "%s%d", sep, i; sep = "," } }' <<<"$matrix")
+        joined=$(gpu_object "$index" | sed -nE 's/.*"nvlink":\[([0-9,]*)\].*/\1/p')
+        [ -z "$matrix" ] || [ "$wanted" = "$joined" ] ||
+            { note="GPU $index is joined to '$wanted', for Berth to '$joined'"; return 1; }
+        if [ -n "$joined" ]; then said="$said; $index joined to $joined"; fi
+    done
+    note=$said
+}
+
+# The node that the kernel says; a job that books a core is allowed its CPUs alone.
+near_cpus()
+{
+    local bus node cpus why seen
+    bus=$(smi --query-gpu=index,pci.bus_id | awk -F', ' -v i="$card" '$1 == i { print tolower(substr($2, length($2) - 11)) }')
+    node=$(cat "${BERTH_SYS:-/sys}/bus/pci/devices/$bus/numa_node" 2>/dev/null)
+    if [ "${node:--1}" -ge 0 ] && [ "$node" != "$(gpu_field "$card" numa_node)" ]; then
+        note="the kernel says node $node, Berth $(gpu_field "$card" numa_node)"
+        return 1
+    fi
+    why=$(gpu_field "$card" bind_why)
+    [ "$why" = null ] || { note="jobs are not bound: $why"; return 77; }
+    cpus=$(gpu_object "$card" | sed -nE 's/.*"cpu_list":"([0-9,-]*)".*/\1/p')
+    submit --gpu-ids "$card" --vram "${CONTEXT_MIB}M" --cpus 1 -- \
+        "awk '/^Cpus_allowed_list/ { print \$2 }' /proc/self/status >f.cpus" && wait_for_job "$job" || return 1
+    seen=$(cat f.cpus)
+    note="CPUs $seen of node $(gpu_field "$card" numa_node)"
+    [ "$seen" = "$cpus" ] || { note="$note; Berth says $cpus"; return 1; }
+}
+
 # The UUIDs that a job with these --gpu-ids sees, in its order, and its CUDA_DEVICE_ORDER.
 seen_with()
 {
@@ -215,15 +258,12 @@ out_of_memory()
     [ "$(wc -l <f.runs)" -eq 2 ] && grep -q 'out of memory' <<<"$note"
 }
 
-# The daemon's own, and not one of another instance.
+# The daemon's own, and not one of another instance. Processes end while they are read.
 probe_pid()
 {
-    local daemon status
-    daemon=$(berth status --json | field pid)
-    for status in /proc/[0-9]*/status; do
-        awk -v parent="$daemon" '$1 == "Name:" { name = $2 } $1 == "Pid:" { pid = $2 }
-            $1 == "PPid:" && $2 == parent && name == "berth-probe" { print pid }' "$status" 2>/dev/null
-    done
+    cat /proc/[0-9]*/status 2>/dev/null | awk -v parent="$(berth status --json | field pid)" '
+        $1 == "Name:" { name = $2 } $1 == "Pid:" { pid = $2 }
+        $1 == "PPid:" && $2 == parent && name == "berth-probe" { print pid }' || true
 }
 
 is_replaced()

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -15,6 +16,8 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -26,6 +29,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/libc.h"
 #include "sys/procs.h"
 #include "sys/spawn.h"
 
@@ -180,6 +184,44 @@ rig_start_sweep(struct rig *r)
     auto_close int unused = open("/dev/null", O_RDWR | O_CLOEXEC);
     r->crash_at = NULL;
     return start_program(r, "--sweep", unused, lock);
+}
+
+/* In a process of the test's own, as it changes what the program inherits. */
+void
+rig_start_stand_in(struct rig *r, unsigned limit_files, bool confined)
+{
+    const struct rlimit few = {.rlim_cur = limit_files, .rlim_max = limit_files};
+    auto_free char *crash = r->crash_at ? xasprintf("BERTH_CRASH_AT=%s", r->crash_at) : NULL;
+    auto_free char *folder = xasprintf("%s/a", r->dir);
+    char *const env[] = {crash, NULL};
+    rig_write_spec(r);
+    r->pid = fork();
+    assert_true(r->pid >= 0);
+    if (r->pid > 0)
+        return;
+    libc_close_from(3);
+    if (confined) { /* root drops them; others have none */
+        (void)prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0);
+        (void)prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH, 0, 0, 0);
+    }
+    if (limit_files == 0 || setrlimit(RLIMIT_NOFILE, &few) == 0)
+        execle(program(), program(), "--slurm", folder, NULL, env);
+    _exit(99);
+}
+
+void
+rig_await_file(const struct rig *r, const char *name)
+{
+    char path[128], events[4096];
+    snprintf(path, sizeof path, "%s/a", r->dir);
+    auto_close int watch = inotify_init1(IN_CLOEXEC);
+    assert_true(inotify_add_watch(watch, path, IN_CREATE | IN_MOVED_TO) >= 0);
+    while (faccessat(r->folder, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
+        struct pollfd p = {.fd = watch, .events = POLLIN};
+        if (poll(&p, 1, RIG_WAIT_MS) != 1)
+            fail_msg("no file %s appears", name);
+        (void)!read(watch, events, sizeof events);
+    }
 }
 
 /* Reads more into in; false at the end of the stream. */

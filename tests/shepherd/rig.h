@@ -38,6 +38,11 @@ void rig_start(struct rig *r);
 void rig_write_spec(const struct rig *r); /* rig_start's first two steps */
 int rig_take_lock(const struct rig *r);
 pid_t rig_start_sweep(struct rig *r); /* a second program; its pid */
+/* As the batch script of a Slurm job, in the folder with the spec. limit_files: how many
+ * descriptors it may have; 0: as many as it likes. confined: what the folder's mode forbids
+ * is forbidden to root as well. */
+void rig_start_stand_in(struct rig *r, unsigned limit_files, bool confined);
+void rig_await_file(const struct rig *r, const char *name); /* in the attempt's folder */
 
 /* The next message, of whatever kind, and the next that has this "event"; the caller decrefs.
  * in keeps what is left over. */

@@ -170,6 +170,10 @@ refuses_with_words(void **state)
         {"gpus=-1", "is not a number of GPUs; write a whole number from 0 to 64"},
         {"gpus=two", "is not a number of GPUs; write a whole number from 0 to 64"},
         {"gpu-ids=1,1", "gpu-ids: '1,1' names a GPU twice"},
+        {"gpu-ids=MIG-1,,2", "gpu-ids: 'MIG-1,,2' is no list of GPUs: 3,1 or UUIDs"},
+        {"gpu-ids=MIG-1,", "is no list of GPUs"},
+        {"gpu-ids=MIG_1", "is no list of GPUs"},
+        {"gpu-ids=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", "more than the maximum of 16 GPUs"},
         {"gpu-ids=0-16", "more than the maximum of 16 GPUs"},
         {"devices=3-1", "runs backwards"},
         {"exclusive=maybe", "exclusive: 'maybe' is not true or false"},
@@ -250,6 +254,14 @@ refuses_on_the_command_line(void **state)
          "placement: 'best' is not a placement rule; write pack, spread or first"},
         {"gpus=0 placement=pack", "so placement has no effect"},
         {"gpus=0 gpu-type=x", "so gpu-type has no effect"},
+        {"gpu-cc=sm_80", "gpu-cc: 'sm_80' is not a version; write 8.0"},
+        {"gpu-cc=8.", "is not a version"},
+        {"gpu-cc=8.61", "is not a version"},
+        {"gpu-cc=0", "gpu-cc: '0' is out of range; versions go from 0.1 to 25.5"},
+        {"gpu-cc=26", "is out of range"},
+        {"cpu-bind=core", "cpu-bind: 'core' is not valid; use auto, node or off"},
+        {"gpus=0 cpu-bind=node", "so cpu-bind has no effect"},
+        {"gpus=0 gpu-cc=8", "so gpu-cc has no effect"},
         {"gpus=0 min-vram=1G", "so min-vram has no effect"},
         {"gpus=0 max-used=0.5", "so max-used has no effect"},
         {"gpus=0 max-load=0.5", "so max-load has no effect"},
@@ -330,7 +342,7 @@ sets_what_the_command_line_says(void **state)
     (void)state;
     assert_int_equal(apply(&r,
                            "gpu-type=A100 min-vram=40G max-used=0.8 max-load=75% margin=0 "
-                           "idle=200 placement=Spread "
+                           "idle=200 placement=Spread gpu-cc=8.6 cpu-bind=node "
                            "time=2h on-timeout=requeue max-requeues=5 signal=SIGUSR2@90s "
                            "preemptible login unique after=12,prep after-any=13_4 "
                            "after-failed=20 array=0-9,20%3 begin=@1766600000 tag=a,b tag=c "
@@ -339,6 +351,8 @@ sets_what_the_command_line_says(void **state)
                      0);
     assert_string_equal(r.demand.gpu_type, "a100");
     assert_int_equal(r.demand.min_vram_mib, 40960);
+    assert_int_equal(r.demand.min_cc, 86);
+    assert_int_equal(r.demand.cpu_bind, CPU_BIND_NODE);
     assert_int_equal(r.demand.max_used_permille, 800);
     assert_int_equal(r.demand.max_load_permille, 750);
     assert_int_equal(r.demand.margin_mib, 0);
@@ -534,6 +548,7 @@ the_field_is_sound(const struct attr *a)
         [ATTR_INT] = 4,
         [ATTR_MIB] = 4,
         [ATTR_PERMILLE] = 4,
+        [ATTR_TENTHS] = 1,
         [ATTR_MS] = 8,
         [ATTR_US] = 8,
         [ATTR_TEXT] = sizeof(char *),

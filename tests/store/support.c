@@ -161,6 +161,8 @@ random_demand(struct rng *r, struct demand *d)
     d->exclusive = rng_bool(r);
     d->share_permille = rng_i32(r);
     d->min_vram_mib = rng_i32(r);
+    d->min_cc = (uint8_t)rng_i32(r);
+    d->cpu_bind = (uint8_t)(rng_next(r) % 4);
     d->max_used_permille = rng_i32(r);
     d->max_load_permille = rng_i32(r);
     d->margin_mib = rng_i32(r);

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/parse.h"
+#include "base/text.h"
 
 const char *
 answer_str(const json_t *object, const char *key)
@@ -114,6 +115,21 @@ answer_add_words(struct buf *out, const json_t *words)
 
     json_array_foreach(words, i, word) buf_addf(
         out, "%s%s", i ? "," : "", json_is_string(word) ? json_string_value(word) : "");
+}
+
+void
+answer_add_options(struct buf *out, const json_t *words)
+{
+    size_t i;
+    const json_t *word;
+
+    json_array_foreach(words, i, word)
+    {
+        const char *text = json_is_string(word) ? json_string_value(word) : "";
+
+        buf_adds(out, i ? " " : "");
+        text_add_safe(out, text, strlen(text), 0);
+    }
 }
 
 bool

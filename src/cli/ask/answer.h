@@ -33,6 +33,8 @@ void answer_add_holder(struct buf *out, const json_t *hold);
 void answer_add_array(struct buf *out, const json_t *array);
 /* "a,b" from ["a","b"]. */
 void answer_add_words(struct buf *out, const json_t *words);
+/* "a b" from the same. */
+void answer_add_options(struct buf *out, const json_t *words);
 /* Whether it is one of ["a","b"]. */
 bool answer_has_word(const json_t *words, const char *word);
 /* "12, 13_4 any" from what a job waits for: success is not said. */

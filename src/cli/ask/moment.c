@@ -37,7 +37,7 @@ is_span(const char *text)
 int
 moment_read(const char *text, int64_t *out, struct err *e)
 {
-    struct when_clock clock = {.now_us = clock_wall_us(), .to_time = mktime};
+    struct when_clock clock = {.now_us = clock_wall_us(), .past = true, .to_time = mktime};
     time_t now = (time_t)(clock.now_us / 1000000);
     int64_t ms;
 

@@ -15,6 +15,7 @@
 #include "base/text.h"
 
 static int output_errno; /* why standard output could not be written; 0: it could */
+static const char *program = "berth", *before_errors = "";
 
 /* Names of files and the daemon's words may hold anything; lines of ours stay lines. */
 static void
@@ -34,13 +35,20 @@ add_lines_safe(struct buf *out, const struct buf *words)
     }
 }
 
-__attribute__((format(printf, 1, 0))) static void
-say(const char *fmt, va_list ap)
+void
+cli_speak_as(const char *name, const char *error)
+{
+    program = name;
+    before_errors = error;
+}
+
+__attribute__((format(printf, 2, 0))) static void
+say(const char *before, const char *fmt, va_list ap)
 {
     auto_buf struct buf words = BUF_INIT;
     auto_buf struct buf line = BUF_INIT;
 
-    buf_adds(&line, "berth: ");
+    buf_addf(&line, "%s: %s", program, before);
     buf_addv(&words, fmt, ap);
     add_lines_safe(&line, &words);
     buf_addc(&line, '\n');
@@ -54,7 +62,7 @@ cli_say(const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    say(fmt, ap);
+    say("", fmt, ap);
     va_end(ap);
 }
 
@@ -64,7 +72,7 @@ cli_usage(const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    say(fmt, ap);
+    say(before_errors, fmt, ap);
     va_end(ap);
     return err_exit_status(ERR_USAGE);
 }
@@ -72,7 +80,7 @@ cli_usage(const char *fmt, ...)
 int
 cli_fail(const struct err *e)
 {
-    cli_say("%s", e->text);
+    cli_say("%s%s", before_errors, e->text);
     return err_exit_status(e->code);
 }
 

@@ -59,6 +59,7 @@ int cmd_daemon(struct cli *cli, int argc, char **argv);
 int cmd_config(struct cli *cli, int argc, char **argv);
 int cmd_doctor(struct cli *cli, int argc, char **argv);
 int cmd_simulate(struct cli *cli, int argc, char **argv);
+int cmd_export(struct cli *cli, int argc, char **argv);
 int cmd_compat(struct cli *cli, int argc, char **argv);
 int cmd_top(struct cli *cli, int argc, char **argv);
 int cmd_completion(struct cli *cli, int argc, char **argv);
@@ -73,6 +74,10 @@ int cli_run_drop_in(char **argv);
 
 /* Bare `berth`: the machine and the queue. */
 int cli_overview(struct cli *cli);
+
+/* From here on messages begin with another name than berth, and errors with a word behind it:
+ * "sbatch: error: words". Both are borrowed. */
+void cli_speak_as(const char *name, const char *error);
 
 /* "berth: words" to standard error; returns the error's exit status. */
 int cli_fail(const struct err *e);

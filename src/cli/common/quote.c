@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 
 /* $'..': what a terminal would act on, as text that a shell reads back. */
 static void
@@ -45,12 +46,5 @@ quote_add(struct buf *out, const char *word)
         add_escaped(out, word);
         return;
     }
-    buf_addc(out, '\'');
-    for (; *word; word++) {
-        if (*word == '\'')
-            buf_adds(out, "'\\''");
-        else
-            buf_addc(out, *word);
-    }
-    buf_addc(out, '\'');
+    text_add_quoted(out, word);
 }

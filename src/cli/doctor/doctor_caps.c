@@ -1,5 +1,6 @@
-/* Which cards hold a job to the VRAM that it declared, as `berth doctor` says it: the daemon
- * knows, from the probe and from where jobs live. */
+/* Which cards hold a job to the VRAM that it declared, and to which CPUs near them jobs are
+ * bound, as `berth doctor` says it: the daemon knows that from the probe, and from where
+ * jobs live. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -24,7 +25,7 @@ alike(const json_t *gpus, size_t first, const char *key)
 
     for (size_t i = first; i < json_array_size(gpus) && i < 64; i++)
         if (strcmp(answer_str(json_array_get(gpus, i), key), word) == 0)
-            set |= UINT64_C(1) << i;
+            set |= UINT64_C(1) << (answer_int(json_array_get(gpus, i), "index", 0) & 63);
     return set;
 }
 
@@ -43,17 +44,43 @@ say_cards(struct doctor *d, const json_t *gpu, uint64_t set)
                    buf_str(&cards), answer_str(gpu, "cap_why"));
 }
 
-void
-doctor_check_caps(struct doctor *d, const json_t *gpus)
+static void
+say_nodes(struct doctor *d, const json_t *gpu, uint64_t set)
+{
+    auto_buf struct buf cards = BUF_INIT;
+    const char *why = answer_str(gpu, "bind_why"), *cpus = answer_str(gpu, "cpu_list");
+
+    gpu_set_text(set, &cards);
+    if (why[0])
+        doctor_say(d, DOCTOR_OK, "cpu-bind", "%s: jobs run on any CPU: %s", buf_str(&cards),
+                   why);
+    else
+        doctor_say(d, DOCTOR_OK, "cpu-bind",
+                   "%s: jobs that book cores (--cpus) run on %s %s, NUMA node %lld",
+                   buf_str(&cards), strpbrk(cpus, ",-") ? "CPUs" : "CPU", cpus,
+                   (long long)answer_int(gpu, "numa_node", -1));
+}
+
+/* Cards that say the same together: the same `key`, or where that says nothing, `other`. */
+static void
+say_groups(struct doctor *d, const json_t *gpus, const char *key, const char *other,
+           void (*say)(struct doctor *d, const json_t *gpu, uint64_t set))
 {
     uint64_t said = 0;
 
     for (size_t i = 0; i < json_array_size(gpus) && i < 64; i++) {
         const json_t *gpu = json_array_get(gpus, i);
-        if (said >> i & 1 || !json_object_get(gpu, "cap"))
+        if (said >> (answer_int(gpu, "index", 0) & 63) & 1 || !json_object_get(gpu, key))
             continue;
-        uint64_t set = alike(gpus, i, answer_str(gpu, "cap")[0] ? "cap" : "cap_why");
+        uint64_t set = alike(gpus, i, answer_str(gpu, key)[0] ? key : other);
         said |= set;
-        say_cards(d, gpu, set);
+        say(d, gpu, set);
     }
+}
+
+void
+doctor_check_caps(struct doctor *d, const json_t *gpus)
+{
+    say_groups(d, gpus, "cap", "cap_why", say_cards);
+    say_groups(d, gpus, "bind_why", "cpu_list", say_nodes);
 }

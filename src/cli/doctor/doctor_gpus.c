@@ -66,12 +66,73 @@ read_answer(int fd, struct buf *out)
     }
 }
 
+/* What a program of this user's needs of AMD's and Intel's GPUs, which belong to the group
+ * `render` on most systems. */
+static void
+check_device(struct doctor *d, const char *name)
+{
+    auto_free char *path = doctor_system_path(name);
+
+    if (access(path, R_OK | W_OK) == 0)
+        return;
+    if (errno == EACCES)
+        doctor_say(d, DOCTOR_WARN, "devices",
+                   "you cannot open %s: 'ls -l %s' shows the group to be in (often render)",
+                   name, name);
+    else
+        doctor_say(d, DOCTOR_WARN, "devices", "%s cannot be opened: %s%s", name,
+                   strerror(errno),
+                   errno == ENOENT ? "; a container has to be given it (--device)" : "");
+}
+
+/* What a MIG instance is opened by. */
+static void
+check_instance(struct doctor *d, const json_t *mig)
+{
+    size_t i;
+    json_t *minor;
+
+    json_array_foreach(json_object_get(mig, "caps"), i, minor)
+    {
+        auto_free char *name =
+            xasprintf("/dev/nvidia-caps/nvidia-cap%lld", (long long)json_integer_value(minor));
+        auto_free char *path = doctor_system_path(name);
+        if (access(path, R_OK) < 0)
+            doctor_say(d, DOCTOR_WARN, "devices",
+                       "%s, which a job needs for its MIG instance, cannot be opened: %s%s",
+                       name, strerror(errno),
+                       errno == ENOENT ? "; 'nvidia-smi -L' as root makes it" : "");
+    }
+}
+
+static void
+check_devices(struct doctor *d, const json_t *gpus)
+{
+    bool has_amd = false;
+    size_t i;
+    json_t *gpu;
+
+    json_array_foreach(gpus, i, gpu)
+    {
+        int64_t minor = json_integer_value(json_array_get(json_object_get(gpu, "dri"), 1));
+        auto_free char *name = xasprintf("/dev/dri/renderD%lld", (long long)minor);
+        if (minor > 0)
+            check_device(d, name);
+        check_instance(d, json_object_get(gpu, "mig"));
+        has_amd |= strcmp(answer_str(gpu, "vendor"), "amd") == 0;
+    }
+    if (has_amd)
+        check_device(d, "/dev/kfd");
+}
+
 static void
 judge_line(struct doctor *d, const char *line, size_t n)
 {
     auto_json json_t *msg = json_loadb(line, n, 0, NULL);
     const char *error = answer_str(msg, "error");
     auto_buf struct buf summary = BUF_INIT;
+    json_t *note;
+    size_t i;
 
     if (error[0]) {
         doctor_say(d, DOCTOR_FAIL, "gpus", "%s", error);
@@ -81,6 +142,9 @@ judge_line(struct doctor *d, const char *line, size_t n)
         gpu_table_add_summary(json_object_get(msg, "gpus"), &summary);
         doctor_say(d, DOCTOR_OK, "gpus", "%s by %s, driver %s", buf_str(&summary),
                    answer_str(msg, "backend"), driver[0] ? driver : "n/a");
+        json_array_foreach(json_object_get(msg, "left_out"), i, note)
+            doctor_say(d, DOCTOR_OK, "gpus", "%s", json_string_value(note));
+        check_devices(d, json_object_get(msg, "gpus"));
     }
 }
 

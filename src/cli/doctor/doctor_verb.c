@@ -3,8 +3,6 @@
 #include "cli/doctor/doctor_verb.h"
 
 #include <pwd.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
@@ -36,29 +34,13 @@ static const struct page page = {
              "with ok, warn or FAIL and what to do. Exit status 1 if anything is FAIL.",
 };
 
-void
-doctor_say(struct doctor *d, enum doctor_verdict v, const char *what, const char *fmt, ...)
+static void
+check_slurm(struct doctor *d)
 {
-    static const char *const words[] = {"ok  ", "warn", "FAIL"};
-    static const char *const names[] = {"ok", "warn", "fail"};
-    static const enum style styles[] = {STYLE_GOOD, STYLE_WARN, STYLE_BAD};
-    auto_free char *text = NULL;
-    auto_buf struct buf safe = BUF_INIT; /* file names and locks are other users' words */
-    va_list ap;
+    auto_buf struct buf words = BUF_INIT;
+    enum doctor_verdict v = doctor_ask_slurm(answer_str(d->daemon, "slurm_commands"), &words);
 
-    va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0)
-        err_abort("out of memory");
-    va_end(ap);
-    text_add_safe(&safe, text, strlen(text), 0);
-    d->failed |= v == DOCTOR_FAIL;
-    if (d->json) {
-        json_array_append_new(d->checks, json_pack("{s:s,s:s,s:s}", "check", what, "result",
-                                                   names[v], "text", buf_str(&safe)));
-        return;
-    }
-    term_add(&d->term, &d->out, styles[v], words[v]);
-    buf_addf(&d->out, "  %-9s %s\n", what, buf_str(&safe));
+    doctor_say(d, v, "slurm", "%s", buf_str(&words));
 }
 
 static void
@@ -273,6 +255,8 @@ cmd_doctor(struct cli *cli, int argc, char **argv)
     check_inotify(&d);
     check_linger(&d);
     doctor_check_screen(&d);
+    doctor_check_containers(&d, d.gpus);
+    check_slurm(&d);
     if (cli->json) {
         auto_json json_t *all = json_pack("{s:i,s:O}", "version", 1, "checks", d.checks);
 

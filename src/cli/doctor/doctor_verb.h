@@ -36,12 +36,17 @@ void doctor_check_rights(struct doctor *d, const struct places *p);
 void doctor_check_other_daemons(struct doctor *d, const char *lock_dir, const char *state);
 void doctor_check_persistence(struct doctor *d);
 void doctor_check_screen(struct doctor *d);
+/* Of the settings' folder, "" where they name none; what it found is appended. */
+enum doctor_verdict doctor_ask_slurm(const char *folder, struct buf *words);
 
 /* By what the daemon says of itself (`daemon` of the method status; NULL: none runs). */
 void doctor_check_confinement(struct doctor *d, const json_t *daemon);
 
 /* By its GPUs (`gpus` of the same answer; NULL: none runs). */
 void doctor_check_caps(struct doctor *d, const json_t *gpus);
+
+/* What runs containers, and whether it can be given these GPUs. */
+void doctor_check_containers(struct doctor *d, const json_t *gpus);
 
 /* Asks berth-probe, as the daemon would. */
 void doctor_check_gpus(struct doctor *d);

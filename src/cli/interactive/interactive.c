@@ -63,6 +63,19 @@ detach(struct session *s, int status)
     session_finish(s, status);
 }
 
+/* Without the user's wish: leaves the job, or ends it with us. */
+static void
+part(struct session *s, int status)
+{
+    if (!s->what->ends) {
+        detach(s, status);
+        return;
+    }
+    rawtty_leave();
+    session_cancel(s);
+    session_finish(s, status);
+}
+
 /* --- signals --- */
 
 static void
@@ -71,8 +84,8 @@ on_interrupt(struct session *s)
     rawtty_leave();
     if (isatty(STDERR_FILENO))
         (void)!write(STDERR_FILENO, "\n", 1); /* behind the terminal's ^C */
-    if (s->what->read_only) {
-        detach(s, 128 + SIGINT);
+    if (s->what->read_only || s->what->ends) {
+        part(s, 128 + SIGINT);
     } else if (s->interrupt_us) {
         session_cancel(s);
         session_finish(s, 128 + SIGINT);
@@ -123,7 +136,7 @@ on_signals(struct session *s)
         else if (si.ssi_signo == SIGINT)
             on_interrupt(s);
         else
-            detach(s, 128 + (int)si.ssi_signo);
+            part(s, 128 + (int)si.ssi_signo);
     }
 }
 
@@ -196,7 +209,7 @@ on_broken_output(struct session *s)
 {
     if (s->broken != EPIPE)
         cli_say("cannot write the output: %s", strerror(s->broken));
-    detach(s, s->broken == EPIPE ? 128 + SIGPIPE : 1);
+    part(s, s->broken == EPIPE ? 128 + SIGPIPE : 1);
 }
 
 /* --- the loop --- */

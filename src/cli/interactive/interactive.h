@@ -16,6 +16,7 @@ struct interactive {
     int64_t job;
     int64_t tail;   /* bytes before the end of its output to begin at; -1: its beginning */
     bool read_only; /* only watch */
+    bool ends;      /* a signal, or output that nobody reads, cancels it */
 };
 
 /* client is the caller's, and replaced when the daemon comes back. Returns the exit status:

@@ -68,13 +68,20 @@ add_line(struct run *run, int64_t at_us, int64_t id, enum style style, const cha
 }
 
 static bool
+is_start(const char *kind)
+{
+    return strcmp(kind, "started") == 0 || strcmp(kind, "launched") == 0 ||
+           strcmp(kind, "running") == 0;
+}
+
+static bool
 is_wanted(struct run *run, const char *kind)
 {
     if (strcmp(kind, "usage") == 0)
         return run->opt.verbose;
     if (strcmp(kind, "waiting") == 0)
         return !run->opt.quiet && run->waiting_said++ < WAITING_SAID_MAX;
-    if (strcmp(kind, "started") == 0 || strcmp(kind, "running") == 0)
+    if (is_start(kind))
         return !run->opt.quiet;
     return true;
 }
@@ -89,7 +96,7 @@ may_be_cut(const json_t *event)
     if (strcmp(kind, "ended") == 0)
         return strcmp(state, "FAILED") == 0 || strcmp(state, "TIMEOUT") == 0 ||
                strcmp(state, "CANCELLED") == 0;
-    return strcmp(kind, "started") == 0 || strcmp(kind, "running") == 0;
+    return is_start(kind);
 }
 
 static void
@@ -163,9 +170,11 @@ note_event(struct run *run, struct run_job *job, const json_t *event)
     } else if (final) {
         return false;
     } else if (strcmp(kind, "started") == 0) {
-        run_jobs_set_state(job, "RUNNING");
+        run_jobs_set_state(job, answer_str(event, "on")[0] ? "STARTING" : "RUNNING");
         job->started = true;
         job->gpus = gpu_bits(json_object_get(event, "gpus"));
+    } else if (strcmp(kind, "launched") == 0) {
+        run_jobs_set_state(job, "RUNNING");
     } else if (strcmp(kind, "requeued") == 0 || strcmp(kind, "released") == 0) {
         run_jobs_set_state(job, "PENDING");
     } else if (strcmp(kind, "held") == 0) {
@@ -243,6 +252,8 @@ wanted_kinds(const struct run *run)
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         json_array_append_new(list, json_string(kinds[i]));
+    if (run->hears_launches)
+        json_array_append_new(list, json_string("launched"));
     if (run->opt.verbose)
         json_array_append_new(list, json_string("usage"));
     return list;
@@ -252,9 +263,11 @@ int
 run_subscribe(struct run *run, struct err *e)
 {
     auto_json json_t *result = NULL;
-    json_t *params = json_pack("{s:b,s:o}", "follow", 1, "kinds", wanted_kinds(run));
     size_t i;
     json_t *event;
+
+    run->hears_launches = run_count_lines(run, run_line_is_on_slurm) > 0;
+    json_t *params = json_pack("{s:b,s:o}", "follow", 1, "kinds", wanted_kinds(run));
 
     /* 0 would mean from now on, and leave out what happened since the sync; a database
      * without events is followed from its first. */
@@ -267,6 +280,14 @@ run_subscribe(struct run *run, struct err *e)
     json_array_foreach(json_object_get(result, "events"), i, event) take_event(run, event);
     run_drain_events(run);
     return 0;
+}
+
+int
+run_subscribe_more(struct run *run, struct err *e)
+{
+    bool wants = !run->hears_launches && run_count_lines(run, run_line_is_on_slurm) > 0;
+
+    return wants ? run_subscribe(run, e) : 0;
 }
 
 /* Asks for the jobs whose ids are listed (stolen), in parts. */

@@ -21,6 +21,7 @@
 #include "cli/submit/submit_options.h"
 #include "cli/table/render.h"
 #include "cli/verbs/screens_verb.h"
+#include "spec/attr.h"
 #include "spec/when.h"
 #include "wire/client.h"
 
@@ -81,6 +82,21 @@ settle_places(const struct run_file *f, struct jobsfile *parsed, struct err *e)
     return 0;
 }
 
+static int
+set_engine(const struct run_file *f, struct jobsfile *parsed, struct err *e)
+{
+    for (size_t i = 0; (f->on || f->pack) && i < parsed->n_lines; i++) {
+        const struct jobsfile_line *line = &parsed->lines[i];
+        struct request *r = &parsed->lines[i].req;
+        if (f->pack)
+            r->demand.pack = true;
+        if ((f->on && attr_assign(r, "on", f->on, ATTR_JOBS_FILE, e) < 0) ||
+            request_validate(r, e) < 0)
+            return err_prefix(e, "%s:%d:%d", f->words, line->line, line->column);
+    }
+    return 0;
+}
+
 /* Parses text into *out. -1 with every error, a line each, in words. */
 static int
 parse(const struct run_file *f, const struct buf *text, struct jobsfile *out, struct buf *words)
@@ -90,7 +106,8 @@ parse(const struct run_file *f, const struct buf *text, struct jobsfile *out, st
 
     submit_read_clock(&clock);
     if (jobsfile_parse(f->words, buf_str(text), text->len, &clock, out, &e) == 0 &&
-        check_screens(f, out, &e) == 0 && settle_places(f, out, &e) == 0 &&
+        set_engine(f, out, &e) == 0 && check_screens(f, out, &e) == 0 &&
+        settle_places(f, out, &e) == 0 &&
         (!f->models || jobsfile_apply_models(out, f->words, f->models, &e) == 0))
         return 0;
     join_errors(out, words);

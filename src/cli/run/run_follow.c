@@ -181,16 +181,22 @@ reconnect(struct loop *l, struct err *e)
     return 0;
 }
 
+/* On purpose: a client must not start it again. */
+static bool
+was_stopped(const struct run *run)
+{
+    return run->stopped_by[0] || (run->client && client_was_stopped(run->client));
+}
+
 /* A lost connection is mended as often as is sensible; anything else ends the run. */
 static void
 mend(struct loop *l, struct err *e)
 {
     auto_buf struct buf back = BUF_INIT;
 
-    /* It was stopped on purpose: a client must not start it again. */
     if (e->code == ERR_UNREACHABLE && l->run->stopped_by[0])
         err_set(e, ERR_UNREACHABLE, "%s has stopped the daemon", l->run->stopped_by);
-    while (e->code == ERR_UNREACHABLE && !l->run->stopped_by[0]) {
+    while (e->code == ERR_UNREACHABLE && !was_stopped(l->run)) {
         struct err again = {0};
 
         if (reconnect(l, &again) == 0)
@@ -230,7 +236,8 @@ reload_file(struct loop *l, int i)
     if (run_file_reload(run, f) == 0)
         return;
     watch_file(run->watch, i, f->shown);
-    if (run_file_sync(run, f, false, &e) == 0 && run_reconcile(run, &e) == 0)
+    if (run_subscribe_more(run, &e) == 0 && run_file_sync(run, f, false, &e) == 0 &&
+        run_reconcile(run, &e) == 0)
         return;
     if (e.code == ERR_UNREACHABLE) {
         mend(l, &e);
@@ -346,7 +353,7 @@ turn(struct loop *l)
 }
 
 int
-run_follow(struct run *run)
+run_follow(struct run *run, struct err *lost)
 {
     struct err e = {0};
     struct loop l = {
@@ -356,6 +363,8 @@ run_follow(struct run *run)
     if (l.signals < 0)
         return cli_fail(&e);
     l.tick_us = clock_boot_us() + TICK_MS * 1000;
+    if (lost->code)
+        mend(&l, lost);
     while (!l.done) {
         run_drain_events(run);
         if (l.interrupt_us && clock_boot_us() - l.interrupt_us >= TWICE_US)

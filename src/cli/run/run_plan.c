@@ -22,11 +22,11 @@ static const struct column columns[] = {
 #define N_COLUMNS ((int)(sizeof columns / sizeof columns[0]))
 
 static const char *
-would(const char *state, enum style *style)
+would(const char *state, bool on_slurm, enum style *style)
 {
     *style = render_state_style(state);
     if (strcmp(state, "STARTING") == 0)
-        return "start";
+        return on_slurm ? "be sent" : "start";
     if (strcmp(state, "PENDING") == 0)
         return "wait";
     if (strcmp(state, "HELD") == 0)
@@ -47,14 +47,15 @@ add_row(const struct run *run, struct table *t, const struct jobsfile_line *line
     const struct demand *d = &line->req.demand;
     auto_buf struct buf cell = BUF_INIT;
     const char *text = answer_str(answer, "text");
+    bool on_slurm = d->engine == ENGINE_SLURM;
     enum style style;
-    const char *word = would(answer_str(answer, "state"), &style);
+    const char *word = would(answer_str(answer, "state"), on_slurm, &style);
     char size[24];
 
     table_cell_int(t, line->line);
     table_cell(t, style, word);
     answer_add_gpus(&cell, json_object_get(answer, "gpus"));
-    table_cell(t, STYLE_NONE, d->gpus == 0 ? "cpu" : buf_str(&cell));
+    table_cell(t, STYLE_NONE, on_slurm ? "slurm" : d->gpus == 0 ? "cpu" : buf_str(&cell));
     buf_clear(&cell);
     int64_t vram_mib = answer_int(answer, "vram_mib", d->vram_mib);
     if (line->req.vram_auto)
@@ -77,6 +78,10 @@ add_row(const struct run *run, struct table *t, const struct jobsfile_line *line
     if (text[0])
         buf_addf(&cell, "%s%s", cell.len ? ": " : "", text);
     render_expected_start(&cell, answer);
+    if (on_slurm && !text[0]) {
+        buf_adds(&cell, answer_bool(answer, "packed") ? "allocation " : "sbatch ");
+        answer_add_options(&cell, json_object_get(answer, "sbatch"));
+    }
     table_cell(t, STYLE_NONE, buf_str(&cell));
 }
 

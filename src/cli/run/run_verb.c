@@ -34,6 +34,8 @@ enum {
     OPT_DRY_RUN,
     OPT_DETACH,
     OPT_OOM,
+    OPT_ON,
+    OPT_PACK,
     OPT_SIM,
     OPT_CONFIG,
     OPT_MODELS,
@@ -47,6 +49,8 @@ static const struct opt options[] = {
     {"dry-run", 'n', NULL, "show what would start where; queue nothing"},
     {"detach", 'd', NULL, "queue the lines and exit"},
     {"oom-retries", 0, "N", "after CUDA out of memory, retry N times with 1.25 x the VRAM"},
+    {"on", 0, "ENGINE", "where all lines run: here, or slurm"},
+    {"pack", 0, NULL, "on Slurm, run them side by side in allocations of whole GPUs"},
     {"sim", 0, "SPEC", "simulated GPUs, if this starts the daemon: 2, 4x80G"},
     {"config", 0, "FILE", "settings file, if this starts the daemon"},
     {"models", 0, "FILE", "table of what models (--llm NAME in a command) need"},
@@ -76,10 +80,10 @@ read_options(struct opt_reader *r, struct run_options *o)
     o->oom_retries = -1;
     while ((opt = opt_next(r)) >= 0) {
         bool *const flags[] = {
-            [OPT_WATCH] = &o->watch,   [OPT_FRESH] = &o->fresh, [OPT_DRY_RUN] = &o->dry_run,
-            [OPT_DETACH] = &o->detach, [OPT_OOM] = NULL,        [OPT_SIM] = NULL,
-            [OPT_CONFIG] = NULL,       [OPT_MODELS] = NULL,     [OPT_VERBOSE] = &o->verbose,
-            [OPT_QUIET] = &o->quiet,
+            [OPT_WATCH] = &o->watch,     [OPT_FRESH] = &o->fresh, [OPT_DRY_RUN] = &o->dry_run,
+            [OPT_DETACH] = &o->detach,   [OPT_OOM] = NULL,        [OPT_SIM] = NULL,
+            [OPT_CONFIG] = NULL,         [OPT_MODELS] = NULL,     [OPT_ON] = NULL,
+            [OPT_VERBOSE] = &o->verbose, [OPT_QUIET] = &o->quiet, [OPT_PACK] = &o->pack,
         };
 
         if (flags[opt]) {
@@ -88,6 +92,8 @@ read_options(struct opt_reader *r, struct run_options *o)
             o->daemon.sim = r->value;
         } else if (opt == OPT_MODELS) {
             o->models = r->value;
+        } else if (opt == OPT_ON) {
+            o->on = r->value;
         } else if (opt == OPT_CONFIG) {
             o->daemon.config = r->value;
         } else if (parse_int(r->value, 0, RETRIES_MAX, &o->oom_retries, &e) < 0) {
@@ -151,29 +157,52 @@ load_files(struct run *run, char **names, int n)
                                           (long long)clock_wall_us())
                               : absolute_path(names[i]);
         f->models = run->models;
+        f->on = run->opt.on;
+        f->pack = run->opt.pack;
         if (run_file_load(f, true, &e) < 0)
             status = cli_fail(&e);
     }
     return status;
 }
 
-static size_t
-count_lines(const struct run *run, bool with_gpu)
+bool
+run_line_is_on_slurm(const struct jobsfile_line *line)
+{
+    return line->req.demand.engine == ENGINE_SLURM;
+}
+
+static bool
+takes_gpu(const struct jobsfile_line *line)
+{
+    return line->req.demand.gpus > 0 && !run_line_is_on_slurm(line);
+}
+
+size_t
+run_count_lines(const struct run *run, bool (*is)(const struct jobsfile_line *))
 {
     size_t n = 0;
 
     for (int i = 0; i < run->n_files; i++) {
         for (size_t k = 0; k < run->files[i].parsed.n_lines; k++)
-            n += !with_gpu || run->files[i].parsed.lines[k].req.demand.gpus > 0;
+            n += !is || is(&run->files[i].parsed.lines[k]);
     }
     return n;
 }
 
 /* With --fresh an empty file has a use: what is remembered of its lines goes. */
 static int
+check_pack(const struct run *run)
+{
+    if (!run->opt.pack || run_count_lines(run, run_line_is_on_slurm) > 0 ||
+        run_count_lines(run, NULL) == 0)
+        return 0;
+    return cli_usage("--pack is for jobs on Slurm: add --on slurm, or on=slurm to lines");
+}
+
+static int
 check_empty(const struct run *run)
 {
-    if (run->opt.watch || run->opt.fresh || count_lines(run, false) > 0)
+    if (run->opt.watch || run->opt.fresh || run_count_lines(run, NULL) > 0)
         return 0;
     return cli_usage("%s has no commands; write one per line, or use --watch to wait for them",
                      run->files[0].words);
@@ -199,12 +228,13 @@ greet(struct run *run)
     auto_json json_t *gpus = NULL;
     auto_buf struct buf line = BUF_INIT;
     struct err e = {0};
-    size_t n = count_lines(run, false);
+    size_t n = run_count_lines(run, NULL), there = run_count_lines(run, run_line_is_on_slurm);
 
     for (int i = 1; client_call(run->client, "gpus", NULL, &gpus, &e) < 0; i++)
         if (come_back(run, i, &e) < 0)
             return cli_fail(&e);
-    if (json_array_size(json_object_get(gpus, "gpus")) == 0 && count_lines(run, true) > 0) {
+    if (json_array_size(json_object_get(gpus, "gpus")) == 0 &&
+        run_count_lines(run, takes_gpu) > 0) {
         const char *why = answer_str(gpus, "probe_error");
 
         cli_say("no GPU for these jobs: %s", why[0] ? why : "this machine has none");
@@ -215,8 +245,14 @@ greet(struct run *run)
     buf_addf(&line, "%zu job%s from %s", n, n == 1 ? "" : "s", run->files[0].words);
     if (run->n_files > 1)
         buf_addf(&line, " and %d more", run->n_files - 1);
-    buf_adds(&line, "; ");
-    gpu_table_add_summary(json_object_get(gpus, "gpus"), &line);
+    if (there > 0 && there == n)
+        buf_adds(&line, "; on Slurm");
+    else if (there > 0)
+        buf_addf(&line, "; %zu on Slurm", there);
+    if (there == 0 || there < n) {
+        buf_adds(&line, "; ");
+        gpu_table_add_summary(json_object_get(gpus, "gpus"), &line);
+    }
     if (!run->opt.quiet)
         cli_say("%s", buf_str(&line));
     return 0;
@@ -277,12 +313,15 @@ attach(struct run *run)
     struct err e = {0};
 
     if (run_show_running(run, &e) < 0 || run_subscribe(run, &e) < 0 ||
-        run_reconcile(run, &e) < 0)
-        return cli_fail(&e);
-    run_say_before(run);
+        run_reconcile(run, &e) < 0) {
+        if (e.code != ERR_UNREACHABLE)
+            return cli_fail(&e);
+    } else {
+        run_say_before(run);
+    }
     run->progress = (struct progress){
         .on = run->term.tty, .columns = run->term.columns, .begun_us = clock_boot_us()};
-    return run_follow(run);
+    return run_follow(run, &e);
 }
 
 static int
@@ -349,6 +388,8 @@ cmd_run(struct cli *cli, int argc, char **argv)
         status = load_files(&run, r.words, r.n_words);
     if (status == 0)
         status = check_empty(&run);
+    if (status == 0)
+        status = check_pack(&run);
     if (status == 0)
         status = begin(&run);
     release(&run);

@@ -27,6 +27,8 @@ struct watch;
 
 struct run_options {
     struct daemon_args daemon;
+    const char *on;      /* where all lines run; NULL: as they say */
+    bool pack;           /* those on Slurm are packed */
     const char *models;  /* table of models; NULL: none of one's own */
     int64_t oom_retries; /* -1: not said */
     bool watch;
@@ -87,6 +89,8 @@ struct run_file {
     char *words;       /* the same, safe for a terminal */
     char *path;        /* absolute, or the name that standard input goes by */
     bool is_stdin;
+    const char *on;              /* borrowed; where all lines run; NULL: as they say */
+    bool pack;                   /* those on Slurm are packed */
     const struct models *models; /* borrowed; NULL: none of one's own */
     struct jobsfile parsed;
     struct buf text;   /* the last good content */
@@ -118,7 +122,8 @@ struct run {
     json_t *queue; /* events that have come and are not dealt with */
     int64_t last_seq;
     bool first_sync;
-    struct buf out; /* lines not yet written */
+    bool hears_launches; /* the subscription has what only jobs on Slurm say */
+    struct buf out;      /* lines not yet written */
     struct progress progress;
     struct watch *watch;
     int id_width;
@@ -148,10 +153,18 @@ void watch_file(struct watch *w, int index, const char *path); /* again after ea
 /* Reads what has happened and sets due_us of the files it happened to. */
 void watch_read(struct watch *w, struct run_file *files, int64_t now_us);
 
+/* run_verb.c */
+bool run_line_is_on_slurm(const struct jobsfile_line *line);
+/* How many lines of the files are so; NULL: all. */
+size_t run_count_lines(const struct run *run, bool (*is)(const struct jobsfile_line *));
+
 /* run_events.c */
 void run_on_notify(void *ctx, const char *method, json_t *params);
-/* Follows events from last_seq on; deals with the past ones at once. */
+/* Follows events from last_seq on, in place of what was followed before; deals with the past
+ * ones at once. */
 int run_subscribe(struct run *run, struct err *e);
+/* Again, where a line that has come since makes it want more kinds. */
+int run_subscribe_more(struct run *run, struct err *e);
 void run_drain_events(struct run *run);
 /* Jobs whose end was in the sync's answer and in no event: asks for the details. */
 int run_reconcile(struct run *run, struct err *e);
@@ -160,8 +173,9 @@ int run_show_running(struct run *run, struct err *e);
 void run_flush(struct run *run);
 
 /* run_follow.c */
-/* To the end, or until detached. Returns the exit status. */
-int run_follow(struct run *run);
+/* To the end, or until detached. lost: why the connection is lost already, if it is. Returns
+ * the exit status. */
+int run_follow(struct run *run, struct err *lost);
 void run_add_way_back(const struct run *run, struct buf *out);
 
 /* run_plan.c */

@@ -31,6 +31,8 @@ run_trials(const struct work *work, const struct workload *w, struct metrics *ou
         auto_schedule struct schedule s = {0};
         struct engine e = i < BASES ? work->bases[i] : sim->policies[i - BASES];
         e.aging_ms = sim->aging_ms;
+        e.reservations = simulate_reservations(sim, &e);
+        e.horizon_ms = simulate_horizon_ms(sim, &e);
         engine_run(&e, w, &sim->machine, &s);
         metrics_compute(w, &sim->machine, &s, &out[i]);
     }

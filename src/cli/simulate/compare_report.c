@@ -132,6 +132,44 @@ count_never_ran(const struct comparison *c, int file, int trial)
     return n;
 }
 
+struct promises {
+    size_t made, late, overtaken;
+};
+
+static struct promises
+count_promises(const struct comparison *c, int file, int trial)
+{
+    struct promises sum = {0};
+    for (int draw = 0; draw < c->n_draws; draw++) {
+        const struct metrics *m = comparison_at(c, file, draw, trial);
+        sum.made += m->promised;
+        sum.late += m->broken;
+        sum.overtaken += m->overtaken;
+    }
+    return sum;
+}
+
+/* "Promised starts: 1259, 0 of them late." */
+static void
+add_promises(const struct comparison *c, struct buf *out)
+{
+    struct promises sum = {0};
+    for (int file = 0; file < c->n_files; file++) {
+        for (int trial = BASES; trial < c->n_trials; trial++) {
+            struct promises of = count_promises(c, file, trial);
+            sum.made += of.made;
+            sum.late += of.late;
+            sum.overtaken += of.overtaken;
+        }
+    }
+    if (!sum.made)
+        return;
+    buf_addf(out, "Promised starts: %zu, %zu of them late", sum.made, sum.late);
+    if (sum.overtaken)
+        buf_addf(out, ", %zu given up for a job of higher priority", sum.overtaken);
+    buf_adds(out, ".\n");
+}
+
 /* A draw has as many jobs as its file. */
 static void
 add_never_ran(const struct comparison *c, int file, int trial, struct buf *out)
@@ -163,6 +201,7 @@ compare_print_table(const struct comparison *c)
             put_row(c, file, trial, t);
     }
     table_print(t, &term, &out);
+    add_promises(c, &out);
     for (int file = 0; file < c->n_files; file++) {
         for (int trial = BASES; trial < c->n_trials; trial++)
             add_never_ran(c, file, trial, &out);
@@ -193,6 +232,15 @@ put_spread(const struct comparison *c, int file, int trial, enum figure f, struc
 }
 
 static void
+put_promises(const struct comparison *c, int file, int trial, struct jsonw *w)
+{
+    struct promises sum = count_promises(c, file, trial);
+    jsonw_kint(w, "promised", (int64_t)sum.made);
+    jsonw_kint(w, "promised_late", (int64_t)sum.late);
+    jsonw_kint(w, "promised_overtaken", (int64_t)sum.overtaken);
+}
+
+static void
 put_file(const struct comparison *c, int file, struct jsonw *w)
 {
     jsonw_object(w);
@@ -204,6 +252,7 @@ put_file(const struct comparison *c, int file, struct jsonw *w)
         jsonw_object(w);
         jsonw_kstr(w, "policy", policy_name(c, trial));
         jsonw_kint(w, "never_ran", (int64_t)count_never_ran(c, file, trial));
+        put_promises(c, file, trial, w);
         for (int f = 0; f < FIGURES; f++)
             put_spread(c, file, trial, (enum figure)f, w);
         jsonw_end_object(w);

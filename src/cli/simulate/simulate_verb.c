@@ -35,6 +35,8 @@ enum {
     OPT_SCALE,
     OPT_MARGIN,
     OPT_AGING,
+    OPT_RESERVATIONS,
+    OPT_HORIZON,
     OPT_DURATION,
     OPT_HISTORY,
     OPT_FORMAT,
@@ -53,6 +55,9 @@ static const struct opt options[] = {
     {"scale", 0, "X", "arrivals X times as far apart; 0.5 doubles the load"},
     {"margin", 0, "M", "VRAM kept free on a shared GPU (512)"},
     {"aging", 0, "T", "waiting adds one to the priority each T (1d); 0: never"},
+    {"reservations", 0, "N", "starts promised at a time (1; short: 0)"},
+    {"reservation-horizon", 0, "T",
+     "how far ahead a start is promised (1h; balanced, 0: any time)"},
     {"duration", 0, "T", "run time of jobs-file lines without a time limit"},
     {"history", 0, NULL, "take run times of jobs-file lines from the daemon's history"},
     {"format", 0, "F", "csv, swf or jobs (default: by the file's name)"},
@@ -151,7 +156,7 @@ read_duration(const char *text, int64_t *out_s, struct err *e)
 }
 
 static int
-read_aging(const char *text, int64_t *out_ms, struct err *e)
+read_span(const char *text, int64_t *out_ms, struct err *e)
 {
     *out_ms = 0;
     return strcmp(text, "0") == 0 ? 0 : parse_duration_ms(text, 1000, out_ms, e);
@@ -190,7 +195,11 @@ read_option(int opt, const char *value, struct simulation *sim, struct err *e)
     case OPT_MARGIN:
         return read_margin(value, &sim->machine.margin_mib, e);
     case OPT_AGING:
-        return read_aging(value, &sim->aging_ms, e);
+        return read_span(value, &sim->aging_ms, e);
+    case OPT_RESERVATIONS:
+        return parse_int(value, 0, PROMISES_MAX, &sim->reservations, e);
+    case OPT_HORIZON:
+        return read_span(value, &sim->horizon_ms, e);
     case OPT_DURATION:
         return read_duration(value, &sim->duration_s, e);
     case OPT_HISTORY:
@@ -253,6 +262,18 @@ write_files(const struct simulation *sim, const struct engine *p, const struct s
     return simulate_write_file(sim->svg, &out, e);
 }
 
+int32_t
+simulate_reservations(const struct simulation *sim, const struct engine *p)
+{
+    return sim->reservations < 0 ? p->reservations : (int32_t)sim->reservations;
+}
+
+int64_t
+simulate_horizon_ms(const struct simulation *sim, const struct engine *p)
+{
+    return sim->horizon_ms < 0 ? p->horizon_ms : sim->horizon_ms;
+}
+
 static int
 run_policy(const struct simulation *sim, const struct engine *p, struct trial *out,
            struct err *e)
@@ -261,6 +282,8 @@ run_policy(const struct simulation *sim, const struct engine *p, struct trial *o
     int64_t began_us = clock_boot_us();
     struct engine engine = *p;
     engine.aging_ms = sim->aging_ms;
+    engine.reservations = simulate_reservations(sim, p);
+    engine.horizon_ms = simulate_horizon_ms(sim, p);
     engine_run(&engine, &sim->workload, &sim->machine, &s);
     out->policy = p;
     out->elapsed_us = clock_boot_us() - began_us;
@@ -321,6 +344,8 @@ cmd_simulate(struct cli *cli, int argc, char **argv)
 {
     struct simulation sim = {.gpus = "8x24G",
                              .aging_ms = AGING_MS,
+                             .reservations = -1,
+                             .horizon_ms = -1,
                              .format = FORMAT_NONE,
                              .scale = 1,
                              .machine = {.margin_mib = 512}};

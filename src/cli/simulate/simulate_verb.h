@@ -31,10 +31,12 @@ struct simulation {
     bool one_user;
     bool batch;
     double scale;
-    int64_t duration_s; /* 0: not said */
-    int64_t aging_ms;   /* 0: none */
-    bool history;       /* lines of a jobs file run as the daemon remembers them */
-    const char *dump;   /* NULL: no */
+    int64_t duration_s;   /* 0: not said */
+    int64_t aging_ms;     /* 0: none */
+    int64_t reservations; /* -1: as suits each policy */
+    int64_t horizon_ms;   /* of promises; 0: any; -1: as suits each policy */
+    bool history;         /* lines of a jobs file run as the daemon remembers them */
+    const char *dump;     /* NULL: no */
     const char *svg;
     struct machine machine;
     struct workload workload; /* owned */
@@ -48,6 +50,11 @@ struct trial {
     uint64_t events;
     int64_t elapsed_us;
 };
+
+/* How many starts this policy promises at a time. */
+int32_t simulate_reservations(const struct simulation *sim, const struct engine *p);
+/* How near a start is when this policy promises it; 0: any. */
+int64_t simulate_horizon_ms(const struct simulation *sim, const struct engine *p);
 
 /* The file as a workload, sorted and checked against the machine, with words on standard error
  * about what was left out. The workload is empty before. */

@@ -197,7 +197,7 @@ submit_check_program(const struct request *r, bool elsewhere)
     bool later = r->n_deps > 0 || r->begin_us > 0 || r->hold;
     auto_buf struct buf shown = BUF_INIT, words = BUF_INIT;
 
-    if (!program || elsewhere || submit_is_program(program))
+    if (!program || elsewhere || r->container || submit_is_program(program))
         return 0;
     text_add_safe(&shown, program, strlen(program), 60);
     if (access(program, R_OK) < 0)

@@ -2,7 +2,9 @@
 #ifndef CLI_SUBMIT_SUBMIT_OPTIONS_H
 #define CLI_SUBMIT_SUBMIT_OPTIONS_H
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cli/ask/submit_env.h"
 
@@ -22,6 +24,11 @@ struct submit_words {
     char *cwd;          /* owned, absolute; where it is submitted; NULL: not known yet */
     bool dry_run;
     bool ignore_unsupported;
+    /* For callers with words of their own; borrowed, and NULL for those of `berth submit`. */
+    bool ends;           /* an interactive job ends when the caller does */
+    int64_t *id;         /* is set to the job's */
+    struct err *refused; /* is what the daemon refuses it for, which is not said then */
+    json_t **plan;       /* with dry_run: the line of file.plan's answer, the caller's */
     struct env_choice env;
 };
 

@@ -55,7 +55,7 @@ fail_without_line(struct err *e)
     return cli_fail(e);
 }
 
-/* "would start now on gpu 0", "would wait: GpuBusy: ...". */
+/* "would start now on gpu 0", "would be sent to Slurm now", "would wait: GpuBusy: ...". */
 static void
 add_verdict(const json_t *line, struct buf *out)
 {
@@ -64,7 +64,9 @@ add_verdict(const json_t *line, struct buf *out)
     auto_buf struct buf gpus = BUF_INIT;
 
     answer_add_gpus(&gpus, json_object_get(line, "gpus"));
-    if (strcmp(state, "STARTING") == 0)
+    if (strcmp(state, "STARTING") == 0 && json_object_get(line, "sbatch"))
+        buf_adds(out, "would be sent to Slurm now");
+    else if (strcmp(state, "STARTING") == 0)
         buf_addf(out, "would start now%s%s", gpus.len ? " on gpu " : "", buf_str(&gpus));
     else
         buf_addf(out, "would %s%s%s",
@@ -92,6 +94,18 @@ add_learned(const struct request *req, const json_t *line, struct buf *out)
         buf_addf(out, "%-14snothing about this command yet: it gets whole GPUs\n", "learned");
 }
 
+/* What would be sent. */
+static void
+add_sbatch(const json_t *line, struct buf *out)
+{
+    auto_buf struct buf options = BUF_INIT;
+
+    answer_add_options(&options, json_object_get(line, "sbatch"));
+    if (options.len)
+        buf_addf(out, "%-14s%s\n", answer_bool(line, "packed") ? "allocation" : "sbatch",
+                 buf_str(&options));
+}
+
 /* The daemon's own name for it is of no use to the caller. */
 static void
 drop_line(json_t *line)
@@ -116,6 +130,10 @@ submit_plan(struct cli *cli, const struct request *req, const struct submit_word
     if (client_call_text(c, "file.plan", params.data, params.len, &result, &e) < 0)
         return fail_without_line(&e);
     line = json_array_get(json_object_get(result, "lines"), 0);
+    if (words->plan) {
+        *words->plan = json_incref(line);
+        return 0;
+    }
     drop_line(line);
     if (cli->json) {
         json_object_set_new(result, "version", json_integer(1));
@@ -123,6 +141,7 @@ submit_plan(struct cli *cli, const struct request *req, const struct submit_word
     }
     request_describe(req, &out);
     add_learned(req, line, &out);
+    add_sbatch(line, &out);
     add_verdict(line, &out);
     return cli_put(&out);
 }

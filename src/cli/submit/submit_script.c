@@ -18,8 +18,6 @@
 #include "cli/submit/submit_options.h"
 #include "spec/when.h"
 
-#define HEAD_BYTES (64 * 1024) /* the leading comments are to lie within */
-
 void
 submit_script_free(struct submit_script *s)
 {
@@ -39,33 +37,40 @@ read_head(const char *path, struct buf *out)
 
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return false;
-    while (out->len < HEAD_BYTES &&
+    while (out->len < SUBMIT_HEAD_BYTES &&
            ((n = read(fd, bytes, sizeof bytes)) > 0 || (n < 0 && errno == EINTR)))
         if (n > 0)
             buf_add(out, bytes, (size_t)n);
-    if (out->len >= HEAD_BYTES) {
+    if (out->len >= SUBMIT_HEAD_BYTES) {
         const char *newline = memrchr(out->data, '\n', out->len);
         out->len = newline ? (size_t)(newline - out->data) : 0;
     }
     return out->len > 0;
 }
 
-bool
-submit_is_program(const char *word)
+char *
+submit_find_in_path(const char *word, int mode)
 {
     auto_free char *path = xstrdup(getenv("PATH") ? getenv("PATH") : "/bin:/usr/bin");
     char *rest = path;
 
-    if (strchr(word, '/'))
-        return access(word, X_OK) == 0;
     while (rest) {
         const char *folder = strsep(&rest, ":");
         auto_free char *file = xasprintf("%s/%s", folder[0] ? folder : ".", word);
 
-        if (access(file, X_OK) == 0)
-            return true;
+        if (access(file, mode) == 0)
+            return TAKE(file);
     }
-    return false;
+    return NULL;
+}
+
+bool
+submit_is_program(const char *word)
+{
+    if (strchr(word, '/'))
+        return access(word, X_OK) == 0;
+    auto_free char *file = submit_find_in_path(word, X_OK);
+    return file != NULL;
 }
 
 bool
@@ -133,8 +138,8 @@ judge(const struct script *s, bool ignore)
     return s->errors.n ? 2 : 0;
 }
 
-static int
-take_words(const struct script *s, struct submit_words *words, struct err *e)
+int
+submit_take_words(const struct script *s, struct submit_words *words, struct err *e)
 {
     if (s->export && env_export(&words->env, s->export, e) < 0)
         return err_prefix(e, "--export");
@@ -156,7 +161,7 @@ submit_apply_script(struct submit_script *s, bool ignore, struct request *req,
     submit_read_clock(&clock);
     (void)script_read(s->shown, s->head.data, s->head.len, &clock, req, &script, &e);
     status = judge(&script, ignore);
-    if (status == 0 && take_words(&script, words, &e) < 0) {
+    if (status == 0 && submit_take_words(&script, words, &e) < 0) {
         err_prefix(&e, "%s", s->shown);
         status = cli_fail(&e);
     }

@@ -7,6 +7,9 @@
 #include "base/buf.h"
 #include "spec/script.h"
 
+#define SUBMIT_HEAD_BYTES (64 * 1024) /* the leading comments are to lie within */
+
+struct err;
 struct request;
 struct submit_words;
 
@@ -25,6 +28,10 @@ void submit_script_free(struct submit_script *s);
  * is no program by this name: not in PATH, or not to be executed. */
 bool submit_find_script(const char *word, struct submit_script *out);
 
+/* The file of that name in a folder of PATH for which access(2) allows mode. The caller frees;
+ * NULL: there is none. */
+char *submit_find_in_path(const char *word, int mode);
+
 /* Whether the word names a program here, as execvp(3) looks for one. */
 bool submit_is_program(const char *word);
 
@@ -32,6 +39,9 @@ bool submit_is_program(const char *word);
  * honoured; these are none when ignore is set. 0, or the exit status. */
 int submit_apply_script(struct submit_script *s, bool ignore, struct request *req,
                         struct submit_words *words);
+
+/* What a script says about the environment of its job. */
+int submit_take_words(const struct script *s, struct submit_words *words, struct err *e);
 
 /* The command: the script with the words behind it, run by itself or by its interpreter; its
  * name, when the job has none. words[0] is the script. 0, or the exit status. */

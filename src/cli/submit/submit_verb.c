@@ -3,6 +3,7 @@
  * itself; the first word that is no option begins the command. */
 #include "cli/submit/submit_verb.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,6 +30,7 @@
 #include "cli/verbs/screens_verb.h"
 #include "cli/verbs/wait_verb.h"
 #include "spec/attr.h"
+#include "sys/signals.h"
 #include "wire/client.h"
 
 static const struct page page = {
@@ -111,6 +113,10 @@ print_id(const struct cli *cli, const struct submission *s, json_t *result)
     auto_buf struct buf out = BUF_INIT;
     long long id = id_of(result);
 
+    if (s->words.id) {
+        *s->words.id = id;
+        return 0;
+    }
     if (cli->json) {
         json_object_set_new(result, "version", json_integer(1));
         json_object_set_new(result, "id", json_integer(id));
@@ -201,6 +207,18 @@ find_folder(struct submission *s)
     return 0;
 }
 
+/* Before the job is there, so that no signal ends us and leaves it: interactive_follow finds
+ * those that came, as they stay blocked. */
+static void
+block_signals(void)
+{
+    struct err ignored; /* interactive_follow meets it again */
+    int fd = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, 0}, &ignored);
+
+    if (fd >= 0)
+        close(fd);
+}
+
 static int
 submit(struct cli *cli, const struct submission *s)
 {
@@ -217,13 +235,19 @@ submit(struct cli *cli, const struct submission *s)
     if (!s->req.interactive) /* which has an own way back */
         connect_keep(cli, c, NULL);
     write_params(s, &params);
-    if (client_call_text(c, "submit", params.data, params.len, &result, &e) < 0)
-        return cli_fail(&e);
+    if (s->words.ends)
+        block_signals();
+    if (client_call_text(c, "submit", params.data, params.len, &result, &e) < 0) {
+        if (!s->words.refused)
+            return cli_fail(&e);
+        *s->words.refused = e;
+        return err_exit_status(e.code);
+    }
     if (answer_str(result, "note")[0])
         cli_say("%s", answer_str(result, "note"));
     if (s->req.interactive) {
         const struct interactive what = {
-            .cli = cli, .args = &args, .job = id_of(result), .tail = -1};
+            .cli = cli, .args = &args, .job = id_of(result), .tail = -1, .ends = s->words.ends};
 
         return interactive_follow(&what, &c);
     }

@@ -34,6 +34,16 @@ cell_number(struct table *t, const json_t *gpu, const char *key, const char *uni
     table_cell(t, STYLE_NONE, v < 0 ? "n/a" : text);
 }
 
+static void
+cell_tenths(struct table *t, const json_t *gpu, const char *key)
+{
+    char text[32];
+    double v = json_number_value(json_object_get(gpu, key));
+
+    snprintf(text, sizeof text, "%.1f", v);
+    table_cell(t, STYLE_NONE, v > 0 ? text : "n/a");
+}
+
 /* "####====....": used, held beyond what is used, free. */
 static void
 cell_bar(struct table *t, const struct term *term, const json_t *gpu)
@@ -89,9 +99,18 @@ cell_jobs(struct table *t, const json_t *gpu)
     table_cell(t, STYLE_NONE, buf_str(&names));
 }
 
+static void
+cell_list(struct table *t, const json_t *gpu, const char *key)
+{
+    auto_buf struct buf numbers = BUF_INIT;
+
+    answer_add_gpus(&numbers, json_object_get(gpu, key));
+    table_cell(t, STYLE_NONE, buf_str(&numbers));
+}
+
 /* --- which there are --- */
 
-enum kind { NUMBER, MIB, PERCENT, CELSIUS, TEXT, STATE, BAR, SHARE, JOBS };
+enum kind { NUMBER, TENTHS, MIB, PERCENT, CELSIUS, TEXT, STATE, BAR, SHARE, JOBS, LIST };
 
 static const struct {
     const char *name;
@@ -114,6 +133,11 @@ static const struct {
     {"external", {"OTHERS", true, false}, MIB, "external_mib"},
     {"uuid", {"UUID", false, false}, TEXT, "uuid"},
     {"cap", {"CAP", false, false}, TEXT, "cap"},
+    {"vendor", {"VENDOR", false, false}, TEXT, "vendor"},
+    {"numa", {"NUMA", true, false}, NUMBER, "numa_node"},
+    {"cpus", {"CPUS", false, false}, TEXT, "cpu_list"},
+    {"cc", {"CC", true, false}, TENTHS, "compute_capability"},
+    {"nvlink", {"NVLINK", false, false}, LIST, "nvlink"},
 };
 #define N_COLUMNS ((int)(sizeof columns / sizeof columns[0]))
 #define N_USUAL   12
@@ -147,6 +171,9 @@ gpu_column_draw(int column, struct table *t, const struct term *term, const json
     case NUMBER:
         cell_number(t, gpu, key, "");
         break;
+    case TENTHS:
+        cell_tenths(t, gpu, key);
+        break;
     case MIB:
         cell_mib(t, gpu, key);
         break;
@@ -170,6 +197,9 @@ gpu_column_draw(int column, struct table *t, const struct term *term, const json
         break;
     case JOBS:
         cell_jobs(t, gpu);
+        break;
+    case LIST:
+        cell_list(t, gpu, key);
         break;
     }
 }

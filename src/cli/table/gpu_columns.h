@@ -11,7 +11,7 @@
 struct err;
 struct term;
 
-#define GPU_COLUMNS_MAX 16
+#define GPU_COLUMNS_MAX 24
 
 struct gpu_columns {
     int at[GPU_COLUMNS_MAX];

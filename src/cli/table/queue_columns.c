@@ -44,6 +44,7 @@ const char *const queue_field_names[FIELDS] = {
     "started",
     "ended",
     "expected_start",
+    "latest_start",
     "tags",
     "after",
     "vram_auto",
@@ -128,6 +129,7 @@ DRAW(draw_submitted, F_SUBMITTED, add_time)
 DRAW(draw_started, F_STARTED, add_time)
 DRAW(draw_ended, F_ENDED, add_time)
 DRAW(draw_expected, F_EXPECTED, add_time)
+DRAW(draw_promised, F_LATEST, add_time)
 
 /* "12_3" for a task; "12_[40-99%8]" for an array's tasks that still wait. */
 static void
@@ -307,6 +309,7 @@ const struct queue_column queue_columns[] = {
      FIELD_BIT(F_STATE) | FIELD_BIT(F_EXIT_CODE) | FIELD_BIT(F_SIGNAL) | FIELD_BIT(F_ARRAY),
      draw_reason},
     {"expected", {"EXPECTED", false, true}, F_EXPECTED, 0, draw_expected},
+    {"promised", {"PROMISED", false, true}, F_LATEST, 0, draw_promised},
     {"note",
      {"TIME / WHY", false, false},
      F_RUN_MS,

@@ -41,6 +41,7 @@ enum field {
     F_STARTED,
     F_ENDED,
     F_EXPECTED,
+    F_LATEST,
     F_TAGS,
     F_AFTER,
     F_AUTO,

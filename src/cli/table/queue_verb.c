@@ -53,8 +53,9 @@ static const struct page page = {
     .options = options,
     .notes =
         "Columns: id user name state gpus vram share declared peak now time limit priority\n"
-        "reason expected note exit submitted started ended wait verdict util why tags after\n"
-        "file line cwd log command",
+        "reason expected promised note exit submitted started ended wait verdict util why "
+        "tags\n"
+        "after file line cwd log command",
 };
 
 struct wish {

@@ -277,15 +277,53 @@ add_gap(struct buf *out)
         buf_adds(out, "   ");
 }
 
+static bool
+is_on_slurm(const json_t *event)
+{
+    return strcmp(answer_str(event, "on"), "slurm") == 0;
+}
+
+/* "Slurm", "Slurm's job 4711_3 on node7": of an event, or of a job's last attempt. */
+static void
+add_slurm(const json_t *event, struct buf *out)
+{
+    const json_t *all = json_object_get(event, "attempts");
+    const json_t *last = all ? json_array_get(all, json_array_size(all) - 1) : event;
+    const char *job = answer_str(last, "slurm_job"), *node = answer_str(last, "slurm_node");
+
+    buf_adds(out, "Slurm");
+    if (job[0])
+        buf_addf(out, "'s job %s", job);
+    if (node[0])
+        buf_addf(out, " on %s", node);
+}
+
+/* Of a job on Slurm the decision is that it is sent: it starts when its command runs. */
+static const char *
+start_word(const json_t *event, const char *kind)
+{
+    if (!is_on_slurm(event))
+        return kind;
+    if (strcmp(kind, "launched") == 0)
+        return "started";
+    return strcmp(answer_str(event, "state"), "RUNNING") == 0 ? kind : "sent";
+}
+
 static void
 render_started(const json_t *event, const char *command, struct buf *details)
 {
     auto_buf struct buf gpus = BUF_INIT;
     auto_buf struct buf demand = BUF_INIT;
 
-    render_gpus(&gpus, json_object_get(event, "gpus"));
+    if (is_on_slurm(event))
+        add_slurm(event, &gpus);
+    else
+        render_gpus(&gpus, json_object_get(event, "gpus"));
     add_demand(&demand, event);
-    buf_addf(details, "%-8s %-18s %s", buf_str(&gpus), buf_str(&demand), command);
+    if (is_on_slurm(event))
+        buf_addf(details, "%s   %s", buf_str(&gpus), command);
+    else
+        buf_addf(details, "%-8s %-18s %s", buf_str(&gpus), buf_str(&demand), command);
     if (answer_int(event, "attempt", 1) > 1)
         buf_addf(details, "   (attempt %lld)", (long long)answer_int(event, "attempt", 1));
 }
@@ -389,9 +427,10 @@ render_event(const json_t *event, const char *command, struct buf *word, struct 
     const char *kind = answer_str(event, "kind");
 
     *style = STYLE_NONE;
-    if (strcmp(kind, "started") == 0) {
+    if (strcmp(kind, "started") == 0 || strcmp(kind, "running") == 0 ||
+        (strcmp(kind, "launched") == 0 && is_on_slurm(event))) {
         *style = STYLE_BUSY;
-        buf_adds(word, kind);
+        buf_adds(word, start_word(event, kind));
         render_started(event, command, details);
     } else if (strcmp(kind, "ended") == 0) {
         render_ending(word, event, style);
@@ -411,10 +450,6 @@ render_event(const json_t *event, const char *command, struct buf *word, struct 
         *style = STYLE_WARN;
         buf_adds(word, kind);
         buf_adds(details, answer_str(event, "text"));
-    } else if (strcmp(kind, "running") == 0) {
-        *style = STYLE_BUSY;
-        buf_adds(word, kind);
-        render_started(event, command, details);
     } else if (strcmp(kind, "usage") == 0) {
         *style = STYLE_DIM;
         buf_adds(word, "vram");

@@ -96,6 +96,16 @@ take_verbs(const struct cli *cli, struct completion *c)
         c->words[n++] = xstrdup(v->name);
 }
 
+/* `berth compat` does not print its options here. */
+static void
+take_compat(struct completion *c)
+{
+    static const char *const words[] = {"list", "install", "remove"};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        c->words[i] = xstrdup(words[i]);
+}
+
 /* Verbs that read their command lines by themselves, in the manner of other tools. */
 static bool
 has_no_page(const char *verb)
@@ -122,6 +132,8 @@ collect(const struct cli *cli, struct completion *all)
         *c = (struct completion){.verb = v->name, .help = v->help};
         if (strcmp(v->name, "help") == 0)
             take_verbs(cli, c);
+        if (strcmp(v->name, "compat") == 0)
+            take_compat(c);
         if (has_no_page(v->name))
             continue;
         asking.on_page = on_page;

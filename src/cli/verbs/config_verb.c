@@ -1,19 +1,12 @@
-/* `berth config`: sample, check, show. The files are the user's own and are read here; the
- * table of settings is spec/config.h's. */
-#include <stdlib.h>
+/* `berth config`: sample, check, show. The table of settings is spec/config.h's. */
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "cli/common/cli.h"
+#include "cli/common/config_files.h"
 #include "cli/common/opt.h"
 #include "spec/config.h"
-
-#define CONFIG_MAX_BYTES (1024 * 1024)
 
 static const struct page page = {
     .usage = "berth config sample | check [FILE...] | show",
@@ -25,56 +18,6 @@ static const struct page page = {
              "(~/.config/berth/config.yaml). A key in a later file takes precedence.",
 };
 
-#define PLACES 2
-
-static void
-find_places(char **out)
-{
-    const char *xdg = getenv("XDG_CONFIG_HOME");
-    const char *home = getenv("HOME");
-
-    out[0] = xstrdup("/etc/berth/config.yaml");
-    out[1] = xdg && xdg[0] == '/' ? xasprintf("%s/berth/config.yaml", xdg)
-                                  : xasprintf("%s/.config/berth/config.yaml", home ? home : "");
-}
-
-/* 0, or the exit status, with everything that is wrong said. */
-static int
-read_one(struct config *c, const char *path)
-{
-    auto_buf struct buf text = BUF_INIT, all = BUF_INIT;
-    struct err e;
-
-    if (file_read(path, CONFIG_MAX_BYTES, &text, &e) < 0)
-        return cli_fail(&e);
-    if (config_read(c, path, buf_str(&text), text.len, &all, &e) == 0)
-        return 0;
-    (void)file_write_all(STDERR_FILENO, all.data, all.len);
-    return err_exit_status(e.code);
-}
-
-/* Reads what exists of the usual files; each error is said. */
-static int
-read_usual(struct config *c, bool say)
-{
-    char *places[PLACES];
-    int status = 0;
-
-    find_places(places);
-    for (int i = 0; i < PLACES; i++) {
-        if (access(places[i], F_OK) == 0) {
-            int rc = read_one(c, places[i]);
-            status = rc ? rc : status;
-            if (rc == 0 && say)
-                cli_say("%s is valid", places[i]);
-        } else if (say) {
-            cli_say("%s does not exist", places[i]);
-        }
-        free(places[i]);
-    }
-    return status;
-}
-
 static int
 check_files(char **paths, int n)
 {
@@ -85,7 +28,7 @@ check_files(char **paths, int n)
         int rc;
 
         config_init(&c);
-        rc = read_one(&c, paths[i]);
+        rc = config_files_read_one(&c, paths[i]);
         status = rc ? rc : status;
         if (rc == 0)
             cli_say("%s is valid", paths[i]);
@@ -101,7 +44,7 @@ check_usual(void)
     int status;
 
     config_init(&c);
-    status = read_usual(&c, true);
+    status = config_files_read(&c, true);
     config_free(&c);
     return status;
 }
@@ -114,7 +57,7 @@ show(void)
     int status;
 
     config_init(&c);
-    status = read_usual(&c, false);
+    status = config_files_read(&c, false);
     if (status == 0) {
         config_show(&c, &out);
         status = cli_put(&out);

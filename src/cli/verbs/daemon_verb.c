@@ -58,6 +58,8 @@ say_daemon(struct cli *cli, struct client *c, const char *lead)
     return cli_put(&out);
 }
 
+/* A daemon that is being killed or stopped is still connected to now and then, and gone before
+ * it answers: the second time there is none, or its successor. */
 static int
 start(struct cli *cli, const struct wish *w)
 {
@@ -65,6 +67,11 @@ start(struct cli *cli, const struct wish *w)
     bool started;
     auto_client struct client *c = connect_or_start(cli, &w->args, &started, &e);
 
+    if (c && !started && client_call(c, "status", NULL, NULL, &e) < 0 &&
+        e.code == ERR_UNREACHABLE) {
+        client_free(c);
+        c = connect_or_start(cli, &w->args, &started, &e);
+    }
     if (!c)
         return cli_fail(&e);
     if (!started && (w->args.sim || w->args.config))

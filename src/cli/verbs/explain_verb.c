@@ -41,6 +41,20 @@ add_fact(struct buf *out, const char *label, const struct buf *value)
 }
 
 static void
+add_kept(struct buf *line, const json_t *job)
+{
+    const json_t *cards = json_object_get(job, "cards");
+    buf_adds(line, line->len ? ", with " : "with ");
+    if (json_array_size(cards)) {
+        buf_adds(line, json_array_size(cards) > 1 ? "gpus " : "gpu ");
+        answer_add_gpus(line, cards);
+        buf_adds(line, " kept for it");
+    } else {
+        buf_adds(line, "a reservation");
+    }
+}
+
+static void
 add_expected(struct buf *out, const json_t *job)
 {
     auto_buf struct buf line = BUF_INIT;
@@ -54,18 +68,16 @@ add_expected(struct buf *out, const json_t *job)
         buf_adds(&line, "end at ");
         render_when(&line, end_us);
     }
-    if (answer_bool(job, "reserved")) {
-        const json_t *cards = json_object_get(job, "cards");
-        buf_adds(&line, start_us ? ", with " : "with ");
-        if (json_array_size(cards)) {
-            buf_adds(&line, json_array_size(cards) > 1 ? "gpus " : "gpu ");
-            answer_add_gpus(&line, cards);
-            buf_adds(&line, " kept for it");
-        } else {
-            buf_adds(&line, "a reservation");
-        }
-    }
+    if (answer_bool(job, "reserved"))
+        add_kept(&line, job);
     add_fact(out, "expected", &line);
+    buf_clear(&line);
+    if (answer_bool(job, "firm")) {
+        buf_adds(&line, "to start at ");
+        render_when(&line, answer_time_us(job, "latest_start"));
+        buf_adds(&line, " at the latest");
+    }
+    add_fact(out, "promised", &line);
 }
 
 static void

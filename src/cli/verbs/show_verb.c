@@ -112,6 +112,7 @@ add_cards(struct buf *out, const json_t *job)
     int64_t vram = answer_int(job, "vram_mib", 0);
     int64_t declared = answer_int(job, "declared_mib", vram);
     double share = json_number_value(json_object_get(job, "share"));
+    bool on_slurm = strcmp(answer_str(job, "on"), "slurm") == 0;
     char size[24];
 
     if (gpus == 0)
@@ -125,7 +126,9 @@ add_cards(struct buf *out, const json_t *job)
     else if (gpus > 0 && vram > 0)
         buf_addf(out, ", %s of VRAM%s", format_mib(vram, size), gpus > 1 ? " each" : "");
     else if (gpus > 0 && share <= 0)
-        buf_adds(out, ", whole and idle");
+        buf_adds(out, on_slurm ? ", whole" : ", whole and idle");
+    if (on_slurm)
+        buf_adds(out, answer_bool(job, "pack") ? ", packed, on Slurm" : ", on Slurm");
     if (declared > 0 && vram != declared)
         buf_addf(out, " (declared %s, raised since)", format_mib(declared, size));
     if (answer_bool(job, "exclusive"))
@@ -138,6 +141,7 @@ add_guards(struct buf *out, const json_t *job)
 {
     double used = json_number_value(json_object_get(job, "max_used"));
     double load = json_number_value(json_object_get(job, "max_load"));
+    double cc = json_number_value(json_object_get(job, "gpu_cc"));
     const json_t *ids = json_object_get(job, "gpu_ids");
     const json_t *devices = json_object_get(job, "devices");
     char size[24];
@@ -154,6 +158,8 @@ add_guards(struct buf *out, const json_t *job)
         buf_addf(out, ", with '%s' in the name", answer_str(job, "gpu_type"));
     if (answer_int(job, "min_vram_mib", 0) > 0)
         buf_addf(out, ", of %s or more", format_mib(answer_int(job, "min_vram_mib", 0), size));
+    if (cc > 0)
+        buf_addf(out, ", of compute capability %.1f or more", cc);
     if (used > 0)
         buf_addf(out, ", below %g %% used", used * 100);
     if (load > 0)
@@ -309,6 +315,32 @@ add_use(struct buf *out, const json_t *job)
     }
 }
 
+/* Where an attempt was that a cluster had. */
+static void
+add_slurm(struct buf *line, const json_t *a)
+{
+    const char *job = answer_str(a, "slurm_job"), *node = answer_str(a, "slurm_node");
+
+    buf_addf(line, "Slurm's job %s", job[0] ? job : "n/a");
+    if (node[0])
+        buf_addf(line, " on %s", node);
+}
+
+static void
+add_bound(struct buf *line, const json_t *a)
+{
+    const json_t *nodes = json_object_get(a, "numa_nodes");
+    const char *cpus = answer_str(a, "cpu_list");
+
+    if (json_array_size(nodes) == 0)
+        return;
+    buf_adds(line, ", bound to ");
+    if (cpus[0])
+        buf_addf(line, "%s %s of ", strpbrk(cpus, ",-") ? "CPUs" : "CPU", cpus);
+    buf_adds(line, json_array_size(nodes) > 1 ? "NUMA nodes " : "NUMA node ");
+    answer_add_gpus(line, nodes);
+}
+
 static void
 add_attempt(struct buf *out, const json_t *a)
 {
@@ -319,7 +351,10 @@ add_attempt(struct buf *out, const json_t *a)
     char label[32], size[24];
 
     snprintf(label, sizeof label, "attempt %lld", (long long)answer_int(a, "number", 0));
-    render_gpus(&line, json_object_get(a, "gpus"));
+    if (json_object_get(a, "slurm_job"))
+        add_slurm(&line, a);
+    else
+        render_gpus(&line, json_object_get(a, "gpus"));
     render_moment(&started, answer_time_us(a, "started"));
     buf_addf(&line, ", started %s", started.len ? buf_str(&started) : "n/a");
     buf_addf(&line, ", %s", text[0] ? text : outcome[0] ? outcome : "running");
@@ -329,6 +364,7 @@ add_attempt(struct buf *out, const json_t *a)
     }
     if (answer_int(a, "cap_mib", 0) > 0)
         buf_addf(&line, ", held to %s", format_mib(answer_int(a, "cap_mib", 0), size));
+    add_bound(&line, a);
     add_text(out, label, buf_str(&line));
 }
 
@@ -351,7 +387,19 @@ add_log(struct buf *out, const json_t *job)
     }
 }
 
-/* A member of the object into the field of its attribute, where it is one value. */
+static char **
+texts_of(const json_t *list)
+{
+    char **out = xcalloc(json_array_size(list) + 1, sizeof *out);
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(list, i, item) out[i] =
+        xstrdup(json_is_string(item) ? json_string_value(item) : "");
+    return out;
+}
+
+/* A member of the object into the field of its attribute, where it is one value or a list. */
 static void
 take_value(const struct attr *a, const json_t *v, struct request *r)
 {
@@ -361,6 +409,8 @@ take_value(const struct attr *a, const json_t *v, struct request *r)
         *(char **)attr_field(a, r) = xstrdup(text);
     else if (a->kind == ATTR_CHOICE && text)
         attr_set_word(a, r, text);
+    else if (a->kind == ATTR_LIST && json_array_size(v) > 0)
+        *(char ***)attr_field(a, r) = texts_of(v);
     else if (a->kind == ATTR_PERMILLE && json_is_number(v))
         attr_set_number(a, r, (int64_t)(json_number_value(v) * 1000 + 0.5));
     else if (json_is_boolean(v) || json_is_integer(v))
@@ -410,6 +460,7 @@ add_job(const struct term *term, struct buf *out, const json_t *job)
     add_time(out, "submitted", job, "submitted");
     add_time(out, "started", job, "started");
     add_time(out, "expected", job, "expected_start");
+    add_time(out, "promised", job, "latest_start");
     add_time(out, "ended at", job, "ended");
     add_span(out, "ran for", answer_int(job, "run_ms", 0));
     json_array_foreach(json_object_get(job, "attempts"), i, attempt) add_attempt(out, attempt);

@@ -49,8 +49,8 @@ enum cq_status { CQ_PENDING, CQ_RUNNING, CQ_COMPLETED, CQ_FAILED, CQ_UNKNOWN, CQ
  * before the daemon hears of it, so that nothing runs twice, no matter what dies when. Setting
  * the record back to pending is a new wish. */
 struct cq_job {
-    char
-        *text; /* as the file has it, without the end of the line; NULL: none yet, or no more */
+    /* As the file has it, without the end of the line; NULL: none yet, or no more. */
+    char *text;
     size_t text_len;
     char *command; /* NULL: this is no record; the line is kept as it stands */
     char key[CQ_KEY_SIZE];

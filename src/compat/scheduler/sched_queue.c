@@ -214,7 +214,7 @@ on_found(void *sched, void *sched_job, const char *state)
     if (render_state_is_active(state) && job->status <= SCHED_WAITING)
         return COMPAT_LOOK;
     if (strcmp(state, "CANCELLED") == 0 && job->status == SCHED_NEW)
-        return COMPAT_LOOK; /* by whom? */
+        return COMPAT_LOOK; /* its event says which user did that */
     return render_state_is_final(state) && job->status == SCHED_NEW ? COMPAT_AGAIN
                                                                     : COMPAT_WELL;
 }

@@ -60,8 +60,8 @@ struct sched_table {
 struct sched_rules {
     const struct sched_table *table;
     int n_gpus; /* ids 0 to n-1 exist */
-    bool
-        strict; /* a piece of the GPUs that is none refuses the line, as scheduler_10x has it */
+    /* A piece of the GPUs that is none refuses the line, as scheduler_10x has it. */
+    bool strict;
 };
 
 enum sched_line { SCHED_LINE_JOB, SCHED_LINE_NOTHING, SCHED_LINE_BAD };

@@ -1,4 +1,4 @@
-/* Names of sets of cards, of their states and of compute modes. */
+/* Names of sets of cards, of their states, makers and compute modes. */
 #include "core/ledger/cards.h"
 
 #include <stddef.h>
@@ -22,6 +22,11 @@ static const char *const cap_names[] = {[GPU_CAP_NONE] = NULL,
                                         [GPU_CAP_NVML] = "nvml",
                                         [GPU_CAP_DMEM] = "dmem",
                                         [GPU_CAP_SIM] = "sim"};
+
+static const char *const vendor_names[] = {[GPU_VENDOR_NONE] = NULL,
+                                           [GPU_VENDOR_NVIDIA] = "nvidia",
+                                           [GPU_VENDOR_AMD] = "amd",
+                                           [GPU_VENDOR_INTEL] = "intel"};
 
 void
 gpu_set_text(uint64_t set, struct buf *out)
@@ -68,6 +73,22 @@ gpu_compute_from_name(const char *name, enum gpu_compute *out)
         }
     }
     return -1;
+}
+
+const char *
+gpu_vendor_name(enum gpu_vendor v)
+{
+    return vendor_names[v];
+}
+
+enum gpu_vendor
+gpu_vendor_from_name(const char *name)
+{
+    for (int i = GPU_VENDOR_NVIDIA; name && i < GPU_VENDORS; i++) {
+        if (strcasecmp(name, vendor_names[i]) == 0)
+            return (enum gpu_vendor)i;
+    }
+    return GPU_VENDOR_NONE;
 }
 
 const char *

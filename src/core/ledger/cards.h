@@ -24,6 +24,15 @@ enum gpu_compute {
     GPU_COMPUTE_PROHIBITED, /* the driver lets none in: never used */
 };
 
+/* The GPU's vendor: decides which variables name it to a job. */
+enum gpu_vendor {
+    GPU_VENDOR_NONE, /* simulated: as NVIDIA's */
+    GPU_VENDOR_NVIDIA,
+    GPU_VENDOR_AMD,
+    GPU_VENDOR_INTEL,
+};
+#define GPU_VENDORS (GPU_VENDOR_INTEL + 1)
+
 /* What holds a group of processes to a part of a card's memory. */
 enum gpu_cap {
     GPU_CAP_NONE,
@@ -33,9 +42,13 @@ enum gpu_cap {
 };
 
 struct gpu_info {
-    int32_t index;     /* NVML's, and the card's number in the ledger */
-    int32_t minor;     /* -1: not known */
+    int32_t index;                /* NVML's, and the card's number in the ledger */
+    int32_t minor;                /* -1: not known */
+    int32_t dri_card, dri_render; /* minor numbers in /dev/dri; -1: none, or not known */
+    int32_t order; /* among the vendor's devices, by its own count; -1: not known */
+    enum gpu_vendor vendor;
     int32_t numa;      /* -1: not known */
+    int32_t cc;        /* compute capability in tenths; 0: not known */
     int64_t total_mib; /* 0: not known; such a card is placed by count only */
     enum gpu_compute compute;
     char uuid[80];
@@ -44,6 +57,10 @@ struct gpu_info {
     enum gpu_cap cap;
     char cap_key[64];  /* GPU_CAP_DMEM: the card's region */
     char cap_why[120]; /* GPU_CAP_NONE: why, in words; "" */
+    /* A MIG instance: the UUID of the GPU that it is a part of, else "". */
+    char mig_gpu[80];
+    int32_t mig_gi, mig_ci;
+    int32_t mig_caps[2]; /* minor numbers in /dev/nvidia-caps; -1: not known */
 };
 
 /* The use of a job's whole group on one card. */
@@ -79,7 +96,9 @@ void gpu_set_text(uint64_t set, struct buf *out);
 const char *gpu_state_name(enum gpu_state s); /* "up" */
 int gpu_state_from_name(const char *name, enum gpu_state *out);
 int gpu_compute_from_name(const char *name, enum gpu_compute *out);
-const char *gpu_cap_name(enum gpu_cap c); /* "nvml"; NULL for NONE */
+const char *gpu_vendor_name(enum gpu_vendor v);         /* "amd"; NULL for NONE */
+enum gpu_vendor gpu_vendor_from_name(const char *name); /* NULL, unknown: NONE */
+const char *gpu_cap_name(enum gpu_cap c);               /* "nvml"; NULL for NONE */
 int gpu_cap_from_name(const char *name, enum gpu_cap *out);
 
 #endif

@@ -30,6 +30,7 @@ ledger_new(const struct ledger_policy *p)
     else
         ledger_policy_init(&l->policy);
     l->cap_mode = VRAM_CAP_AUTO;
+    l->bind_mode = CPU_BIND_AUTO;
     l->generation = 1;
     l->cards = xcalloc(GPU_MAX, sizeof *l->cards); /* here they never move */
     l->cap_cards = GPU_MAX;
@@ -118,6 +119,7 @@ static void
 set_info(struct ledger *l, struct card *c, const struct gpu_info *info)
 {
     c->info = *info;
+    c->gone = false;
     c->cap_refused[0] = '\0';
     for (size_t i = 0; i < sizeof c->type; i++)
         c->type[i] = (char)tolower((unsigned char)info->name[i]);
@@ -130,13 +132,9 @@ set_info(struct ledger *l, struct card *c, const struct gpu_info *info)
     card_derive(l, c);
 }
 
-int
-ledger_add_card(struct ledger *l, const struct gpu_info *info)
+static void
+init_card(struct ledger *l, struct card *c, const struct gpu_info *info)
 {
-    if (l->n_cards == GPU_MAX || info->index != l->n_cards)
-        err_abort("card %d added as number %d", info->index, l->n_cards);
-    l->cards = xgrow(l->cards, (size_t)l->n_cards, &l->cap_cards, sizeof *l->cards);
-    struct card *c = &l->cards[l->n_cards++];
     *c = (struct card){.n_holds = 0};
     c->health = GPU_UNKNOWN;
     c->used_mib = -1;
@@ -144,7 +142,40 @@ ledger_add_card(struct ledger *l, const struct gpu_info *info)
     c->util = -1;
     c->temperature_c = -1;
     set_info(l, c, info);
+}
+
+int
+ledger_add_card(struct ledger *l, const struct gpu_info *info)
+{
+    if (l->n_cards == GPU_MAX || info->index != l->n_cards)
+        err_abort("card %d added as number %d", info->index, l->n_cards);
+    l->cards = xgrow(l->cards, (size_t)l->n_cards, &l->cap_cards, sizeof *l->cards);
+    init_card(l, &l->cards[l->n_cards++], info);
     return info->index;
+}
+
+void
+ledger_set_gone(struct ledger *l, int card)
+{
+    struct card *c = card_at(l, card);
+    if (c->n_holds > 0)
+        err_abort("card %d goes with %d jobs on it", card, c->n_holds);
+    if (!c->gone)
+        l->generation++;
+    c->gone = true;
+}
+
+void
+ledger_replace_card(struct ledger *l, const struct gpu_info *info)
+{
+    struct card *c = card_at(l, info->index);
+    if (c->n_holds > 0)
+        err_abort("card %d is replaced with %d jobs on it", info->index, c->n_holds);
+    for (int i = 0; i < l->n_cards; i++)
+        l->cards[i].links &= ~(UINT64_C(1) << info->index);
+    free(c->holds);
+    free(c->strangers);
+    init_card(l, c, info);
 }
 
 void
@@ -185,6 +216,18 @@ ledger_set_host(struct ledger *l, int32_t cpus, int64_t mem_mib)
     l->cpus = cpus;
     l->mem_mib = mem_mib;
     l->generation++;
+}
+
+void
+ledger_set_slurm_room(struct ledger *l, int32_t n)
+{
+    l->slurm_room = n;
+}
+
+int32_t
+ledger_slurm_room(const struct ledger *l)
+{
+    return l->slurm_room;
 }
 
 int
@@ -238,7 +281,8 @@ ledger_has_room_as(const struct ledger *l, const struct ledger *other)
 {
     bool is_same = l->generation == other->generation && l->known == other->known &&
                    l->n_cards == other->n_cards && l->cpus_held == other->cpus_held &&
-                   l->mem_held_mib == other->mem_held_mib;
+                   l->mem_held_mib == other->mem_held_mib &&
+                   memcmp(l->node_held, other->node_held, sizeof l->node_held) == 0;
     for (int i = 0; is_same && i < l->n_cards; i++)
         is_same = has_room_as(&l->cards[i], &other->cards[i]);
     return is_same;

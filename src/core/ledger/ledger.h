@@ -53,6 +53,7 @@ struct stranger {
 
 struct card {
     struct gpu_info info;
+    bool gone; /* removed for good: nothing is placed there, and its number may be used again */
     char cap_refused[72];   /* why its driver would not cap a job; "": it has not refused */
     int64_t cap_refused_us; /* when that was */
     char type[96];         /* info.name in lower case, which a demand's gpu_type is sought in */
@@ -113,10 +114,20 @@ const struct ledger_policy *ledger_policy(const struct ledger *l);
 int ledger_add_card(struct ledger *l, const struct gpu_info *info);
 void ledger_set_info(struct ledger *l, int card,
                      const struct gpu_info *info); /* it came back */
+/* A MIG instance that was removed, or a GPU that was divided into some. It holds no job. Until
+ * this is said it counts as one that may come back; described again it is back. */
+void ledger_set_gone(struct ledger *l, int card);
+/* Another card takes the number of one that holds no job. */
+void ledger_replace_card(struct ledger *l, const struct gpu_info *info);
 void ledger_link(struct ledger *l, int a, int b);
 void ledger_set_known(struct ledger *l);
 bool ledger_is_known(const struct ledger *l);
 void ledger_set_host(struct ledger *l, int32_t cpus, int64_t mem_mib);
+
+/* How many jobs more may be sent to Slurm now: none until this is said. A booking takes one;
+ * it takes nothing of this machine. */
+void ledger_set_slurm_room(struct ledger *l, int32_t n);
+int32_t ledger_slurm_room(const struct ledger *l);
 
 /* How jobs that share a card are held to their VRAM: `mode` for those that do not say (a
  * setting of REQUIRE or OFF binds the others too), and by how many thousandths of it they may
@@ -135,6 +146,28 @@ int32_t ledger_cap_mib(const struct ledger *l, const struct demand *d, const uin
 /* The card's driver would not cap a job: none is tried until the card is described again or
  * sampled ten minutes later. Words are cut to fit; now_us as in ledger_sample. */
 void ledger_set_cap_refused(struct ledger *l, int card, const char *why, int64_t now_us);
+
+/* NUMA nodes. How many CPUs of a node jobs may use; 0: there is no such node. Nodes from
+ * LEDGER_NODES on have no CPUs here. */
+#define LEDGER_NODES 64
+void ledger_set_node(struct ledger *l, int node, int32_t cpus);
+int32_t ledger_node_cpus(const struct ledger *l, int node);
+int64_t ledger_node_held(const struct ledger *l, int node); /* cores of jobs bound to it */
+/* What jobs do that do not say: AUTO, NODE or OFF. */
+void ledger_set_bind(struct ledger *l, enum cpu_bind mode);
+/* What counts for this demand. OFF for one that no node is near, and for AUTO without cores. */
+enum cpu_bind ledger_bind_mode(const struct ledger *l, const struct demand *d);
+
+enum bind_verdict {
+    BIND_NEAR,       /* to the nodes of its cards */
+    BIND_NOT_WANTED, /* OFF */
+    BIND_UNKNOWN,    /* a card's node is not known, or has no CPUs that jobs may use */
+    BIND_EVERYWHERE, /* its cards' nodes have all the CPUs */
+    BIND_FULL,       /* others hold cores there, and too few are left */
+};
+/* To which nodes a job with these cards would be bound now, as a mask; 0 but for NEAR. */
+enum bind_verdict ledger_bind(const struct ledger *l, const struct demand *d,
+                              const uint8_t *gpus, int n, uint64_t *nodes);
 
 int ledger_n_cards(const struct ledger *l);
 const struct card *ledger_card(const struct ledger *l, int card);
@@ -176,6 +209,9 @@ void ledger_release(struct ledger *l, uint32_t job); /* one that holds nothing i
  * a sample says that it has gone.) */
 void ledger_release_ahead(struct ledger *l, uint32_t job);
 bool ledger_holds(const struct ledger *l, uint32_t job);
+/* The nodes that ledger_hold bound it to; 0: none. After a restart: what it was bound to. */
+uint64_t ledger_bound(const struct ledger *l, uint32_t job);
+void ledger_rebind(struct ledger *l, uint32_t job, uint64_t nodes);
 const struct hold *ledger_find_hold(const struct ledger *l, int card,
                                     uint32_t job);                       /* or NULL */
 int ledger_cards_of(const struct ledger *l, uint32_t job, uint8_t *out); /* as given; count */

@@ -36,8 +36,8 @@ ledger_cap_mode(const struct ledger *l, const struct demand *d)
 bool
 ledger_can_cap(const struct ledger *l, const struct card *c)
 {
-    bool is_told = c->info.cap == GPU_CAP_NONE && c->info.cap_why[0];
-    return l->cap_mode != VRAM_CAP_OFF && !is_told;
+    bool cannot = c->info.cap == GPU_CAP_NONE && c->info.cap_why[0];
+    return l->cap_mode != VRAM_CAP_OFF && !cannot;
 }
 
 int32_t

@@ -92,8 +92,15 @@ ledger_hold(struct ledger *l, uint32_t job, const struct demand *d, const uint8_
     struct holding *h = xcalloc(1, sizeof *h);
     h->job = job;
     h->n = (uint8_t)n;
-    h->cpus = demand_cpus(d);
-    h->mem_mib = d->mem_mib;
+    if (d->engine == ENGINE_SLURM) {
+        l->slurm_room--;
+    } else {
+        h->cpus = demand_cpus(d);
+        h->mem_mib = d->mem_mib;
+    }
+    uint64_t nodes;
+    (void)ledger_bind(l, d, gpus, n, &nodes);
+    nodes_hold(l, h, nodes);
     *holding_slot(l, job) = h;
     l->n_holdings++;
     l->cpus_held += h->cpus;
@@ -113,6 +120,7 @@ ledger_release(struct ledger *l, uint32_t job)
         return;
     *slot = h->next;
     l->n_holdings--;
+    nodes_release(l, h);
     l->cpus_held -= h->cpus;
     l->mem_held_mib -= h->mem_mib;
     for (int i = 0; i < h->n; i++)
@@ -169,6 +177,23 @@ const struct hold *
 ledger_find_hold(const struct ledger *l, int card, uint32_t job)
 {
     return card_hold(ledger_card(l, card), job);
+}
+
+uint64_t
+ledger_bound(const struct ledger *l, uint32_t job)
+{
+    const struct holding *h = *holding_slot(l, job);
+    return h ? h->nodes : 0;
+}
+
+void
+ledger_rebind(struct ledger *l, uint32_t job, uint64_t nodes)
+{
+    struct holding *h = *holding_slot(l, job);
+    if (!h)
+        return;
+    nodes_release(l, h);
+    nodes_hold(l, h, nodes);
 }
 
 int

@@ -16,15 +16,19 @@ struct holding {
     uint8_t gpus[GPU_MAX];
     int32_t cpus;
     int32_t mem_mib;
+    uint64_t nodes; /* to which it is bound; 0: it is not */
     struct holding *next;
 };
 
 struct ledger {
     struct ledger_policy policy;
-    struct card
-        *cards; /* owned; a clone, of which each pass makes some, has no more than needed */
-    enum vram_cap cap_mode; /* the settings' */
-    int32_t cap_tolerance;  /* permille */
+    /* Owned; a clone, of which each pass makes some, has room for no more than there are. */
+    struct card *cards;
+    enum vram_cap cap_mode;  /* the settings' */
+    int32_t cap_tolerance;   /* permille */
+    enum cpu_bind bind_mode; /* the settings' */
+    int32_t node_cpus[LEDGER_NODES];
+    int64_t node_held[LEDGER_NODES]; /* cores of bound jobs */
     int n_cards;
     size_t cap_cards;
     bool known;
@@ -35,10 +39,16 @@ struct ledger {
     int64_t mem_mib;        /* 0: not known */
     int64_t cpus_held;
     int64_t mem_held_mib;
+    int32_t slurm_room;       /* how many more may be sent */
     struct holding **buckets; /* by job id, chained */
     size_t n_buckets;         /* a power of two */
     size_t n_holdings;
 };
+
+/* ledger_nodes.c: the cores of a holding on the nodes to which it is bound. */
+void nodes_hold(struct ledger *l, struct holding *h, uint64_t nodes);
+void nodes_release(struct ledger *l, struct holding *h);
+bool nodes_agree(const struct ledger *l); /* for ledger_check */
 
 struct card *card_at(struct ledger *l, int card); /* aborts when there is none */
 /* Sets what is derived: external, held, headroom, countable, taken. */

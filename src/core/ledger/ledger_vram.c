@@ -212,6 +212,8 @@ ledger_check(const struct ledger *l)
     }
     if (cpus != l->cpus_held || mem != l->mem_held_mib)
         return "cores or host memory are booked wrongly";
+    if (!nodes_agree(l))
+        return "cores of NUMA nodes are booked wrongly";
     for (int i = 0; i < l->n_cards; i++) {
         const char *wrong = check_card(l, &l->cards[i]);
         if (wrong)

@@ -3,8 +3,12 @@
  * (place_why.c). At most 64 cards, so everything is plain loops. What has room and what comes
  * first is fit.h's to say, which the simulator asks too.
  *
+ * A CUDA program can use one MIG instance and no other GPU beside it, so a job that wants
+ * several GPUs gets none.
+ *
  * What is not reported fails nothing: a card that does not report its size passes
- * min_vram_mib, one that does not report its use or load passes the guards. A guard looks at
+ * min_vram_mib, one that does not report its use or load passes the guards. A compute
+ * capability that is not reported fails, as only NVIDIA's cards have one. A guard looks at
  * what was measured, not at what is booked: it is about neighbours that use more than was
  * declared. */
 #include "core/place/place.h"
@@ -25,6 +29,8 @@ is_of_kind(const struct demand *d, const struct card *c)
     int64_t least = (int64_t)d->min_vram_mib * (1000 - SIZE_TOLERANCE_PERMILLE) / 1000;
     if (d->min_vram_mib > 0 && c->info.total_mib > 0 && c->info.total_mib < least)
         return false;
+    if (c->info.cc < d->min_cc)
+        return false;
     return !d->gpu_type[0] || strstr(c->type, d->gpu_type) != NULL;
 }
 
@@ -32,6 +38,8 @@ static bool
 may_use(const struct placing *p, const struct card *c, int card)
 {
     const struct demand *d = p->d;
+    if (c->gone || (p->want > 1 && c->info.mig_gpu[0]))
+        return false;
     if (p->capped && !ledger_can_cap(p->l, c))
         return false;
     if (d->n_ids && !memchr(d->ids, card, d->n_ids))
@@ -61,6 +69,26 @@ set_terms(struct placing *p, const struct demand *d, const struct ledger *l)
     p->usable = 0;
 }
 
+/* Of these cards, those that one job may have together. A program that uses several uses those
+ * of one vendor: of the first that has enough, else of the one that has the most. Cards that
+ * the job names, and one alone, are of any. */
+static uint64_t
+of_one_vendor(const struct placing *p, uint64_t cards)
+{
+    uint64_t of[GPU_VENDORS] = {0}, most = 0;
+    if (p->want < 2 || p->d->n_ids)
+        return cards;
+    for (uint64_t rest = cards; rest; rest &= rest - 1)
+        of[p->cards[__builtin_ctzll(rest)].info.vendor] |= rest & -rest;
+    for (int v = 0; v < GPU_VENDORS; v++) {
+        if (__builtin_popcountll(of[v]) >= p->want)
+            return of[v];
+        if (__builtin_popcountll(of[v]) > __builtin_popcountll(most))
+            most = of[v];
+    }
+    return most;
+}
+
 void
 place_begin(struct placing *p, const struct demand *d, const struct ledger *l)
 {
@@ -69,6 +97,37 @@ place_begin(struct placing *p, const struct demand *d, const struct ledger *l)
         if (may_use(p, &p->cards[i], i))
             p->usable |= UINT64_C(1) << i;
     }
+}
+
+int64_t
+place_card_size(const struct ledger *l, int card)
+{
+    int64_t total = ledger_card(l, card)->info.total_mib;
+    return total > 0 ? total : INT64_MAX;
+}
+
+/* Of the usable cards, those on which it would fit if nothing else were there. */
+static uint64_t
+large_enough(const struct placing *p)
+{
+    uint64_t large = 0;
+    for (uint64_t rest = p->usable; rest; rest &= rest - 1) {
+        int card = __builtin_ctzll(rest);
+        if (place_card_size(p->l, card) >= p->d->vram_mib + p->margin_mib)
+            large |= UINT64_C(1) << card;
+    }
+    return large;
+}
+
+static uint64_t
+of_vendor_of(const struct placing *p, int card, uint64_t cards)
+{
+    uint64_t same = 0;
+    for (uint64_t rest = cards; rest; rest &= rest - 1) {
+        if (p->cards[__builtin_ctzll(rest)].info.vendor == p->cards[card].info.vendor)
+            same |= rest & -rest;
+    }
+    return same;
 }
 
 uint64_t
@@ -80,7 +139,13 @@ place_cards_of(const struct demand *d, const struct ledger *l)
         if (p.cards[i].info.compute == GPU_COMPUTE_PROHIBITED)
             p.usable &= ~(UINT64_C(1) << i);
     }
-    return p.usable;
+    uint64_t together = of_one_vendor(&p, p.usable);
+    if (together == p.usable)
+        return together;
+    uint64_t large = of_one_vendor(&p, large_enough(&p));
+    return __builtin_popcountll(large) < p.want
+               ? together
+               : of_vendor_of(&p, __builtin_ctzll(large), p.usable);
 }
 
 static enum reason
@@ -199,10 +264,8 @@ cards_with_room(struct placing *p)
     return room;
 }
 
-/* Cards of the set that it could also share. Of the future only room is known: guards and
- * states are today's. */
-static uint64_t
-cards_beside(const struct demand *d, const struct ledger *beside, uint64_t cards)
+uint64_t
+place_cards_beside(const struct demand *d, const struct ledger *beside, uint64_t cards)
 {
     struct placing p;
     uint64_t fit = 0;
@@ -233,7 +296,7 @@ place_cards(struct placing *p, uint64_t within, const struct ledger *beside,
             struct placement *out, struct blocked *why)
 {
     uint64_t room = cards_with_room(p);
-    int n = __builtin_popcountll(room);
+    int n = __builtin_popcountll(of_one_vendor(p, room));
     if (n < p->want) {
         if (why)
             place_explain(p, n, why);
@@ -241,7 +304,8 @@ place_cards(struct placing *p, uint64_t within, const struct ledger *beside,
     }
     room &= within;
     if (beside)
-        room = cards_beside(p->d, beside, room);
+        room = place_cards_beside(p->d, beside, room);
+    room = of_one_vendor(p, room);
     n = __builtin_popcountll(room);
     if (n < p->want) {
         if (why) {
@@ -279,6 +343,11 @@ place_job_within(const struct demand *d, const struct ledger *l, uint64_t cards,
     if (why)
         *why = (struct blocked){.gpu = -1};
     out->n = 0;
+    if (d->engine == ENGINE_SLURM) {
+        if (why && ledger_slurm_room(l) <= 0)
+            why->reason = REASON_SLURM;
+        return ledger_slurm_room(l) > 0;
+    }
     if (demand_n_gpus(d) > 0) {
         struct placing p;
         place_begin(&p, d, l);

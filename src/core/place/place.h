@@ -29,11 +29,17 @@ bool place_job(const struct demand *d, const struct ledger *l, struct placement 
 bool place_job_within(const struct demand *d, const struct ledger *l, uint64_t cards,
                       const struct ledger *beside, struct placement *out, struct blocked *why);
 
+/* Cards of the set on which it would have room in the ledger as it will be. Of the future only
+ * room is known: guards and states are today's. */
+uint64_t place_cards_beside(const struct demand *d, const struct ledger *beside,
+                            uint64_t cards);
+
 /* Whether what the job is to hold on a card fits there; states and guards aside. The card may
  * be a copy that says how one of the ledger's will be. */
 bool place_card_has_room(const struct demand *d, const struct ledger *l, const struct card *c);
 
-/* Cards the demand may use at all, whatever is free: ids, devices, type and size. */
+/* Cards the demand may use at all, whatever is free: ids, devices, type and size; of one vendor
+ * if it wants several. */
 uint64_t place_cards_of(const struct demand *d, const struct ledger *l);
 
 /* Whether it could start if nothing ran here and no stranger was about. Words (with the

@@ -37,6 +37,21 @@ share_makes_sense(const struct demand *d, struct buf *why)
     return false;
 }
 
+/* Whether a card that a job names can be one of so many. */
+static bool
+is_there(const struct card *c, int n, struct buf *why)
+{
+    if (c->gone)
+        SAY(why, "gpu %d is gone: %s", c->info.index,
+            c->info.mig_gpu[0] ? "its MIG instance was removed" : "it was divided by MIG");
+    else if (n > 1 && c->info.mig_gpu[0])
+        SAY(why,
+            "gpu %d is a MIG instance, beside which a CUDA program can use no other GPU; "
+            "request it alone",
+            c->info.index);
+    return !c->gone && (n == 1 || !c->info.mig_gpu[0]);
+}
+
 static bool
 ids_exist(const struct demand *d, const struct ledger *l, struct buf *why)
 {
@@ -54,6 +69,8 @@ ids_exist(const struct demand *d, const struct ledger *l, struct buf *why)
             SAY(why, "gpu %d is named twice", id);
             return false;
         }
+        if (!is_there(ledger_card(l, id), d->n_ids, why))
+            return false;
         if (ledger_card(l, id)->info.compute == GPU_COMPUTE_PROHIBITED) {
             SAY(why, "gpu %d accepts no processes (compute mode 'prohibited')", id);
             return false;
@@ -130,6 +147,7 @@ type_exists(const struct demand *d, const struct ledger *l, uint64_t named, stru
 {
     struct demand type = *d;
     type.min_vram_mib = 0;
+    type.min_cc = 0;
     uint64_t fit = place_cards_of(&type, l);
     if (!d->gpu_type[0] || is_left(d, named, fit))
         return true;
@@ -145,11 +163,48 @@ type_exists(const struct demand *d, const struct ledger *l, uint64_t named, stru
     return false;
 }
 
-static int64_t
-card_size(const struct ledger *l, int card)
+/* The highest compute capability in the set, and a card that has it. */
+static const struct card *
+newest_card(const struct ledger *l, uint64_t set)
 {
-    int64_t total = ledger_card(l, card)->info.total_mib;
-    return total > 0 ? total : INT64_MAX;
+    const struct card *newest = ledger_card(l, __builtin_ctzll(set));
+    for (; set; set &= set - 1) {
+        const struct card *c = ledger_card(l, __builtin_ctzll(set));
+        if (c->info.cc > newest->info.cc)
+            newest = c;
+    }
+    return newest;
+}
+
+static bool
+cc_exists(const struct demand *d, const struct ledger *l, uint64_t named, struct buf *why)
+{
+    struct demand any = *d, only = *d;
+    any.min_vram_mib = only.min_vram_mib = 0;
+    any.min_cc = 0;
+    uint64_t cards = place_cards_of(&any, l), fit = place_cards_of(&only, l);
+    if (d->min_cc == 0 || is_left(d, cards, fit))
+        return true;
+    const struct gpu_info *newest = &newest_card(l, cards & ~fit)->info;
+    double need = d->min_cc / 10.0, has = newest->cc / 10.0;
+    if (is_about_one(d, cards) && newest->cc > 0) {
+        SAY(why, "gpu %d has compute capability %.1f, not %.1f", newest->index, has, need);
+        return false;
+    }
+    if (is_about_one(d, cards)) {
+        SAY(why, "gpu %d reports no compute capability, which only NVIDIA's GPUs have",
+            newest->index);
+        return false;
+    }
+    say_none_of(d, named, why);
+    if (d->gpu_type[0])
+        SAY(why, " called '%s'", d->gpu_type);
+    if (newest->cc > 0)
+        SAY(why, " has compute capability %.1f; the highest, of gpu %d, is %.1f", need,
+            newest->index, has);
+    else
+        SAY(why, " reports a compute capability, which only NVIDIA's GPUs have");
+    return false;
 }
 
 static int
@@ -157,7 +212,7 @@ largest_card(const struct ledger *l, uint64_t set)
 {
     int largest = __builtin_ctzll(set);
     for (; set; set &= set - 1) {
-        if (card_size(l, __builtin_ctzll(set)) > card_size(l, largest))
+        if (place_card_size(l, __builtin_ctzll(set)) > place_card_size(l, largest))
             largest = __builtin_ctzll(set);
     }
     return largest;
@@ -174,7 +229,7 @@ size_exists(const struct demand *d, const struct ledger *l, uint64_t named, stru
     char need[24], has[24];
     int largest = largest_card(l, cards & ~fit);
     format_mib(d->min_vram_mib, need);
-    format_mib(card_size(l, largest), has);
+    format_mib(place_card_size(l, largest), has);
     if (is_about_one(d, cards)) {
         SAY(why, "gpu %d has %s, not %s", largest, has, need);
         return false;
@@ -222,12 +277,24 @@ say_kind(const struct demand *d, struct buf *why)
         SAY(why, " called '%s'", d->gpu_type);
     if (d->min_vram_mib > 0)
         SAY(why, " with %s", format_mib(d->min_vram_mib, size));
+    if (d->min_cc > 0)
+        SAY(why, " of compute capability %.1f or more", d->min_cc / 10.0);
     if (d->devices)
         SAY(why, " among the requested devices");
 }
 
 static bool
-count_fits(const struct demand *d, int want, int usable, struct buf *why)
+has_several_vendors(const struct ledger *l)
+{
+    for (int i = 1; i < ledger_n_cards(l); i++)
+        if (ledger_card(l, i)->info.vendor != ledger_card(l, 0)->info.vendor)
+            return true;
+    return false;
+}
+
+static bool
+count_fits(const struct demand *d, const struct ledger *l, int want, int usable,
+           struct buf *why)
 {
     if (want <= usable)
         return true;
@@ -237,10 +304,41 @@ count_fits(const struct demand *d, int want, int usable, struct buf *why)
     } else if (usable == 0) {
         SAY(why, "this machine has no usable GPU; gpus=0 requests none");
     } else {
-        SAY(why, "only %d %s usable", usable, usable == 1 ? "is" : "are");
+        SAY(why, "only %d%s %s usable", usable, has_several_vendors(l) ? " of one vendor" : "",
+            usable == 1 ? "is" : "are");
         say_kind(d, why);
         SAY(why, "; request at most %d", usable);
     }
+    return false;
+}
+
+static uint64_t
+instances_of(const struct ledger *l, uint64_t cards)
+{
+    uint64_t found = 0;
+    for (; cards; cards &= cards - 1)
+        if (ledger_card(l, __builtin_ctzll(cards))->info.mig_gpu[0])
+            found |= cards & -cards;
+    return found;
+}
+
+/* Several GPUs where too few are not MIG instances. */
+static bool
+is_enough_undivided(const struct demand *d, const struct ledger *l, int want, struct buf *why)
+{
+    struct demand one = *d;
+    one.gpus = 1;
+    int usable = __builtin_popcountll(place_cards_of(d, l));
+    if (want < 2 || d->n_ids || usable >= want || !instances_of(l, place_cards_of(&one, l)))
+        return true;
+    SAY(why,
+        "needs %d GPUs, but only %d %s no MIG instance, and a CUDA program can use only one "
+        "MIG instance; request ",
+        want, usable, usable == 1 ? "is" : "are");
+    if (usable > 1)
+        SAY(why, "at most %d", usable);
+    else
+        SAY(why, "one");
     return false;
 }
 
@@ -275,7 +373,7 @@ memory_fits(const struct placing *p, uint64_t cards, struct buf *why)
     int want = p->want;
     int n = 0;
     for (; cards; cards &= cards - 1)
-        sizes[n++] = card_size(p->l, __builtin_ctzll(cards));
+        sizes[n++] = place_card_size(p->l, __builtin_ctzll(cards));
     qsort(sizes, (size_t)n, sizeof *sizes, compare_descending);
     int64_t total = sizes[want - 1];
     if (p->whole || (d->vram_mib > 0 && total >= d->vram_mib + margin_mib))
@@ -314,17 +412,22 @@ bool
 place_feasible(const struct demand *d, const struct ledger *l, struct buf *why)
 {
     int want = demand_n_gpus(d);
+    if (d->engine == ENGINE_SLURM)
+        return true; /* sbatch says */
     if (!share_makes_sense(d, why) || !host_fits(d, l, why))
         return false;
     if (want <= 0 || !ledger_is_known(l))
         return true;
     if (!ids_exist(d, l, why))
         return false;
+    if (!is_enough_undivided(d, l, want, why))
+        return false;
     uint64_t named = named_cards(d, l), cards = place_cards_of(d, l);
-    if (!type_exists(d, l, named, why) || !size_exists(d, l, named, why) ||
-        !cap_exists(d, l, named, why))
+    if (!type_exists(d, l, named, why) || !cc_exists(d, l, named, why) ||
+        !size_exists(d, l, named, why) || !cap_exists(d, l, named, why))
         return false;
     struct placing p;
     place_begin(&p, d, l);
-    return count_fits(d, want, __builtin_popcountll(cards), why) && memory_fits(&p, cards, why);
+    return count_fits(d, l, want, __builtin_popcountll(cards), why) &&
+           memory_fits(&p, cards, why);
 }

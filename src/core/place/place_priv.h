@@ -54,6 +54,9 @@ place_room_mib(const struct placing *p, const struct card *c)
     return others < p->idle_mib ? c->headroom_mib + others : c->headroom_mib;
 }
 
+/* MiB; INT64_MAX where it is not known. */
+int64_t place_card_size(const struct ledger *l, int card);
+
 /* place_set.c: the best of these cards, as many as it wants, ascending, as a mask. */
 uint64_t place_choose(const struct placing *p, uint64_t cards);
 

@@ -47,6 +47,8 @@ add_kind(const struct demand *d, struct buf *out)
         buf_addf(out, " called '%s'", d->gpu_type);
     if (d->min_vram_mib > 0)
         add_size(out, " of ", d->min_vram_mib, " or more");
+    if (d->min_cc > 0)
+        buf_addf(out, " of compute capability %.1f or more", d->min_cc / 10.0);
     if (d->devices && !d->n_ids) {
         buf_adds(out, " among ");
         gpu_set_text(d->devices, out);
@@ -310,7 +312,9 @@ add_reserved(const struct blocked *b, struct buf *out)
 {
     buf_adds(out, b->waits_for.line ? "line " : "job ");
     called_text(&b->waits_for, out);
-    if (b->until_us > 0 && b->until_us < INT64_MAX)
+    if (b->until_firm)
+        add_time(out, ", which is promised its start by ", b->until_us);
+    else if (b->until_us > 0 && b->until_us < INT64_MAX)
         add_time(out, ", which is expected to start at ", b->until_us);
     else if (b->reason == REASON_RESERVATION)
         buf_adds(out, ", for which GPUs are reserved");
@@ -427,6 +431,9 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
         break;
     case REASON_MACHINE:
         buf_addf(out, "it cannot be started now: %s", b->trouble ? b->trouble : "trouble");
+        break;
+    case REASON_SLURM:
+        buf_adds(out, b->trouble ? b->trouble : "it has not been sent to Slurm yet");
         break;
     }
 }

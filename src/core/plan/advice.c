@@ -134,6 +134,9 @@ advice_for_waiting(const struct job *job, const struct blocked *why,
     case REASON_MACHINE:
         buf_adds(out, "solve that problem; the start is retried automatically");
         return;
+    case REASON_SLURM:
+        buf_adds(out, "nothing; it is sent as soon as Slurm takes more jobs");
+        return;
     case REASON_RESERVATION:
         for_reservation(job, out);
         return;

@@ -13,8 +13,12 @@
 #include "core/queue/array.h"
 #include "core/queue/queue.h"
 
-#define PATIENCE_S       (4 * 3600) /* wait that a wide job accepts beside the backlog */
-#define NARROW_LIMITS    4          /* limit of a narrow job, in limits of a wide one */
+#define PATIENCE_S       (3 * 3600)  /* wait that a wide job accepts beside the backlog */
+#define PATIENCE_BLIND_S (24 * 3600) /* the same where nothing is known of any run */
+#define BLIND_RUNS       128         /* how many of the last runs say how much is known */
+#define BLIND_ALL        65536
+#define IDLE_PART        10 /* of the node, while a wide job waits, may idle to empty cards for it */
+#define NARROW_LIMITS    4 /* limit of a narrow job, in limits of a wide one */
 #define CROWD_PCT        3 /* charge of a whole-node job for each narrow job that came lately */
 #define CROWD_STEP_S     60
 #define CROWD_STEPS      180 /* lately: three hours */
@@ -32,6 +36,7 @@ struct height {
 struct balance {
     struct expect expect;
     int64_t unknown_run, n_unknown; /* of runs that nothing was known about */
+    int64_t blind_part;             /* of the last runs that were such, 1 / BLIND_ALL */
     int64_t crowd[CROWD_STEPS];     /* narrow jobs submitted, by step */
     int64_t crowd_step;             /* the newest */
     int64_t n_crowd;
@@ -41,6 +46,7 @@ struct balance {
     int64_t now_us, now; /* of this pass; the same in seconds */
     int64_t card_mib;    /* what a job can have of the largest card */
     int n_cards;         /* that could take work */
+    uint64_t blind;      /* cards with a job of which nobody knows when it leaves */
 };
 
 struct balance *
@@ -98,10 +104,17 @@ crowd_move_to(struct balance *b, int64_t now)
     }
 }
 
+/* What goes to Slurm takes nothing of this machine, and keeps nobody waiting here. */
+static int
+gpus_here(const struct demand *d)
+{
+    return d->engine == ENGINE_SLURM ? 0 : demand_n_gpus(d);
+}
+
 void
 balance_submitted(struct balance *b, const struct demand *d, int64_t n, int64_t now_us)
 {
-    if (demand_n_gpus(d) != 1)
+    if (gpus_here(d) != 1)
         return;
     crowd_move_to(b, now_us / SECOND_US);
     b->crowd[b->crowd_step % CROWD_STEPS] += n;
@@ -111,6 +124,7 @@ balance_submitted(struct balance *b, const struct demand *d, int64_t n, int64_t 
 void
 balance_ended(struct balance *b, int64_t span_ms, int64_t run_ms)
 {
+    b->blind_part += ((span_ms > 0 ? 0 : BLIND_ALL) - b->blind_part) / BLIND_RUNS;
     if (span_ms > 0) {
         expect_learn(&b->expect, seconds_up(span_ms), run_ms / 1000);
         return;
@@ -154,13 +168,18 @@ elapsed_of(const struct balance *b, const struct job *job)
 
 /* GPU-seconds that running jobs have before them; and when each is expected to leave. */
 static int64_t
-look_at_running(struct balance *b, const struct queue *q)
+look_at_running(struct balance *b, const struct queue *q, const struct ledger *l)
 {
     int64_t sum = 0;
+    b->blind = 0;
     for (struct job *job = queue_active(q); job; job = queue_active_next(job)) {
         int64_t run = run_of(b, job->span_ms), elapsed = elapsed_of(b, job);
         int64_t left = run - elapsed;
-        sum += (left > run / 4 ? left : run / 4) * demand_n_gpus(&job->req.demand);
+        uint8_t gpus[GPU_MAX];
+        int held = job->span_ms <= 0 ? ledger_cards_of(l, job->id, gpus) : 0;
+        for (int i = 0; i < held; i++)
+            b->blind |= UINT64_C(1) << gpus[i];
+        sum += (left > run / 4 ? left : run / 4) * gpus_here(&job->req.demand);
         drain_expect(b->drain, job->id, length_of(b, job->span_ms, elapsed) - elapsed);
     }
     return sum;
@@ -172,7 +191,7 @@ balance_weigh(struct balance *b, struct queue *q, struct kind *k)
     int64_t n = k->n;
     if (k->head->tasks)
         n += task_set_count(&k->head->tasks->pending) - 1;
-    queue_set_work(q, k, run_of(b, k->span_ms) * demand_n_gpus(&k->demand) * n);
+    queue_set_work(q, k, run_of(b, k->span_ms) * gpus_here(&k->demand) * n);
 }
 
 /* When there are too many heights every other one is dropped: a question for a moment in
@@ -212,7 +231,7 @@ balance_begin(struct balance *b, const struct queue *q, const struct ledger *l, 
     b->n_cards += b->n_cards == 0;
     crowd_move_to(b, b->now);
     drain_begin(b->drain, l);
-    int64_t running = look_at_running(b, q);
+    int64_t running = look_at_running(b, q, l);
     note_backlog(b, (queue_work(q) + running) / b->n_cards);
     drain_sort(b->drain);
 }
@@ -246,7 +265,7 @@ part_of(const struct balance *b, const struct demand *d)
         mib = b->card_mib;
     if (d->share_permille * b->card_mib / 1000 > mib)
         mib = d->share_permille * b->card_mib / 1000;
-    return demand_n_gpus(d) == 0 ? 1 : root_of((mib << 20) / b->card_mib);
+    return gpus_here(d) == 0 ? 1 : root_of((mib << 20) / b->card_mib);
 }
 
 static void
@@ -254,29 +273,46 @@ key_of_narrow(struct balance *b, const struct kind *k, struct job *job, int64_t 
               struct balance_key *key)
 {
     int64_t waited = key->waited_ms / 1000;
-    if (!job->promised_us && waited / NARROW_LIMITS >= limit)
-        job->promised_us = b->now * SECOND_US + 1;
-    key->due = key->reserves = job->promised_us != 0;
+    if (!job->first_since_us && waited / NARROW_LIMITS >= limit)
+        job->first_since_us = b->now * SECOND_US + 1;
+    key->due = key->reserves = job->first_since_us != 0;
     key->charge = charged_run(b, k) * part_of(b, &k->demand);
     if (key->charge < 1)
         key->charge = 1;
 }
 
+/* Whether so many cards are not to be had without one of those. */
+static bool
+is_blind(const struct balance *b, int64_t n)
+{
+    return b->blind && n > b->n_cards - __builtin_popcountll(b->blind);
+}
+
+/* What emptying cards blindly adds to a wide job's limit. No job can be found that is over in
+ * time, so cards idle until the last of them is free: at most all that it wants for all that
+ * time, of which its wait has to be worth IDLE_PART times the node's. */
+static int64_t
+wait_for_idling(const struct balance *b, int64_t n, int64_t drain)
+{
+    return is_blind(b, n) ? IDLE_PART * n * drain / b->n_cards : 0;
+}
+
 /* (run + drain) x (1 + crowd) x root(part of the limit that is left). Cards that will not be
- * free by our own jobs' ends are not drained for. */
+ * free by our own jobs' ends are not drained for; blindly, only once it is due. */
 static void
 key_of_wide(struct balance *b, const struct kind *k, struct job *job, int64_t limit,
             struct balance_key *key)
 {
     int64_t waited = key->waited_ms / 1000;
-    int64_t n = demand_n_gpus(&k->demand), all = INT64_C(100) * b->n_cards;
+    int64_t n = gpus_here(&k->demand), all = INT64_C(100) * b->n_cards;
     int64_t drain = drain_time(b->drain, &k->demand);
     bool can = drain != DRAIN_NEVER;
+    limit += can ? wait_for_idling(b, n, drain) : 0;
     int64_t left = limit - waited - (can ? drain : 0);
-    if (!job->promised_us && waited >= limit)
-        job->promised_us = b->now * SECOND_US + 1;
-    key->reserves = can;
-    key->due = job->promised_us || left <= 0;
+    if (!job->first_since_us && waited >= limit)
+        job->first_since_us = b->now * SECOND_US + 1;
+    key->due = job->first_since_us || left <= 0;
+    key->reserves = can && (key->due || !is_blind(b, n));
     key->charge = 1;
     if (key->due)
         return;
@@ -287,30 +323,51 @@ key_of_wide(struct balance *b, const struct kind *k, struct job *job, int64_t li
         key->charge = r > INT64_MAX ? INT64_MAX : (int64_t)r;
 }
 
+/* Seconds that a wide job waits beside the backlog until it is first. */
+static int64_t
+patience_of(const struct balance *b)
+{
+    return PATIENCE_S + (PATIENCE_BLIND_S - PATIENCE_S) * b->blind_part / BLIND_ALL;
+}
+
+/* Since when it waits in its place in the line. */
+static int64_t
+waits_since_us(const struct job *job)
+{
+    int64_t since_us = job->submitted_us;
+    if (job->req.begin_us > since_us)
+        since_us = job->req.begin_us;
+    if (job_goes_last(job) && job->run->ending.ended_us > since_us)
+        since_us = job->run->ending.ended_us;
+    return since_us;
+}
+
 void
 balance_key(struct balance *b, const struct kind *k, struct job *job, struct balance_key *out)
 {
-    int64_t wanted_us = job->req.begin_us, came_us = job->submitted_us;
-    int64_t since_us = wanted_us > came_us ? wanted_us : came_us;
-    int64_t limit = PATIENCE_S + backlog_since(b, since_us / SECOND_US);
+    int64_t since_us = waits_since_us(job);
+    int64_t limit = patience_of(b) + backlog_since(b, since_us / SECOND_US);
     *out = (struct balance_key){.waited_ms =
                                     since_us < b->now_us ? (b->now_us - since_us) / 1000 : 0};
-    if (demand_n_gpus(&k->demand) <= 1)
+    if (gpus_here(&k->demand) <= 1)
         key_of_narrow(b, k, job, limit, out);
     else
         key_of_wide(b, k, job, limit, out);
-    out->promised_us = job->promised_us;
+    out->first_since_us = job->first_since_us;
 }
 
-/* Promised ones in the order of the promises, then those that are due in order of submission,
- * then the others by waited / charge, the largest first. */
+/* Jobs that are first for good, by when they became so; then those that are due in order of
+ * submission, then the others by waited / charge, the largest first. */
 int
 balance_compare(const struct balance_key *a, const struct balance_key *b)
 {
     if (a->due != b->due)
         return a->due ? -1 : 1;
-    if (a->promised_us != b->promised_us)
-        return !b->promised_us || (a->promised_us && a->promised_us < b->promised_us) ? -1 : 1;
+    if (a->first_since_us != b->first_since_us)
+        return !b->first_since_us ||
+                       (a->first_since_us && a->first_since_us < b->first_since_us)
+                   ? -1
+                   : 1;
     if (a->due)
         return 0;
     __int128 l = (__int128)a->waited_ms * b->charge, r = (__int128)b->waited_ms * a->charge;

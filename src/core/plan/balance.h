@@ -6,10 +6,13 @@
  * The job that has waited longest in proportion to what it costs the others is first. A narrow
  * job (one card) costs its expected run time, by the root of its part of the card; a wide one
  * also the time in which its cards must be emptied, more when many narrow jobs come, and less
- * the longer it has waited. A wide job waits four hours longer than the node needed, at worst
- * since it came, to work off all that was queued; then it is first for good (promised), and its
- * reservation is kept. A narrow one is promised only after four times as long: it seldom needs
- * that, and would delay the wide ones. Expected run times are the limits and estimates,
+ * the longer it has waited. A wide job waits three hours longer than the node needed, at worst
+ * since it came, to work off all that was queued; then it is first for good. It is due when
+ * draining its cards would bring it there, and is promised its start (firm.c). A narrow one is
+ * first for good only after four times as long: it seldom needs that, and would delay the wide
+ * ones. Where nobody knows when the jobs that run will end, a wide job waits longer: up to a
+ * day, and so long that emptying its cards idles at most a tenth of the node over its wait;
+ * no cards are emptied for it before. Expected run times are the limits and estimates,
  * corrected by how far ended jobs with like ones stayed below theirs. docs/scheduling.md has
  * what this gives, measured, and where the constants come from.
  *
@@ -47,14 +50,14 @@ void balance_begin(struct balance *b, const struct queue *q, const struct ledger
 
 /* Where the front job of a line stands in this pass. */
 struct balance_key {
-    int64_t promised_us; /* it has waited for its limit; 0: it has not */
+    int64_t first_since_us; /* it has waited for its limit; 0: it has not */
     int64_t waited_ms;
     int64_t charge; /* what its start costs the others, 1/1024 s */
-    bool due;       /* promised, or a wide job that draining its cards brings there */
+    bool due;       /* first for good, or a wide job that draining its cards brings there */
     bool reserves;  /* when it does not fit it is to have a reservation; else passed over */
 };
 
-/* May set job->promised_us. */
+/* May set job->first_since_us. */
 void balance_key(struct balance *b, const struct kind *k, struct job *job,
                  struct balance_key *out);
 

@@ -119,6 +119,8 @@ double
 fair_part(const struct ledger *l, const struct demand *d, const uint8_t *gpus, int n)
 {
     double part = 0;
+    if (d->engine == ENGINE_SLURM)
+        return 0; /* Slurm shares out what is its own */
     for (int i = 0; i < n; i++)
         part += part_of_card(d, ledger_card(l, gpus[i]));
     if (n == 0 && ledger_cpus(l) > 0)

@@ -78,11 +78,13 @@ copy_job(const struct job *job)
     to->requeue_asked = job->requeue_asked;
     to->order = job->order;
     to->submitted_us = job->submitted_us;
+    if (job_goes_last(job) && job->run->ending.ended_us > to->submitted_us)
+        to->submitted_us = job->run->ending.ended_us; /* balance.c asks; the copy has no run */
     to->req.begin_us = job->req.begin_us;
     to->begin_us = job->begin_us;
     to->blocked_since_us = job->blocked_since_us;
     to->limited_since_us = job->limited_since_us;
-    to->promised_us = job->promised_us;
+    to->first_since_us = job->first_since_us;
     to->span_ms = job->span_ms;
     to->array = job->array;
     to->task = job->task;
@@ -191,7 +193,8 @@ copy_lines(struct forecast_run *w, const struct queue *q)
     struct kind **next = xcalloc(users + 1, sizeof(struct kind *));
     for (size_t i = 0; i < users; i++)
         next[i] = kind_user_first(queue_user(q, i));
-    size_t most = n + 2 + watched->n; /* lines; and jobs that wait for a time */
+    size_t n_promises = w->planner->n_promises;
+    size_t most = n + 2 + n_promises + watched->n; /* lines; and jobs that wait for a time */
     w->sources = xcalloc(most, sizeof *w->sources);
     size_t window = COPIES / (n + 1);
     if (window > w->most)
@@ -201,6 +204,8 @@ copy_lines(struct forecast_run *w, const struct queue *q)
         copy_line(w, take_first(next, users)->head, kind_next, (uint32_t)i, window);
     copy_line(w, queue_later(q), queue_later_next, (uint32_t)n++, window);
     copy_line_of(w, q, w->planner->reserved.job, (uint32_t)n++, window);
+    for (size_t i = 0; i < n_promises; i++)
+        copy_line_of(w, q, w->planner->promises[i].job, (uint32_t)n++, window);
     for (size_t i = 0; i < watched->n; i++)
         copy_line_of(w, q, watched->ids[i], (uint32_t)n++, window);
     free(next);
@@ -379,6 +384,7 @@ end(struct forecast_run *w, uint32_t id)
         return; /* it had to make way */
     charge(w, job);
     ledger_release_ahead(w->l, id);
+    w->planner->has_ended = true;
     note_array(w, job, JOB_RUNNING, JOB_COMPLETED);
     job_free(queue_remove(w->q, id));
 }

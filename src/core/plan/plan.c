@@ -22,6 +22,7 @@ planner_new(const struct plan_rules *r, struct fair *f)
 {
     struct planner *planner = xcalloc(1, sizeof *planner);
     planner->rules = *r;
+    planner->has_new_rules = true;
     planner->fair = f;
     planner->balance = balance_new();
     planner->reserved.at_us = planner->wake_us = NEVER;
@@ -43,6 +44,7 @@ void
 planner_set_rules(struct planner *p, const struct plan_rules *r)
 {
     p->rules = *r;
+    p->has_new_rules = true;
 }
 
 const struct plan_rules *
@@ -67,6 +69,7 @@ void
 planner_ended(struct planner *p, int64_t span_ms, int64_t run_ms)
 {
     balance_ended(p->balance, span_ms, run_ms);
+    p->has_ended = true;
 }
 
 /* The plan. */
@@ -78,28 +81,8 @@ plan_free(struct plan *p)
         free(p->decisions[i].text);
     free(p->decisions);
     free(p->waits);
+    free(p->broken);
     *p = (struct plan)PLAN_INIT;
-}
-
-struct decision *
-plan_add(struct plan *p, enum decision_type type, uint32_t job)
-{
-    p->decisions = xgrow(p->decisions, p->n, &p->cap, sizeof *p->decisions);
-    struct decision *d = &p->decisions[p->n++];
-    *d = (struct decision){.type = type, .job = job, .task = -1};
-    return d;
-}
-
-struct demand
-plan_one_card(const struct demand *d)
-{
-    struct demand one = *d;
-    one.gpus = 1;
-    one.devices = 0;
-    one.n_ids = 0;
-    memset(one.ids, 0, sizeof one.ids);
-    one.cpus = one.mem_mib = 0;
-    return one;
 }
 
 /* The pass. */
@@ -162,11 +145,11 @@ refused_like(struct planning *pl, const struct kind *k)
     return is_alike ? r->kind : NULL;
 }
 
-/* Says for whose sake it is kept back, where that is why. */
+/* Names the job that the reservation is for, where that is why. */
 static void
 name_the_kept(const struct planning *pl, struct blocked *why)
 {
-    if (why->reason != REASON_RESERVATION)
+    if (why->reason != REASON_RESERVATION || why->waits_for.id)
         return;
     why->waits_for.id = pl->keep.job ? pl->keep.job->id : pl->closed_for;
     why->until_us = pl->keep.job ? pl->keep.at_us : 0;
@@ -206,39 +189,6 @@ find_place(struct planning *pl, const struct front *f, uint32_t id, struct place
     return false;
 }
 
-/* The array whose bound holds for this job; NULL: none does. */
-static const struct job *
-bound_of(const struct planning *pl, const struct job *job)
-{
-    const struct job *array = job->array ? queue_get(pl->q, job->array) : job;
-    return array && array->tasks && array->req.array_max > 0 ? array : NULL;
-}
-
-static struct started *
-started_of(struct planning *pl, uint32_t array)
-{
-    for (size_t i = 0; i < pl->n_started; i++) {
-        if (pl->started[i].array == array)
-            return &pl->started[i];
-    }
-    if (pl->n_started == pl->cap_started) {
-        pl->cap_started = pl->cap_started * 2 + 4;
-        pl->started = xrealloc(pl->started, pl->cap_started * sizeof *pl->started);
-    }
-    pl->started[pl->n_started] = (struct started){.array = array};
-    return &pl->started[pl->n_started++];
-}
-
-/* Whether as many tasks of its array run, or start in this pass, as are allowed. */
-static bool
-is_array_full(struct planning *pl, const struct job *job)
-{
-    const struct job *array = bound_of(pl, job);
-    if (!array)
-        return false;
-    return array->tasks->active + started_of(pl, array->id)->n >= array->req.array_max;
-}
-
 static bool
 start(struct planning *pl, struct front *f)
 {
@@ -247,6 +197,7 @@ start(struct planning *pl, struct front *f)
     uint32_t id = f->task >= 0 ? *pl->next_id : job->id;
     if (!find_place(pl, f, id, &where))
         return false;
+    promises_started(pl, job, id, &where);
     ledger_hold(pl->l, id, &job->req.demand, where.gpus, where.n);
     pl->n_booked++;
     plan_users_charge(pl, f->user, &job->req.demand, &where);
@@ -258,8 +209,7 @@ start(struct planning *pl, struct front *f)
         ++*pl->next_id;
     }
     runs_started(pl, id, job);
-    if (bound_of(pl, job))
-        started_of(pl, bound_of(pl, job)->id)->n++;
+    plan_array_starts(pl, job);
     job->blocked_since_us = job->limited_since_us = 0;
     return true;
 }
@@ -293,17 +243,32 @@ is_over_limit(const struct blocked *why)
     return why->reason == REASON_USER_LIMIT || why->reason == REASON_QUEUE_LIMIT;
 }
 
+/* No room that is kept on this machine would help. */
+static bool
+is_elsewhere(const struct blocked *why)
+{
+    return why->reason == REASON_MACHINE || why->reason == REASON_SLURM;
+}
+
+static void
+note_limited(struct planning *pl, const struct job *job)
+{
+    if (job->req.priority > pl->limited_priority)
+        pl->limited_priority = job->req.priority;
+}
+
 /* The front's job does not start in this pass. */
 static void
 pass_over(struct planning *pl, const struct front *f)
 {
     struct job *job = f->job;
-    if (job->kind->blocked.reason == REASON_MACHINE) { /* no room that is kept would help */
+    if (is_elsewhere(&job->kind->blocked)) {
         job->blocked_since_us = job->limited_since_us = 0;
         return;
     }
     if (is_over_limit(&job->kind->blocked)) {
         job->blocked_since_us = 0;
+        note_limited(pl, job);
         plan_users_keep(pl, f->user, job, &job->kind->blocked);
         return;
     }
@@ -312,8 +277,16 @@ pass_over(struct planning *pl, const struct front *f)
         job->blocked_since_us = pl->now_us;
     if (job->req.priority > pl->users.lowest_preemptible)
         preempt_for(pl, job);
-    if (!pl->keep.job && fronts_reserves(pl, f))
+    /* One that only a promise to another holds back goes on when that one has started: room
+     * kept for it would keep the other waiting, and be idle. */
+    if (!pl->keep.job && fronts_reserves(pl, f) && !job->kind->blocked.until_firm) {
         reserve_for(pl, job);
+        pl->keep.lasting = pl->keep.job && fronts_are_lasting(pl, f);
+        if (pl->keep.job)
+            promises_give_way(pl);
+    }
+    if (fronts_are_lasting(pl, f) || pl->planner->rules.order == PLAN_SHORT)
+        promise_to(pl, job);
 }
 
 /* The reasons of jobs passed over early name room that others have taken since. */
@@ -325,7 +298,7 @@ refresh_reasons(struct planning *pl)
         struct placement unused;
         struct blocked now;
         if (k->blocked.reason == REASON_NONE || k->blocked.reason == REASON_RESERVATION ||
-            k->blocked.reason == REASON_MACHINE || is_over_limit(&k->blocked))
+            is_elsewhere(&k->blocked) || is_over_limit(&k->blocked))
             continue;
         const struct kind *like = refused_like(pl, k);
         if (like) {
@@ -344,8 +317,69 @@ remember(struct planning *pl)
     struct reservation *r = &pl->planner->reserved;
     *r = (struct reservation){.at_us = NEVER};
     if (k->job)
-        *r = (struct reservation){
-            .job = k->job->id, .at_us = k->at_us, .cards = k->cards, .pinned = k->pinned};
+        *r = (struct reservation){.job = k->job->id,
+                                  .at_us = k->at_us,
+                                  .cards = k->cards,
+                                  .pinned = k->pinned,
+                                  .lasting = k->lasting};
+}
+
+/* Promised jobs which another is in front of in their line. */
+
+/* Whether it, or the array's first task, has started in this pass, in front of its line. */
+static bool
+has_started(const struct planning *pl, const struct job *job)
+{
+    for (size_t i = 0; i < pl->n_out_of_turn; i++) {
+        if (pl->out_of_turn[i] == job->id)
+            return true;
+    }
+    return false;
+}
+
+static bool
+start_out_of_turn(struct planning *pl, struct job *job)
+{
+    struct front f = {.job = job,
+                      .user = plan_users_get(pl, job->uid),
+                      .task = job->tasks ? array_next(job) : -1};
+    if (has_started(pl, job) || plan_array_is_full(pl, job) || !start(pl, &f))
+        return false;
+    pl->out_of_turn[pl->n_out_of_turn++] = job->id;
+    return true;
+}
+
+static void
+start_those_due(struct planning *pl)
+{
+    uint32_t due[PROMISES_MAX];
+    size_t n_promises, n = 0;
+    const struct promise *list = planner_promises(pl->planner, &n_promises);
+    for (size_t i = 0; i < n_promises && list[i].at_us <= pl->now_us; i++)
+        due[n++] = list[i].job;
+    for (size_t i = 0; i < n; i++) {
+        struct job *job = queue_get(pl->q, due[i]);
+        if (job->kind->head != job && planner_promise_of(pl->planner, job->id))
+            start_out_of_turn(pl, job);
+    }
+}
+
+/* The front may not start for the sake of a promise. If that is one to a job behind it in its
+ * line, this one has the room at once: it would be idle until the promise is due otherwise. */
+static bool
+start_behind(struct planning *pl, const struct front *f)
+{
+    struct kind *k = f->job->kind;
+    struct blocked why = k->blocked;
+    size_t n;
+    const struct promise *list = planner_promises(pl->planner, &n);
+    for (size_t i = 0; i < n && why.until_firm; i++) {
+        struct job *job = queue_get(pl->q, list[i].job);
+        if (job->kind == k && job != f->job && start_out_of_turn(pl, job))
+            return true;
+    }
+    k->blocked = why;
+    return false;
 }
 
 static void
@@ -354,18 +388,23 @@ run_pass(struct planning *pl)
     struct front *f;
     plan_users_begin(pl);
     lines_choose(pl);
+    promises_begin(pl);
     fronts_fill(pl);
+    start_those_due(pl);
     while ((f = fronts_first(pl)) != NULL) {
-        if (refuse_infeasible(pl, f->job->kind)) {
+        if (has_started(pl, f->job) && (f->task < 0 || f->task == array_next(f->job))) {
+            go_on(pl);
+        } else if (refuse_infeasible(pl, f->job->kind)) {
             fronts_next(pl, NULL);
-        } else if (is_array_full(pl, f->job)) {
+        } else if (plan_array_is_full(pl, f->job)) {
             f->job->kind->blocked = (struct blocked){
                 .reason = REASON_ARRAY_LIMIT, .gpu = -1, .limit = f->job->req.array_max};
+            note_limited(pl, f->job);
             stays(pl->p, f->job);
             fronts_next(pl, kind_next(f->job));
         } else if (start(pl, f)) {
             go_on(pl);
-        } else {
+        } else if (!start_behind(pl, f)) {
             pass_over(pl, f);
             stays(pl->p, f->job);
             fronts_next(pl, NULL);
@@ -381,12 +420,14 @@ plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64_t no
 {
     struct planning pl = {
         .planner = planner, .q = q, .l = l, .now_us = now_us, .next_id = next_id, .p = p};
+    pl.limited_priority = INT32_MIN;
     plan_free(p);
     if (queue_wake(q, now_us) || planner->wake_us <= now_us)
         planner_look_anew(planner);
     p->wake_us = queue_next_begin_us(q);
     run_pass(&pl);
     remember(&pl);
+    promises_end(&pl);
     wake_at(&pl, planner->wake_us);
     planner->wake_us = p->wake_us;
     p->more = planner->has_unseen;

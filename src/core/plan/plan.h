@@ -49,21 +49,66 @@ enum plan_order {
 struct plan_rules {
     enum plan_order order;
     int64_t patience_ms;
-    int64_t aging_ms; /* a job that waits gains one of priority each time; 0: never */
+    int64_t aging_ms;     /* a job that waits gains one of priority each time; 0: never */
+    int64_t settle_ms;    /* so long after a killed job's end its memory may not be back yet */
+    int32_t reservations; /* starts that are promised at a time, at most PROMISES_MAX */
+    int64_t horizon_ms;   /* a start is promised once it is so near; 0: however far it is */
     bool fair_share;
     size_t depth; /* lines at which one pass looks, of all users; 0: at all of them */
-    bool
-        textbook; /* EASY to the letter: a job that would delay the promised one on the cards
-                   * that suit it best is not tried on others. For comparison with simulators */
+    /* EASY to the letter: a job that would delay the one with the reservation on the cards that
+     * suit it best is not tried on others. For comparison with simulators. */
+    bool textbook;
     const struct limits *limits; /* borrowed; NULL: none */
 };
 
-/* What the first blocked job was promised in the last pass. */
+/* The reservation of the last pass. */
 struct reservation {
     uint32_t job;   /* 0: there is none */
     int64_t at_us;  /* wall clock, when it is expected to start; INT64_MAX: not known */
     uint64_t cards; /* kept for it from then on */
     bool pinned;    /* they take nothing that has no limit, from now on */
+    bool lasting;   /* the next pass keeps them for it too, unless a job of higher rank comes */
+};
+
+/* A start that holds (firm.c): the job starts then at the latest. */
+#define PROMISES_MAX 16
+struct promise {
+    uint32_t job;         /* an array: its next task */
+    int64_t at_us;        /* wall clock */
+    uint64_t cards;       /* that it can have then; it may start on others */
+    int64_t limit_ms;     /* what it asked for: with another request the promise is void */
+    uint64_t demand_hash; /* the same; 0: not known, after a restart */
+    int64_t misfit_us;    /* since when others take its room, which may pass; 0: they do not */
+};
+
+enum broken_why {
+    BROKEN_OVERRUN,  /* the job `by` has not ended at its limit */
+    BROKEN_PRIORITY, /* the job `by` has a higher priority */
+    BROKEN_MACHINE,  /* GPUs or what else is needed is no longer there */
+    BROKEN_LIMIT,    /* a limit on what runs, set since then, may hold it back */
+    BROKEN_SETTINGS, /* rules.reservations allows fewer of them than it did */
+};
+
+/* rules.reservations, unless the settings say otherwise: one; none under `short`, whose low
+ * mean wait it would cost. */
+int32_t plan_reservations(enum plan_order order);
+
+/* rules.horizon_ms, unless the settings say otherwise: an hour; none under `balanced`, which
+ * promises only to jobs that are due, and whose bound on their waits rests on it. */
+int64_t plan_horizon_ms(enum plan_order order);
+
+/* A promise that cannot be kept. The job gets another when its turn comes. */
+struct broken {
+    uint32_t job;
+    int64_t at_us;
+    enum broken_why why;
+    uint32_t by;
+};
+
+/* A promise that is kept with a start. If that is taken back, planner_restore_promise. */
+struct kept_promise {
+    struct promise promise;
+    uint32_t as; /* the job that starts; for an array its task */
 };
 
 /* What a plan remembers from pass to pass; owned by the daemon or the simulator. */
@@ -74,6 +119,13 @@ void planner_free(struct planner *p);        /* NULL is fine */
 void planner_set_rules(struct planner *p, const struct plan_rules *r);
 const struct plan_rules *planner_rules(const struct planner *p);
 const struct reservation *planner_reservation(const struct planner *p); /* never NULL */
+
+/* By time, the earliest first; until the planner changes. */
+const struct promise *planner_promises(const struct planner *p, size_t *n);
+const struct promise *planner_promise_of(const struct planner *p, uint32_t job); /* or NULL */
+/* After a restart, or when the start did not come about. */
+void planner_restore_promise(struct planner *p, const struct promise *x);
+void planner_shift_promises(struct planner *p, int64_t by_us); /* the wall clock was set */
 
 /* What happened, for orders that learn from it (balance.h): so many jobs (or tasks) with this
  * demand were submitted; a run has ended that was expected to take span_ms (0: unknown).
@@ -99,6 +151,10 @@ struct plan {
     bool more;       /* it has not come to all lines (rules.depth): plan again */
     uint32_t *waits; /* jobs at which it has looked, and which stay in line */
     size_t n_waits, cap_waits;
+    struct broken *broken;
+    size_t n_broken, cap_broken;
+    struct kept_promise kept[PROMISES_MAX];
+    size_t n_kept;
 };
 
 #define PLAN_INIT                                                                              \
@@ -171,9 +227,9 @@ size_t forecast_run_end(struct forecast_run *w, struct expected_start **out);
 void plan_explain(const struct queue *q, const struct job *job, struct blocked *out);
 /* The same as a sentence, appended; nothing for a job that does not wait. */
 void plan_explain_text(const struct queue *q, const struct job *job, struct buf *out);
-/* Adds whether the card that it waits for is kept for another job, which is first to have
- * it. */
-void plan_explain_reserved(const struct queue *q, const struct reservation *r,
+/* Adds whether the card that it waits for is kept for or promised to another job, which is
+ * first to have it. */
+void plan_explain_reserved(const struct queue *q, const struct planner *p,
                            const struct job *job, struct blocked *why);
 
 /* Whether more could be found out about what its line waits for than the last plan wrote down:

@@ -140,10 +140,12 @@ static void
 look_at_parts(struct planning *pl)
 {
     size_t users = queue_n_users(pl->q), each = share_of_each(pl);
-    pl->lines = xcalloc(users * each + 1 + pl->watched.n, sizeof(struct kind *));
+    pl->lines = xcalloc(users * each + 1 + PROMISES_MAX + pl->watched.n, sizeof(struct kind *));
     for (size_t i = 0; i < users; i++)
         look_at_user(pl, queue_user(pl->q, i), each);
     look_at_line_of(pl, pl->planner->reserved.job);
+    for (size_t i = 0; i < pl->planner->n_promises; i++)
+        look_at_line_of(pl, pl->planner->promises[i].job);
     for (size_t i = 0; i < pl->watched.n; i++)
         look_at_line_of(pl, pl->watched.ids[i]);
     for (size_t i = 0; i < users; i++)

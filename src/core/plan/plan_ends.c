@@ -30,10 +30,23 @@ runs_sort(struct planning *pl)
         qsort(pl->runs, pl->n_runs, sizeof *pl->runs, compare_runs);
 }
 
+int64_t
+promise_over_us(const struct planning *pl, const struct job *job, int64_t from_us)
+{
+    if (job->req.limit_ms <= 0)
+        return NEVER;
+    return from_us + (job->req.limit_ms + request_grace_ms(&job->req)) * 1000 +
+           pl->planner->rules.settle_ms * 1000;
+}
+
 static struct run
 run_of(const struct planning *pl, uint32_t id, const struct job *job, int64_t started_us)
 {
-    struct run run = {.id = id, .end_us = NEVER, .due_us = NEVER, .started_us = started_us};
+    struct run run = {.id = id,
+                      .end_us = NEVER,
+                      .due_us = NEVER,
+                      .started_us = started_us,
+                      .over_us = pl->planner ? promise_over_us(pl, job, started_us) : NEVER};
     if (job->span_ms <= 0)
         return run;
     run.due_us = started_us + job->span_ms * 1000;
@@ -53,11 +66,13 @@ make_leave(struct run *run, int64_t by_us)
 static struct run
 run_of_active(const struct planning *pl, const struct job *job)
 {
-    int64_t started_us = job->run && job->run->started_us ? job->run->started_us : pl->now_us;
+    int64_t started_us = pl->now_us;
+    if (job->run && job->run->started_us)
+        started_us = job->run->started_us + job->run->clock_set_us;
     struct run run = run_of(pl, job->id, job, started_us);
     run.job = job;
     if (job->state == JOB_SUSPENDED) {
-        run.end_us = run.due_us = NEVER;
+        run.end_us = run.due_us = run.over_us = NEVER;
         run.firm = false;
     }
     if (job->state == JOB_COMPLETING)

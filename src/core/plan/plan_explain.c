@@ -24,6 +24,8 @@ explain_line(const struct job *job, struct blocked *out)
     *out = job->kind->blocked;
     if (out->reason == REASON_NONE)
         out->reason = REASON_PRIORITY;
+    if (out->waits_for.id == job->id) /* the one in front waits for its sake */
+        *out = (struct blocked){.reason = REASON_PRIORITY, .gpu = -1};
     if (job->kind->head != job)
         out->ahead.id = job->kind->head->id;
 }
@@ -71,15 +73,47 @@ plan_explain(const struct queue *q, const struct job *job, struct blocked *out)
     call_all(q, out);
 }
 
+/* Room that is another's is nothing to a job of higher priority. */
+static bool
+is_kept_from(const struct queue *q, const struct job *job, uint32_t other, uint64_t cards,
+             const struct blocked *why)
+{
+    const struct job *first = other ? queue_get(q, other) : NULL;
+    return first && first != job && cards >> why->gpu & 1 &&
+           first->req.priority >= job->req.priority;
+}
+
+/* What is promised to another job on the GPU that this one waits for; false: nothing is. */
+static bool
+explain_promised(const struct queue *q, const struct planner *p, const struct job *job,
+                 struct blocked *why)
+{
+    size_t n;
+    const struct promise *list = planner_promises(p, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!is_kept_from(q, job, list[i].job, list[i].cards, why))
+            continue;
+        why->waits_for.id = list[i].job;
+        why->until_us = list[i].at_us;
+        why->until_firm = true;
+        return true;
+    }
+    return false;
+}
+
 void
-plan_explain_reserved(const struct queue *q, const struct reservation *r, const struct job *job,
+plan_explain_reserved(const struct queue *q, const struct planner *p, const struct job *job,
                       struct blocked *why)
 {
-    bool is_anothers = r->job && r->job != job->id && why->gpu >= 0 && !why->waits_for.id;
-    if (!is_anothers || !(r->cards >> why->gpu & 1))
+    const struct reservation *r = planner_reservation(p);
+    if (why->gpu < 0 || why->waits_for.id)
         return;
-    why->waits_for.id = r->job;
-    why->until_us = r->at_us;
+    if (r->lasting && is_kept_from(q, job, r->job, r->cards, why)) {
+        why->waits_for.id = r->job;
+        why->until_us = r->at_us;
+    } else if (!explain_promised(q, p, job, why)) {
+        return;
+    }
     call(q, &why->waits_for);
 }
 

@@ -181,6 +181,7 @@ is_about_room(const struct blocked *why, const struct demand *d)
     case REASON_RESERVATION:
     case REASON_DISK:
     case REASON_MACHINE:
+    case REASON_SLURM:
         break;
     }
     return false;

@@ -265,3 +265,18 @@ fronts_reserves(const struct planning *pl, const struct front *f)
 {
     return pl->planner->rules.order != PLAN_BALANCED || f->balance.reserves;
 }
+
+bool
+fronts_are_lasting(const struct planning *pl, const struct front *f)
+{
+    switch (pl->planner->rules.order) {
+    case PLAN_QUEUE:
+    case PLAN_LONGEST:
+        return true;
+    case PLAN_SHORT:
+        return false;
+    case PLAN_BALANCED:
+        break;
+    }
+    return f->balance.due;
+}

@@ -1,7 +1,8 @@
 /* What the files of the planner share: plan.c (the pass), plan_depth.c (which lines are looked
- * at), plan_order.c (whose turn it is), plan_users.c (fair share and limits), plan_ends.c
- * (when jobs are expected to leave), reserve.c (room kept for a blocked job), preempt.c (jobs
- * that make way). No other file includes this. */
+ * at), plan_order.c (whose turn it is), plan_arrays.c (how many tasks of an array run),
+ * plan_users.c (fair share and limits), plan_ends.c (when jobs are expected to leave),
+ * reserve.c (room kept for a blocked job), firm.c (starts that hold), preempt.c (jobs that make
+ * way). No other file includes this. */
 #ifndef CORE_PLAN_PLAN_PRIV_H
 #define CORE_PLAN_PLAN_PRIV_H
 
@@ -23,8 +24,13 @@ struct job_list {
 
 struct planner {
     struct plan_rules rules;
-    struct fair *fair; /* borrowed; NULL: use is not counted */
+    bool has_new_rules; /* since the last pass */
+    struct fair *fair;  /* borrowed; NULL: use is not counted */
     struct reservation reserved;
+    struct promise promises[PROMISES_MAX]; /* by time */
+    size_t n_promises;
+    bool has_ended; /* a job, or something else that was in the way of a promised one */
+    uint64_t up;    /* cards, at the last pass */
     struct balance *balance;
     uint64_t plans;      /* made so far; the number of the one that is being made */
     uint64_t anew_since; /* the first that looked at lines anew */
@@ -99,8 +105,9 @@ struct run {
     int64_t end_us;        /* when it leaves, after now; NEVER: not known */
     int64_t due_us;        /* the same, had the clock not been looked at since it started */
     int64_t started_us;
-    bool firm;    /* then it is over, whatever happens: a time limit sees to that */
-    bool leaving; /* it has been asked to go, or has gone and its memory is not back yet */
+    int64_t over_us; /* promise_over_us; NEVER while it is suspended */
+    bool firm;       /* then it is over, whatever happens: a time limit sees to that */
+    bool leaving;    /* it has been asked to go, or has gone and its memory is not back yet */
 };
 
 /* Room kept for a blocked job. Later jobs may start if they are over in time, or where there
@@ -109,6 +116,7 @@ struct keep {
     struct job *job; /* NULL: for none */
     int64_t at_us;   /* when it is expected to start; NEVER: not known */
     bool pinned;     /* on these cards; else wherever it fits at that time */
+    bool lasting;    /* fronts_are_lasting */
     uint64_t cards;
     int64_t in_time_us;   /* a job that ends until then is over in time */
     bool limits_only;     /* if a time limit, not an estimate, says so */
@@ -155,10 +163,20 @@ struct planning {
     bool has_runs;
     struct started *started; /* of arrays that limit how many tasks run */
     size_t n_started, cap_started;
-    struct ledger
-        *ahead_known; /* reserve.c's: when all have left whose ends are known; or NULL */
-    struct ledger *ahead_all; /* when nothing of ours runs; made when asked for */
+    /* reserve.c's, made when asked for, NULL until then: when all have left whose ends are
+     * known, and when nothing of ours runs. */
+    struct ledger *ahead_known, *ahead_all;
     struct keep keep;
+    /* firm.c's: the ledger at the time of each promise, with all that are booked then. */
+    struct ledger *rooms[PROMISES_MAX];
+    bool has_rooms;
+    bool has_kept_one;                  /* a promised job has started */
+    int n_promise_tries;                /* jobs for which one was sought in this pass */
+    bool has_unpromised;                /* one had none: no later one gets any */
+    int32_t limited_priority;           /* the highest of jobs held back by a limit */
+    uint32_t out_of_turn[PROMISES_MAX]; /* started, not as the first of their lines;
+                                           an array: one task of it */
+    size_t n_out_of_turn;
     uint64_t closed; /* cards that victims leave to a job: no later one gets them */
     uint32_t closed_for;
 };
@@ -181,6 +199,16 @@ struct turn turn_of(const struct planning *pl, const struct job *job);
 /* Below 0: a's is before b's, where priority and use say nothing. */
 int turn_compare(enum plan_order order, const struct turn *a, const struct turn *b);
 bool fronts_reserves(const struct planning *pl, const struct front *f);
+/* Whether its turn, once come, does not pass to others that come later: unless these have a
+ * higher priority or, as fair share has it, have used less. */
+bool fronts_are_lasting(const struct planning *pl, const struct front *f);
+
+/* plan_arrays.c */
+/* The array whose bound on running tasks holds for this job; NULL: none does. */
+const struct job *plan_array_bound(const struct planning *pl, const struct job *job);
+/* Whether as many tasks of its array run, or start in this pass, as are allowed. */
+bool plan_array_is_full(struct planning *pl, const struct job *job);
+void plan_array_starts(struct planning *pl, const struct job *job); /* a task, in this pass */
 
 /* plan_users.c */
 void plan_users_begin(struct planning *pl);
@@ -204,6 +232,9 @@ void plan_users_keep(struct planning *pl, struct user *u, struct job *job,
                      const struct blocked *why);
 
 /* plan_ends.c */
+/* When a run from then on has given back its room, its kill included; NEVER: no limit sees to
+ * that. */
+int64_t promise_over_us(const struct planning *pl, const struct job *job, int64_t from_us);
 void runs_make(struct planning *pl); /* if they have not been */
 void runs_started(struct planning *pl, uint32_t id, const struct job *job);
 void runs_sort(struct planning *pl);
@@ -211,10 +242,6 @@ void runs_free(struct planning *pl);
 const struct ledger *ahead_all(struct planning *pl);
 
 /* reserve.c */
-/* When the patience of one that has waited since then runs out; NEVER: it does not. */
-int64_t patience_ends_us(const struct planning *pl, int64_t since_us);
-/* Another pass is due then, at the latest. */
-void wake_at(struct planning *pl, int64_t at_us);
 /* Keeps room for the job, which does not fit now and whose turn it is, if that can be. */
 void reserve_for(struct planning *pl, struct job *job);
 /* Places the job in l beside what is kept. With id its part of the room that is left beside
@@ -223,11 +250,68 @@ bool reserve_place(struct planning *pl, const struct job *job, uint32_t id,
                    const struct ledger *l, uint64_t cards, struct placement *out,
                    struct blocked *why);
 void reserve_free(struct planning *pl);
+/* Whether the one that room is kept for still has it when this job is on these cards then. */
+bool reserve_stands_with(const struct planning *pl, const struct job *job, uint64_t cards);
+
+/* firm_room.c */
+/* What a promise allows for beside the limits: so long may a start take from its decision on
+ * until the command runs, from which on its limit counts. */
+#define PROMISE_LAUNCH_US INT64_C(10000000)
+/* promise_over_us of one that is yet to start. */
+int64_t promise_over_if_started_us(const struct planning *pl, const struct job *job,
+                                   int64_t from_us);
+/* Makes them, if they have not been. A promise without room is broken. */
+void promise_rooms_make(struct planning *pl);
+void promise_rooms_free(struct planning *pl);
+void promise_drop(struct planning *pl, size_t i);
+void promise_break(struct planning *pl, size_t i, enum broken_why why, uint32_t by);
+void promise_break_for_cause(struct planning *pl, size_t i); /* which it finds */
+void promise_book(struct ledger *l, const struct job *job, uint64_t cards);
+bool promise_unbook(struct ledger *l, const struct job *job); /* whether it was booked */
+/* Whether the i-th promised job keeps its place with this one there, and this one has room
+ * beside all that is there then. */
+bool promise_stands_with(struct planning *pl, size_t i, const struct job *job, uint64_t cards);
+
+/* firm.c */
+/* Before anything is decided: those that hold no more go. */
+void promises_begin(struct planning *pl);
+/* At the end of the pass: those whose time has come without their start are broken. */
+void promises_end(struct planning *pl);
+/* Whether the job was promised its start for now. */
+bool promise_is_due(const struct planning *pl, const struct job *job);
+/* Whether all promised jobs keep their room if this one starts there; else *why. */
+bool promises_allow(struct planning *pl, const struct job *job, const struct placement *where,
+                    struct blocked *why);
+/* Cards of the set that the job may have, for all that is promised. */
+uint64_t promises_leave(struct planning *pl, const struct job *job, uint64_t cards);
+/* Cards that are promised to others while it would be there. */
+uint64_t promises_close(const struct planning *pl, const struct job *job);
+/* It starts, in its own name or, as id, a task of it: called before it is booked. */
+void promises_started(struct planning *pl, const struct job *job, uint32_t id,
+                      const struct placement *where);
+/* Room is kept now for a job without a promise: those of lower priority that lose theirs to it
+ * are broken. */
+void promises_give_way(struct planning *pl);
+void promise_insert(struct planner *p, const struct promise *x);
+
+/* firm_new.c */
+/* Whether nothing but what runs may keep the job from starting. */
+bool promise_is_possible(const struct planning *pl, const struct job *job);
+/* Promises the job its start, if one can be had for certain, and soon. If not, those behind it
+ * get none either: they might take what it waits for. */
+void promise_to(struct planning *pl, const struct job *job);
+/* Something has ended before its limit, or a promised job has started early: each may be
+ * promised an earlier time. */
+void promises_move_up(struct planning *pl);
 
 /* preempt.c: asks running jobs to make way, if that helps this one. */
 void preempt_for(struct planning *pl, struct job *job);
 
-/* plan.c */
+/* plan_parts.c */
+/* When the patience of one that has waited since then runs out; NEVER: it does not. */
+int64_t patience_ends_us(const struct planning *pl, int64_t since_us);
+/* Another pass is due then, at the latest. */
+void wake_at(struct planning *pl, int64_t at_us);
 /* One card of what the job asks for, wherever it is. */
 struct demand plan_one_card(const struct demand *d);
 struct decision *plan_add(struct plan *p, enum decision_type type, uint32_t job);

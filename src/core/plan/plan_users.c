@@ -83,6 +83,8 @@ static void
 have_add(struct have *h, const struct demand *d, const struct ledger *l, const uint8_t *gpus,
          int n)
 {
+    if (d->engine == ENGINE_SLURM)
+        return;
     h->running++;
     h->gpus += n;
     for (int i = 0; i < n; i++)
@@ -195,8 +197,8 @@ plan_users_allow(const struct planning *pl, const struct user *u, const struct d
 {
     const struct limits *limits = pl->planner->rules.limits;
     *cards = UINT64_MAX;
-    if (!limits)
-        return true;
+    if (!limits || d->engine == ENGINE_SLURM)
+        return true; /* they are about this machine */
     *why = (struct blocked){.gpu = -1};
     if (u->barred)
         why->reason = REASON_MACHINE;

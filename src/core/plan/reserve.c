@@ -2,8 +2,8 @@
  *
  * By time, where the ends of what runs are known: the earliest moment at which enough have
  * left. Later jobs may start if they are over by then, or if the job would still fit beside
- * them at that moment (EASY backfilling). The promise is recomputed in each pass and, while
- * limits are upper bounds, never gets later.
+ * them at that moment (EASY backfilling). The reservation is made anew in each pass and,
+ * while limits are upper bounds, never gets later.
  *
  * By cards, once the patience is out and the ends are not known, or only guessed: the cards
  * that will be free soonest are pinned. A job without a time limit starts there only where
@@ -18,24 +18,6 @@
  * of the order (as far as limits are kept, and no job of higher rank comes). */
 #include "base/err.h"
 #include "core/plan/plan_priv.h"
-
-/* Patience. */
-
-int64_t
-patience_ends_us(const struct planning *pl, int64_t since_us)
-{
-    int64_t patience_ms = pl->planner->rules.patience_ms;
-    if (patience_ms > (NEVER - since_us) / 1000)
-        return NEVER;
-    return since_us + patience_ms * 1000;
-}
-
-void
-wake_at(struct planning *pl, int64_t at_us)
-{
-    if (at_us > pl->now_us && at_us < pl->p->wake_us)
-        pl->p->wake_us = at_us;
-}
 
 /* By time. */
 
@@ -310,6 +292,18 @@ fits_with(const struct keep *k, const struct demand *d, const struct placement *
     return fits;
 }
 
+bool
+reserve_stands_with(const struct planning *pl, const struct job *job, uint64_t cards)
+{
+    const struct keep *k = &pl->keep;
+    struct placement where = {.n = 0}, unused;
+    if (k->pinned) /* it is booked */
+        return place_job_within(&job->req.demand, k->ahead, cards, NULL, &unused, NULL);
+    for (; cards; cards &= cards - 1)
+        where.gpus[where.n++] = (uint8_t)__builtin_ctzll(cards);
+    return fits_with(k, &job->req.demand, &where);
+}
+
 /* Beside the job with the reservation, which is booked in the forecast. Each has to fit beside
  * the other: their margins, and the other processes that they count, may differ. */
 static bool
@@ -350,21 +344,54 @@ place_by_time(const struct planning *pl, const struct demand *d, const struct le
     return fits;
 }
 
+/* Whether the reservation does not bind this job. A job whose promise is due may delay it: the
+ * promise took that into account. */
+static bool
+is_free_of_kept(const struct planning *pl, const struct job *job)
+{
+    const struct keep *k = &pl->keep;
+    return !k->job || is_over_in_time(pl, job) ||
+           (k->job->req.priority <= job->req.priority && promise_is_due(pl, job));
+}
+
+static bool
+place_beside_kept(const struct planning *pl, const struct job *job, const struct ledger *l,
+                  uint64_t cards, struct placement *out, struct blocked *why)
+{
+    const struct demand *d = &job->req.demand;
+    const struct keep *k = &pl->keep;
+    if (is_free_of_kept(pl, job))
+        return place_job_within(d, l, cards, NULL, out, why);
+    return k->pinned ? place_beside(k, d, l, cards, out, why)
+                     : place_by_time(pl, d, l, cards, out, why);
+}
+
+/* Beside all that is promised too: where it is placed without, or on other cards. */
+static bool
+place_beside_promised(struct planning *pl, const struct job *job, const struct ledger *l,
+                      uint64_t cards, struct placement *out, struct blocked *why)
+{
+    struct blocked unused;
+    if (l != pl->l)
+        cards &= ~promises_close(pl, job);
+    if (!place_beside_kept(pl, job, l, cards, out, why))
+        return false;
+    if (l != pl->l || promises_allow(pl, job, out, why))
+        return true;
+    cards = promises_leave(pl, job, cards);
+    return place_beside_kept(pl, job, l, cards, out, &unused) &&
+           promises_allow(pl, job, out, &unused);
+}
+
 bool
 reserve_place(struct planning *pl, const struct job *job, uint32_t id, const struct ledger *l,
               uint64_t cards, struct placement *out, struct blocked *why)
 {
-    const struct demand *d = &job->req.demand;
-    const struct keep *k = &pl->keep;
-    bool fits;
-    cards &= ~pl->closed;
-    if (!k->job || is_over_in_time(pl, job))
-        return place_job_within(d, l, cards, NULL, out, why);
-    if (k->pinned)
-        fits = place_beside(k, d, l, cards, out, why);
-    else
-        fits = place_by_time(pl, d, l, cards, out, why);
-    if (fits && id)
-        ledger_hold(k->ahead, id, d, out->gpus, out->n);
-    return fits;
+    if (job->req.demand.engine == ENGINE_SLURM)
+        return place_job(&job->req.demand, l, out, why); /* it takes nothing of this machine */
+    if (!place_beside_promised(pl, job, l, cards & ~pl->closed, out, why))
+        return false;
+    if (id && !is_free_of_kept(pl, job))
+        ledger_hold(pl->keep.ahead, id, &job->req.demand, out->gpus, out->n);
+    return true;
 }

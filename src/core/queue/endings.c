@@ -45,7 +45,7 @@ account_percent(int32_t declared_mib, int32_t peak_mib)
 int32_t
 attempt_peak_mib(const struct attempt *a)
 {
-    int32_t peak = -1;
+    int32_t peak = a->sent.key[0] ? a->sent.peak_mib : -1;
     for (int i = 0; i < a->n_gpus; i++) {
         if (a->peak_mib[i] > peak)
             peak = a->peak_mib[i];
@@ -248,6 +248,14 @@ add_killed(const struct ending *e, struct buf *out)
         buf_adds(out, ", killed after the grace period");
 }
 
+/* What Slurm did to it. A supervisor's own words begin as ours do, and say no more. */
+static void
+add_other_cause(const struct ending *e, const char *ours, struct buf *out)
+{
+    if (strncmp(e->text, ours, strlen(ours)) != 0)
+        add_detail(e->text, out);
+}
+
 void
 ending_text(const struct ending *e, struct buf *out)
 {
@@ -265,6 +273,7 @@ ending_text(const struct ending *e, struct buf *out)
     case OUTCOME_REQUEUED:
         buf_adds(out, "stopped to run again");
         add_killed(e, out);
+        add_other_cause(e, "stopped to run again", out);
         break;
     case OUTCOME_EXCEEDED:
         buf_adds(out, "used more VRAM than it declared");
@@ -273,6 +282,7 @@ ending_text(const struct ending *e, struct buf *out)
     case OUTCOME_TIMEOUT:
         buf_adds(out, "time limit reached");
         add_killed(e, out);
+        add_other_cause(e, "time limit", out);
         break;
     case OUTCOME_CANCELLED:
         buf_adds(out, "cancelled");

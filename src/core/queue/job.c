@@ -46,6 +46,7 @@ static const char *const reason_names[] = {
     [REASON_PROBE] = "Probe",
     [REASON_DISK] = "Disk",
     [REASON_MACHINE] = "Machine",
+    [REASON_SLURM] = "Slurm",
     [REASON_DEPENDENCY] = "Dependency",
     [REASON_ARRAY_LIMIT] = "ArrayLimit",
     [REASON_USER_LIMIT] = "UserLimit",
@@ -117,6 +118,17 @@ attempt_free(struct attempt *run)
     if (run)
         free(run->before);
     free(run);
+}
+
+struct attempt *
+attempt_new(int32_t number)
+{
+    struct attempt *run = xcalloc(1, sizeof *run);
+    run->number = number;
+    run->sent.peak_mib = -1;
+    for (int i = 0; i < GPU_MAX; i++)
+        run->peak_mib[i] = run->now_mib[i] = -1;
+    return run;
 }
 
 void

@@ -63,6 +63,15 @@ struct ending {
     char text[160]; /* words: the CUDA OOM line, what could not be opened, why it is lost */
 };
 
+/* An attempt in Slurm's hands. All with the same key were sent together, as one array. */
+struct sent {
+    char key[20]; /* random; what Slurm keeps as the comment is "berth:KEY". "": not in Slurm */
+    int32_t index;    /* its number in that array */
+    char id[24];      /* Slurm's, "123_4"; "": not known yet */
+    char node[64];    /* where it ran; "": not known yet */
+    int32_t peak_mib; /* the most VRAM on one GPU; -1: not seen */
+};
+
 /* One run of a job on cards. */
 struct attempt {
     int32_t number; /* 1, 2, ... */
@@ -72,10 +81,12 @@ struct attempt {
     int32_t now_mib[GPU_MAX];  /* as last sampled; -1: not attributed */
     int32_t vram_mib;          /* the demand of this attempt, 0: undeclared */
     int32_t cap_mib;           /* what it is held to on each card; 0: nothing holds it */
+    int64_t nodes;             /* mask of NUMA nodes to whose CPUs it is bound; 0: it is not */
     int32_t shepherd_pid;      /* 0: not known */
     int32_t screen_pid;        /* of its screen session; 0: none that is known; not stored */
     int32_t command_pid;       /* its process group too; 0: not known. Not stored */
     int64_t started_us;        /* wall clock, when the command started (0: not yet) */
+    int64_t clock_set_us;      /* by so much that clock was set since; not stored here */
     int64_t util_sum;          /* of the cards' load over util_count samples */
     int32_t util_count;
     bool warned;            /* EXCEEDS has been said */
@@ -83,6 +94,7 @@ struct attempt {
     struct attempt *before; /* owned; the one before, for as long as this start may be taken
                                back (daemon/state/starts.h) */
     struct ending ending;
+    struct sent sent; /* with ENGINE_SLURM; such an attempt has no cards of this machine */
 };
 
 /* Why a pending job waits. */
@@ -108,6 +120,7 @@ enum reason {
     REASON_RESERVATION, /* it would delay the job that has a reservation */
     REASON_DISK,        /* nothing can be written down, so nothing is started */
     REASON_MACHINE,     /* the machine, or something of the user's, lets nothing start */
+    REASON_SLURM,       /* Slurm has all the jobs it may have, or is being sent some */
 };
 
 /* There may be a hundred thousand: the order is one that leaves few gaps. */
@@ -117,10 +130,9 @@ struct job {
     enum job_state state;
     int32_t attempts; /* started so far */
     struct request req;
-    int32_t
-        declared_mib;  /* vram as submitted; req.demand.vram_mib may have been raised since */
-    int32_t auto_runs; /* with req.vram_auto: how many runs its demand was learned from */
-    int32_t oom_used;  /* OOM retries spent */
+    int32_t declared_mib;  /* VRAM as submitted; req.demand.vram_mib may have been raised */
+    int32_t auto_runs;     /* with req.vram_auto: how many runs its demand was learned from */
+    int32_t oom_used;      /* OOM retries spent */
     int32_t retries_used;  /* other retries spent */
     int32_t requeues_used; /* by the time limit */
     int32_t misfires;      /* attempts in a row whose supervisor died before the command ran */
@@ -133,11 +145,11 @@ struct job {
     int64_t submitted_us;  /* wall clock */
     int64_t begin_us;      /* not before this wall time; 0: at once */
     int64_t ended_us;      /* wall clock; 0: has not */
-    int64_t
-        blocked_since_us; /* wall clock: since when it has been passed over; 0: it has not */
+    int64_t blocked_since_us; /* wall clock: passed over since then; 0: it has not been */
     int64_t limited_since_us; /* wall clock: since when a limit on GPUs or VRAM holds it back;
                                  0: none does */
-    int64_t promised_us; /* wall clock: since when it comes first (balance.h); 0: it does not */
+    int64_t
+        first_since_us;  /* wall clock: since when it comes first (balance.h); 0: it does not */
     int64_t span_ms;     /* what the scheduler expects one run to take, part of its kind: the
                             time limit, else the estimate rounded up by span_class; 0: unknown */
     int64_t estimate_ms; /* mean of the last two runs of the same command; 0: unknown */
@@ -168,14 +180,14 @@ struct job {
     struct {
         struct job *rbe_left, *rbe_right, *rbe_parent;
         int rbe_color;
-    } entry;             /* libbsd's RB_ENTRY(job), written out */
-    uint8_t filed_state; /* the state under which it is counted */
-    uint8_t filed_place; /* which tree holds entry */
-    uint32_t
-        waiting_told; /* the daemon's (turn_plan.c): followers know why it waits; 0: none */
-    uint8_t unsaved;  /* the daemon's: what the next commit must write (changes.h) */
+    } entry;               /* libbsd's RB_ENTRY(job), written out */
+    uint8_t filed_state;   /* the state under which it is counted */
+    uint8_t filed_place;   /* which tree holds entry */
+    uint32_t waiting_told; /* the daemon's (turn_plan.c): followers have been sent why it waits;
+                              0: no */
+    uint8_t unsaved;       /* the daemon's: what the next commit must write (changes.h) */
     int32_t filed_waiting; /* as how many waiting ones it is counted */
-    uint32_t filed_uid;    /* the user for whom it is counted */
+    uint32_t filed_uid;    /* the user it is counted for */
     int64_t filed_text;    /* bytes of text with which it is counted */
     int64_t filed_env;     /* the environment with which it is; 0: none */
     bool same_listed;      /* runtimes.c's: in the list of same_next */
@@ -201,6 +213,9 @@ enum requeue {
 
 struct job *job_new(void);      /* zeroed, JOB_PENDING, request_init'ed; abort on no memory */
 void job_free(struct job *job); /* NULL is fine */
+
+/* An attempt on no cards, of which nothing is known but its number. */
+struct attempt *attempt_new(int32_t number);
 
 const char *job_state_name(enum job_state s);                   /* "PENDING" */
 int job_state_from_name(const char *name, enum job_state *out); /* any case; 0 or -1 */

@@ -40,7 +40,8 @@ remove_file(struct daemon *d, const char *folder, const char *name)
 static int
 folder_try_remove(struct daemon *d, uint32_t job, int32_t attempt)
 {
-    static const char *const others[] = {"ctl.sock", "exit", "exit.tmp"}; /* there are seldom */
+    static const char *const others[] = {"ctl.sock", "exit",  "exit.tmp",
+                                         "started",  "pulse", "stop"}; /* there are seldom */
     char name[32];
     folder_name(job, attempt, name);
     remove_file(d, name, "lock");

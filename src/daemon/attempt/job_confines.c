@@ -3,6 +3,7 @@
 #include "daemon/attempt/job_confines.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -11,6 +12,7 @@
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/cpu_nodes.h"
 #include "daemon/attempt/nursery_link.h"
 #include "daemon/common/daemon.h"
 #include "spec/capabilities.h"
@@ -50,10 +52,58 @@ confines_unenforced(const struct daemon *d, const struct job *job)
                      place->why[CONFINE_MEMORY]);
 }
 
+static bool
+is_of_dri(const struct gpu_info *info)
+{
+    return info->vendor == GPU_VENDOR_AMD || info->vendor == GPU_VENDOR_INTEL;
+}
+
+static bool
+has_device(const struct gpu_info *info)
+{
+    if (info->mig_gpu[0] && (info->mig_caps[0] < 0 || info->mig_caps[1] < 0))
+        return false;
+    return is_of_dri(info) ? info->dri_render >= 0 : info->minor >= 0;
+}
+
+/* Of /dev/dri only our cards' devices: a display has its own there, and NVIDIA's driver too. */
+static void
+write_denied(const struct daemon *d, const struct attempt *run, struct jsonw *w)
+{
+    jsonw_key(w, "dri_denied");
+    jsonw_array(w);
+    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
+        const struct gpu_info *info = &ledger_card(d->ledger, i)->info;
+        if (!is_of_dri(info) || info->dri_render < 0 ||
+            (run && memchr(run->gpus, i, (size_t)run->n_gpus)))
+            continue;
+        jsonw_int(w, info->dri_card);
+        jsonw_int(w, info->dri_render);
+    }
+    jsonw_end_array(w);
+}
+
+/* Of /dev/nvidia-caps only what opens the job's own instances. */
+static void
+write_instances(const struct daemon *d, const struct attempt *run, struct jsonw *w)
+{
+    if (d->mig_major == 0)
+        return;
+    jsonw_kint(w, "mig_major", d->mig_major);
+    jsonw_key(w, "mig_minors");
+    jsonw_array(w);
+    for (int i = 0; run && i < run->n_gpus; i++) {
+        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        for (int k = 0; info->mig_gpu[0] && k < 2; k++)
+            jsonw_int(w, info->mig_caps[k]);
+    }
+    jsonw_end_array(w);
+}
+
 /* The cards that it may open. One whose device is not known keeps all within reach: a job that
  * cannot open its own card is worse. */
 static void
-write_minors(const struct daemon *d, const struct job *job, struct jsonw *w)
+write_devices(const struct daemon *d, const struct job *job, struct jsonw *w)
 {
     const struct attempt *run = job->run;
     int n = run ? run->n_gpus : 0;
@@ -61,13 +111,18 @@ write_minors(const struct daemon *d, const struct job *job, struct jsonw *w)
         return;
     for (int i = 0; i < n; i++)
         if (run->gpus[i] >= ledger_n_cards(d->ledger) ||
-            ledger_card(d->ledger, run->gpus[i])->info.minor < 0)
+            !has_device(&ledger_card(d->ledger, run->gpus[i])->info))
             return;
     jsonw_key(w, "minors");
     jsonw_array(w);
-    for (int i = 0; i < n; i++)
-        jsonw_int(w, ledger_card(d->ledger, run->gpus[i])->info.minor);
+    for (int i = 0; i < n; i++) {
+        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        if (!is_of_dri(info))
+            jsonw_int(w, info->minor);
+    }
     jsonw_end_array(w);
+    write_denied(d, run, w);
+    write_instances(d, run, w);
 }
 
 /* The group of its attempt; the simulator does without. */
@@ -127,6 +182,15 @@ write_cap(const struct daemon *d, const struct job *job, struct jsonw *w)
 }
 
 void
+confines_write_cpus(const struct daemon *d, const struct job *job, struct jsonw *w)
+{
+    auto_buf struct buf cpus = BUF_INIT;
+    cpu_nodes_add_cpus(d, (uint64_t)job->run->nodes, &cpus);
+    if (cpus.len > 0)
+        jsonw_kstr(w, "cpu_list", buf_str(&cpus));
+}
+
+void
 confines_write_groups(const struct daemon *d, const struct job *job, const char *name,
                       struct jsonw *w)
 {
@@ -140,7 +204,7 @@ confines_write_groups(const struct daemon *d, const struct job *job, const char 
     jsonw_kint(w, "max_processes", d->config.job_max_processes);
     jsonw_kint(w, "cpus", need->cpus);
     jsonw_kint(w, "mem_mib", need->mem_mib);
-    write_minors(d, job, w);
+    write_devices(d, job, w);
     if (!name)
         write_cap(d, job, w);
 }

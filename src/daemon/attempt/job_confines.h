@@ -19,6 +19,9 @@ void confines_write_account(const struct daemon *d, struct jsonw *w);
 void confines_write_groups(const struct daemon *d, const struct job *job, const char *name,
                            struct jsonw *w);
 
+/* The CPUs that its attempt is bound to, as a member of the spec that is being written. */
+void confines_write_cpus(const struct daemon *d, const struct job *job, struct jsonw *w);
+
 /* Whether a job of now can open no cards but its own. */
 bool confines_devices(const struct daemon *d);
 

@@ -17,29 +17,12 @@
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
 #include "daemon/attempt/env_block.h"
-#include "daemon/attempt/job_confines.h"
+#include "daemon/attempt/job_environ_cards.h"
 #include "daemon/attempt/job_environ_defaults.h"
 #include "daemon/attempt/job_environ_slurm.h"
 #include "daemon/attempt/log_names.h"
 #include "daemon/common/daemon.h"
 #include "store/store.h"
-
-static void
-put_cards(const struct daemon *d, const struct attempt *run, struct buf *out)
-{
-    auto_buf struct buf indices = BUF_INIT, uuids = BUF_INIT;
-    for (int i = 0; i < run->n_gpus; i++) {
-        const struct card *c = ledger_card(d->ledger, run->gpus[i]);
-        buf_addf(&indices, "%s%d", i ? "," : "", c->info.index);
-        buf_addf(&uuids, "%s%s", i ? "," : "", c->info.uuid);
-    }
-    bool by_uuid = d->config.gpu_env == GPU_ENV_UUID || d->renumbered || confines_devices(d);
-    envblock_put(out, "CUDA_VISIBLE_DEVICES", buf_str(by_uuid ? &uuids : &indices));
-    envblock_put(out, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-    envblock_put(out, "NVIDIA_VISIBLE_DEVICES", run->n_gpus ? buf_str(&uuids) : "void");
-    envblock_put(out, "BERTH_GPUS", buf_str(&indices));
-    envblock_put(out, "BERTH_GPU_UUIDS", buf_str(&uuids));
-}
 
 static void
 put_sharing(const struct job *job, struct buf *out)
@@ -70,7 +53,7 @@ static void
 put_ours(const struct daemon *d, const struct job *job, const char *mark, struct buf *out)
 {
     const struct attempt *run = job->run;
-    put_cards(d, run, out);
+    environ_put_cards(d, job, out);
     put_sharing(job, out);
     put_array(d, job, out);
     envblock_put(out, "BERTH_MARK", mark);
@@ -114,20 +97,26 @@ is_stale(const char *var)
     return false;
 }
 
-/* The submitter's variables but those that are ours, then ours. */
-static void
-merge(const struct buf *theirs, const struct buf *ours, struct buf *out)
+/* The submitter's variables but those that are ours or would hide cards, then ours. How many
+ * are of the first n_captured bytes. */
+static int
+merge(const struct daemon *d, const struct buf *theirs, size_t n_captured,
+      const struct buf *ours, struct buf *out)
 {
+    int captured = 0;
     const char *end = theirs->data + theirs->len;
     for (const char *p = theirs->data; p && p < end;) {
         size_t n = strlen(p) + 1;
         const char *eq = memchr(p, '=', n);
         if (eq && !is_stale(p) && !is_ours(ours, p, (size_t)(eq - p)) &&
-            !environ_was_default(theirs, p))
+            !environ_was_default(theirs, p) && !environ_hides_cards(d, p)) {
             buf_add(out, p, n);
+            captured += p < theirs->data + n_captured;
+        }
         p += n;
     }
     buf_add(out, ours->data, ours->len);
+    return captured;
 }
 
 static bool
@@ -139,9 +128,11 @@ is_among(char *const *said, const char *var, size_t name_len)
     return false;
 }
 
-/* What was captured, and what the job itself was given in its place. */
+/* What was captured, the first *n_captured bytes of it, and what the job itself was given in
+ * its place. */
 static int
-read_theirs(struct daemon *d, const struct job *job, struct buf *theirs, struct err *e)
+read_theirs(struct daemon *d, const struct job *job, struct buf *theirs, size_t *n_captured,
+            struct err *e)
 {
     auto_buf struct buf captured = BUF_INIT;
     if (job->env && store_env_get(d->store, job->env, &captured, e) < 0)
@@ -150,6 +141,7 @@ read_theirs(struct daemon *d, const struct job *job, struct buf *theirs, struct 
     for (const char *p = captured.data; p && p < end; p += strlen(p) + 1)
         if (!is_among(job->req.env, p, strcspn(p, "=")))
             environ_add_captured(job, &captured, p, theirs);
+    *n_captured = theirs->len;
     for (char *const *own = job->req.env; own && *own; own++)
         buf_add(theirs, *own, strlen(*own) + 1);
     return 0;
@@ -157,15 +149,16 @@ read_theirs(struct daemon *d, const struct job *job, struct buf *theirs, struct 
 
 int
 environ_add(struct daemon *d, const struct job *job, const char *mark, struct buf *out,
-            struct err *e)
+            int *captured, struct err *e)
 {
     auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
-    if (read_theirs(d, job, &theirs, e) < 0)
+    size_t n_captured = 0;
+    if (read_theirs(d, job, &theirs, &n_captured, e) < 0)
         return -1;
     put_ours(d, job, mark, &ours);
     environ_add_slurm(d, job, &theirs, &ours);
     environ_add_defaults(d, job, &theirs, &ours);
-    merge(&theirs, &ours, out);
+    *captured = merge(d, &theirs, n_captured, &ours, out);
     return 0;
 }
 
@@ -203,12 +196,12 @@ environ_add_hook(struct daemon *d, const struct job *job, const char *hook, cons
                  bool apart, struct buf *out, struct err *e)
 {
     auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
-    if (!apart && read_theirs(d, job, &theirs, e) < 0)
+    size_t n_captured = 0;
+    if (!apart && read_theirs(d, job, &theirs, &n_captured, e) < 0)
         return -1;
     auto_free char *log = launch_log_path(d, job);
     json_t *event = json_loads(line, 0, NULL);
-    envblock_put(&ours, "CUDA_VISIBLE_DEVICES", ""); /* it has no GPU */
-    envblock_put(&ours, "NVIDIA_VISIBLE_DEVICES", "void");
+    environ_put_no_cards(d, &ours);
     put_array(d, job, &ours);
     envblock_put(&ours, "BERTH_HOOK", hook);
     put_event(event, "kind", "BERTH_EVENT", &ours);
@@ -230,6 +223,6 @@ environ_add_hook(struct daemon *d, const struct job *job, const char *hook, cons
         buf_add(out, ours.data, ours.len);
         return 0;
     }
-    merge(&theirs, &ours, out);
+    (void)merge(d, &theirs, n_captured, &ours, out);
     return 0;
 }

@@ -9,9 +9,10 @@ struct daemon;
 struct err;
 struct job;
 
-/* Appends the whole environment of job->run: "K=V", each with a NUL behind it. */
+/* Appends the whole environment of job->run: "K=V", each with a NUL behind it. The first
+ * *captured of them are what the submitter's shell had. */
 int environ_add(struct daemon *d, const struct job *job, const char *mark, struct buf *out,
-                struct err *e);
+                int *captured, struct err *e);
 
 /* That of a hook (daemon/outbox/outbox.c): what the event (its whole object) says, on top of
  * the submitter's; apart: on top of a clean one, with nothing of the submitter's but the

@@ -17,9 +17,8 @@
 #include "core/queue/queue.h"
 #include "daemon/attempt/env_block.h"
 #include "daemon/common/daemon.h"
+#include "spec/script.h"
 #include "wire/places.h"
-
-#define CLUSTER "berth" /* by which ours are known */
 
 static void
 put_default(struct buf *out, const struct buf *theirs, const char *name, const char *value)
@@ -41,8 +40,8 @@ put_host(struct buf *out)
         envblock_put(out, names[i], host);
 }
 
-/* The folder of srun and scontrol of ours (src/slurm): those of a real Slurm know nothing of
- * this job. NULL: no programs of ours are there. */
+/* The folder of srun, scontrol and others of ours (src/compat/slurm): those of a real Slurm
+ * know nothing of this job. NULL: no programs of ours are there. */
 static char *
 shims(void)
 {
@@ -134,14 +133,14 @@ environ_add_slurm(const struct daemon *d, const struct job *job, const struct bu
                   struct buf *ours)
 {
     int64_t now_s = clock_wall_us() / 1000000;
-    if (!job->req.slurm_env)
-        return;
+    if (!job->req.slurm_env || job->req.demand.engine == ENGINE_SLURM)
+        return; /* there they are Slurm's own */
     envblock_put_int(ours, "SLURM_JOB_ID", job->id);
     envblock_put_int(ours, "SLURM_JOBID", job->id);
     envblock_put(ours, "SLURM_JOB_NAME", job->req.name ? job->req.name : "sbatch");
     envblock_put(ours, "SLURM_JOB_USER", daemon_owner_name(job));
     envblock_put_int(ours, "SLURM_JOB_UID", job->uid);
-    envblock_put(ours, "SLURM_CLUSTER_NAME", CLUSTER);
+    envblock_put(ours, "SLURM_CLUSTER_NAME", SCRIPT_CLUSTER);
     put_default(ours, theirs, "SLURM_SUBMIT_DIR", job->cwd);
     put_default(ours, theirs, "SLURM_JOB_PARTITION", "berth");
     put_path(theirs, ours);
@@ -183,7 +182,7 @@ environ_add_captured(const struct job *job, const struct buf *captured, const ch
     bool is_path = strncmp(var, "PATH=", 5) == 0;
     const char *cluster =
         is_slurms || is_path ? envblock_find(captured, "SLURM_CLUSTER_NAME") : NULL;
-    bool is_stale = job->req.slurm_env || (cluster && strcmp(cluster, CLUSTER) == 0);
+    bool is_stale = job->req.slurm_env || (cluster && strcmp(cluster, SCRIPT_CLUSTER) == 0);
     if (is_slurms && cluster && is_stale)
         return;
     if (is_path && is_stale)

@@ -44,6 +44,17 @@ launch(struct daemon *d, struct job *job, struct err *e)
     return 0;
 }
 
+/* Everything up to here is ours: nothing that failed is the job's fault. */
+static void
+launch_failed(struct daemon *d, struct job *job, const struct err *e)
+{
+    log_error("job=%u attempt=%d event=not-launched %s", job->id, job->run->number, e->text);
+    struct ending ending = ending_never_ran(e->errnum ? e->errnum : EIO, clock_wall_us());
+    snprintf(ending.text, sizeof ending.text, "%.*s", (int)sizeof ending.text - 1, e->text);
+    machine_trouble(d, e->text);
+    jobs_attempt_ended(&d->state, job, &ending);
+}
+
 void
 launch_attempt(struct daemon *d, struct job *job)
 {
@@ -52,11 +63,6 @@ launch_attempt(struct daemon *d, struct job *job)
         machine_launched(d);
         return;
     }
-    log_error("job=%u attempt=%d event=not-launched %s", job->id, job->run->number, e.text);
-    /* Everything up to here is ours: nothing that failed is the job's fault. */
-    struct ending ending = ending_never_ran(e.errnum ? e.errnum : EIO, clock_wall_us());
-    snprintf(ending.text, sizeof ending.text, "%.*s", (int)sizeof ending.text - 1, e.text);
-    machine_trouble(d, e.text);
     watch_forget(d, job->id);
-    jobs_attempt_ended(&d->state, job, &ending);
+    launch_failed(d, job, &e);
 }

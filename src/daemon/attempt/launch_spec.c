@@ -16,6 +16,7 @@
 #include "core/queue/job.h"
 #include "daemon/attempt/attempt_folder.h"
 #include "daemon/attempt/job_confines.h"
+#include "daemon/attempt/job_container.h"
 #include "daemon/attempt/job_environ.h"
 #include "daemon/attempt/log_names.h"
 #include "daemon/common/daemon.h"
@@ -87,8 +88,11 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     auto_free char *log = launch_log_path(d, job);
     auto_free char *error = launch_error_path(d, job);
     auto_free char *mark = xasprintf("%s:%u.%d", d->instance, job->id, run->number);
-    auto_buf struct buf text = BUF_INIT;
+    auto_buf struct buf text = BUF_INIT, env = BUF_INIT;
     struct jsonw w;
+    int captured;
+    if (environ_add(d, job, mark, &env, &captured, e) < 0)
+        return -1;
     jsonw_init(&w, &text);
     jsonw_object(&w);
     jsonw_kint(&w, "version", 1);
@@ -112,7 +116,12 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     }
     if (job->req.login)
         jsonw_kbool(&w, "login", true);
-    if (job->rlimits)
+    bool on_slurm = job->req.demand.engine == ENGINE_SLURM;
+    if (on_slurm)
+        jsonw_kbool(&w, "slurm", true);
+    if (on_slurm && job->req.slurm_env)
+        jsonw_kbool(&w, "slurm_env", true);
+    if (job->rlimits && !on_slurm) /* there sbatch passes them on */
         jsonw_kstr(&w, "rlimits", job->rlimits);
     jsonw_kint(&w, "limit_ms", job->req.limit_ms);
     jsonw_kint(&w, "grace_ms", job->req.grace_ms);
@@ -125,7 +134,11 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     }
     if (write_attach(d, job, &w, e) < 0)
         return -1;
-    confines_write_groups(d, job, NULL, &w);
+    if (!on_slurm)
+        confines_write_groups(d, job, NULL, &w);
+    confines_write_cpus(d, job, &w);
+    if (job->req.container)
+        container_write(d, job, captured, &w);
     jsonw_key(&w, "oom_patterns");
     jsonw_array(&w);
     for (char **p = d->config.oom_patterns; p && *p; p++)
@@ -133,8 +146,7 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     jsonw_end_array(&w);
     jsonw_end_object(&w);
     buf_addc(&text, '\n');
-    if (environ_add(d, job, mark, &text, e) < 0)
-        return -1;
+    buf_add(&text, env.data, env.len);
     if (file_write_all_at(lock, text.data, text.len, EXITREC_HEAD_BYTES) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot write what is to be run");
     return 0;

@@ -2,8 +2,9 @@
  * folder is taken in the same way. */
 #include <errno.h>
 #include <jansson.h>
-#include <string.h>
+#include <stdio.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -62,25 +63,23 @@ on_warned(struct watcher *w, struct watch *x, struct job *job)
     event_warned(w->daemon, job);
 }
 
-/* That its command was not started is not the job's fault: it waits for the end of the
- * trouble. */
 /* Its cards' driver would not hold it to its VRAM. The cards count as such that cannot for a
  * while, and it is placed again: it runs without a cap, or waits where it must have one. */
 static void
 excuse_uncapped(struct watcher *w, const struct watch *x, const struct job *job,
                 struct ending *ending)
 {
-    static const char LEAD[] = "cannot enforce its VRAM: ";
-    const char *why = strncmp(ending->text, LEAD, sizeof LEAD - 1) == 0
-                          ? ending->text + sizeof LEAD - 1
-                          : ending->text;
-    log_warn("job=%u attempt=%d event=not-capped %s", x->job, x->attempt, ending->text);
+    auto_free char *why = xstrdup(ending->text);
+    log_warn("job=%u attempt=%d event=not-capped %s", x->job, x->attempt, why);
     ending->outcome = OUTCOME_NEVER_RAN;
     ending->errno_value = 0;
+    snprintf(ending->text, sizeof ending->text, "cannot enforce its VRAM: %.120s", why);
     for (int i = 0; i < job->run->n_gpus; i++)
         ledger_set_cap_refused(w->daemon->ledger, job->run->gpus[i], why, clock_boot_us());
 }
 
+/* That its command was not started is not the job's fault: it waits for the end of the
+ * trouble. */
 static void
 excuse(struct watcher *w, const struct watch *x, const struct job *job, enum blame blame,
        struct ending *ending)

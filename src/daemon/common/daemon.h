@@ -3,11 +3,13 @@
 #ifndef DAEMON_COMMON_DAEMON_H
 #define DAEMON_COMMON_DAEMON_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <uv.h>
 
+#include "core/ledger/ledger.h"
 #include "core/plan/limits.h"
 #include "daemon/common/clock_watch.h"
 #include "daemon/state/state.h"
@@ -33,12 +35,15 @@ struct daemon {
     bool leaving;
     bool leave_when_idle;
     int cards_saved; /* card_numbers.c: so many GPUs are in the store, under their numbers */
-    bool renumbered; /* card numbers here differ from the driver's: jobs get UUIDs */
+    bool gpus_are_unknown; /* the probe does not answer */
+    int32_t mig_major;     /* of /dev/nvidia-caps; 0: no GPU is divided, or not known */
+    bool renumbered;       /* card numbers here differ from the driver's: jobs get UUIDs */
     struct recovered *recovered; /* recover.c, during start */
     bool rebooted;               /* what the store calls running was of another boot */
     bool wants_device_filter;    /* where it can be had: confines_devices */
     char *lock_conflict;         /* words, when another daemon has one of the cards */
     struct gpulock *gpulocks;
+    cpu_set_t node_cpus[LEDGER_NODES]; /* cpu_nodes.c: what jobs may use of each NUMA node */
     const char *sim_dir;   /* simulated cards and what goes with them; NULL: real ones */
     struct health *health; /* of the cards */
     uv_timer_t idle_timer;
@@ -76,6 +81,7 @@ struct daemon {
     struct server *server;
     struct prober *prober;
     struct watcher *watcher;
+    struct slurm *slurm; /* jobs that a cluster executes */
     struct courier *courier;
     struct waits *waits;
     struct tally *tally;

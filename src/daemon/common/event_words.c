@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
+#include "base/text.h"
 #include "core/queue/job.h"
 #include "store/store.h"
 
@@ -20,14 +21,7 @@ add_quoted(struct buf *out, const char *arg)
         buf_adds(out, arg);
         return;
     }
-    buf_addc(out, '\'');
-    for (; *arg; arg++) {
-        if (*arg == '\'')
-            buf_adds(out, "'\\''");
-        else
-            buf_addc(out, *arg);
-    }
-    buf_addc(out, '\'');
+    text_add_quoted(out, arg);
 }
 
 size_t
@@ -73,6 +67,8 @@ events_write_peaks(struct jsonw *w, const struct attempt *run)
         else
             jsonw_knull(w, key);
     }
+    if (run && run->sent.key[0] && run->sent.peak_mib >= 0)
+        jsonw_kint(w, "max", run->sent.peak_mib); /* of GPUs that have no number here */
     jsonw_end_object(w);
 }
 

@@ -3,7 +3,6 @@
 #include "daemon/common/pace.h"
 
 #include <stdlib.h>
-#include <time.h>
 #include <uv.h>
 
 #include "base/clock.h"
@@ -25,14 +24,6 @@ struct pace {
     int64_t said_us;
 };
 
-static int64_t
-cpu_now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
-}
-
 static void
 say(struct pace *p, int64_t us, int64_t cpu_us)
 {
@@ -52,7 +43,7 @@ on_prepare(uv_prepare_t *handle)
 {
     struct daemon *d = handle->data;
     struct pace *p = d->pace;
-    int64_t now_us = clock_boot_us(), cpu_us = cpu_now_us();
+    int64_t now_us = clock_boot_us(), cpu_us = clock_thread_us();
     uint64_t idle_ns = uv_metrics_idle_time(d->loop);
     int64_t held_us = now_us - p->began_us - (int64_t)(idle_ns - p->idle_ns) / 1000;
     if (p->began_us) {

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "core/plan/plan.h"
 
 struct daemon;
 
@@ -31,6 +32,9 @@ struct turn {
     bool ended_some;     /* since the last quiet moment */
     int64_t idle_us;     /* boot clock: when that was */
     struct jsonw writer; /* of the event being written */
+    struct kept_promise kept[PROMISES_MAX]; /* by starts of this turn */
+    size_t n_kept;
+    char *promised; /* owned; promises_kept.c's: as last committed; NULL: not read yet */
 };
 
 /* Makes the plan and carries it out. False: now is no time for one. With one, the reasons of

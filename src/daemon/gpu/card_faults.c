@@ -23,30 +23,62 @@
 #define CONTAINED 94 /* ends one program, and says something of the card as well */
 
 /* The message names the card without its function: "0000:3b:00" is "0000:3b:00.0". */
-static int
-card_at(const struct daemon *d, const char *bus_id)
+static bool
+is_at(const struct card *c, const char *bus_id)
 {
     size_t n = bus_id ? strlen(bus_id) : 0;
-    for (int i = 0; n > 0 && i < ledger_n_cards(d->ledger); i++) {
-        const char *at = ledger_card(d->ledger, i)->info.bus_id;
-        if (strncasecmp(at, bus_id, n) == 0 && (at[n] == '.' || at[n] == '\0'))
-            return i;
+    const char *at = c->info.bus_id;
+    return !c->gone && n > 0 && strncasecmp(at, bus_id, n) == 0 &&
+           (at[n] == '.' || at[n] == '\0');
+}
+
+static bool
+is_named(const json_t *j, const char *key, int32_t number)
+{
+    const json_t *v = json_object_get(j, key);
+    return !v || json_integer_value(v) == number;
+}
+
+/* The cards that a message is about. A divided GPU's instances all suffer what needs a reset,
+ * which is one for all of them; of anything else the one that is named, if it is. */
+static uint64_t
+cards_concerned(const struct daemon *d, const json_t *j, enum xid_action action)
+{
+    const char *bus_id = json_string_value(json_object_get(j, "bus_id"));
+    bool all = action == XID_RESET || action == XID_REBOOT;
+    uint64_t cards = 0;
+    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
+        const struct card *c = ledger_card(d->ledger, i);
+        if (is_at(c, bus_id) &&
+            (all || !c->info.mig_gpu[0] ||
+             (is_named(j, "gi", c->info.mig_gi) && is_named(j, "ci", c->info.mig_ci))))
+            cards |= UINT64_C(1) << i;
     }
-    return -1;
+    return cards;
 }
 
 static struct job *
-job_concerned(struct daemon *d, int card, int32_t pid)
+job_concerned(struct daemon *d, int card, bool is_only, int32_t pid)
 {
     const struct card *c = ledger_card(d->ledger, card);
     uint32_t id = pid ? sample_job_of_pid(d, pid) : 0;
     if (!id && pid)
         id = health_owner_of(d, pid);
-    if (!id && c->n_holds == 1 && c->n_strangers == 0)
+    if (!id && is_only && c->n_holds == 1 && c->n_strangers == 0)
         id = c->holds[0].job;
+    if (id && !is_only && !ledger_find_hold(d->ledger, card, id))
+        return NULL;
     struct job *job = id ? queue_get(d->queue, id) : NULL;
     return job && job->run && job_state_is_active(job->state) ? job : NULL;
 }
+
+/* What a message says. */
+struct told {
+    int xid;
+    int32_t pid; /* 0 */
+    enum xid_action action;
+    char text[HEALTH_TEXT_MAX];
+};
 
 static void
 warn_job(struct daemon *d, const struct job *job, int card, int xid, const char *text)
@@ -59,11 +91,13 @@ warn_job(struct daemon *d, const struct job *job, int card, int xid, const char 
     turn_event_end(d);
 }
 
+/* A process that was seen, or the only job of the only card. Where the instance is not named,
+ * the job must be known to run on this one. */
 static void
-blame(struct daemon *d, int card, int32_t pid, int xid)
+blame(struct daemon *d, int card, bool is_only, int32_t pid, int xid)
 {
     char text[HEALTH_TEXT_MAX];
-    const struct job *job = job_concerned(d, card, pid);
+    const struct job *job = job_concerned(d, card, is_only, pid);
     if (!job)
         return;
     snprintf(text, sizeof text, "XID %d on gpu %d: %s", xid, card, xid_find(xid)->meaning);
@@ -84,31 +118,37 @@ stop_card(struct daemon *d, int card, int xid, enum xid_action action, const cha
 }
 
 static void
+tell_card(struct daemon *d, int card, bool is_only, const struct told *told)
+{
+    if (told->action == XID_PROGRAM)
+        blame(d, card, is_only, told->pid, told->xid);
+    else if (told->action == XID_NOTE)
+        health_note(d, card, told->text);
+    else
+        stop_card(d, card, told->xid, told->action, told->text);
+    if (told->xid == CONTAINED)
+        health_note(d, card, told->text);
+}
+
+static void
 take_xid(struct daemon *d, const json_t *j)
 {
-    int xid = (int)json_integer_value(json_object_get(j, "xid"));
-    int32_t pid = (int32_t)json_integer_value(json_object_get(j, "pid"));
+    struct told told = {
+        .xid = (int)json_integer_value(json_object_get(j, "xid")),
+        .pid = (int32_t)json_integer_value(json_object_get(j, "pid")),
+    };
     const char *bus_id = json_string_value(json_object_get(j, "bus_id"));
     const char *words = json_string_value(json_object_get(j, "text"));
-    const struct xid *known = xid_find(xid);
-    enum xid_action action = xid_action_of(xid, words ? words : "");
-    int card = card_at(d, bus_id);
-    char text[HEALTH_TEXT_MAX];
-    log_warn("event=xid gpu=%d bus=%s xid=%d pid=%d %s", card, bus_id ? bus_id : "?", xid, pid,
-             words ? words : "");
-    if (card < 0)
-        return;
+    const struct xid *known = xid_find(told.xid);
+    told.action = xid_action_of(told.xid, words ? words : "");
+    uint64_t cards = cards_concerned(d, j, told.action);
+    log_warn("event=xid gpu=%d bus=%s xid=%d pid=%d %s", cards ? __builtin_ctzll(cards) : -1,
+             bus_id ? bus_id : "?", told.xid, told.pid, words ? words : "");
     /* A number that is not in the table is reported in the driver's words. */
-    snprintf(text, sizeof text, "XID %d: %s", xid,
-             known->code == xid || !words ? known->meaning : words);
-    if (action == XID_PROGRAM)
-        blame(d, card, pid, xid);
-    else if (action == XID_NOTE)
-        health_note(d, card, text);
-    else
-        stop_card(d, card, xid, action, text);
-    if (xid == CONTAINED)
-        health_note(d, card, text);
+    snprintf(told.text, sizeof told.text, "XID %d: %s", told.xid,
+             known->code == told.xid || !words ? known->meaning : words);
+    for (uint64_t rest = cards; rest; rest &= rest - 1)
+        tell_card(d, __builtin_ctzll(rest), (cards & (cards - 1)) == 0, &told);
 }
 
 void

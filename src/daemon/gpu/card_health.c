@@ -19,7 +19,6 @@
 #include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_health_record.h"
 #include "daemon/gpu/card_locks.h"
-#include "daemon/gpu/prober.h"
 #include "daemon/gpu/samples.h"
 
 #define CLEAN_SAMPLES 3
@@ -30,8 +29,8 @@ record_of(struct daemon *d, int card)
     return &d->health->records[card];
 }
 
-static void
-changed(struct daemon *d, int card)
+void
+record_changed(struct daemon *d, int card)
 {
     record_of(d, card)->dirty = true;
     turn_touch(d);
@@ -57,8 +56,8 @@ health_free(struct health *h)
 }
 
 /* The ledger learns what counts: absence before faults, faults before health. */
-static void
-apply(struct daemon *d, int card)
+void
+record_apply(struct daemon *d, int card)
 {
     const struct record *r = record_of(d, card);
     int64_t now = clock_boot_us();
@@ -68,7 +67,7 @@ apply(struct daemon *d, int card)
         ledger_set_sick(d->ledger, card, r->xid, record_words(r), now);
     else if (r->locked_out)
         ledger_set_sick(d->ledger, card, 0, r->lock_text, now);
-    else if (prober_unknown_since_us(d->prober))
+    else if (d->gpus_are_unknown)
         ledger_set_health(d->ledger, card, GPU_UNKNOWN, now);
     else
         ledger_set_health(d->ledger, card, GPU_UP, now);
@@ -89,7 +88,7 @@ set_admin(struct daemon *d, int card, enum gpu_state s, const char *by, const ch
     ledger_set_admin(d->ledger, card, s, clock_boot_us());
     r->admin = s;
     sample_card_event(d, card, gpu_state_name(s), text, by);
-    changed(d, card);
+    record_changed(d, card);
 }
 
 void
@@ -128,7 +127,7 @@ health_resume(struct daemon *d, int card, const char *by, struct err *e)
     bool was_paused = r->admin != GPU_UP, was_sick = r->fault != FAULT_NONE;
     if (r->locked_out && take_lock(d, card, e) < 0)
         return -1;
-    apply(d, card);
+    record_apply(d, card);
     if (was_paused) {
         r->by[0] = r->reason[0] = '\0';
         r->admin_us = 0;
@@ -138,11 +137,11 @@ health_resume(struct daemon *d, int card, const char *by, struct err *e)
         r->trusted_worn = r->memory == HEALTH_MEMORY_FAILED;
         record_clear_fault(r);
         memset(r->returns_us, 0, sizeof r->returns_us);
-        apply(d, card);
+        record_apply(d, card);
         sample_card_event(d, card, "up", "resumed: its fault is forgotten", by);
     }
     r->note[0] = '\0';
-    changed(d, card);
+    record_changed(d, card);
     if (!r->missing)
         return 0;
     return err_set(e, ERR_FAILED, "gpu %d is lost: the driver does not list it%s", card,
@@ -151,8 +150,8 @@ health_resume(struct daemon *d, int card, const char *by, struct err *e)
 
 /* --- faults --- */
 
-static void
-set_fault_text(struct record *r, const char *text)
+void
+record_set_fault_text(struct record *r, const char *text)
 {
     r->fault_us = r->last_us = clock_wall_us();
     snprintf(r->text, sizeof r->text, "%s", text);
@@ -169,12 +168,12 @@ health_missing(struct daemon *d, int card)
     r->clean = 0;
     if (r->fault == FAULT_NONE) {
         r->fault = FAULT_AWAY;
-        set_fault_text(
+        record_set_fault_text(
             r, "missing from the driver's list of GPUs; it may have fallen off the bus");
     }
-    apply(d, card);
+    record_apply(d, card);
     sample_card_event(d, card, "lost", r->text, NULL);
-    changed(d, card);
+    record_changed(d, card);
 }
 
 bool
@@ -187,14 +186,14 @@ health_fault(struct daemon *d, int card, int32_t xid, bool needs_reboot, const c
         r->fault = FAULT_DEVICE;
         r->xid = xid;
         r->needs_reboot = needs_reboot;
-        set_fault_text(r, text);
+        record_set_fault_text(r, text);
     }
     r->was_reset = false;
     r->clean = 0;
-    apply(d, card);
+    record_apply(d, card);
     if (news)
         sample_card_event(d, card, "sick", text, NULL);
-    changed(d, card);
+    record_changed(d, card);
     return news;
 }
 
@@ -207,7 +206,7 @@ health_note(struct daemon *d, int card, const char *text)
     snprintf(r->note, sizeof r->note, "%s", text);
     sample_card_event(d, card, gpu_state_name(card_state(ledger_card(d->ledger, card))), text,
                       NULL);
-    changed(d, card);
+    record_changed(d, card);
 }
 
 void
@@ -244,9 +243,9 @@ give_back(struct daemon *d, int card)
     }
     record_add_return(r, now);
     record_clear_fault(r);
-    apply(d, card);
+    record_apply(d, card);
     sample_card_event(d, card, "up", "it is back and has passed its check", NULL);
-    changed(d, card);
+    record_changed(d, card);
 }
 
 static void
@@ -273,12 +272,12 @@ health_seen(struct daemon *d, int card, enum health_memory memory)
     if (r->missing) {
         r->missing = false;
         r->was_reset = true;
-        apply(d, card);
+        record_apply(d, card);
         log_info("event=gpu-seen gpu=%d it answers again and is being checked", card);
-        changed(d, card);
+        record_changed(d, card);
     }
     if (r->locked_out && take_lock(d, card, &e) == 0) {
-        apply(d, card);
+        record_apply(d, card);
         sample_card_event(d, card, gpu_state_name(card_state(ledger_card(d->ledger, card))),
                           "the other daemon no longer uses it", NULL);
     }
@@ -298,6 +297,7 @@ health_card_added(struct daemon *d, int card)
     struct record *r = record_of(d, card);
     struct err e = {0};
     record_load(d, card, r);
+    health_inherit(d, card);
     if (r->admin != GPU_UP)
         ledger_set_admin(d->ledger, card, r->admin, clock_boot_us());
     if (take_lock(d, card, &e) < 0) {
@@ -306,7 +306,7 @@ health_card_added(struct daemon *d, int card)
             d->lock_conflict = xstrdup(e.text);
     }
     if (r->fault != FAULT_NONE || r->locked_out)
-        apply(d, card);
+        record_apply(d, card);
 }
 
 bool
@@ -325,6 +325,7 @@ health_settle(struct daemon *d)
         const struct record *r = record_of(d, i);
         if (r->admin == GPU_DRAINING && is_empty(d, i) && d->ready)
             set_admin(d, i, GPU_PAUSED, r->by, "drained: no job is left on it");
+        health_let_go(d, i);
     }
 }
 
@@ -332,7 +333,7 @@ bool
 health_wants_new_probe(const struct daemon *d)
 {
     for (int i = 0; i < ledger_n_cards(d->ledger); i++)
-        if (d->health->records[i].missing)
+        if (d->health->records[i].missing && !d->health->records[i].removed_us)
             return true;
     return false;
 }

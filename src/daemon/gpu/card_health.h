@@ -45,6 +45,14 @@ enum health_memory {
 /* It is in this sample, or is not. */
 void health_seen(struct daemon *d, int card, enum health_memory memory);
 void health_missing(struct daemon *d, int card);
+/* The probe answers for its GPU and does not list it: MIG instances were removed, or a GPU was
+ * divided into some. Its jobs go on as on a lost card. When none is left and it has not come
+ * back, it is gone (mig_wait_ms). */
+void health_removed(struct daemon *d, int card);
+void health_listed(struct daemon *d, int card); /* it is there again, if it was removed */
+/* The number of a card that is gone, or in need of one that was removed, and that no job names
+ * or was on; -1. */
+int health_free_number(const struct daemon *d);
 /* The driver reports an error of the card itself. True when that is news. */
 bool health_fault(struct daemon *d, int card, int32_t xid, bool needs_reboot, const char *text);
 /* Something to know that keeps no work away. */
@@ -62,8 +70,11 @@ void health_set_log_position(struct daemon *d, int64_t seq);
 /* Whether other daemons have all cards. */
 bool health_all_locked_out(struct daemon *d);
 
-/* Before each commit: a card that was to be drained and is empty is said to be. */
+/* Before each commit: a card that was to be drained and is empty is said to be, and one that
+ * was removed for long enough is gone. */
 void health_settle(struct daemon *d);
+/* Whether a removed card has become gone since the last commit. */
+bool health_may_let_go(const struct daemon *d);
 /* Within the transaction, and after it. */
 void health_save(struct daemon *d);
 void health_saved(struct daemon *d);

@@ -24,8 +24,9 @@ struct record {
     char reason[HEALTH_TEXT_MAX];
     int64_t admin_us; /* wall clock */
 
-    bool missing;    /* from the newest sample */
-    bool locked_out; /* another daemon has it; lock_text says which */
+    bool missing;       /* from the newest sample */
+    int64_t removed_us; /* boot clock: when the machine had it no more (MIG); 0: it has it */
+    bool locked_out;    /* another daemon has it; lock_text says which */
     enum fault fault;
     int32_t xid; /* 0: the fault has no number */
     bool needs_reboot;
@@ -70,6 +71,13 @@ struct health {
 
 /* What the store has of the card; a fault of another boot is over, because a reboot resets. */
 void record_load(struct daemon *d, int card, struct record *r);
+void record_changed(struct daemon *d, int card); /* worth a write */
+void record_apply(struct daemon *d, int card);   /* the ledger learns what counts */
+void record_set_fault_text(struct record *r, const char *text);
+/* card_health_removed.c: a card that was removed for long enough, and holds no job, is gone. */
+void health_let_go(struct daemon *d, int card);
+/* A new card has the faults of the GPU that it is, or is part of. */
+void health_inherit(struct daemon *d, int card);
 /* What is wrong, without its number. */
 const char *record_words(const struct record *r);
 void record_clear_fault(struct record *r);

@@ -40,6 +40,17 @@ lock_dir(const struct daemon *d)
     return access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";
 }
 
+/* Of NVIDIA's drivers before 470 a MIG instance's UUID has slashes. */
+static char *
+lock_path(const char *dir, const char *uuid)
+{
+    char *path = xasprintf("%s/berth-gpu-%s", dir, uuid);
+    for (char *s = path + strlen(dir) + 1; *s; s++)
+        if (*s == '/')
+            *s = '_';
+    return path;
+}
+
 /* An existing file is opened without O_CREAT: in a sticky folder the kernel refuses that on
  * another user's file (fs.protected_regular). */
 static int
@@ -164,7 +175,7 @@ take_for_machine(struct daemon *d, const char *uuid, const char *shared, struct 
     struct err why = {0};
     if (open_own_dir(d, &dir, e) < 0)
         return -1;
-    auto_free char *path = xasprintf("%s/berth-gpu-%s", dir, uuid);
+    auto_free char *path = lock_path(dir, uuid);
     int fd = take_file(d, path, e);
     if (fd < 0)
         return -1;
@@ -183,7 +194,7 @@ gpulock_take(struct daemon *d, const char *uuid, struct err *e)
     for (const struct gpulock *l = d->gpulocks; l; l = l->next)
         if (strcmp(l->uuid, uuid) == 0)
             return 0;
-    auto_free char *path = xasprintf("%s/berth-gpu-%s", lock_dir(d), uuid);
+    auto_free char *path = lock_path(lock_dir(d), uuid);
     if (d->places.system)
         return take_for_machine(d, uuid, path, e);
     int fd = take_file(d, path, e);

@@ -1,7 +1,8 @@
 /* The numbers of GPUs: see card_numbers.h. Called by berthd.c at start, and by turn.c around a
  * commit. What is kept is a note of the store, {"boot", "cards": [{"uuid", "name",
- * "total_mib", "minor", "numa", "bus_id"}]}, in the order of the numbers. Without unfinished
- * jobs no number is in use that must stay, and the numbers follow the driver. */
+ * "total_mib", "minor", "numa", "bus_id", "vendor", ...}]}, in the order of the numbers.
+ * Without unfinished jobs no number is in use that must stay, and the numbers follow the
+ * driver. */
 #include "daemon/gpu/card_numbers.h"
 
 #include <jansson.h>
@@ -19,14 +20,17 @@
 #include "core/queue/queue.h"
 #include "daemon/common/daemon.h"
 #include "daemon/gpu/card_health.h"
+#include "daemon/gpu/probe_json.h"
 #include "store/store.h"
 
 #define NOTE "cards"
 
-static void
-copy_string(char *out, size_t size, const json_t *v)
+/* Daemons before this one wrote no such number. */
+static int32_t
+noted(const json_t *j, const char *key)
 {
-    snprintf(out, size, "%s", json_is_string(v) ? json_string_value(v) : "");
+    const json_t *v = json_object_get(j, key);
+    return json_is_integer(v) ? (int32_t)json_integer_value(v) : -1;
 }
 
 static void
@@ -36,15 +40,42 @@ enter(struct daemon *d, const json_t *j)
         .index = ledger_n_cards(d->ledger),
         .minor = (int32_t)json_integer_value(json_object_get(j, "minor")),
         .numa = (int32_t)json_integer_value(json_object_get(j, "numa")),
+        .cc = noted(j, "cc") > 0 ? noted(j, "cc") : 0,
+        .order = noted(j, "order"),
+        .dri_card = noted(j, "dri_card"),
+        .dri_render = noted(j, "dri_render"),
+        .vendor = gpu_vendor_from_name(json_string_value(json_object_get(j, "vendor"))),
         .total_mib = json_integer_value(json_object_get(j, "total_mib")),
         .compute = GPU_COMPUTE_UNKNOWN,
     };
-    copy_string(info.uuid, sizeof info.uuid, json_object_get(j, "uuid"));
-    copy_string(info.name, sizeof info.name, json_object_get(j, "name"));
-    copy_string(info.bus_id, sizeof info.bus_id, json_object_get(j, "bus_id"));
+    probejson_copy(info.uuid, sizeof info.uuid, json_object_get(j, "uuid"));
+    probejson_copy(info.name, sizeof info.name, json_object_get(j, "name"));
+    probejson_copy(info.bus_id, sizeof info.bus_id, json_object_get(j, "bus_id"));
+    probejson_copy(info.mig_gpu, sizeof info.mig_gpu, json_object_get(j, "mig_gpu"));
+    info.mig_gi = noted(j, "mig_gi");
+    info.mig_ci = noted(j, "mig_ci");
+    info.mig_caps[0] = noted(j, "mig_gi_cap");
+    info.mig_caps[1] = noted(j, "mig_ci_cap");
     if (!info.uuid[0] || ledger_find_uuid(d->ledger, info.uuid) >= 0 || info.index == GPU_MAX)
         return;
     health_card_added(d, ledger_add_card(d->ledger, &info));
+    if (json_is_true(json_object_get(j, "gone")))
+        ledger_set_gone(d->ledger, info.index);
+}
+
+/* MIG instances are made anew after a boot, perhaps later than we start: jobs that want them
+ * wait (card_health_removed.c). */
+static bool
+has_instances(const json_t *cards)
+{
+    size_t i;
+    const json_t *j;
+    json_array_foreach(cards, i, j)
+    {
+        if (json_object_get(j, "mig_gpu") && !json_is_true(json_object_get(j, "gone")))
+            return true;
+    }
+    return false;
 }
 
 static void
@@ -55,7 +86,8 @@ recall(struct daemon *d, bool of_this_boot)
     const char *boot = json_string_value(json_object_get(o, "boot"));
     size_t i;
     const json_t *j;
-    if (!of_this_boot || (boot && strcmp(boot, clock_boot_id()) == 0))
+    if (!of_this_boot || (boot && strcmp(boot, clock_boot_id()) == 0) ||
+        has_instances(json_object_get(o, "cards")))
         json_array_foreach(json_object_get(o, "cards"), i, j) enter(d, j);
     json_decref(o);
 }
@@ -73,6 +105,16 @@ cards_recall_any(struct daemon *d)
     recall(d, false);
     if (ledger_n_cards(d->ledger) > 0)
         log_info("event=gpus-recalled gpus=%d", ledger_n_cards(d->ledger));
+}
+
+static void
+write_instance(const struct gpu_info *info, struct jsonw *w)
+{
+    jsonw_kstr(w, "mig_gpu", info->mig_gpu);
+    jsonw_kint(w, "mig_gi", info->mig_gi);
+    jsonw_kint(w, "mig_ci", info->mig_ci);
+    jsonw_kint(w, "mig_gi_cap", info->mig_caps[0]);
+    jsonw_kint(w, "mig_ci_cap", info->mig_caps[1]);
 }
 
 static char *
@@ -93,7 +135,16 @@ list(const struct daemon *d)
         jsonw_kint(&w, "total_mib", info->total_mib);
         jsonw_kint(&w, "minor", info->minor);
         jsonw_kint(&w, "numa", info->numa);
+        jsonw_kint(&w, "cc", info->cc);
+        jsonw_kint(&w, "order", info->order);
+        jsonw_kint(&w, "dri_card", info->dri_card);
+        jsonw_kint(&w, "dri_render", info->dri_render);
+        jsonw_kstr(&w, "vendor", gpu_vendor_name(info->vendor));
         jsonw_kstr(&w, "bus_id", info->bus_id);
+        if (info->mig_gpu[0])
+            write_instance(info, &w);
+        if (ledger_card(d->ledger, i)->gone)
+            jsonw_kbool(&w, "gone", true);
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);

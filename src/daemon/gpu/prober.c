@@ -1,7 +1,7 @@
 /* The probe's keeper: see prober.h; the lines are described in docs/protocol.md section 3. One
  * question is under way at a time; a caller that wants another meanwhile gets one more
  * afterwards, so a thousand jobs that end together cost two samples. What to do with a sample
- * is samples.c's business. */
+ * is samples.c's business, which GPUs there are card_list.c's. */
 #include "daemon/gpu/prober.h"
 
 #include <jansson.h>
@@ -23,6 +23,7 @@
 #include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_faults.h"
 #include "daemon/gpu/card_health.h"
+#include "daemon/gpu/card_list.h"
 #include "daemon/gpu/prober_talk.h"
 #include "daemon/gpu/samples.h"
 
@@ -75,6 +76,7 @@ set_unknown(struct prober *p, const char *why)
     if (p->unknown_since_us)
         return;
     p->unknown_since_us = clock_wall_us();
+    d->gpus_are_unknown = true;
     int n = ledger_n_cards(d->ledger);
     for (int i = 0; i < n; i++)
         if (ledger_card(d->ledger, i)->health == GPU_UP)
@@ -92,6 +94,7 @@ set_known(struct prober *p)
     if (!p->unknown_since_us)
         return;
     p->unknown_since_us = 0;
+    p->daemon->gpus_are_unknown = false;
     log_info("event=gpus-known");
     struct jsonw *w = turn_event(p->daemon, "gpu", NULL);
     jsonw_kstr(w, "state", "up");
@@ -272,7 +275,7 @@ on_hello(struct prober *p, const json_t *msg)
     p->said_hello = true;
     p->restart_ms = 0;
     uv_timer_stop(&p->deadline);
-    sample_take_cards(p->daemon, msg);
+    cardlist_take(p->daemon, msg);
     take_log_position(p, msg);
     p->asked = p->again = p->late = false;
     ask(p);
@@ -354,7 +357,7 @@ on_sample(struct prober *p, const json_t *msg)
     plan_renewal(p);
     if (queue_n(p->daemon->queue) > 0 && is_news)
         turn_touch(p->daemon);
-    else if (queue_n(p->daemon->queue) > 0)
+    else if (queue_n(p->daemon->queue) > 0 || health_may_let_go(p->daemon))
         turn_touch_unchanged(p->daemon);
 }
 

@@ -22,6 +22,7 @@
 #include "daemon/common/event_say.h"
 #include "daemon/common/event_words.h"
 #include "daemon/gpu/card_health.h"
+#include "daemon/gpu/probe_json.h"
 #include "daemon/gpu/telemetry.h"
 #include "daemon/state/job_facts.h"
 #include "daemon/state/state.h"
@@ -30,116 +31,6 @@
 #include "sys/procs.h"
 
 #define PIDS_MAX (1 << 22) /* the kernel has no more */
-
-static int64_t
-int_or(const json_t *v, int64_t other)
-{
-    return json_is_number(v) ? (int64_t)json_number_value(v) : other;
-}
-
-static void
-copy_string(char *out, size_t size, const json_t *v)
-{
-    snprintf(out, size, "%s", json_is_string(v) ? json_string_value(v) : "");
-}
-
-/* --- cards --- */
-
-static void
-read_info(const json_t *j, struct gpu_info *info)
-{
-    *info = (struct gpu_info){0};
-    info->index = (int32_t)int_or(json_object_get(j, "index"), -1);
-    info->minor = (int32_t)int_or(json_object_get(j, "minor"), -1);
-    info->numa = (int32_t)int_or(json_object_get(j, "numa"), -1);
-    info->total_mib = int_or(json_object_get(j, "total_mib"), 0);
-    copy_string(info->uuid, sizeof info->uuid, json_object_get(j, "uuid"));
-    copy_string(info->name, sizeof info->name, json_object_get(j, "name"));
-    copy_string(info->bus_id, sizeof info->bus_id, json_object_get(j, "bus_id"));
-    const char *compute = json_string_value(json_object_get(j, "compute_mode"));
-    if (!compute || gpu_compute_from_name(compute, &info->compute))
-        info->compute = GPU_COMPUTE_UNKNOWN;
-}
-
-/* What can cap jobs on the card, where jobs are started: the probe has seen the card's side of
- * it only. */
-static void
-read_cap(const struct daemon *d, const json_t *j, struct gpu_info *info)
-{
-    const struct confinement *place = nursery_place(d->nursery);
-    const char *cap = json_string_value(json_object_get(j, "cap"));
-    const char *why = json_string_value(json_object_get(j, "cap_why"));
-    copy_string(info->cap_key, sizeof info->cap_key, json_object_get(j, "cap_key"));
-    if (!cap || gpu_cap_from_name(cap, &info->cap) < 0)
-        info->cap = GPU_CAP_NONE;
-    else if (info->cap == GPU_CAP_NVML && !place->base)
-        why = "jobs have no cgroup v2 group here";
-    else if (info->cap == GPU_CAP_DMEM && !place->has[CONFINE_VRAM])
-        why = place->why[CONFINE_VRAM];
-    else
-        return;
-    info->cap = GPU_CAP_NONE;
-    snprintf(info->cap_why, sizeof info->cap_why, "%s",
-             why && why[0] ? why : "it does not say");
-}
-
-static void
-take_card(struct daemon *d, const struct gpu_info *info)
-{
-    int card = ledger_find_uuid(d->ledger, info->uuid);
-    if (card >= 0) {
-        struct gpu_info same = *info;
-        d->renumbered |= info->index != card;
-        same.index = card; /* the number is for the life of this daemon; the UUID is the card */
-        ledger_set_info(d->ledger, card, &same);
-        return;
-    }
-    if (ledger_n_cards(d->ledger) == GPU_MAX) {
-        log_error("event=gpu-ignored gpu=%d over %d cards", info->index, GPU_MAX);
-        return;
-    }
-    struct gpu_info fresh = *info;
-    fresh.index = ledger_n_cards(d->ledger);
-    d->renumbered |= fresh.index != info->index;
-    card = ledger_add_card(d->ledger, &fresh);
-    health_card_added(d, card);
-    log_info("event=gpu gpu=%d uuid=%s name=\"%s\" total_mib=%lld", card, info->uuid,
-             info->name, (long long)info->total_mib);
-}
-
-/* A link names positions in the probe's list, which are no numbers of ours. */
-static int
-card_of_position(const struct daemon *d, const json_t *hello, const json_t *position)
-{
-    int64_t at = int_or(position, -1);
-    const json_t *gpus = json_object_get(hello, "gpus");
-    const json_t *gpu = at < 0 ? NULL : json_array_get(gpus, (size_t)at);
-    const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
-    return uuid ? ledger_find_uuid(d->ledger, uuid) : -1;
-}
-
-void
-sample_take_cards(struct daemon *d, const json_t *hello)
-{
-    size_t i;
-    const json_t *j;
-    json_array_foreach(json_object_get(hello, "gpus"), i, j)
-    {
-        struct gpu_info info;
-        read_info(j, &info);
-        read_cap(d, j, &info);
-        if (info.uuid[0])
-            take_card(d, &info);
-    }
-    json_array_foreach(json_object_get(hello, "links"), i, j)
-    {
-        int a = card_of_position(d, hello, json_array_get(j, 0));
-        int b = card_of_position(d, hello, json_array_get(j, 1));
-        if (a >= 0 && b >= 0)
-            ledger_link(d->ledger, a, b);
-    }
-    ledger_set_known(d->ledger);
-}
 
 /* --- processes --- */
 
@@ -180,7 +71,9 @@ job_of_group(const struct daemon *d, pid_t pid)
     return active_job(d, id, attempt);
 }
 
-/* By the mark in its environment, which is worth something only for the job's own user. */
+/* By the mark in its environment, which is worth something only for the job's own user, and in
+ * containers: what a daemon of containers starts for a job is in no group of ours, nor
+ * descended from it. */
 static uint32_t
 job_of_mark(const struct daemon *d, pid_t pid)
 {
@@ -191,7 +84,7 @@ job_of_mark(const struct daemon *d, pid_t pid)
         sscanf(mark, "%31[^:]:%" SCNu32 ".%" SCNd32, instance, &id, &attempt) != 3 ||
         strcmp(instance, d->instance) != 0 || !active_job(d, id, attempt))
         return 0;
-    return !d->places.system || proc_is_of(pid, queue_get(d->queue, id)->uid) ? id : 0;
+    return !d->places.system || proc_speaks_for(pid, queue_get(d->queue, id)->uid) ? id : 0;
 }
 
 /* The chain ends at the first process; that a pid was used again meanwhile could make it a
@@ -243,9 +136,9 @@ read_procs(struct daemon *d, const json_t *list, int32_t *n)
     json_array_foreach(list, i, j)
     {
         struct gpu_proc *p = &procs[i];
-        p->pid = (int32_t)int_or(json_object_get(j, "pid"), 0);
-        p->mib = (int32_t)int_or(json_object_get(j, "mib"), -1);
-        copy_string(p->user, sizeof p->user, json_object_get(j, "user"));
+        p->pid = (int32_t)probejson_int(json_object_get(j, "pid"), 0);
+        p->mib = (int32_t)probejson_int(json_object_get(j, "mib"), -1);
+        probejson_copy(p->user, sizeof p->user, json_object_get(j, "user"));
         p->job = job_of_process(d, p->pid, &p->start);
         if (p->job)
             health_own_process(d, p->pid, p->job);
@@ -272,10 +165,10 @@ read_groups(const struct daemon *d, const json_t *list, int32_t *n)
             sscanf(slash ? slash + 1 : name, "job-%" SCNu32 ".%" SCNd32, &id, &attempt) != 2 ||
             !active_job(d, id, attempt))
             continue;
-        groups[(*n)++] =
-            (struct gpu_group){.job = id,
-                               .mib = (int32_t)int_or(json_object_get(j, "mib"), -1),
-                               .peak_mib = (int32_t)int_or(json_object_get(j, "peak_mib"), -1)};
+        groups[(*n)++] = (struct gpu_group){
+            .job = id,
+            .mib = (int32_t)probejson_int(json_object_get(j, "mib"), -1),
+            .peak_mib = (int32_t)probejson_int(json_object_get(j, "peak_mib"), -1)};
     }
     return groups;
 }
@@ -398,8 +291,8 @@ take_peaks(struct daemon *d, int card, const json_t *list)
     const json_t *j;
     json_array_foreach(list, i, j)
     {
-        int32_t peak_mib = (int32_t)int_or(json_object_get(j, "peak_mib"), -1);
-        int32_t pid = (int32_t)int_or(json_object_get(j, "pid"), 0);
+        int32_t peak_mib = (int32_t)probejson_int(json_object_get(j, "peak_mib"), -1);
+        int32_t pid = (int32_t)probejson_int(json_object_get(j, "pid"), 0);
         uint32_t job = peak_mib > 0 ? health_owner_of(d, pid) : 0;
         if (job)
             ledger_restore_peak(d->ledger, card, job, peak_mib);
@@ -414,9 +307,9 @@ take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
     if (card < 0)
         return;
     struct gpu_sample s = {
-        .used_mib = int_or(json_object_get(j, "used_mib"), -1),
-        .util = (int32_t)int_or(json_object_get(j, "util"), -1),
-        .temperature_c = (int32_t)int_or(json_object_get(j, "temperature_c"), -1),
+        .used_mib = probejson_int(json_object_get(j, "used_mib"), -1),
+        .util = (int32_t)probejson_int(json_object_get(j, "util"), -1),
+        .temperature_c = (int32_t)probejson_int(json_object_get(j, "temperature_c"), -1),
     };
     struct gpu_proc *procs = read_procs(d, json_object_get(j, "procs"), &s.n_procs);
     s.procs = procs;
@@ -459,7 +352,7 @@ sample_take(struct daemon *d, const json_t *sample, int64_t asked_us)
     clock_watch_look(d);
     json_array_foreach(json_object_get(sample, "gpus"), i, j) take_one(d, j, asked_us, &seen);
     for (int c = 0; c < ledger_n_cards(d->ledger); c++) {
-        if (!(seen & (UINT64_C(1) << c)))
+        if (!(seen & (UINT64_C(1) << c)) && !ledger_card(d->ledger, c)->gone)
             health_missing(d, c);
     }
     update_jobs(d);

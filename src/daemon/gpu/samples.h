@@ -8,8 +8,6 @@
 
 struct daemon;
 
-/* The probe's hello: which cards there are. */
-void sample_take_cards(struct daemon *d, const json_t *hello);
 /* One sample, asked for at asked_us (boot clock). */
 void sample_take(struct daemon *d, const json_t *sample, int64_t asked_us);
 

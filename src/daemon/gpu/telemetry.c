@@ -108,6 +108,26 @@ telemetry_card(struct daemon *d, int card)
     series_add(t->cards[card], &p);
 }
 
+static void
+put_series(struct daemon *d, int card)
+{
+    auto_buf struct buf bytes = BUF_INIT;
+    struct err ignored; /* errors stick to the store; its commit tells */
+    if (!d->telemetry->cards[card])
+        return;
+    series_encode(d->telemetry->cards[card], wall_offset_us(), &bytes);
+    store_series_put(d->store, ledger_card(d->ledger, card)->info.uuid, bytes.data, bytes.len,
+                     &ignored);
+}
+
+void
+telemetry_forget_card(struct daemon *d, int card)
+{
+    put_series(d, card);
+    series_free(d->telemetry->cards[card]);
+    d->telemetry->cards[card] = NULL;
+}
+
 const struct series *
 telemetry_series(const struct daemon *d, int card)
 {
@@ -226,15 +246,8 @@ int
 telemetry_save(struct daemon *d, struct err *e)
 {
     struct running *r, *next;
-    struct err ignored;
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
-        auto_buf struct buf bytes = BUF_INIT;
-        if (!d->telemetry->cards[i])
-            continue;
-        series_encode(d->telemetry->cards[i], wall_offset_us(), &bytes);
-        store_series_put(d->store, ledger_card(d->ledger, i)->info.uuid, bytes.data, bytes.len,
-                         &ignored);
-    }
+    for (int i = 0; i < ledger_n_cards(d->ledger); i++)
+        put_series(d, i);
     HASH_ITER(hh, d->telemetry->running, r, next) put_trace(d, r);
     return store_commit(d->store, e);
 }

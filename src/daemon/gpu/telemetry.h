@@ -34,4 +34,7 @@ int telemetry_save(struct daemon *d, struct err *e);
 const struct series *telemetry_series(const struct daemon *d, int card);
 const struct trace *telemetry_trace(const struct daemon *d, uint32_t job, int32_t attempt);
 
+/* The card's number is about to be another's: what was recorded is kept under its UUID. */
+void telemetry_forget_card(struct daemon *d, int card);
+
 #endif

@@ -13,9 +13,11 @@
 #include "core/plan/limits.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/job_container.h"
 #include "daemon/common/daemon.h"
 #include "daemon/request/budget.h"
 #include "daemon/request/file_sync.h"
+#include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/state.h"
 #include "store/store.h"
 
@@ -59,8 +61,8 @@ admit_unsaid(const struct daemon *d, struct request *r)
         r->grace_ms = d->config.grace_ms;
     if (r->oom_retries < 0)
         r->oom_retries = (int32_t)d->config.oom_retries;
-    default_text(&r->env_setup, d->config.env_setup);
-    default_text(&r->conda, d->config.conda);
+    default_text(&r->env_setup, r->container ? "" : d->config.env_setup);
+    default_text(&r->conda, r->container ? "" : d->config.conda);
 }
 
 /* Root's own jobs are bound only by what was set for root by name. */
@@ -179,11 +181,27 @@ admit_env(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e)
                    (long long)(ENVS_USER_MAX >> 20));
 }
 
+/* Whether there is a Slurm if any of them is to go there, and what runs containers if any of
+ * them is to be in one. */
+static int
+admit_engines(const struct daemon *d, struct job *const *jobs, size_t n, struct err *e)
+{
+    bool on_slurm = false;
+    for (size_t i = 0; i < n; i++) {
+        on_slurm |= jobs[i]->req.demand.engine == ENGINE_SLURM;
+        if (container_check(d, jobs[i], e) < 0)
+            return -1;
+    }
+    return on_slurm ? slurm_is_usable(d, e) : 0;
+}
+
 int
 admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t n,
            struct err *e)
 {
     int64_t tasks = 0, text = 0;
+    if (admit_engines(d, jobs, n, e) < 0)
+        return -1;
     for (size_t i = 0; i < n; i++) {
         struct request *r = &jobs[i]->req;
         if (admit_time(d, r, e) < 0 || state_check_limits(&d->state, uid, &r->demand, e) < 0)

@@ -12,9 +12,10 @@
 
 /* Every kind there is (docs/protocol.md, "An event"). */
 static const char *const kinds[] = {
-    "submitted", "waiting", "started",  "launched",  "warning",  "exceeds",  "ended",
-    "requeued",  "held",    "released", "cancelled", "signal",   "updated",  "preempted",
-    "usage",     "hook",    "gpu",      "daemon",    "attached", "detached", "requeue",
+    "submitted", "waiting",   "started", "launched", "warning",   "exceeds",
+    "ended",     "requeued",  "held",    "released", "cancelled", "signal",
+    "updated",   "preempted", "usage",   "hook",     "gpu",       "daemon",
+    "attached",  "detached",  "requeue", "delayed",
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 

@@ -14,14 +14,15 @@
 #include "core/queue/queue.h"
 #include "daemon/common/caller.h"
 #include "daemon/common/daemon.h"
+#include "daemon/gpu/card_names.h"
 #include "daemon/gpu/model_file.h"
 #include "daemon/request/admit.h"
 #include "daemon/request/budget.h"
 #include "daemon/request/file_deps.h"
-#include "daemon/request/request_read.h"
 #include "daemon/request/roles.h"
 #include "daemon/state/state.h"
 #include "store/store.h"
+#include "wire/request_read.h"
 
 #define GLANCE 64 /* keys between two looks at the clock */
 
@@ -82,6 +83,7 @@ read_line(const struct sync *s, const json_t *j, const struct models *models, in
         return err_set(e, ERR_USAGE, "a line needs a \"key\" of 1 to 63 bytes");
     line->key = xstrdup(key);
     if (reqjson_read(j, ours, models, &line->req, e) < 0 ||
+        cardnames_resolve(d, &line->req, e) < 0 ||
         budget_check_text(d, s->caller->uid, &line->req, e) < 0 ||
         roles_check_priority(d, line->req.priority, e) < 0 ||
         roles_check_grace(d, line->req.grace_ms, e) < 0)

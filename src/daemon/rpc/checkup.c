@@ -117,9 +117,12 @@ card_verdict(enum gpu_state s)
 static void
 check_cards(struct daemon *d, struct checkup *c)
 {
-    int n = ledger_n_cards(d->ledger), up = 0;
-    for (int i = 0; i < n; i++) {
+    int n = 0, up = 0;
+    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
         auto_buf struct buf text = BUF_INIT;
+        if (ledger_card(d->ledger, i)->gone)
+            continue;
+        n++;
         enum gpu_state s = card_state(ledger_card(d->ledger, i));
         enum verdict v = card_verdict(s);
         up += v == OK;

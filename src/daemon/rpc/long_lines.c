@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include <uv.h>
 
 #include "base/clock.h"
@@ -42,26 +41,18 @@ struct long_lines {
     bool ends;
 };
 
-static int64_t
-thread_cpu_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
-}
-
 void
 line_parse(const struct daemon *d, uid_t uid, const char *line, size_t len, struct parsed *out)
 {
     json_error_t why;
-    int64_t began_us = thread_cpu_us();
+    int64_t began_us = clock_thread_us();
     *out = (struct parsed){.root = NULL};
     if (budget_check_line(d, uid, line, len, &out->e) == 0) {
         out->root = json_loadb(line, len, 0, &why);
         if (!out->root)
             out->not_json = xasprintf("not JSON: %s (byte %d)", why.text, why.position);
     }
-    out->took_us = thread_cpu_us() - began_us;
+    out->took_us = clock_thread_us() - began_us;
 }
 
 static void

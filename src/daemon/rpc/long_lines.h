@@ -19,7 +19,7 @@ struct reading;
 
 /* What became of a line. */
 struct parsed {
-    json_t *root;    /* owned by whoever takes it; NULL: it is none */
+    json_t *root;    /* owned by the function that takes it; NULL: it is none */
     struct err e;    /* refused before it was read, with a code, or else: */
     char *not_json;  /* owned: what is wrong with it */
     int64_t took_us; /* of CPU */
@@ -43,11 +43,11 @@ void long_lines_free(struct long_lines *l); /* when the loop has closed its hand
  * counts in (user_shares.h). NULL: there is no thread for it. */
 struct reading *reading_begin(struct long_lines *l, uid_t uid, uid_t group, const char *line,
                               size_t len, reading_done_fn done, void *arg);
-/* Whoever wants the answer goes, and leaves the frame with the line behind; *f is empty
+/* The client no longer wants the answer: takes the frame that holds the line; *f is empty
  * afterwards. A line that is being read stays until it has been: its bytes and its time count
  * for its group. Any other one is forgotten at once. */
 void reading_leave(struct long_lines *l, struct reading *r, struct frame *f);
-/* Whether a line of this group is being read, or waits for that, whoever wants it. */
+/* Whether a line of this group is being read or waits for that, even without its client. */
 bool long_lines_has(struct long_lines *l, uid_t group);
 
 #endif

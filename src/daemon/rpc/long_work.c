@@ -151,7 +151,7 @@ finish(struct daemon *d, struct work *x, int rc, const struct err *e)
     else if (t && x->kind->answer_later)
         x->kind->answer_later(d, x->arg, t);
     else if (t)
-        server_answer(t, buf_str(&x->text));
+        server_answer(t, &x->text);
     work_free(d, x);
     turn_touch_unplanned(d); /* clients that wait for all changes may go */
 }

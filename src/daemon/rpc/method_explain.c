@@ -19,12 +19,14 @@
 #include "core/queue/array.h"
 #include "core/queue/endings.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/cpu_nodes.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/event_words.h"
 #include "daemon/request/roles.h"
 #include "daemon/request/selection.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/slurm/slurm_engine.h"
 #include "daemon/view/expected_starts.h"
 #include "daemon/view/wait_reason.h"
 #include "store/store.h"
@@ -59,6 +61,8 @@ facts_of(const struct daemon *d, const struct job *job)
     struct advice_facts f = {.tolerance_permille = (int32_t)(d->config.tolerance * 1000 + 0.5)};
     for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
         int64_t mib = ledger_card(d->ledger, i)->info.total_mib;
+        if (ledger_card(d->ledger, i)->gone)
+            continue;
         f.largest_mib = mib > f.largest_mib ? mib : f.largest_mib;
     }
     for (int i = 0; job->run && i < job->run->n_gpus; i++) {
@@ -81,20 +85,26 @@ put_place_in_line(const struct answer *a, const struct job *job)
     jsonw_kint(a->out, "waiting", lineup_waiting(a->places));
 }
 
+/* When it is expected to start, by when at the latest if that is promised, and on which GPUs
+ * that are kept for it. */
 static void
 put_expected_start(const struct answer *a, const struct job *job)
 {
-    const struct reservation *r = planner_reservation(a->daemon->planner);
-    bool reserved = r->job == job->id;
+    const struct planner *p = a->daemon->planner;
+    const struct reservation *r = planner_reservation(p);
+    const struct promise *promised = planner_promise_of(p, job->id);
+    bool kept = r->job == job->id && r->lasting;
+    uint64_t cards = kept ? r->cards : promised ? promised->cards : 0;
     int64_t at_us = forecast_start_us(a->daemon, job);
     jsonw_ktime(a->out, "expected_start", at_us);
     jsonw_ktime(a->out, "expected_as_of", at_us ? forecast_as_of_us(a->daemon) : 0);
-    jsonw_kbool(a->out, "reserved", reserved);
+    jsonw_kbool(a->out, "reserved", kept || promised);
+    jsonw_kbool(a->out, "firm", promised != NULL);
+    jsonw_ktime(a->out, "latest_start", promised ? promised->at_us : 0);
     jsonw_key(a->out, "cards");
     jsonw_array(a->out);
-    for (int i = 0; reserved && i < GPU_MAX; i++)
-        if (r->cards >> i & 1)
-            jsonw_int(a->out, i);
+    for (uint64_t rest = cards; rest; rest &= rest - 1)
+        jsonw_int(a->out, __builtin_ctzll(rest));
     jsonw_end_array(a->out);
 }
 
@@ -234,6 +244,39 @@ add_cap(struct buf *out, const struct attempt *run)
                  run->n_gpus > 1 ? " each" : "");
 }
 
+/* To which CPUs it is bound; or that it is not, where that was to be expected. */
+static void
+add_bound(const struct daemon *d, struct buf *out, const struct job *job)
+{
+    const struct demand *need = &job->req.demand;
+    const struct attempt *run = job->run;
+    uint64_t nodes;
+    if (run->nodes != 0) {
+        buf_adds(out, ", bound to ");
+        cpu_nodes_add_text(d, (uint64_t)run->nodes, out);
+        return;
+    }
+    switch (ledger_bind(d->ledger, need, run->gpus, run->n_gpus, &nodes)) {
+    case BIND_NOT_WANTED:
+        break;
+    case BIND_UNKNOWN:
+        if (need->cpu_bind == CPU_BIND_NODE)
+            buf_adds(out,
+                     "; not bound to CPUs, as none is known near its GPUs that jobs may use");
+        break;
+    case BIND_EVERYWHERE:
+        if (need->cpu_bind == CPU_BIND_NODE)
+            buf_adds(out, "; not bound to CPUs, as the NUMA node of its GPUs has all of them");
+        break;
+    case BIND_NEAR: /* its own cores are not held there; the settings may have changed since */
+    case BIND_FULL:
+        buf_adds(out,
+                 "; not bound to the CPUs near its GPUs: too few cores were free there, or "
+                 "binding was off, when it started");
+        break;
+    }
+}
+
 /* 0: nothing says when. */
 static int64_t
 expected_end_us(const struct job *job)
@@ -246,6 +289,8 @@ expected_end_us(const struct job *job)
 static void
 explain_running(const struct answer *a, const struct job *job)
 {
+    bool on_slurm = job->req.demand.engine == ENGINE_SLURM;
+    struct blocked why = {.reason = REASON_NONE};
     auto_buf struct buf text = BUF_INIT;
     char span[24];
     if (job->state == JOB_COMPLETING) {
@@ -253,12 +298,17 @@ explain_running(const struct answer *a, const struct job *job)
     } else if (job->run->started_us > 0) {
         buf_addf(&text, "running for %s",
                  format_duration((clock_wall_us() - job->run->started_us) / 1000, span));
+    } else if (on_slurm) {
+        why_waits(a->daemon, job, &why, &text);
     } else {
         buf_adds(&text, "is being started");
     }
     add_cards(&text, job->run);
     add_cap(&text, job->run);
-    jsonw_knull(a->out, "reason");
+    add_bound(a->daemon, &text, job);
+    if (on_slurm && job->run->started_us > 0)
+        buf_addf(&text, "; %s", slurm_tell(a->daemon, job));
+    jsonw_kstr(a->out, "reason", why.reason == REASON_NONE ? NULL : reason_name(why.reason));
     put_text(a->out, "text", &text);
     jsonw_knull(a->out, "help");
     jsonw_ktime(a->out, "expected_end", expected_end_us(job));

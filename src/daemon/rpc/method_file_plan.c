@@ -3,6 +3,7 @@
  * (long_work.h). */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <uthash.h>
 
 #include "base/buf.h"
@@ -19,11 +20,15 @@
 #include "daemon/request/file_upload.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/depend_turns.h"
 #include "daemon/state/estimates.h"
 #include "daemon/state/learned_demands.h"
 #include "daemon/state/state.h"
 #include "daemon/state/unique.h"
+#include "slurm/allocation_options.h"
+#include "slurm/backlog.h"
+#include "slurm/sent_options.h"
 #include "spec/fingerprint.h"
 #include "store/store.h"
 
@@ -196,8 +201,11 @@ static bool
 write_infeasible(const struct look *k, struct jsonw *out, const struct line *line)
 {
     auto_buf struct buf text = BUF_INIT;
-    if (state_could_start(&k->sync->daemon->state, k->sync->caller->uid, &line->req.demand,
-                          &text))
+    struct err e = {0};
+    if (line->req.demand.engine == ENGINE_SLURM && slurm_is_usable(k->sync->daemon, &e) < 0)
+        buf_adds(&text, e.text);
+    else if (state_could_start(&k->sync->daemon->state, k->sync->caller->uid, &line->req.demand,
+                               &text))
         return false;
     jsonw_kstr(out, "state", job_state_name(JOB_INFEASIBLE));
     jsonw_kstr(out, "text", buf_str(&text));
@@ -256,6 +264,29 @@ write_placed(struct jsonw *out, const struct asked_start *start)
     jsonw_ktime(out, "expected_start", start->at_us);
 }
 
+/* With which sbatch would get it, or an allocation that is large enough for it. */
+static void
+write_options(const struct look *k, struct jsonw *out, const struct line *line)
+{
+    auto_buf struct buf options = BUF_INIT;
+    const struct config *c = &k->sync->daemon->config;
+    struct backlog_line asked;
+    struct allocation_spec spec;
+    bool is_packed = slurm_is_to_pack(&line->req.demand, c);
+    slurm_line_of_request(&line->req, line->req.demand.vram_mib, &asked);
+    allocation_spec_for(c, &asked, &spec);
+    if (is_packed)
+        slurm_add_allocation_options(&spec, c, &options);
+    else
+        slurm_add_options(&line->req, c, &options);
+    jsonw_kbool(out, "packed", is_packed);
+    jsonw_key(out, "sbatch");
+    jsonw_array(out);
+    for (const char *o = options.data; o < options.data + options.len; o += strlen(o) + 1)
+        jsonw_str(out, o);
+    jsonw_end_array(out);
+}
+
 static void
 write_known(const struct look *k, struct jsonw *out, const struct line *line)
 {
@@ -275,11 +306,15 @@ write_line(const struct look *k, struct jsonw *out, size_t i)
     jsonw_kint(out, "line", line->number);
     if (line->req.demand.vram_mib > 0)
         jsonw_kint(out, "vram_mib", line->req.demand.vram_mib);
+    if (line->req.demand.engine == ENGINE_SLURM)
+        write_options(k, out, line);
     if (!fate->is_new) {
         write_known(k, out, line);
     } else if (line->req.cancel || fate->never) {
         jsonw_kstr(out, "state", job_state_name(JOB_CANCELLED));
         jsonw_kstr(out, "text", line->req.cancel ? NULL : fate->never);
+    } else if (line->req.demand.engine == ENGINE_SLURM && write_infeasible(k, out, line)) {
+        /* there is no Slurm: that is written */
     } else if (line->req.hold) {
         jsonw_kstr(out, "state", job_state_name(JOB_HELD));
     } else if (fate->awaits) {

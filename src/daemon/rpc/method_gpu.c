@@ -12,69 +12,36 @@
 #include "daemon/common/daemon.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_health.h"
+#include "daemon/gpu/card_names.h"
 #include "daemon/request/roles.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/methods.h"
-
-#define UUID_PREFIX_MIN 4 /* shorter ones are slips of the finger */
-
-/* "there are 0-3", or how UUIDs begin. */
-static int
-no_such_gpu(const struct daemon *d, const char *word, struct err *e)
-{
-    int n = ledger_n_cards(d->ledger);
-    if (n == 0)
-        return err_set(e, ERR_USAGE, "no GPU '%.80s': this machine has no GPUs", word);
-    if (n == 1)
-        return err_set(e, ERR_USAGE, "no GPU '%.80s'; there is only gpu 0, %s", word,
-                       ledger_card(d->ledger, 0)->info.uuid);
-    return err_set(e, ERR_USAGE,
-                   "no GPU '%.80s'; use 0-%d, a UUID or its beginning such as '%.12s', or all",
-                   word, n - 1, ledger_card(d->ledger, 0)->info.uuid);
-}
-
-static int
-find_by_uuid(const struct daemon *d, const char *word, uint64_t *set, struct err *e)
-{
-    size_t n = strlen(word);
-    int found = -1;
-    for (int i = 0; n >= UUID_PREFIX_MIN && i < ledger_n_cards(d->ledger); i++) {
-        const char *uuid = ledger_card(d->ledger, i)->info.uuid;
-        if (strncasecmp(uuid, word, n) != 0)
-            continue;
-        if (found >= 0 && uuid[n] != '\0')
-            return err_set(e, ERR_USAGE,
-                           "'%.80s' matches the UUIDs of gpu %d and gpu %d; write more of it",
-                           word, found, i);
-        found = i;
-    }
-    if (found < 0)
-        return no_such_gpu(d, word, e);
-    *set |= UINT64_C(1) << found;
-    return 0;
-}
 
 static int
 find_gpu(const struct daemon *d, const json_t *j, uint64_t *set, struct err *e)
 {
     char digits[32];
-    int n = ledger_n_cards(d->ledger);
-    uint64_t chosen;
+    uint64_t chosen, present = cardnames_present(d);
     if (json_is_integer(j))
         snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(j));
     const char *word = json_is_integer(j) ? digits : json_string_value(j);
     if (!word)
         return err_set(e, ERR_USAGE, "\"gpus\" must be a list of indices, UUIDs or \"all\"");
     if (strcmp(word, "all") == 0) {
-        if (n == 0)
-            return no_such_gpu(d, word, e);
-        *set |= n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+        if (!present)
+            return cardnames_refuse(d, word, e);
+        *set |= present;
         return 0;
     }
-    if (!word[0] || strspn(word, "0123456789,-") != strlen(word))
-        return find_by_uuid(d, word, set, e);
-    if (parse_index_set(word, &chosen, NULL) < 0 || (n < 64 && chosen >> n != 0))
-        return no_such_gpu(d, word, e);
+    if (!word[0] || strspn(word, "0123456789,-") != strlen(word)) {
+        int card = cardnames_find(d, word, e);
+        if (card < 0)
+            return -1;
+        *set |= UINT64_C(1) << card;
+        return 0;
+    }
+    if (parse_index_set(word, &chosen, NULL) < 0 || (chosen & ~present))
+        return cardnames_refuse(d, word, e);
     *set |= chosen;
     return 0;
 }

@@ -230,6 +230,8 @@ put_card_states(const struct daemon *d, struct exposition *x)
                       "1 for the state that the card is in, 0 for all others.");
     for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
         const struct card *c = ledger_card(d->ledger, i);
+        if (c->gone)
+            continue;
         for (size_t s = 0; s < sizeof states / sizeof states[0]; s++)
             exposition_value(x, card_state(c) == states[s], "gpu", number_text(i, number),
                              "uuid", c->info.uuid, "state", gpu_state_name(states[s]), NULL);
@@ -244,6 +246,8 @@ put_cards(const struct daemon *d, struct exposition *x)
     exposition_family(x, "berth_gpu_info", "gauge", "The card's name; always 1.");
     for (int i = 0; i < n; i++) {
         const struct gpu_info *info = &ledger_card(d->ledger, i)->info;
+        if (ledger_card(d->ledger, i)->gone)
+            continue;
         exposition_value(x, 1, "gpu", number_text(i, number), "uuid", info->uuid, "name",
                          info->name, NULL);
     }
@@ -253,7 +257,7 @@ put_cards(const struct daemon *d, struct exposition *x)
         for (int i = 0; i < n; i++) {
             const struct card *c = ledger_card(d->ledger, i);
             double v = card_families[f].value(c);
-            if (v >= 0)
+            if (v >= 0 && !c->gone)
                 exposition_value(x, v, "gpu", number_text(i, number), "uuid", c->info.uuid,
                                  NULL);
         }

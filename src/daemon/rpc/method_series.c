@@ -88,6 +88,8 @@ put_cards(struct daemon *d, const struct asked *a, struct jsonw *out)
     jsonw_array(out);
     for (int i = 0; i < n; i++) {
         const struct series *s = telemetry_series(d, i);
+        if (ledger_card(d->ledger, i)->gone)
+            continue;
         jsonw_object(out);
         jsonw_kint(out, "index", i);
         jsonw_kstr(out, "uuid", ledger_card(d->ledger, i)->info.uuid);

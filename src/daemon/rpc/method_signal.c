@@ -50,6 +50,10 @@ send_one(struct daemon *d, struct sending *x, const struct job *job)
     if (!is_running(job)) {
         err_set(&x->last, ERR_FAILED, "job %u is not running (%s)", job->id,
                 job_state_name(job->state));
+    } else if (job->req.demand.engine == ENGINE_SLURM) {
+        err_set(&x->last, ERR_REFUSED,
+                "job %u runs on Slurm, where Berth signals none; use scancel --signal with %s",
+                job->id, job->run->sent.id);
     } else if (!watch_signal(d, job, x->sig)) {
         err_set(&x->last, ERR_FAILED, "job %u: its supervisor cannot be reached", job->id);
     } else {

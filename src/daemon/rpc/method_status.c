@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -9,6 +10,7 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/cpu_nodes.h"
 #include "daemon/attempt/job_confines.h"
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/nursery_link.h"
@@ -22,6 +24,7 @@
 #include "daemon/rpc/daemon_log.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/job_facts.h"
 #include "sys/confine.h"
 
@@ -75,6 +78,37 @@ put_holds(const struct daemon *d, struct jsonw *w, const struct card *c)
 }
 
 static void
+put_instance(struct jsonw *w, const struct gpu_info *info)
+{
+    if (!info->mig_gpu[0]) {
+        jsonw_knull(w, "mig");
+        return;
+    }
+    jsonw_key(w, "mig");
+    jsonw_object(w);
+    jsonw_kstr(w, "gpu", info->mig_gpu);
+    put_known(w, "gi", info->mig_gi);
+    put_known(w, "ci", info->mig_ci);
+    jsonw_end_object(w);
+}
+
+static void
+put_node(const struct daemon *d, struct jsonw *w, const struct card *c)
+{
+    auto_buf struct buf cpus = BUF_INIT;
+    auto_buf struct buf why = BUF_INIT;
+    cpu_nodes_of_card(d, c, &cpus, &why);
+    put_known(w, "numa_node", c->info.numa);
+    jsonw_kstr(w, "cpu_list", cpus.len ? buf_str(&cpus) : NULL);
+    jsonw_kstr(w, "bind_why", why.len ? buf_str(&why) : NULL);
+    jsonw_key(w, "nvlink");
+    jsonw_array(w);
+    for (uint64_t rest = c->links; rest; rest &= rest - 1)
+        jsonw_int(w, __builtin_ctzll(rest));
+    jsonw_end_array(w);
+}
+
+static void
 put_card(struct daemon *d, struct jsonw *w, const struct card *c)
 {
     bool sampled = c->sampled_us > 0;
@@ -82,6 +116,14 @@ put_card(struct daemon *d, struct jsonw *w, const struct card *c)
     jsonw_kint(w, "index", c->info.index);
     jsonw_kstr(w, "uuid", c->info.uuid);
     jsonw_kstr(w, "name", c->info.name[0] ? c->info.name : NULL);
+    jsonw_kstr(w, "vendor", gpu_vendor_name(c->info.vendor));
+    jsonw_key(w, "compute_capability");
+    if (c->info.cc > 0)
+        jsonw_num(w, c->info.cc / 10.0);
+    else
+        jsonw_null(w);
+    put_node(d, w, c);
+    put_instance(w, &c->info);
     jsonw_kstr(w, "state", gpu_state_name(card_state(c)));
     bool can_cap = ledger_can_cap(d->ledger, c) && !c->cap_refused[0];
     jsonw_kstr(w, "cap", can_cap ? gpu_cap_name(c->info.cap) : NULL);
@@ -116,7 +158,8 @@ put_cards(struct daemon *d, struct jsonw *w)
     jsonw_key(w, "gpus");
     jsonw_array(w);
     for (int i = 0; i < ledger_n_cards(d->ledger); i++)
-        put_card(d, w, ledger_card(d->ledger, i));
+        if (!ledger_card(d->ledger, i)->gone)
+            put_card(d, w, ledger_card(d->ledger, i));
     jsonw_end_array(w);
     jsonw_kstr(w, "backend", prober_backend(d->prober));
     jsonw_kstr(w, "driver", prober_driver(d->prober));
@@ -162,6 +205,8 @@ put_daemon(const struct daemon *d, struct jsonw *w)
     jsonw_key(w, "confinement");
     confine_write(nursery_place(d->nursery), w);
     jsonw_kbool(w, "leaves_when_idle", d->leave_when_idle);
+    jsonw_kstr(w, "slurm_commands", d->config.slurm_commands);
+    jsonw_kstr(w, "slurm_trouble", slurm_trouble(d));
     jsonw_kbool(w, "stopping", d->stopping);
     const struct err *trouble = turn_disk_trouble(d);
     jsonw_kbool(w, "disk_full", trouble && trouble->code == ERR_NO_SPACE);

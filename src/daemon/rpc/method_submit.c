@@ -20,13 +20,13 @@
 #include "daemon/attempt/job_confines.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/turn_due.h"
+#include "daemon/gpu/card_names.h"
 #include "daemon/gpu/model_file.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/outbox/outbox_fill.h"
 #include "daemon/request/admit.h"
 #include "daemon/request/budget.h"
 #include "daemon/request/request_context.h"
-#include "daemon/request/request_read.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
@@ -34,6 +34,7 @@
 #include "daemon/state/job_facts.h"
 #include "daemon/state/learned_demands.h"
 #include "daemon/state/unique.h"
+#include "wire/request_read.h"
 
 #define ENTER_WITH_READING 100 /* jobs that are read and entered in one slice at most */
 #define RANGE_TEXT         8   /* bytes that an array's row has of each range of tasks */
@@ -137,6 +138,7 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c, struct submi
 {
     request_free(&job->req);
     if (reqjson_read(j, NULL, modelfile_current(d), &job->req, e) < 0 ||
+        cardnames_resolve(d, &job->req, e) < 0 ||
         budget_check_text(d, c->uid, &job->req, e) < 0 ||
         roles_check_priority(d, job->req.priority, e) < 0 ||
         roles_check_grace(d, job->req.grace_ms, e) < 0 ||
@@ -223,7 +225,8 @@ static void
 enter_all(struct daemon *d, struct submission *s, struct jsonw *out)
 {
     int64_t limit_ms = s->jobs[0]->req.limit_ms;
-    bool wants_gpu = demand_n_gpus(&s->jobs[0]->req.demand) > 0;
+    const struct demand *demand = &s->jobs[0]->req.demand;
+    bool wants_gpu = demand_n_gpus(demand) > 0 && demand->engine == ENGINE_HERE;
     auto_free char *note = NULL;
     jsonw_object(out);
     jsonw_key(out, "ids");
@@ -295,10 +298,10 @@ int
 method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
+    /* past: its environment, to which no job refers yet, must not go meanwhile. */
     static const struct work_kind kind = {.step = step,
                                           .free = submission_free,
-                                          .past =
-                                              true, /* of its environment no job tells yet */
+                                          .past = true,
                                           .changes = true,
                                           .last_changes = true};
     const json_t *list = json_object_get(params, "jobs");

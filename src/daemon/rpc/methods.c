@@ -16,6 +16,7 @@ static const struct method methods[] = {
     {"signal", method_signal, true},
     {"priority", method_priority, true},
     {"requeue", method_requeue, true},
+    {"environment", method_environment, false},
     {"explain", method_explain, false},
     {"wait", method_wait, false},
     {"gpu.pause", method_gpu_pause, true},

@@ -22,6 +22,8 @@ int method_jobs(struct daemon *, struct caller *, json_t *, struct jsonw *, stru
 int method_cancel(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_hold(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_release(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_environment(struct daemon *, struct caller *, json_t *, struct jsonw *,
+                       struct err *);
 int method_explain(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_priority(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_requeue(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);

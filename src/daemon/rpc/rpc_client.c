@@ -38,6 +38,7 @@ client_free(uv_handle_t *handle)
     struct client *c = handle->data;
     for (int i = 0; i < c->n_held; i++) {
         buf_free(&c->held[i].text);
+        buf_free(&c->held[i].result);
         free(c->held[i].id);
     }
     free(c->held);
@@ -116,19 +117,33 @@ on_written(uv_write_t *req, int status)
     account(c);
 }
 
-/* What the socket does not take immediately is written when it can. */
+/* Writes all but the first n bytes, when the socket takes them. */
 static void
-write_soon(struct client *c, struct buf *bytes)
+write_soon(struct client *c, struct buf *bytes, size_t n)
 {
     struct outgoing *o = xcalloc(1, sizeof *o);
     o->bytes = *bytes;
     *bytes = (struct buf)BUF_INIT;
-    uv_buf_t b = uv_buf_init(o->bytes.data, (unsigned)o->bytes.len);
+    uv_buf_t b = uv_buf_init(o->bytes.data + n, (unsigned)(o->bytes.len - n));
     if (uv_write(&o->req, (uv_stream_t *)&c->pipe, &b, 1, on_written)) {
         buf_free(&o->bytes);
         free(o);
         client_drop(c);
     }
+}
+
+/* Takes the bytes. */
+static void
+add_unsent(struct client *c, struct buf *bytes)
+{
+    if (c->unsent.len > 0) {
+        buf_add(&c->unsent, bytes->data, bytes->len);
+    } else {
+        buf_free(&c->unsent);
+        c->unsent = *bytes;
+        *bytes = (struct buf)BUF_INIT;
+    }
+    buf_free(bytes);
 }
 
 /* One write at a time: libuv makes 32 of them in a round of the loop, so that
@@ -149,17 +164,15 @@ rpc_client_send(struct client *c, struct buf *bytes)
         return;
     }
     if (c->pipe.write_queue_size > 0) {
-        buf_add(&c->unsent, bytes->data, bytes->len);
-        buf_free(bytes);
+        add_unsent(c, bytes);
         account(c);
         return;
     }
     uv_buf_t b = uv_buf_init(bytes->data, (unsigned)bytes->len);
-    int n = uv_try_write((uv_stream_t *)&c->pipe, &b, 1);
-    if (n > 0)
-        buf_drop(bytes, (size_t)n);
-    if (bytes->len > 0)
-        write_soon(c, bytes);
+    int rc = uv_try_write((uv_stream_t *)&c->pipe, &b, 1);
+    size_t n = rc > 0 ? (size_t)rc : 0;
+    if (n < bytes->len)
+        write_soon(c, bytes, n);
     else
         buf_free(bytes);
     account(c);

@@ -287,15 +287,19 @@ server_release(struct server *s, const struct err *failed)
         struct buf out = BUF_INIT;
         for (int i = 0; i < c->n_held; i++) {
             struct reply *r = &c->held[i];
-            if (failed && r->changes)
+            if (failed && r->changes) {
                 rpc_write_error(&out, r->id, err_exit_status(failed->code),
                                 err_name(failed->code), failed->text);
-            else if (out.len == 0) {
-                buf_free(&out);
-                out = r->text;
-                r->text = (struct buf)BUF_INIT;
+                buf_free(&r->result);
             } else {
                 buf_add(&out, r->text.data, r->text.len);
+            }
+            if (r->result.len >= LARGE_BYTES) {
+                rpc_client_send(c, &out);
+                rpc_client_send(c, &r->result);
+            } else {
+                buf_add(&out, buf_str(&r->result), r->result.len);
+                buf_free(&r->result);
             }
             buf_free(&r->text);
             free(r->id);

@@ -43,8 +43,8 @@ void rpc_serve(struct daemon *d, const struct caller *c);
 
 /* A place in line for a later answer to this call. */
 struct ticket *server_ticket(struct caller *c);
-/* Answers and frees the ticket; result_json is one JSON value. */
-void server_answer(struct ticket *t, const char *result_json);
+/* Answers and frees the ticket. result: one JSON value; it is taken. */
+void server_answer(struct ticket *t, struct buf *result);
 /* Clients that wait to be served (rpc_client.c) may not have to any more. */
 void server_resume(struct server *s);
 void server_new_round(struct server *s); /* of the loop (pace.h) */

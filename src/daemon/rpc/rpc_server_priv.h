@@ -18,9 +18,10 @@
 #define LARGE_BYTES  ((size_t)256 << 10) /* of a line: it takes 5 ms to read */
 
 struct reply {
-    struct buf text; /* the whole line */
-    char *id;        /* as JSON, to make an error of it when the commit fails */
-    bool changes;    /* says that something has been made durable */
+    struct buf text;   /* the line, up to its result */
+    struct buf result; /* and what follows; nothing in an error */
+    char *id;          /* as JSON, to make an error of it when the commit fails */
+    bool changes;      /* says that something has been made durable */
 };
 
 struct client {

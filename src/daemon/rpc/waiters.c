@@ -232,8 +232,9 @@ waits_drop(struct daemon *d, struct wait *x)
 static void
 answer(struct wait *x)
 {
-    auto_free char *text = xasprintf("{\"jobs\":[%s]}", buf_str(&x->done));
-    server_answer(TAKE(x->ticket), text);
+    struct buf result = BUF_INIT;
+    buf_addf(&result, "{\"jobs\":[%s]}", buf_str(&x->done));
+    server_answer(TAKE(x->ticket), &result);
     wait_free(x);
 }
 

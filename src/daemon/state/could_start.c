@@ -14,6 +14,8 @@ least_vram(const struct state *s, const struct demand *demand, int n)
     int64_t least = INT64_MAX;
     for (int i = 0; n > 0 && i < ledger_n_cards(s->ledger); i++) {
         int64_t total = ledger_card(s->ledger, i)->info.total_mib;
+        if (ledger_card(s->ledger, i)->gone)
+            continue;
         int64_t mib = demand_is_whole(demand) ? total : demand_vram_mib(demand, total);
         least = mib < least ? mib : least;
     }
@@ -45,6 +47,8 @@ int
 state_check_limits(const struct state *s, uint32_t uid, const struct demand *demand,
                    struct err *e)
 {
+    if (demand->engine == ENGINE_SLURM)
+        return 0; /* they are about this machine */
     return check_limit(s, demand, &s->limits->all, "all users together", "", e) ||
                    check_limit(s, demand, limits_of(s->limits, uid), s->around->user_name(uid),
                                "user_", e) < 0

@@ -194,8 +194,10 @@ back_in_line(struct state *s, struct job *job, int32_t vram_old)
     log_info("job=%u event=requeued outcome=%s", job->id,
              outcome_name(job->run->ending.outcome));
     job->waiting_told = 0;
-    if (job_goes_last(job))
+    if (job_goes_last(job)) {
         queue_reorder(s->queue, job, s->past->next_order(s->past->arg));
+        job->first_since_us = 0;
+    }
     if (job->run->ending.outcome != OUTCOME_NEVER_RAN) {
         struct change *x = state_note(s, CHANGE_RETRIED, job);
         x->vram_old = vram_old;

@@ -107,7 +107,7 @@ static bool
 learn(struct state *s, const struct job *job, struct learned *known)
 {
     struct err e; /* sticks to the store; the commit tells */
-    if (!job->fingerprint || !job->run || job->run->n_gpus == 0)
+    if (!job->fingerprint || !job->run || demand_n_gpus(&job->req.demand) == 0)
         return false;
     if (s->past->peaks_get(s->past->arg, job, known, &e) < 0 || !learn_from(job->run, known))
         return false;

@@ -17,14 +17,12 @@
 static struct attempt *
 new_attempt(const struct state *s, const struct job *job, const struct placement *where)
 {
-    struct attempt *run = xcalloc(1, sizeof *run);
-    run->number = job->attempts + 1;
+    struct attempt *run = attempt_new(job->attempts + 1);
     run->n_gpus = where->n;
     memcpy(run->gpus, where->gpus, where->n);
-    for (int i = 0; i < GPU_MAX; i++)
-        run->peak_mib[i] = run->now_mib[i] = -1;
     run->vram_mib = job->req.demand.vram_mib;
     run->cap_mib = ledger_cap_mib(s->ledger, &job->req.demand, run->gpus, run->n_gpus);
+    run->nodes = (int64_t)ledger_bound(s->ledger, job->id);
     return run;
 }
 

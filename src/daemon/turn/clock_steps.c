@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/plan/fair.h"
+#include "core/plan/plan.h"
 #include "core/queue/queue.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/turn_due.h"
@@ -27,6 +28,7 @@
 struct clockset {
     struct daemon *daemon;
     int64_t offset_us; /* of the wall clock from the boot clock, when last looked at */
+    int64_t told_us;   /* the same when it was last found set, or as written down before */
     uv_poll_t poll;
     int fd; /* a timer on the wall clock, cancelled when that is set; -1: none is to be had */
 };
@@ -56,7 +58,7 @@ clockset_new(struct daemon *d)
 {
     struct clockset *c = xcalloc(1, sizeof *c);
     c->daemon = d;
-    c->offset_us = clock_wall_us() - clock_boot_us();
+    c->offset_us = c->told_us = clock_wall_us() - clock_boot_us();
     c->fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (c->fd >= 0 && arm(c->fd))
         close(TAKE_FD(c->fd));
@@ -93,6 +95,14 @@ shift(int64_t *at_us, int64_t by_us)
         *at_us += by_us;
 }
 
+/* Limits count on the boot clock, from when it started. */
+static void
+shift_run(struct job *job, int64_t by_us)
+{
+    if (job->run && job_state_is_active(job->state))
+        job->run->clock_set_us += by_us;
+}
+
 /* Taken out and put back, as its place may depend on these. */
 static void
 shift_job(struct queue *q, struct job *job, int64_t by_us)
@@ -101,10 +111,39 @@ shift_job(struct queue *q, struct job *job, int64_t by_us)
     queue_remove(q, job->id);
     shift(&job->blocked_since_us, by_us);
     shift(&job->limited_since_us, by_us);
-    shift(&job->promised_us, by_us);
+    shift(&job->first_since_us, by_us);
     if (tried_again)
         shift(&job->begin_us, by_us);
+    if (job->run && job->run->started_us)
+        shift_run(job, by_us);
     queue_add(q, job);
+}
+
+static bool
+is_jump(int64_t by_us)
+{
+    return by_us >= JUMP_US || by_us <= -JUMP_US;
+}
+
+int64_t
+clockset_offset_us(const struct daemon *d)
+{
+    return d->clockset->told_us;
+}
+
+void
+clockset_was(struct daemon *d, int64_t offset_us)
+{
+    struct clockset *c = d->clockset;
+    int64_t by_us = c->offset_us - offset_us;
+    if (!is_jump(by_us)) {
+        c->told_us = offset_us;
+        return;
+    }
+    for (struct job *job = queue_active(d->queue); job; job = queue_active_next(job))
+        shift_run(job, by_us);
+    planner_shift_promises(d->planner, by_us);
+    log_warn("event=clock-was-set by_s=%lld", (long long)(by_us / 1000000));
 }
 
 void
@@ -114,12 +153,14 @@ clockset_follow(struct daemon *d)
     int64_t offset_us = clock_wall_us() - clock_boot_us();
     int64_t by_us = offset_us - c->offset_us;
     c->offset_us = offset_us;
-    if (by_us < JUMP_US && by_us > -JUMP_US)
+    if (!is_jump(by_us))
         return;
+    c->told_us = offset_us;
     size_t n;
     auto_free struct job **jobs = queue_list_by_id(d->queue, QUEUE_ALL, &n);
     for (size_t i = 0; i < n; i++)
         shift_job(d->queue, jobs[i], by_us);
     fair_shift(d->fair, by_us);
+    planner_shift_promises(d->planner, by_us);
     log_warn("event=clock-set by_s=%lld", (long long)(by_us / 1000000));
 }

@@ -28,6 +28,8 @@ write_started(struct daemon *d, struct jsonw *w, const struct job *job)
 {
     const struct attempt *run = job->run;
     events_write_gpus(w, run);
+    if (job->req.demand.engine == ENGINE_SLURM) /* its key is made later */
+        jsonw_kstr(w, "on", "slurm");
     write_vram(w, "vram_mib", run->vram_mib);
     if (run->cap_mib > 0)
         jsonw_kint(w, "cap_mib", run->cap_mib);

@@ -53,7 +53,13 @@ event_launched_read(struct daemon *d, const struct change *x)
         return;
     begin_unstored(&w, job, &object);
     jsonw_kint(&w, "attempt", job->run->number);
-    jsonw_kint(&w, "pid", job->run->command_pid);
+    if (job->run->sent.key[0]) {
+        jsonw_kstr(&w, "on", "slurm");
+        jsonw_kstr(&w, "slurm_job", job->run->sent.id[0] ? job->run->sent.id : NULL);
+        jsonw_kstr(&w, "slurm_node", job->run->sent.node[0] ? job->run->sent.node : NULL);
+    } else {
+        jsonw_kint(&w, "pid", job->run->command_pid);
+    }
     jsonw_end_object(&w);
     publish_unstored(d, job, "launched", x->at_us, &object);
 }

@@ -8,6 +8,7 @@
 #include "daemon/common/daemon.h"
 #include "daemon/gpu/vram_wait.h"
 #include "daemon/rpc/waiters.h"
+#include "daemon/slurm/slurm_engine.h"
 #include "daemon/turn/event_text.h"
 #include "daemon/turn/event_unstored.h"
 
@@ -24,6 +25,7 @@ pass_on_changes(struct daemon *d)
     struct changes *c = &d->state.changes;
     for (; c->n_read < c->n; c->n_read++) {
         watch_read_change(d, change_at(c)); /* stops */
+        slurm_read_change(d, change_at(c)); /* stops there */
         vram_wait_read(d, change_at(c));    /* samples */
         tally_read(d, change_at(c));
         waits_read(d, change_at(c));

@@ -20,6 +20,7 @@
 #include "core/queue/queue.h"
 #include "daemon/attempt/attempt_folder.h"
 #include "daemon/attempt/launch.h"
+#include "daemon/attempt/launch_spec.h"
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/common/counters.h"
@@ -34,12 +35,14 @@
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/rpc_server.h"
 #include "daemon/rpc/waiters.h"
+#include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/job_facts.h"
 #include "daemon/state/starts.h"
 #include "daemon/state/state.h"
 #include "daemon/turn/idle_work.h"
 #include "daemon/turn/job_rows.h"
 #include "daemon/turn/pass_on.h"
+#include "daemon/turn/promises_kept.h"
 #include "store/store.h"
 
 #define RETRY_MS      2000 /* after a failed commit */
@@ -127,6 +130,7 @@ void
 turn_free(struct turn *t)
 {
     free(t->waits);
+    free(t->promised);
     free(t);
 }
 
@@ -173,6 +177,7 @@ commit_failed(struct daemon *d, const struct err *e)
 {
     disk_trouble(d, e);
     starts_take_back(&d->state, on_start_undone, on_new_gone, d);
+    promises_regain_all(d);
     turn_events_keep_true(d);
     courier_not_saved(d);
     struct err told = {0};
@@ -188,8 +193,10 @@ act_on_job(struct daemon *d, struct job *job, unsigned what)
 {
     if (what & SAVE_ATTEMPT)
         telemetry_written(d, job->id, what & SAVE_SETTLED);
-    if (what & SAVE_SETTLED)
+    if (what & SAVE_SETTLED) {
+        slurm_settled(d, job->id, job->run->number);
         watch_settled(d, job->id, job->run->number);
+    }
     if (what & SAVE_ENDED) {
         d->turn->ended_some = true; /* so others may be old enough to go */
         retire(d, job);
@@ -214,10 +221,28 @@ act_on_saved(struct daemon *d)
     for (size_t i = 0; i < n; i++)
         if (what[i] & SAVE_ATTEMPT_NEW) {
             starts_keep(jobs[i]);
-            launch_attempt(d, jobs[i]);
+            if (jobs[i]->req.demand.engine == ENGINE_SLURM)
+                slurm_launch(d, jobs[i]);
+            else
+                launch_attempt(d, jobs[i]);
         }
     for (size_t i = 0; i < n; i++)
         act_on_job(d, jobs[i], what[i]);
+}
+
+/* For Slurm with what is to run: a node may come to the folder of any attempt that is
+ * committed. */
+static int
+make_folder(struct daemon *d, const struct job *job, struct err *e)
+{
+    auto_close int dir = -1;
+    auto_close int lock = -1;
+    if (folder_make(d, job, e) < 0)
+        return -1;
+    if (job->req.demand.engine != ENGINE_SLURM || spec_fill_folder(d, job, &dir, &lock, e) == 0)
+        return 0;
+    folder_remove(d, job->id, job->run->number);
+    return -1;
 }
 
 /* The folders of those that start with this commit: first, so that what is committed has one. A
@@ -232,11 +257,12 @@ make_folders(struct daemon *d)
         struct err e = {0};
         if (!(job->unsaved & SAVE_ATTEMPT_NEW))
             continue;
-        if (!machine_says(d) && folder_make(d, job, &e) == 0)
+        if (!machine_says(d) && make_folder(d, job, &e) == 0)
             continue;
         if (e.code)
             machine_trouble(d, e.text);
         starts_undo(&d->state, job);
+        promises_regain(d, job->id);
         undone = true;
     }
     if (undone)
@@ -269,6 +295,7 @@ commit(struct daemon *d)
     const struct changes *c = &d->state.changes;
     struct err e = {0};
     make_folders(d);
+    slurm_prepare(d);
     for (size_t i = 0; i < c->n_unsaved; i++)
         write_job(d, c->unsaved[i]);
     /* With what recovery found, in whichever turn gets the last of that onto the disk: a daemon
@@ -278,6 +305,7 @@ commit(struct daemon *d)
         store_boot_id_set(d->store, clock_boot_id(), NULL);
     health_save(d);
     cards_save(d);
+    promises_save(d);
     courier_save(d);
     pass_on_changes(d); /* what has been noted since: its events belong to this commit too */
     turn_events_write(d);
@@ -291,6 +319,7 @@ commit(struct daemon *d)
     tally_written(d);
     health_saved(d);
     cards_saved(d);
+    promises_saved(d);
     crash_point("daemon-after-commit");
     return 0;
 }

@@ -16,8 +16,10 @@
 #include "daemon/common/turn_due.h"
 #include "daemon/common/turn_priv.h"
 #include "daemon/gpu/prober.h"
+#include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/starts.h"
 #include "daemon/turn/clock_steps.h"
+#include "daemon/turn/promises_kept.h"
 #include "store/store.h"
 
 static void
@@ -63,8 +65,10 @@ turn_plan(struct daemon *d)
         planner_look_anew(d->planner);
     t->more_due = false;
     uv_timer_stop(&t->rest);
+    ledger_set_slurm_room(d->ledger, slurm_room(d));
     plan_make(d->planner, d->queue, d->ledger, now, &next_id, &p);
     d->needs_told = 0;
+    promises_tell(d, &p);
     tally_plan(d, clock_boot_us() - began_us);
     free(t->waits);
     t->waits = TAKE(p.waits);
@@ -72,8 +76,15 @@ turn_plan(struct daemon *d)
     if (p.more)
         rest(t, clock_boot_us() - began_us);
     store_advance_job_id(d->store, next_id);
-    for (size_t i = 0; i < p.n; i++)
-        t->again |= !starts_carry_out(&d->state, &p.decisions[i]);
+    t->n_kept = p.n_kept;
+    memcpy(t->kept, p.kept, sizeof p.kept);
+    for (size_t i = 0; i < p.n; i++) {
+        const struct decision *x = &p.decisions[i];
+        if (starts_carry_out(&d->state, x))
+            continue;
+        promises_regain(d, x->task >= 0 ? x->as : x->job);
+        t->again = true;
+    }
     if (p.wake_us != INT64_MAX) {
         int64_t ms = (p.wake_us - now) / 1000 + 1;
         uv_timer_start(&t->wake, on_wake, ms > 0 ? (uint64_t)ms : 1, 0);

@@ -99,19 +99,30 @@ forecast_as_of_us(const struct daemon *d)
     return d->forecast ? d->forecast->as_of_us : 0;
 }
 
+/* A forecast may be older than the promise. */
+static int64_t
+earlier(int64_t at_us, const struct promise *promised)
+{
+    return promised && promised->at_us < at_us ? promised->at_us : at_us;
+}
+
 int64_t
 forecast_start_us(struct daemon *d, const struct job *job)
 {
     if (job->state != JOB_PENDING || job->parked)
         return 0;
     const struct reservation *r = planner_reservation(d->planner);
-    if (r->job == job->id && r->at_us != INT64_MAX)
-        return r->at_us; /* what it was promised */
+    const struct promise *promised = planner_promise_of(d->planner, job->id);
+    bool is_reserved = r->job == job->id && r->at_us != INT64_MAX;
+    if (is_reserved && r->lasting)
+        return earlier(r->at_us, promised);
     const struct forecast *f = look_ahead(d);
     const struct expected_start key = {.job = job->id};
     const struct expected_start *found =
         f->n ? bsearch(&key, f->starts, f->n, sizeof key, compare_jobs) : NULL;
-    return found && found->at_us != INT64_MAX ? found->at_us : 0;
+    if (found && found->at_us != INT64_MAX)
+        return earlier(found->at_us, promised);
+    return promised ? promised->at_us : is_reserved ? r->at_us : 0;
 }
 
 void

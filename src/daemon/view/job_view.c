@@ -14,6 +14,7 @@
 #include "core/plan/plan.h"
 #include "core/queue/array.h"
 #include "core/queue/endings.h"
+#include "daemon/attempt/cpu_nodes.h"
 #include "daemon/attempt/log_names.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/event_words.h"
@@ -228,6 +229,8 @@ FIELD(peak_mib)
         jsonw_key(w, key);
         jsonw_int_or_null(w, run->peak_mib[i], run->peak_mib[i] >= 0);
     }
+    if (run && run->sent.key[0])
+        jsonw_kint_or_null(w, "max", run->sent.peak_mib, run->sent.peak_mib >= 0);
     jsonw_end_object(w);
 }
 
@@ -324,13 +327,34 @@ FIELD(expected_start)
     jsonw_time(w, forecast_start_us(x->daemon, x->job));
 }
 
+FIELD(latest_start)
+{
+    const struct promise *promised = planner_promise_of(x->daemon->planner, x->job->id);
+    jsonw_time(w, promised ? promised->at_us : 0);
+}
+
 FIELD(cancelled_by)
 {
     jsonw_str(w, x->job->cancelled_by);
 }
 
+/* What it is or was bound to. The nodes are kept with the attempt; their CPUs are as they are
+ * now. */
 static void
-write_attempt(struct jsonw *w, const struct attempt *a)
+write_nodes(const struct daemon *d, struct jsonw *w, const struct attempt *a)
+{
+    auto_buf struct buf cpus = BUF_INIT;
+    jsonw_key(w, "numa_nodes");
+    jsonw_array(w);
+    for (uint64_t rest = (uint64_t)a->nodes; rest; rest &= rest - 1)
+        jsonw_int(w, __builtin_ctzll(rest));
+    jsonw_end_array(w);
+    cpu_nodes_add_cpus(d, (uint64_t)a->nodes, &cpus);
+    jsonw_kstr(w, "cpu_list", cpus.len ? buf_str(&cpus) : NULL);
+}
+
+static void
+write_attempt(const struct daemon *d, struct jsonw *w, const struct attempt *a)
 {
     const struct ending *e = &a->ending;
     auto_buf struct buf text = BUF_INIT;
@@ -338,10 +362,15 @@ write_attempt(struct jsonw *w, const struct attempt *a)
     jsonw_object(w);
     jsonw_kint(w, "number", a->number);
     events_write_gpus(w, a);
+    if (a->sent.key[0]) {
+        jsonw_kstr(w, "slurm_job", a->sent.id[0] ? a->sent.id : NULL);
+        jsonw_kstr(w, "slurm_node", a->sent.node[0] ? a->sent.node : NULL);
+    }
     jsonw_key(w, "vram_mib");
     jsonw_int_or_null(w, a->vram_mib, a->vram_mib > 0);
     jsonw_key(w, "cap_mib");
     jsonw_int_or_null(w, a->cap_mib, a->cap_mib > 0);
+    write_nodes(d, w, a);
     jsonw_ktime(w, "started", a->started_us);
     jsonw_ktime(w, "ended", over ? e->ended_us : 0);
     jsonw_key(w, "run_ms");
@@ -368,11 +397,11 @@ PERSONAL(attempts)
     int n = job->attempts > 1 ? store_attempts_load(x->daemon->store, job->id, &all, &e) : 0;
     for (int i = 0; i < n; i++)
         if (!job->run || all[i].attempt.number != job->run->number)
-            write_attempt(w, &all[i].attempt);
+            write_attempt(x->daemon, w, &all[i].attempt);
     if (n > 0)
         store_attempts_free(all, n);
     if (job->run)
-        write_attempt(w, job->run);
+        write_attempt(x->daemon, w, job->run);
     jsonw_end_array(w);
 }
 
@@ -420,12 +449,16 @@ static const struct jobjson_entry fields[] = {
     {"line", field_line, NULL},
     {"key", field_key, NULL},
     {"expected_start", field_expected_start, NULL},
+    {"latest_start", field_latest_start, NULL},
     {"cancelled_by", field_cancelled_by, NULL},
     {"oom_retries", NULL, NULL},
     {"retries", NULL, NULL},
     {"text", field_text, NULL},
     {NULL, NULL, NULL},
 };
+
+/* Only where it is asked for by name: it repeats what other fields say. */
+static const struct jobjson_entry submission = {"submission", jobjson_submission, NULL};
 
 /* The fields of these, and behind them what attributes there are besides; made when it is first
  * asked for. */
@@ -500,7 +533,7 @@ size_t
 jobjson_count(void)
 {
     make_all();
-    return n_all;
+    return n_all + 1;
 }
 
 const struct jobjson_entry *
@@ -510,5 +543,5 @@ jobjson_find(const char *name)
     for (size_t i = 0; i < n_all; i++)
         if (strcmp(all[i].name, name) == 0)
             return &all[i];
-    return NULL;
+    return strcmp(name, submission.name) == 0 ? &submission : NULL;
 }

@@ -175,6 +175,8 @@ write_number(const struct attr *a, const struct jobjson *x, struct jsonw *w)
         jsonw_null(w);
     else if (a->kind == ATTR_PERMILLE)
         jsonw_num(w, (double)attr_number(a, REQ(x)) / 1000.0);
+    else if (a->kind == ATTR_TENTHS)
+        jsonw_num(w, (double)attr_number(a, REQ(x)) / 10.0);
     else
         jsonw_int(w, attr_number(a, REQ(x)));
 }
@@ -186,6 +188,7 @@ jobjson_attr(const struct attr *a, const struct jobjson *x, struct jsonw *w)
     case ATTR_INT:
     case ATTR_MIB:
     case ATTR_PERMILLE:
+    case ATTR_TENTHS:
     case ATTR_MS:
     case ATTR_US:
         write_number(a, x, w);
@@ -226,17 +229,60 @@ jobjson_attr(const struct attr *a, const struct jobjson *x, struct jsonw *w)
     }
 
 const struct jobjson_entry jobjson_request[] = {
-    ENTRY(array_job),     ENTRY(array_task),    ENTRY(array),          OF_ROW(share),
-    OF_ROW(min_vram_mib), OF_ROW(gpu_type),     OF_ROW(max_used),      OF_ROW(max_load),
-    OF_ROW(margin_mib),   OF_ROW(gpu_ids),      OF_ROW(after),         OF_ROW(tags),
-    ENTRY(begin),         OF_ROW(unique),       OF_ROW(preemptible),   OF_ROW(requeue),
-    OF_ROW(on_timeout),   OF_ROW(max_requeues), ENTRY(requeues),       OF_ROW(warn_signal),
-    ENTRY(warn_ms),       OF_ROW(grace_ms),     ENTRY(estimate_ms),    ENTRY(span_ms),
-    OF_ROW(idle_mib),     OF_ROW(placement),    OF_ROW(vram_cap),      OF_ROW(on_exceed),
-    OF_ROW(llm),          ENTRY(fingerprint),   OF_ROW(interactive),   OF_ROW(pty),
-    OF_ROW(env_setup),    OF_ROW(conda),        OF_ROW(login),         OF_ROW(vram_auto),
-    ENTRY(auto_runs),     OF_ROW(screen),       ENTRY(screen_session), OF_ROW(on_start),
-    OF_ROW(on_end),       OF_ROW(on_fail),      OF_ROW(webhook),       OF_ROW(mail_user),
-    ENTRY(mail_type),     OF_ROW(devices),      OF_ROW(open_mode),     OF_ROW(warn_batch),
-    OF_ROW(comment),      OF_ROW(slurm_env),    OF_ROW(env),           {NULL, NULL, NULL},
+    ENTRY(array_job),
+    ENTRY(array_task),
+    ENTRY(array),
+    OF_ROW(share),
+    OF_ROW(min_vram_mib),
+    OF_ROW(gpu_type),
+    OF_ROW(gpu_cc),
+    OF_ROW(max_used),
+    OF_ROW(max_load),
+    OF_ROW(margin_mib),
+    OF_ROW(gpu_ids),
+    OF_ROW(after),
+    OF_ROW(tags),
+    ENTRY(begin),
+    OF_ROW(unique),
+    OF_ROW(preemptible),
+    OF_ROW(requeue),
+    OF_ROW(on_timeout),
+    OF_ROW(max_requeues),
+    ENTRY(requeues),
+    OF_ROW(warn_signal),
+    ENTRY(warn_ms),
+    OF_ROW(grace_ms),
+    ENTRY(estimate_ms),
+    ENTRY(span_ms),
+    OF_ROW(idle_mib),
+    OF_ROW(placement),
+    OF_ROW(vram_cap),
+    OF_ROW(on_exceed),
+    OF_ROW(cpu_bind),
+    OF_ROW(llm),
+    ENTRY(fingerprint),
+    OF_ROW(interactive),
+    OF_ROW(pty),
+    OF_ROW(env_setup),
+    OF_ROW(conda),
+    OF_ROW(login),
+    OF_ROW(vram_auto),
+    ENTRY(auto_runs),
+    OF_ROW(screen),
+    ENTRY(screen_session),
+    OF_ROW(on_start),
+    OF_ROW(on_end),
+    OF_ROW(on_fail),
+    OF_ROW(webhook),
+    OF_ROW(mail_user),
+    ENTRY(mail_type),
+    OF_ROW(devices),
+    OF_ROW(open_mode),
+    OF_ROW(warn_batch),
+    OF_ROW(comment),
+    OF_ROW(slurm_env),
+    OF_ROW(env),
+    OF_ROW(container),
+    OF_ROW(container_mounts),
+    {NULL, NULL, NULL},
 };

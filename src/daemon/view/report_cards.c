@@ -116,7 +116,8 @@ report_cards_begin(struct report *r)
     const struct ledger *l = r->daemon->ledger;
     for (int i = 0; i < ledger_n_cards(l); i++) {
         const struct gpu_info *info = &ledger_card(l, i)->info;
-        card_add(r, info->uuid, info->index, info->total_mib);
+        if (!ledger_card(l, i)->gone)
+            card_add(r, info->uuid, info->index, info->total_mib);
     }
     for (struct job *job = queue_active(r->daemon->queue); job; job = queue_active_next(job))
         add_running(r, job, r->until_us);

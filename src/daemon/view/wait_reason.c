@@ -13,10 +13,22 @@
 #include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/prober.h"
+#include "daemon/slurm/slurm_engine.h"
 
 /* Between two plans so many lines get the jobs whose ends they wait for, so that a listing of
  * thousands of kinds of jobs delays nothing; for the others the nearest card is named. */
 #define NEEDS_TOLD_MAX 64
+
+/* One that was sent waits in another queue; no reason of this machine holds for the others. */
+static void
+why_not_on_slurm(const struct daemon *d, const struct job *job, struct blocked *why)
+{
+    if (job->state == JOB_STARTING)
+        *why =
+            (struct blocked){.reason = REASON_SLURM, .gpu = -1, .trouble = slurm_tell(d, job)};
+    else if (why->reason == REASON_SLURM)
+        why->trouble = slurm_trouble(d);
+}
 
 void
 why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
@@ -28,7 +40,7 @@ why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
         plan_tell_needs(d->queue, d->ledger, job, clock_wall_us());
     }
     plan_explain(d->queue, job, why);
-    plan_explain_reserved(d->queue, planner_reservation(d->planner), job, why);
+    plan_explain_reserved(d->queue, d->planner, job, why);
     if (why->reason == REASON_PROBE && why->gpu < 0)
         why->trouble = prober_error(d->prober);
     const char *machine = machine_says_of(d, job->uid);
@@ -37,6 +49,8 @@ why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
     else if (why->reason ==
              REASON_MACHINE) /* it is over, and the next plan is about to be made */
         *why = (struct blocked){.reason = REASON_PRIORITY, .gpu = -1};
+    if (job->req.demand.engine == ENGINE_SLURM)
+        why_not_on_slurm(d, job, why);
     if (trouble && job->kind) /* it stands in a line, and no plan is made */
         *why = (struct blocked){.reason = REASON_DISK, .gpu = -1, .trouble = trouble->text};
 }

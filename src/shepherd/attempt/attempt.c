@@ -69,7 +69,7 @@ on_signal(void *ctx, int sig)
 {
     const struct shepherd *a = ctx;
     if (!a->facts.command_gone && a->phase != PHASE_ENDED)
-        kill_notify(a->command.pid, sig, a->command.screen_pid);
+        kill_notify(a->command.pid, sig, &a->own);
 }
 
 static void
@@ -94,9 +94,9 @@ warn(struct shepherd *a)
 {
     a->warn_us = 0;
     if (!a->spec.warn_batch)
-        kill_notify(a->command.pid, a->spec.warn_signal, a->command.screen_pid);
+        kill_notify(a->command.pid, a->spec.warn_signal, &a->own);
     else if (!a->facts.command_gone)
-        (void)kill(a->command.pid, a->spec.warn_signal); /* ours until it is waited for */
+        kill_command(a->command.pid, a->spec.warn_signal, &a->own); /* ours: not waited for */
     a->record.warned_us = clock_wall_us();
     say_warned(a);
 }
@@ -325,6 +325,9 @@ begin_running(struct shepherd *a)
         a->warn_us = a->wake_us - a->spec.warn_ms * MS_US;
     if (a->wake_us && a->spec.pty)
         a->notice_us = a->wake_us - notice_before_us(a->spec.limit_ms * MS_US);
+    a->own = (struct kill_own){.spared = a->command.screen_pid,
+                               .in_container = a->spec.container.image != NULL &&
+                                               !a->spec.container.apptainer};
     say_started(a);
 }
 
@@ -338,6 +341,12 @@ end_unstarted(struct shepherd *a, const char *what, const struct err *e, enum bl
     stop_end(a);
 }
 
+static void
+end_for(struct shepherd *a, const char *what, const struct err *e)
+{
+    end_unstarted(a, what, e, e->errnum ? BLAME_MACHINE : BLAME_COMMAND);
+}
+
 /* That it cannot be held is not the job's fault: the daemon decides whether it runs without. */
 static bool
 cap_vram(struct shepherd *a)
@@ -347,7 +356,7 @@ cap_vram(struct shepherd *a)
     if (cap->mib == 0 || vram_cap_set(cap, a->facts.groups.fd, &e) == 0)
         return true;
     cap->mib = 0; /* nothing is to be lifted */
-    end_unstarted(a, "cannot enforce its VRAM: ", &e, BLAME_CAP);
+    end_unstarted(a, "", &e, BLAME_CAP);
     return false;
 }
 
@@ -356,25 +365,23 @@ start(struct shepherd *a)
 {
     struct err e;
     if (spec_read(FD_LOCK, &a->spec, &e) < 0) {
-        end_unstarted(a, "cannot read the job's specification: ", &e,
-                      e.errnum ? BLAME_MACHINE : BLAME_COMMAND);
+        end_for(a, "cannot read the job's specification: ", &e);
         return;
     }
     if (take_signals(a, &e) < 0) {
-        end_unstarted(a, "", &e, e.errnum ? BLAME_MACHINE : BLAME_COMMAND);
+        end_for(a, "", &e);
         return;
     }
     a->attach = attach_open(&a->spec, &e);
     if (!a->attach && e.code) {
-        end_unstarted(a, "", &e, e.errnum ? BLAME_MACHINE : BLAME_COMMAND);
+        end_for(a, "", &e);
         return;
     }
     attach_tell(a->attach, on_guest, a);
     /* What cannot be confined runs all the same, but for a job that is to reach no cards but
      * its own: other people's jobs count on that. */
     if (groups_make(&a->spec.groups, &a->facts.groups, &e) < 0) {
-        end_unstarted(a, "cannot restrict it to its GPUs: ", &e,
-                      e.errnum ? BLAME_MACHINE : BLAME_COMMAND);
+        end_for(a, "cannot restrict it to its GPUs: ", &e);
         return;
     }
     if (!cap_vram(a))

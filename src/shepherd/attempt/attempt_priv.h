@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "shepherd/attempt/kill.h"
 #include "shepherd/attempt/outcome.h"
 #include "shepherd/begin/command.h"
 #include "shepherd/begin/loglimit.h"
@@ -19,9 +20,10 @@ struct ctl;
 #define S_US  INT64_C(1000000)
 
 /* RUNNING until the command has gone, its limit is reached or a user cancels it; STOPPING
- * (TERM was sent, grace runs) while something of it is left; KILLING in passes; ENDED once
- * waitpid says that nothing is left. */
-enum phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_KILLING, PHASE_ENDED };
+ * (TERM was sent, grace runs) while something of it is left; KILLING in passes; REMOVING while
+ * podman removes what it could not when it was killed; ENDED once waitpid says that nothing is
+ * left. */
+enum phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_KILLING, PHASE_REMOVING, PHASE_ENDED };
 
 /* Zero-initialised by attempt_run, but for the descriptors. */
 struct shepherd {
@@ -37,13 +39,15 @@ struct shepherd {
     bool written;      /* the record is in its file */
     bool recorded;     /* a daemon has it */
     bool screen_told;  /* to end */
-    bool done;         /* nothing keeps the shepherd any longer */
-    unsigned passes;   /* of killing */
-    int64_t wake_us;   /* boot clock: when this phase wants to act; 0: never */
-    int64_t warn_us;   /* boot clock: when the command is warned of its limit; 0: no more */
-    int64_t notice_us; /* boot clock: when the limit is announced on a terminal; 0: no more */
-    int64_t armed_us;  /* what timer_fd is set to */
-    int64_t phase_us;  /* when this phase began */
+    pid_t removal_pid; /* of what removes its container; -1: that was done, or is not needed */
+    struct kill_own own; /* the processes that are signalled */
+    bool done;           /* nothing keeps the shepherd any longer */
+    unsigned passes;     /* of killing */
+    int64_t wake_us;     /* boot clock: when this phase wants to act; 0: never */
+    int64_t warn_us;     /* boot clock: when the command is warned of its limit; 0: no more */
+    int64_t notice_us;   /* boot clock: when the limit is announced on a terminal; 0: no more */
+    int64_t armed_us;    /* what timer_fd is set to */
+    int64_t phase_us;    /* when this phase began */
     int64_t backoff_us;
     int64_t listen_us; /* boot clock: when ctl.sock is made at the latest; 0: it is there */
 };

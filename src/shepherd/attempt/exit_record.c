@@ -32,7 +32,7 @@ record_note(int lock_fd, const struct exitrec *r)
 }
 
 int
-record_write(int dirfd, const struct exitrec *r, struct err *e)
+record_write(int dirfd, const struct exitrec *r, bool synced, struct err *e)
 {
     auto_buf struct buf text = BUF_INIT;
     exitrec_encode(r, NULL, &text);
@@ -41,7 +41,7 @@ record_write(int dirfd, const struct exitrec *r, struct err *e)
         openat(dirfd, "exit.tmp", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot write the exit record");
-    if (file_write_all(fd, text.data, text.len) < 0) {
+    if (file_write_all(fd, text.data, text.len) < 0 || (synced && fsync(fd) < 0)) {
         int why = errno;
         (void)unlinkat(dirfd, "exit.tmp", 0);
         return err_errno(e, ERR_FAILED, why, "cannot write the exit record");

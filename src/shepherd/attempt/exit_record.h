@@ -2,6 +2,8 @@
 #ifndef SHEPHERD_ATTEMPT_EXIT_RECORD_H
 #define SHEPHERD_ATTEMPT_EXIT_RECORD_H
 
+#include <stdbool.h>
+
 struct err;
 struct exitrec;
 
@@ -9,8 +11,9 @@ struct exitrec;
  * daemon that is killed finds as well as the file. 0 or -1 (then write the file). */
 int record_note(int lock_fd, const struct exitrec *r);
 
-/* Writes `exit` in the folder (temp, rename). Not durable before record_sync. */
-int record_write(int dirfd, const struct exitrec *r, struct err *e);
+/* Writes `exit` in the folder (temp, rename). Not durable before record_sync. synced: its text
+ * is on the disk before its name is there, for a reader on another machine. */
+int record_write(int dirfd, const struct exitrec *r, bool synced, struct err *e);
 
 /* Makes it, and its name in the folder, survive power loss. */
 int record_sync(int dirfd, struct err *e);

@@ -8,10 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/err.h"
 #include "sys/procs.h"
 
 #define PASSES_BEFORE_STOPPING 3
 #define STOP_ROUNDS_MAX        64
+/* Pids in a container: of berth-init, and of what that starts first. */
+#define FIRST_INSIDE   1
+#define COMMAND_INSIDE 2
 
 static bool
 is_in(const struct procs *ps, pid_t pid)
@@ -35,14 +40,36 @@ leave_out(pid_t spared, struct procs *ps)
     ps->n = n;
 }
 
+/* Leaves those in containers, if there are any, and without a container's first process where
+ * it has others: that passes on what it gets, and they would get it twice. */
+static void
+keep_contained(struct procs *ps)
+{
+    size_t n_first = 0, n_others = 0, n = 0;
+    auto_free pid_t *inside = xcalloc(ps->n + 1, sizeof *inside);
+    for (size_t i = 0; i < ps->n; i++) {
+        inside[i] = proc_pid_inside(ps->v[i].pid);
+        n_first += inside[i] == FIRST_INSIDE;
+        n_others += inside[i] > FIRST_INSIDE;
+    }
+    if (n_first + n_others == 0)
+        return;
+    for (size_t i = 0; i < ps->n; i++)
+        if (inside[i] > FIRST_INSIDE || (inside[i] == FIRST_INSIDE && n_others == 0))
+            ps->v[n++] = ps->v[i];
+    ps->n = n;
+}
+
 int
 kill_find_own(void *ctx, struct procs *out)
 {
-    const pid_t *spared = ctx;
+    const struct kill_own *own = ctx;
     if (procs_read_descendants(getpid(), out) < 0)
         return -1;
-    if (spared && *spared > 0)
-        leave_out(*spared, out);
+    if (own && own->spared > 0)
+        leave_out(own->spared, out);
+    if (own && own->in_container)
+        keep_contained(out);
     return 0;
 }
 
@@ -70,12 +97,43 @@ is_notice(int sig)
     return sig == SIGUSR1 || sig == SIGUSR2 || sig >= 34; /* below: the C library's own */
 }
 
+/* In a container it is the one that berth-init started. */
+static pid_t
+command_among(const struct procs *found, pid_t command, const struct kill_own *own)
+{
+    for (size_t i = 0; own->in_container && i < found->n; i++)
+        if (proc_pid_inside(found->v[i].pid) == COMMAND_INSIDE)
+            return found->v[i].pid;
+    return command;
+}
+
 void
-kill_notify(pid_t command, int sig, pid_t spared)
+kill_command(pid_t command, int sig, const struct kill_own *own)
 {
     auto_procs struct procs found = PROCS_INIT;
-    if (kill_find_own(&spared, &found) < 0)
+    struct kill_own meant = *own;
+    if (!own->in_container) {
+        (void)kill(command, sig);
         return;
+    }
+    if (kill_find_own(&meant, &found) < 0)
+        return;
+    /* It is no child of ours, so its number may be another's by now. */
+    pid_t pid = command_among(&found, command, own);
+    for (size_t i = 0; i < found.n; i++) {
+        if (found.v[i].pid == pid)
+            (void)proc_signal(&found.v[i], sig);
+    }
+}
+
+void
+kill_notify(pid_t command, int sig, const struct kill_own *own)
+{
+    auto_procs struct procs found = PROCS_INIT;
+    struct kill_own meant = *own;
+    if (kill_find_own(&meant, &found) < 0)
+        return;
+    command = command_among(&found, command, own);
     bool spare = is_notice(sig) && found.n > 1 && !proc_catches(command, sig);
     for (size_t i = 0; i < found.n; i++)
         if (!spare || found.v[i].pid != command)

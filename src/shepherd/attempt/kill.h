@@ -2,6 +2,7 @@
 #ifndef SHEPHERD_ATTEMPT_KILL_H
 #define SHEPHERD_ATTEMPT_KILL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -11,8 +12,12 @@ struct procs;
  * cannot be read. */
 typedef int (*kill_find)(void *ctx, struct procs *out);
 
-/* The descendants of this process; without those that ctx, a pid_t, has and is (its screen
- * session), where it is not NULL. */
+/* Which of this process's descendants are meant. */
+struct kill_own {
+    pid_t spared;      /* not this one (a screen session) and what it has; 0: none */
+    bool in_container; /* those in a container alone, once there are any: not podman itself */
+};
+/* The descendants of this process; ctx: a struct kill_own, or NULL for all. */
 int kill_find_own(void *ctx, struct procs *out);
 
 /* Sends sig to each once, and CONT after it so that stopped ones get it too. How many. */
@@ -20,9 +25,11 @@ size_t kill_signal_all(kill_find find, void *ctx, int sig);
 
 /* Sends sig once to each process of the running command. A notice (USR1, USR2, the real-time
  * signals) passes over the command's own process where it has others and does not catch it: a
- * shell that only waits for the rest would end of what they are meant to hear. spared (0: none)
- * is passed over with all that it has. */
-void kill_notify(pid_t command, int sig, pid_t spared);
+ * shell that only waits for the rest would end of what they are meant to hear. */
+void kill_notify(pid_t command, int sig, const struct kill_own *own);
+
+/* Sends it to the command's own process alone. */
+void kill_command(pid_t command, int sig, const struct kill_own *own);
 
 /* One pass of KILL; returns how many were found, 0 when none is left. `pass` counts from 0:
  * once the first few have not been enough, everything is stopped before it is killed, because

@@ -4,50 +4,19 @@
 #include "shepherd/attempt/oom.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "shepherd/attempt/log_tail.h"
 
-#define WINDOW_BYTES 16384
+#define WINDOW_BYTES LOG_TAIL_BYTES
 #define TEXT_BYTES   150
 #define LEAD_BYTES                                                                             \
     100 /* of a longer line, what stands this far before the match is left out                 \
          * \ */
-
-/* The end of the log into out (WINDOW_BYTES long): how many bytes; 0 when there is nothing. */
-static size_t
-read_tail(int log_fd, off_t from, char *out)
-{
-    char path[64];
-    struct stat st;
-    /* Opened anew because ours is write-only; this works for a file that was moved, too. */
-    snprintf(path, sizeof path, "/proc/self/fd/%d", log_fd);
-    if (fstat(log_fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return 0;
-    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    if (from > st.st_size)
-        from = 0; /* the job cut its log */
-    if (st.st_size - from > WINDOW_BYTES)
-        from = st.st_size - WINDOW_BYTES;
-    size_t n = 0;
-    while (n < WINDOW_BYTES) {
-        ssize_t got = pread(fd, out + n, WINDOW_BYTES - n, from + (off_t)n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        n += (size_t)got;
-    }
-    return n;
-}
 
 static void
 fold(char *s, size_t n)
@@ -122,7 +91,7 @@ oom_find_in_log(int log_fd, off_t from, char *const *patterns, char *text, size_
     char tail[WINDOW_BYTES] = "";
     if (log_fd < 0 || !patterns || !patterns[0])
         return false;
-    size_t n = read_tail(log_fd, from, tail);
+    size_t n = log_tail_read(log_fd, from, tail);
     ssize_t at = find_last_of(tail, n, patterns);
     if (at < 0)
         return false;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/parse.h"
+#include "shepherd/attempt/container_outcome.h"
 #include "shepherd/attempt/oom.h"
 #include "shepherd/begin/command.h"
 #include "shepherd/begin/setup.h"
@@ -38,6 +39,7 @@ fill_status(const struct facts *f, struct ending *en)
     else if (WIFSIGNALED(f->status))
         en->signal = WTERMSIG(f->status);
     en->outcome = en->signal ? OUTCOME_SIGNALED : OUTCOME_EXITED;
+    container_fill_status(f, en);
 }
 
 static void
@@ -76,7 +78,10 @@ fill_cause(const struct facts *f, struct exitrec *r)
     case CAUSE_UNIT_STOPS:
         /* Like a loss of power: no user wanted it ended, and it may run again (--requeue). */
         en->outcome = OUTCOME_LOST;
-        set_text(en, "the machine was shut down, or the unit of its jobs stopped%s", how);
+        set_text(en, "%s%s",
+                 f->spec->slurm ? "its batch script on the node was killed"
+                                : "the machine was shut down, or the unit of its jobs stopped",
+                 how);
         return;
     case CAUSE_SHUTDOWN:
         set_text(en, "its supervisor was stopped (TERM from %s)%s", f->by, how);
@@ -90,7 +95,9 @@ fill_cause(const struct facts *f, struct exitrec *r)
 static void
 fill_setup(const struct facts *f, struct ending *en)
 {
-    if (f->cause == CAUSE_NONE && f->command->setup_fd >= 0 &&
+    if (f->cause != CAUSE_NONE || container_fill_failure(f, en))
+        return;
+    if (f->command->setup_fd >= 0 &&
         !setup_was_done(f->spec, f->command->setup_fd, en->text, sizeof en->text))
         en->outcome = OUTCOME_SETUP_FAILED;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -24,8 +25,10 @@
 #include "shepherd/attempt/daemon_link.h"
 #include "shepherd/attempt/exit_record.h"
 #include "shepherd/attempt/kill.h"
+#include "shepherd/begin/container.h"
 #include "shepherd/talk/attach_server.h"
 #include "shepherd/talk/ctl.h"
+#include "spec/script.h"
 #include "sys/procs.h"
 
 #define STRAGGLERS_MAX_US  (2 * S_US)  /* what a command leaves behind gets no more grace */
@@ -38,7 +41,10 @@
 #define REWRITE_FIRST_US   (100 * MS_US) /* doubling to REWRITE_MAX_US */
 #define REWRITE_MAX_US     (10 * S_US)
 #define REWRITE_GIVE_UP_US (3600 * S_US) /* a disk that stays full that long has lost more */
-#define SCREEN_PASSES      16 /* of killing, in which the screen session may go by itself: 1 s */
+/* Of killing, in which the screen session may go by itself and podman remove its container:
+ * 1 s. */
+#define GENTLE_PASSES  16
+#define REMOVAL_MAX_US (30 * S_US)
 
 static void
 enter_phase(struct shepherd *a, enum phase phase, int64_t wake_us)
@@ -51,19 +57,12 @@ enter_phase(struct shepherd *a, enum phase phase, int64_t wake_us)
 
 /* --- the record --- */
 
-static void
-leave(struct shepherd *a)
-{
-    a->done = true;
-    groups_remove(&a->spec.groups);
-}
-
 /* No daemon will record it: it is made durable here, and then there is nothing left to do. */
 static void
 keep_and_leave(struct shepherd *a)
 {
     (void)record_sync(FD_FOLDER, NULL); /* the file is there; a failing disk says no more */
-    leave(a);
+    a->done = true;
 }
 
 /* Whether the attempt's folder still has a name: in one that has not, nothing can be kept. */
@@ -78,14 +77,14 @@ static void
 try_to_write(struct shepherd *a)
 {
     struct err e;
-    if (record_write(FD_FOLDER, &a->record, &e) == 0) {
+    if (record_write(FD_FOLDER, &a->record, a->spec.slurm, &e) == 0) {
         a->written = true;
         return;
     }
     if (!folder_is_there() || clock_boot_us() - a->phase_us > REWRITE_GIVE_UP_US) {
         fprintf(stderr, "berth-shepherd: job=%" PRIu32 " outcome not kept: %s\n", a->spec.job,
                 e.text);
-        leave(a);
+        a->done = true;
         return;
     }
     a->backoff_us = a->backoff_us ? a->backoff_us * 2 : REWRITE_FIRST_US;
@@ -125,7 +124,7 @@ stop_recorded(struct shepherd *a)
     if (a->phase != PHASE_ENDED)
         return;
     a->recorded = true;
-    leave(a);
+    a->done = true;
 }
 
 static void
@@ -146,6 +145,8 @@ stop_end(struct shepherd *a)
     a->record.ending.ended_us = clock_wall_us();
     enter_phase(a, PHASE_ENDED, 0);
     note_or_write(a);
+    /* While the daemon has not heard of the end, it would have a sweeper do this instead. */
+    groups_remove(&a->spec.groups);
     say_ended(a);
     tell_attached(a);
     stop_wait_or_leave(a);
@@ -171,12 +172,15 @@ kill_now(struct shepherd *a)
         if (a->facts.cause != CAUSE_NONE && !a->facts.command_gone)
             a->facts.was_killed = true;
     }
-    bool spares = a->command.screen_pid > 0 && a->passes < SCREEN_PASSES;
+    /* Once the command has gone, what is left of podman only keeps the job from ending. */
+    bool contains = a->own.in_container && !a->facts.command_gone;
+    bool spares = (a->own.spared > 0 || contains) && a->passes < GENTLE_PASSES;
     if (spares)
         end_screen(a);
     else
         groups_kill(&a->facts.groups);
-    (void)kill_pass(kill_find_own, spares ? &a->command.screen_pid : NULL, a->passes++);
+    struct kill_own own = {.spared = a->own.spared, .in_container = contains};
+    (void)kill_pass(kill_find_own, spares ? &own : NULL, a->passes++);
     a->wake_us = clock_boot_us() + a->backoff_us;
     a->backoff_us *= 2;
     if (a->backoff_us > KILL_PASS_MAX_US)
@@ -194,8 +198,54 @@ stop_with_grace(struct shepherd *a, int64_t grace_us)
     if (a->phase != PHASE_RUNNING)
         return;
     enter_phase(a, PHASE_STOPPING, clock_boot_us() + grace_us);
+    struct kill_own meant = a->own;
+    struct container_end end;
+    if (meant.in_container) { /* before the command is there, it is Podman that has to end */
+        container_read_end(a->command.mark_fd, &end);
+        meant.in_container = end.begun;
+    }
     /* The command may still have something to say to attached clients. */
-    (void)kill_signal_all(kill_find_own, &a->command.screen_pid, SIGTERM);
+    (void)kill_signal_all(kill_find_own, &meant, SIGTERM);
+}
+
+/* With Slurm's variables, and not on a node of a cluster: Slurm says it there. */
+static bool
+has_slurm_words(const struct spec *spec)
+{
+    for (char **v = spec->env; !spec->slurm && v && *v; v++)
+        if (strcmp(*v, "SLURM_CLUSTER_NAME=" SCRIPT_CLUSTER) == 0)
+            return true;
+    return false;
+}
+
+/* Scripts that submit themselves again look for these words of Slurm's in the log. Only in a
+ * file: anything else could block. */
+static void
+say_as_slurm(const struct shepherd *a, enum cause cause)
+{
+    static const char *const because[] = {[CAUSE_LIMIT] = " DUE TO TIME LIMIT",
+                                          [CAUSE_CANCEL] = "",
+                                          [CAUSE_PREEMPT] = " DUE TO PREEMPTION",
+                                          [CAUSE_REQUEUE] = " DUE TO JOB REQUEUE"};
+    const char *why = cause < sizeof because / sizeof because[0] ? because[cause] : NULL;
+    int fd = a->command.error_fd >= 0 ? a->command.error_fd : a->command.log_fd;
+    time_t now = (time_t)(clock_wall_us() / 1000000);
+    char host[256] = "", at[32], line[384];
+    struct stat st;
+    struct tm local;
+
+    if (!why || !has_slurm_words(&a->spec) || fd < 0 || fstat(fd, &st) < 0 ||
+        !S_ISREG(st.st_mode))
+        return;
+    gethostname(host, sizeof host - 1);
+    host[strcspn(host, ".")] = '\0';
+    localtime_r(&now, &local);
+    strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%S", &local);
+    int n = snprintf(line, sizeof line,
+                     "slurmstepd: error: *** JOB %" PRIu32 " ON %s CANCELLED AT %s%s ***\n",
+                     a->spec.job, host, at, why);
+    ssize_t rc = write(fd, line, (size_t)n); /* a full disk loses it */
+    (void)rc;
 }
 
 /* Whether a user wants it ended that was only being stopped to run again. */
@@ -215,6 +265,7 @@ stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace
         (a->facts.cause == CAUSE_NONE || is_graver(cause, a->facts.cause))) {
         a->facts.cause = cause;
         snprintf(a->facts.by, sizeof a->facts.by, "%s", by);
+        say_as_slurm(a, cause);
     }
     stop_with_grace(a, grace_ms * MS_US);
 }
@@ -227,7 +278,7 @@ static void
 on_screen_gone(struct shepherd *a, int status)
 {
     auto_buf struct buf words = BUF_INIT;
-    a->command.screen_pid = 0;
+    a->command.screen_pid = a->own.spared = 0;
     if (a->facts.command_gone || a->phase == PHASE_ENDED)
         return;
     say_screen(a);
@@ -239,8 +290,35 @@ on_screen_gone(struct shepherd *a, int status)
         attach_say(a->attach, buf_str(&words));
     } else if (a->phase == PHASE_RUNNING) {
         a->facts.screen_closed = true;
-        (void)kill_signal_all(kill_find_own, NULL, SIGHUP);
+        (void)kill_signal_all(kill_find_own, &a->own, SIGHUP);
     }
+}
+
+/* Podman removes its container when that has ended. What did not come to such an end has
+ * perhaps left a record and files; true: they are being removed. */
+static bool
+begin_removal(struct shepherd *a)
+{
+    if (!a->own.in_container || a->removal_pid ||
+        (WIFEXITED(a->facts.status) && container_has_ended(a->command.mark_fd)))
+        return false;
+    a->removal_pid = container_start_removal(&a->spec);
+    if (a->removal_pid > 0)
+        enter_phase(a, PHASE_REMOVING, clock_boot_us() + REMOVAL_MAX_US);
+    return a->removal_pid > 0;
+}
+
+/* What is left of a command that has gone by itself. In a container nothing is: the kernel has
+ * ended what it left, and podman's own (the keeper of the user's name space) ends on KILL
+ * alone. */
+static void
+end_stragglers(struct shepherd *a)
+{
+    int64_t grace_us = a->spec.grace_ms * MS_US;
+    if (a->own.in_container && a->phase != PHASE_KILLING)
+        kill_now(a);
+    else if (a->phase == PHASE_RUNNING)
+        stop_with_grace(a, grace_us < STRAGGLERS_MAX_US ? grace_us : STRAGGLERS_MAX_US);
 }
 
 /* All ended children are waited for first; then it is seen what is left. */
@@ -252,6 +330,8 @@ stop_reap(struct shepherd *a)
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         if (pid == a->command.screen_pid)
             on_screen_gone(a, status);
+        if (pid == a->removal_pid)
+            a->removal_pid = -1;
         if (pid != a->command.pid)
             continue;
         a->facts.command_gone = true;
@@ -263,10 +343,10 @@ stop_reap(struct shepherd *a)
     end_screen(a);
     /* What was born elsewhere but put into our group (a container) is no child of ours. */
     if (pid < 0 && errno == ECHILD && !groups_are_populated(&a->facts.groups)) {
-        stop_end(a);
-    } else if (a->phase == PHASE_RUNNING) {
-        int64_t grace_us = a->spec.grace_ms * MS_US;
-        stop_with_grace(a, grace_us < STRAGGLERS_MAX_US ? grace_us : STRAGGLERS_MAX_US);
+        if (!begin_removal(a))
+            stop_end(a);
+    } else if (a->removal_pid <= 0) {
+        end_stragglers(a);
     }
 }
 
@@ -291,6 +371,10 @@ stop_on_time(struct shepherd *a)
         stop_because(a, CAUSE_LIMIT, "", a->spec.grace_ms);
         return;
     case PHASE_STOPPING:
+        kill_now(a);
+        return;
+    case PHASE_REMOVING:
+        a->removal_pid = -1; /* whatever holds it up, the job has ended */
         kill_now(a);
         return;
     case PHASE_KILLING:

@@ -8,16 +8,19 @@
  * leader is one of these; or that leader is gone and another process of the session has the
  * mark; or its parent is one of these. A living leader from elsewhere proves nothing: a user
  * may have loaded a job's environment into a shell. Nor does the mark of a process that runs
- * as another user, since any user can learn what the marks of jobs look like. A process in the
+ * as another user, since any user can learn what the marks of jobs look like; in a container it
+ * does, where only the user or root can have made that (proc_speaks_for). A process in the
  * middle of an exec has no readable environment, and is looked at again. */
 #include "shepherd/attempt/sweep.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +29,7 @@
 #include "base/err.h"
 #include "shepherd/attempt/attempt.h"
 #include "shepherd/attempt/kill.h"
+#include "shepherd/begin/container.h"
 #include "shepherd/common/attempt_spec.h"
 #include "sys/exitrec.h"
 #include "sys/procs.h"
@@ -48,7 +52,7 @@ struct sweep {
 static bool
 is_of_user(const struct sweep *s, pid_t pid)
 {
-    return s->spec.uid < 0 || proc_is_of(pid, (uid_t)s->spec.uid);
+    return s->spec.uid < 0 || proc_speaks_for(pid, (uid_t)s->spec.uid);
 }
 
 static bool
@@ -166,23 +170,47 @@ sweep_pass(struct sweep *s, const struct groups *g, unsigned pass)
     return found == 0 && !wait && !groups_are_populated(g);
 }
 
+/* Waits until it has ended, or until then; what it has started is the next passes'. */
+static void
+remove_container(const struct sweep *s, int64_t until_us)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    pid_t pid = container_start_removal(&s->spec);
+    while (pid > 0 && !proc_has_ended(pid) && clock_boot_us() < until_us)
+        nanosleep(&pause, NULL);
+    if (pid > 0) {
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, NULL, WNOHANG); /* one that does not end is the next passes' */
+    }
+}
+
+/* Passes until one has found nothing; false: some do not end. */
+static bool
+sweep_until(struct sweep *s, const struct groups *groups, int64_t until_us)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    for (unsigned pass = 0; !sweep_pass(s, groups, pass); pass++) {
+        if (clock_boot_us() > until_us)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
 /* 0: nothing is left. 1: what is left does not end. -1: not known. */
 static int
 sweep_all(struct sweep *s)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
     s->since_us = clock_boot_us();
     int64_t until_us = s->since_us + GIVE_UP_US;
     auto_groups struct groups groups;
     groups_open(&s->spec.groups, &groups);
-    for (unsigned pass = 0; !sweep_pass(s, &groups, pass); pass++) {
-        if (clock_boot_us() > until_us) {
-            fprintf(stderr,
-                    "berth-shepherd: job=%" PRIu32 " some of its processes do not end\n",
-                    s->spec.job);
-            return s->blind ? -1 : 1;
-        }
-        nanosleep(&pause, NULL);
+    bool ended = sweep_until(s, &groups, until_us);
+    remove_container(s, until_us);
+    if (!ended || !sweep_until(s, &groups, until_us)) {
+        fprintf(stderr, "berth-shepherd: job=%" PRIu32 " some of its processes do not end\n",
+                s->spec.job);
+        return s->blind ? -1 : 1;
     }
     groups_remove(&s->spec.groups);
     if (s->spec.attach)

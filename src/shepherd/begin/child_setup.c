@@ -37,6 +37,8 @@ last_steps_take(void *ctx)
     const struct last_steps *m = ctx;
     int why = 0;
     cgroup_v1_join(m->v1_fds);
+    if (m->cpus) /* a help, not a limit: it runs elsewhere rather than not at all */
+        (void)sched_setaffinity(0, sizeof *m->cpus, m->cpus);
     if (m->identity)
         identity_disown(m->identity); /* opens files, which a limit may forbid */
     if (m->rlimits)

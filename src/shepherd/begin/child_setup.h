@@ -2,6 +2,7 @@
 #ifndef SHEPHERD_BEGIN_CHILD_SETUP_H
 #define SHEPHERD_BEGIN_CHILD_SETUP_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -12,6 +13,7 @@ struct rlimits;
 struct last_steps {
     const struct identity *identity; /* NULL: it keeps its identity */
     const struct rlimits *rlimits;   /* NULL: they stay as they are */
+    const cpu_set_t *cpus;           /* it runs on these only; NULL: where its parent does */
     const int *v1_fds;               /* groups to join */
     int lock_fd;                     /* gets the started mark; -1: it is not the command */
     bool pty;                        /* descriptor 0 is its terminal */

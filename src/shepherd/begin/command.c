@@ -17,14 +17,17 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/cpu_list.h"
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "shepherd/begin/blame.h"
 #include "shepherd/begin/child_setup.h"
+#include "shepherd/begin/container.h"
 #include "shepherd/begin/identity.h"
 #include "shepherd/begin/logfile.h"
 #include "shepherd/begin/login_env.h"
+#include "shepherd/begin/plain_command.h"
 #include "shepherd/begin/screen.h"
 #include "shepherd/begin/setup.h"
 #include "shepherd/common/attempt_spec.h"
@@ -105,17 +108,26 @@ is_shell(const char *program)
 
 /* `sh -c TEXT` with a text longer than one argument may be: the text goes into a memory file
  * that the shell reads as descriptor 3, which the text itself closes first. $0 and the
- * arguments stay what they are. The file's descriptor; -1: not needed, or not to be had. */
-static int
-make_script(char *const *argv)
+ * arguments stay what they are. */
+static bool
+needs_script(char *const *argv)
 {
-    static const char CLOSE_IT[] = "exec 3<&-;";
-    if (!argv[1] || !argv[2] || strcmp(argv[1], "-c") != 0 || !is_shell(argv[0]) ||
-        strlen(argv[2]) < ARG_MAX_BYTES)
-        return -1;
+    return argv[1] && argv[2] && strcmp(argv[1], "-c") == 0 && is_shell(argv[0]) &&
+           strlen(argv[2]) >= ARG_MAX_BYTES;
+}
+
+static char *
+script_text(char *const *argv)
+{
+    return needs_script(argv) ? xasprintf("exec %d<&-;%s", SCRIPT_FD, argv[2]) : NULL;
+}
+
+/* The file's descriptor; -1: not to be had. */
+static int
+make_script(const char *text)
+{
     auto_close int fd = memfd_create("command", MFD_CLOEXEC);
-    if (fd < 0 || file_write_all(fd, CLOSE_IT, sizeof CLOSE_IT - 1) < 0 ||
-        file_write_all(fd, argv[2], strlen(argv[2])) < 0)
+    if (fd < 0 || file_write_all(fd, text, strlen(text)) < 0)
         return -1;
     return TAKE_FD(fd);
 }
@@ -157,7 +169,7 @@ find_too_long(char *const *env)
 static void
 explain_exec(const struct spec *spec, int errnum, bool as_other, struct command *c)
 {
-    const char *program = spec->argv[0];
+    const char *program = spec->container.image ? spec->container.program : spec->argv[0];
     const char *too_long = errnum == E2BIG ? find_too_long(spec->env) : NULL;
     if (too_long)
         fail(c, spec, STEP_EXEC, errnum,
@@ -171,28 +183,66 @@ explain_exec(const struct spec *spec, int errnum, bool as_other, struct command 
         fail(c, spec, STEP_EXEC, errnum, "cannot execute '%s'", program);
 }
 
+/* A set-up or a login may define what the first word of a command line means. */
+static bool
+is_plain(const struct spec *spec, char *const *set_up)
+{
+    return spec->shell && !set_up && !spec->login && !spec->container.image;
+}
+
+/* What is executed in the place of argv, where the job has a container. */
+static int
+enter_container(const struct spec *spec, char *const *argv, const struct last_steps *last,
+                char *const *env, const char *script, struct container_run *run,
+                struct command *c)
+{
+    struct err e;
+    if (!spec->container.image)
+        return 0;
+    int rc = container_prepare(spec, argv, env, last->identity, last->rlimits, script, run, &e);
+    c->mark_fd = run->mark_fd;
+    if (rc < 0)
+        fail_as(c, spec, &e);
+    return rc;
+}
+
 static void
 spawn_command(const struct spec *spec, const struct last_steps *last, char *const *env,
               int cgroup_fd, const struct console_ends *ends, struct command *c)
 {
-    auto_close int script_fd = make_script(spec->argv);
-    auto_free char **script_argv = script_fd >= 0 ? argv_of_script(spec->argv) : NULL;
+    auto_free char *script = script_text(spec->argv);
+    bool by_init = spec->container.image && !spec->container.apptainer;
+    auto_close int script_fd = script && !by_init ? make_script(script) : -1;
+    auto_free char **script_argv =
+        script && (by_init || script_fd >= 0) ? argv_of_script(spec->argv) : NULL;
     char number[12];
     char *const *plain = script_argv ? script_argv : spec->argv;
     auto_free char **set_up =
         c->setup_fd >= 0 ? setup_argv(spec, plain, c->setup_fd, number) : NULL;
+    auto_free char **words =
+        is_plain(spec, set_up) ? plain_command_words(spec->argv[2], env) : NULL;
+    auto_free char **in_folder = plain_command_env(env, spec->cwd, !last->identity);
     char *const *argv = set_up ? set_up : plain;
     const char *shell =
         last->identity ? last->identity->shell : command_env(spec->env, "SHELL");
     bool other_login = spec->login && !(set_up && login_is_read_by_bash(shell));
     auto_free char **in_login = other_login ? login_argv(shell, argv) : NULL;
+    auto_container struct container_run inside = CONTAINER_RUN_INIT;
+    if (enter_container(spec, argv, last, env, script, &inside, c) < 0)
+        return;
     struct last_steps steps = *last;
     struct spawn s = {
-        .argv = in_login ? in_login : argv,
-        .envp = env,
+        .argv = inside.argv ? inside.argv
+                : in_login  ? in_login
+                : words     ? words
+                            : argv,
+        .instead = words ? argv : NULL,
+        .envp = inside.env  ? inside.env
+                : in_folder ? in_folder
+                            : env,
         .path = command_env(spec->env, "PATH"),
-        .fds = {ends->fds[0], ends->fds[1], ends->fds[2], script_fd},
-        .n_fds = script_fd >= 0 ? SCRIPT_FD + 1 : SCRIPT_FD,
+        .fds = {ends->fds[0], ends->fds[1], ends->fds[2], by_init ? inside.mark_fd : script_fd},
+        .n_fds = by_init || script_fd >= 0 ? SCRIPT_FD + 1 : SCRIPT_FD,
         .cgroup_fd = cgroup_fd,
         .must_join = spec->groups.n_minors >= 0,
         .new_session = true,
@@ -293,6 +343,19 @@ start_in_screen(const struct spec *spec, const struct last_steps *last, char *co
         screen_stop(pid);
 }
 
+/* Those of the spec that are ours too: a mask beyond our own would give the job more than
+ * it inherits. */
+static bool
+cpus_near(const struct spec *spec, cpu_set_t *out)
+{
+    cpu_set_t ours;
+    if (!spec->cpu_list || !cpu_list_read(spec->cpu_list, out) ||
+        sched_getaffinity(0, sizeof ours, &ours) < 0)
+        return false;
+    CPU_AND(out, out, &ours);
+    return CPU_COUNT(out) > 0;
+}
+
 void
 command_start(const struct spec *spec, int lock_fd, const struct groups *groups,
               struct attach *attach, struct command *out)
@@ -315,8 +378,10 @@ command_start(const struct spec *spec, int lock_fd, const struct groups *groups,
     }
     if (open_ends(spec, console, &ends, out) < 0)
         return;
+    cpu_set_t cpus;
     const struct last_steps last = {.identity = spec->uid >= 0 ? &id : NULL,
                                     .rlimits = bounded ? &rlimits : NULL,
+                                    .cpus = cpus_near(spec, &cpus) ? &cpus : NULL,
                                     .v1_fds = groups->v1_fds,
                                     .lock_fd = lock_fd,
                                     .pty = console && console->pty,

@@ -21,6 +21,7 @@ struct command {
     off_t error_from;
     int64_t boot_us; /* when it was started */
     int setup_fd;    /* of setup.h: how far the set-up came; -1: there is none */
+    int mark_fd;     /* of container.h: how far its container came; -1: it has none */
     int errnum;
     enum blame blame; /* whose trouble that is */
     char text[160];
@@ -29,7 +30,7 @@ struct command {
 #define COMMAND_INIT                                                                           \
     (struct command)                                                                           \
     {                                                                                          \
-        .pid = -1, .log_fd = -1, .error_fd = -1, .setup_fd = -1                                \
+        .pid = -1, .log_fd = -1, .error_fd = -1, .setup_fd = -1, .mark_fd = -1                 \
     }
 
 /* The value of a variable in an environment; NULL when it is not there. */

@@ -287,7 +287,7 @@ identity_open_account(const char *names, const char *cwd, struct identity *id,
     return open_as(&question, id, out);
 }
 
-/* With a change of user the kernel forgets whose death is ours too. */
+/* A change of user clears the parent-death signal. */
 static int
 die_with(pid_t parent, int sig)
 {

@@ -28,15 +28,17 @@
 #define STEP_NO_CONDA 'n' /* there is no conda */
 #define STEP_DONE     'd' /* the command is next */
 
-/* $1: the file's descriptor. $2: a conda environment, or "". $3: the job's cards, which
- * profiles and set-ups do not change. $4: `text` with $5, a command line, which is evaluated in
- * this very shell; or `argv` with a program and its arguments, which this shell becomes. A
- * command line that is but one program is become, too, so that no shell stays to wait for it.
+/* $1: the file's descriptor. $2: a conda environment, or "". $3 to $6: the job's cards, which
+ * profiles and set-ups do not change: "NAME=VALUE" or "". $7: `text` with $8, a command line,
+ * which is evaluated in this very shell; or `argv` with a program and its arguments, which this
+ * shell becomes. A command line that is one program replaces this shell, so that no shell
+ * stays to wait.
  *
  * All of it is one line, for bash counts on from where it evaluates: what it says of the
  * command is to begin with line 1, as that is what its user has written. */
 static const char SCRIPT[] =
-    "berth_mark=$1 berth_conda=$2 berth_cards=$3 berth_kind=$4 berth_command=(\"${@:5}\"); "
+    "berth_mark=$1 berth_conda=$2 berth_cards=(\"${@:3:4}\") berth_kind=$7; "
+    "berth_command=(\"${@:8}\"); "
     "set --; " /* what is sourced below must not take these for its own */
     "berth_find_conda() {"
     "  for berth_root in ${CONDA_PREFIX:+\"$CONDA_PREFIX/../..\" \"$CONDA_PREFIX\"}"
@@ -75,7 +77,9 @@ static const char SCRIPT[] =
     "[ $berth_status = 0 ] || exit $berth_status; "
     "printf d >&$berth_mark; "
     "exec {berth_mark}>&-; "
-    "export CUDA_VISIBLE_DEVICES=$berth_cards; "
+    "for berth_root in \"${berth_cards[@]}\"; do"
+    "  [ -z \"$berth_root\" ] || export \"$berth_root\";"
+    "done; "
     "if [ -n \"$berth_stand_in\" ] && [[ $(declare -f conda) == *berth_find_conda* ]]; then"
     "  unset -f conda; "
     "fi; "
@@ -113,13 +117,14 @@ setup_open(const struct spec *spec, struct err *e)
     return TAKE_FD(fd);
 }
 
+/* The whole variable; "": the job does not have it. */
 static const char *
-cards_of(char *const *env)
+variable_of(char *const *env, const char *name)
 {
-    static const char NAME[] = "CUDA_VISIBLE_DEVICES=";
+    size_t n = strlen(name);
     for (; *env; env++)
-        if (strncmp(*env, NAME, sizeof NAME - 1) == 0)
-            return *env + sizeof NAME - 1;
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env;
     return "";
 }
 
@@ -127,20 +132,29 @@ char **
 setup_argv(const struct spec *spec, char *const *argv, int fd, char number[12])
 {
     const char *conda = spec->conda ? spec->conda : "";
-    const char *kind = spec->shell ? "text" : "argv", *cards = cards_of(spec->env);
-    const char *plain[] = {"bash", "-c", SCRIPT, "bash", number, conda, cards, kind};
-    const char *login[] = {"bash", "-l", "-c", SCRIPT, "-bash", number, conda, cards, kind};
-    const char **front = spec->login ? login : plain;
-    const size_t n_front = (spec->login ? sizeof login : sizeof plain) / sizeof plain[0];
+    const char *front[] = {"bash",
+                           "-l",
+                           "-c",
+                           SCRIPT,
+                           spec->login ? "-bash" : "bash",
+                           number,
+                           conda,
+                           variable_of(spec->env, "CUDA_VISIBLE_DEVICES"),
+                           variable_of(spec->env, "ROCR_VISIBLE_DEVICES"),
+                           variable_of(spec->env, "HIP_VISIBLE_DEVICES"),
+                           variable_of(spec->env, "ZE_AFFINITY_MASK"),
+                           spec->shell ? "text" : "argv"};
+    const size_t n_front = sizeof front / sizeof front[0];
     char *const *rest = spec->shell ? argv + 2 : argv; /* /bin/sh -c TEXT */
-    size_t n = 0;
+    size_t n = 0, at = 0;
     snprintf(number, 12, "%d", fd);
     while (rest[n])
         n++;
     char **out = xcalloc(n_front + n + 1, sizeof *out);
     for (size_t i = 0; i < n_front; i++)
-        out[i] = (char *)(uintptr_t)front[i];
-    memcpy(out + n_front, rest, n * sizeof *out);
+        if (i != 1 || spec->login)
+            out[at++] = (char *)(uintptr_t)front[i];
+    memcpy(out + at, rest, n * sizeof *out);
     return out;
 }
 

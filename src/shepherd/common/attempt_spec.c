@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/request.h"
+#include "shepherd/common/cluster_env.h"
 #include "sys/exitrec.h"
 #include "sys/spawn.h"
 #include "wire/members.h"
@@ -26,6 +27,10 @@ spec_free(struct spec *spec)
     free(spec->argv);
     free(spec->env);
     free(spec->oom_patterns);
+    free(spec->container.mounts);
+    free(spec->container.devices);
+    free(spec->container.uuids);
+    free(spec->container.indices);
     free(spec->text);
     json_decref(spec->root);
     memset(spec, 0, sizeof *spec);
@@ -54,6 +59,7 @@ static const struct member members[] = {
     {MEMBER(TEXT, spec, env_setup)},
     {MEMBER(TEXT, spec, screen)},
     {MEMBER(TEXT, spec, conda)},
+    {MEMBER(TEXT, spec, cpu_list)},
     {MEMBER(TEXT, spec, rlimits)},
     {MEMBER(TEXT, spec, pam)},
     {MEMBER(LIST, spec, argv)},
@@ -67,10 +73,35 @@ static const struct member members[] = {
     {MEMBER(FLAG, spec, locked_runs)},
     {MEMBER(FLAG, spec, log_own)},
     {MEMBER(FLAG, spec, warn_batch)},
+    {MEMBER(FLAG, spec, slurm)},
+    {MEMBER(FLAG, spec, slurm_env)},
     {MEMBER(FLAG, spec, truncate)},
     {MEMBER(FLAG, spec, log_mkdir)},
     {0},
 };
+
+static const struct member of_container[] = {
+    {MEMBER(TEXT, container, image), .needed = true},
+    {MEMBER(TEXT, container, program), .needed = true},
+    {MEMBER(TEXT, container, name), .needed = true},
+    {MEMBER(LIST, container, mounts)},
+    {MEMBER(LIST, container, devices)},
+    {MEMBER(LIST, container, uuids)},
+    {MEMBER(LIST, container, indices)},
+    {MEMBER(NUMBER, container, captured), .max = INT32_MAX},
+    {MEMBER(FLAG, container, apptainer)},
+    {MEMBER(FLAG, container, amd)},
+    {0},
+};
+
+static int
+get_container(const json_t *o, struct container *out, struct err *e)
+{
+    const json_t *inside = json_object_get(o, "container");
+    if (!inside || members_read(inside, of_container, out, e) == 0)
+        return 0;
+    return err_prefix(e, "'container'");
+}
 
 static int
 get_all(const json_t *o, struct spec *s, struct err *e)
@@ -78,7 +109,8 @@ get_all(const json_t *o, struct spec *s, struct err *e)
     s->umask = 022;
     s->uid = -1;
     s->grace_ms = GRACE_DEFAULT_MS;
-    if (members_read(o, members, s, e) < 0 || groups_read(o, &s->groups, e) < 0)
+    if (members_read(o, members, s, e) < 0 || groups_read(o, &s->groups, e) < 0 ||
+        get_container(o, &s->container, e) < 0)
         return -1;
     if (!s->argv[0])
         return err_set(e, ERR_FAILED, "'argv' is empty");
@@ -143,6 +175,11 @@ spec_read(int lock_fd, struct spec *out, struct err *e)
         take_env_block(out, out->text + line, n - line, e) < 0) {
         err_prefix(e, "lock");
         return -1;
+    }
+    if (out->slurm) {
+        char **env = cluster_env(out->env, out->slurm_env);
+        free(out->env);
+        out->env = env;
     }
     return 0;
 }

@@ -11,6 +11,21 @@
 
 struct err;
 
+/* What the command runs in, and which of the machine's devices are there too. The lists are
+ * owned, what is in them and the texts live as long as the spec. */
+struct container {
+    const char *image;   /* NULL: in none */
+    const char *program; /* podman, or with apptainer set Apptainer: a path, or a name */
+    const char *name;    /* of the container */
+    char **mounts;       /* "SOURCE:DESTINATION" or "SOURCE:DESTINATION:ro" */
+    char **devices;      /* device files */
+    char **uuids;        /* of NVIDIA's cards */
+    char **indices;      /* the same cards' numbers */
+    int32_t captured;    /* so many of the variables, the first, are the submitter's shell's */
+    bool apptainer;
+    bool amd; /* there are cards of AMD among them */
+};
+
 /* Strings live as long as the spec. */
 struct spec {
     uint32_t job;
@@ -22,6 +37,7 @@ struct spec {
     const char *cwd;
     const char *log;
     struct groups_wish groups;
+    struct container container;
     const char *error; /* where standard error goes; NULL: into the log */
     bool truncate;     /* both are emptied first */
     mode_t umask;
@@ -31,6 +47,7 @@ struct spec {
     bool locked_runs;      /* jobs of a locked account start all the same */
     int64_t drop_caps;     /* bit N: capability N is out of the job's reach */
     bool no_new_privs;     /* setuid programs have no effect */
+    const char *cpu_list;  /* CPUs that it is bound to, "0-15"; NULL: any */
     const char *rlimits;   /* as sys/rlimits.h has them; NULL: ours */
     bool login;            /* in the environment of a login */
     bool shell;            /* argv is /bin/sh -c TEXT, as a command line is run */
@@ -50,6 +67,8 @@ struct spec {
     int64_t warn_ms;         /* before the limit, warn_signal is sent */
     int32_t warn_signal;     /* 0: none */
     bool warn_batch;         /* to the command's own process alone */
+    bool slurm;              /* it runs on a node of a cluster, as Slurm's job */
+    bool slurm_env;          /* and all of Slurm's variables are for the command */
     char **oom_patterns;
     void *root; /* the parsed JSON that owns the strings */
 };

@@ -22,11 +22,24 @@ number_of(const json_t *from, const char *key)
     return v < 0 ? 0 : v > INT32_MAX ? INT32_MAX : (int32_t)v;
 }
 
+/* A list of minor numbers, at most max; -1 when it is something else. */
+static int32_t
+read_minors(const json_t *list, size_t max, int32_t *out)
+{
+    const json_t *item;
+    size_t i;
+    if (!list)
+        return 0;
+    if (!json_is_array(list) || json_array_size(list) > max)
+        return -1;
+    json_array_foreach(list, i, item) out[i] = (int32_t)json_integer_value(item);
+    return (int32_t)json_array_size(list);
+}
+
 int
 groups_read(const json_t *from, struct groups_wish *out, struct err *e)
 {
-    const json_t *list = json_object_get(from, "minors"), *item;
-    size_t i;
+    const json_t *list = json_object_get(from, "minors");
     *out = (struct groups_wish){.path = text_of(from, "cgroup"), .n_minors = -1};
     out->v1[CGROUP_V1_MEMORY] = text_of(from, "cgroup_memory");
     out->v1[CGROUP_V1_PIDS] = text_of(from, "cgroup_pids");
@@ -37,10 +50,18 @@ groups_read(const json_t *from, struct groups_wish *out, struct err *e)
     vram_cap_read(from, &out->cap);
     if (!list)
         return 0;
-    if (!json_is_array(list) || json_array_size(list) > GPU_MAX)
+    out->n_minors = read_minors(list, GPU_MAX, out->minors);
+    if (out->n_minors < 0)
         return err_set(e, ERR_FAILED, "'minors' is not a list of cards");
-    json_array_foreach(list, i, item) out->minors[i] = (int32_t)json_integer_value(item);
-    out->n_minors = (int32_t)json_array_size(list);
+    out->n_denied =
+        read_minors(json_object_get(from, "dri_denied"), 2 * (size_t)GPU_MAX, out->denied);
+    if (out->n_denied < 0)
+        return err_set(e, ERR_FAILED, "'dri_denied' is not a list of devices");
+    out->mig_major = number_of(from, "mig_major");
+    out->n_mig_minors =
+        read_minors(json_object_get(from, "mig_minors"), 2 * (size_t)GPU_MAX, out->mig_minors);
+    if (out->n_mig_minors < 0)
+        return err_set(e, ERR_FAILED, "'mig_minors' is not a list of devices");
     return 0;
 }
 
@@ -57,7 +78,14 @@ groups_make(const struct groups_wish *wish, struct groups *out, struct err *e)
         return 0;
     if (out->fd < 0)
         return -1;
-    return devfilter_attach(out->fd, wish->minors, (size_t)wish->n_minors, e);
+    const struct devfilter filter = {.minors = wish->minors,
+                                     .n_minors = (size_t)wish->n_minors,
+                                     .denied = wish->denied,
+                                     .n_denied = (size_t)wish->n_denied,
+                                     .mig_major = wish->mig_major,
+                                     .mig_minors = wish->mig_minors,
+                                     .n_mig_minors = (size_t)wish->n_mig_minors};
+    return devfilter_attach(out->fd, &filter, e);
 }
 
 void

@@ -19,7 +19,12 @@ struct groups_wish {
     struct cgroup_limits limits;
     int32_t minors[GPU_MAX]; /* of the cards that may be opened, when others are out of reach */
     int32_t n_minors;        /* -1: any may be */
-    struct cap_wish cap;     /* set by its own call, lifted when they are removed */
+    int32_t denied[2 * GPU_MAX]; /* minor numbers in /dev/dri that may not be opened then */
+    int32_t n_denied;
+    int32_t mig_major; /* of /dev/nvidia-caps; 0: any there may be opened */
+    int32_t mig_minors[2 * GPU_MAX];
+    int32_t n_mig_minors;
+    struct cap_wish cap; /* set by its own call, lifted when they are removed */
 };
 
 /* Open while they are in use; -1 where there is none. */

@@ -152,14 +152,21 @@ vram_cap_set(const struct cap_wish *wish, int group_fd, struct err *e)
     return wish->by ? ask_probe(wish, mib, e) : 0;
 }
 
+static void
+complain(const struct cap_wish *wish, const struct err *e)
+{
+    fprintf(stderr, "berth-shepherd: the limit on the VRAM of %s stays: %s\n", wish->group,
+            e->text);
+}
+
 void
 vram_cap_clear(const struct cap_wish *wish)
 {
     auto_close int fd = json_array_size(wish->keys) > 0 ? cgroup_open(wish->group) : -1;
     struct err e;
-    if ((fd < 0 || set_dmem(wish, fd, -1, &e) == 0) &&
-        (!wish->by || ask_probe(wish, "none", &e) == 0))
-        return;
-    fprintf(stderr, "berth-shepherd: the limit on the VRAM of %s stays: %s\n", wish->group,
-            e.text);
+    /* Each kind is lifted, whatever comes of the other. */
+    if (fd >= 0 && set_dmem(wish, fd, -1, &e) < 0)
+        complain(wish, &e);
+    if (wish->by && ask_probe(wish, "none", &e) < 0)
+        complain(wish, &e);
 }

@@ -17,8 +17,7 @@ struct order {
     char *block; /* the environment */
     char **env;
     const char *id, *kind, *target, *cwd, *log, *sendmail, *rlimits, *user, *pam;
-    const char
-        *account; /* names, with commas: the first that there is runs it; NULL: uid does */
+    const char *account; /* names, with commas: the first one there is runs it; NULL: uid */
     uint32_t job;
     int64_t uid; /* -1: ourselves */
     int64_t limit_ms;

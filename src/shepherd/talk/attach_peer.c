@@ -76,6 +76,7 @@ take_hello(struct attach *at, struct peer *p, const struct attach_frame *f)
     p->greeted = at->was_used = true;
     p->who.types = json_is_true(json_object_get(o, "input"));
     p->at = begin_at(&at->console, o);
+    attach_tell_of(at, p); /* before it types, and before it can be gone again */
     if (p->who.types)
         take_size(at, number_of(o, "rows", 0), number_of(o, "columns", 0));
     json_decref(o);

@@ -42,6 +42,9 @@ struct attach {
 /* attach_server.c. The kernel reports the log's growth only as long as a client wants it. */
 void attach_watch_log(struct attach *at, bool wanted);
 void attach_drop_peer(struct attach *at, struct peer *p);
+/* Tells the daemon that it is here, unless that was done, there is none, or visits come too
+ * fast. */
+void attach_tell_of(struct attach *at, struct peer *p);
 
 /* attach_peer.c. Both may drop it. */
 void peer_read(struct attach *at, struct peer *p);  /* what it says */

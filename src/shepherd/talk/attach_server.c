@@ -107,25 +107,25 @@ is_too_often(const struct attach *at, const struct peer *p, int64_t now_us)
            at->told_until_us - now_us >= TELL_AT_ONCE * TELL_EVERY_US;
 }
 
-static void
-tell_of(struct attach *at, struct peer *p)
+void
+attach_tell_of(struct attach *at, struct peer *p)
 {
     int64_t now_us = clock_boot_us();
-    if (is_too_often(at, p, now_us) || !at->tell(at->tell_ctx, &p->who, true))
+    if (!at->tell || !p->greeted || p->heard_of || is_too_often(at, p, now_us) ||
+        !at->tell(at->tell_ctx, &p->who, true))
         return;
     p->heard_of = true;
     at->told_until_us =
         (at->told_until_us > now_us ? at->told_until_us : now_us) + TELL_EVERY_US;
 }
 
+/* A daemon may have come only now. */
 static void
 tell_who_is_here(struct attach *at)
 {
-    for (int i = 0; at->tell && i < ATTACH_PEERS_MAX; i++) {
-        struct peer *p = &at->peers[i];
-        if (p->fd >= 0 && p->greeted && !p->heard_of)
-            tell_of(at, p);
-    }
+    for (int i = 0; i < ATTACH_PEERS_MAX; i++)
+        if (at->peers[i].fd >= 0)
+            attach_tell_of(at, &at->peers[i]);
 }
 
 void

@@ -20,6 +20,9 @@ struct schedule {
     size_t n;
     uint64_t events; /* ends and arrivals */
     size_t most_waiting;
+    /* Starts that were promised (core/plan/firm.c); those that were not kept, and for whose
+     * sake: of a job of higher priority, or of none. */
+    size_t promised, overtaken, broken;
 };
 
 #define auto_schedule __attribute__((cleanup(schedule_free)))

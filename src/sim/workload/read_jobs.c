@@ -122,6 +122,12 @@ add_line(struct jobs_reader *r, struct jobsfile_line *line, uint32_t *numbers, s
         r->notes->skipped++;
         return 0;
     }
+    if (line->req.gpu_names)
+        return err_set(
+            e, ERR_USAGE,
+            "%s:%d:1: simulated GPUs have no UUIDs; gpu-ids needs indices here, such "
+            "as 0,2",
+            r->file, line->line);
     if (job.duration == 0)
         return err_set(e, ERR_USAGE,
                        "%s:%d:1: the run time is unknown; add [time=1h], or use --duration 1h "

@@ -71,6 +71,7 @@ function facts(job, why) {
         fact(ended ? "Run time" : "Running for", ended ? (known(job.run_ms) ? duration(job.run_ms) : null) : started ? since(started.unix) : null),
         fact("Waited", started ? duration((started.unix - job.submitted.unix) * 1000) : null),
         fact("Time limit", known(job.limit_ms) ? duration(job.limit_ms) : isOver(job) ? null : "none"),
+        fact("Starts by", !isOver(job) && job.latest_start ? moment(job.latest_start) : null),
         fact("Expected start", !isOver(job) && job.expected_start ? moment(job.expected_start) : null),
         fact("Expected end", why && why.expected_end ? moment(why.expected_end) : null),
         fact("Priority", job.priority || null),

@@ -1,0 +1,147 @@
+/* A job as a batch script: #SBATCH lines, what is lost as comments, and then what Berth would
+ * run. sbatch reads its lines up to the first that is no comment, so no text of a job can add
+ * one; and it refuses a carriage return at the end of a line, which quoting here avoids. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "cli/common/quote.h"
+#include "cli/export/export_priv.h"
+
+#define ARGUMENT_MAX 100000 /* bytes; the kernel takes 131072 */
+
+/* Whether a shell can set it. */
+static bool
+is_shell_name(const char *entry)
+{
+    size_t n = strspn(entry, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+    return entry[n] == '=' && n > 0 && !(entry[0] >= '0' && entry[0] <= '9');
+}
+
+static void
+add_line(struct buf *out, const char *before, const char *word, const char *after)
+{
+    buf_adds(out, before);
+    quote_add(out, word);
+    buf_adds(out, after);
+}
+
+/* --- the environment --- */
+
+/* Programs that look for Berth's variables find them. */
+static void
+add_own_variables(struct export_data *x, const struct export_job *job, struct buf *out)
+{
+    buf_adds(
+        out,
+        "export BERTH_JOB_ID=$SLURM_JOB_ID BERTH_ATTEMPT=$((${SLURM_RESTART_COUNT:-0} + 1))"
+        " BERTH_GPUS=${CUDA_VISIBLE_DEVICES:-}\n");
+    if (job->req.array.n)
+        buf_adds(out, "export BERTH_ARRAY_JOB_ID=$SLURM_ARRAY_JOB_ID "
+                      "BERTH_ARRAY_TASK_ID=$SLURM_ARRAY_TASK_ID "
+                      "BERTH_ARRAY_TASK_COUNT=$SLURM_ARRAY_TASK_COUNT\n");
+    for (char *const *entry = job->req.env; entry && *entry; entry++) {
+        size_t name = strcspn(*entry, "=") + 1;
+
+        if (!is_shell_name(*entry)) {
+            export_note(x, "env: a name that a shell cannot set is left out");
+            continue;
+        }
+        buf_adds(out, "export ");
+        buf_add(out, *entry, name);
+        add_line(out, "", *entry + name, "\n");
+    }
+}
+
+static void
+add_conda(struct buf *out, const char *name)
+{
+    buf_adds(out, "for conda in \"${CONDA_PREFIX:-}/../..\" \"${CONDA_PREFIX:-}\" ~/anaconda3 "
+                  "~/miniconda3"
+                  " /opt/conda ~/miniforge3 \\\n"
+                  "    \"$(command conda info --base 2>/dev/null)\"; do\n"
+                  "    [ ! -f \"$conda/etc/profile.d/conda.sh\" ] || break\n"
+                  "done\n");
+    add_line(out, ". \"$conda/etc/profile.d/conda.sh\" && conda activate ", name, " || exit\n");
+}
+
+/* --- the command --- */
+
+/* The process that Slurm starts becomes the command, so that a warning (--signal=B:) reaches
+ * it. A set-up may define functions: then the command runs in the same shell. */
+static void
+add_command(struct buf *out, const struct request *r)
+{
+    if (r->argv) {
+        buf_adds(out, "exec --");
+        for (char *const *word = r->argv; *word; word++)
+            add_line(out, " ", *word, "");
+        buf_addc(out, '\n');
+    } else if ((r->conda && r->conda[0]) || (r->env_setup && r->env_setup[0])) {
+        add_line(out, "eval -- ", r->command, "\n");
+    } else if (strlen(r->command) <= ARGUMENT_MAX) {
+        add_line(out, "exec /bin/sh -c ", r->command, "\n");
+    } else {
+        add_line(out, "command=", r->command, "\nexec /bin/sh /dev/fd/9 9<<<\"$command\"\n");
+    }
+}
+
+static void
+add_body(struct export_data *x, const struct export_job *job, struct buf *out)
+{
+    const struct request *r = &job->req;
+
+    buf_addf(out, "umask %04o\n", job->umask_bits);
+    add_own_variables(x, job, out);
+    if (r->conda && r->conda[0])
+        add_conda(out, r->conda);
+    if (r->env_setup && r->env_setup[0])
+        add_line(out, "eval -- ", r->env_setup, " || exit\n");
+    add_command(out, r);
+}
+
+/* --- the head --- */
+
+/* Slurm has no place for it: where the job waits for something that is still running here. */
+static void
+add_waiting(struct export_data *x, const struct export_job *job, struct buf *out)
+{
+    static const char lost[] = "after: it waits for a job that runs here; submitted held";
+
+    if (!job->must_wait)
+        return;
+    buf_addf(out, "# %s\n", lost);
+    export_note(x, lost);
+    if (!job->req.hold)
+        buf_adds(out, "#SBATCH --hold\n");
+}
+
+void
+export_script(struct export_data *x, const struct export_job *job,
+              const struct sbatch_site *site, struct buf *out)
+{
+    struct sbatch_site own = *site;
+    struct sbatch_options o;
+    const char *comment = job->req.comment;
+    auto_free char *marked = xasprintf("berth:%s.%u%s%s", x->key, job->id, comment ? " " : "",
+                                       comment ? comment : "");
+
+    own.comment = marked;
+    sbatch_options_of(&job->req, &own, &o);
+    buf_addf(out, "#!/bin/bash\n# Berth's job %u, of %s.\n", job->id, job->user);
+    for (int i = 0; i < o.n_notes; i++) {
+        buf_addf(out, "# %s\n", o.notes[i]);
+        export_note(x, o.notes[i]);
+    }
+    add_waiting(x, job, out);
+    for (int i = 0; i < o.n_options; i++) {
+        buf_adds(out, "#SBATCH ");
+        sbatch_add_quoted(o.options[i], out);
+        buf_addc(out, '\n');
+    }
+    sbatch_options_free(&o);
+    buf_addc(out, '\n');
+    add_body(x, job, out);
+}

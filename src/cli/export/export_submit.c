@@ -1,0 +1,177 @@
+/* `submit-all`: submits the scripts in order, with dependencies by the numbers that Slurm gave,
+ * and remembers those numbers. A key in each job's comment tells what Slurm has, so that a
+ * submission that was interrupted goes on without losing or repeating one. */
+#include "base/buf.h"
+#include "cli/common/quote.h"
+#include "cli/export/export_priv.h"
+
+static const char head[] =
+    "#!/bin/bash\n"
+    "# Submits the jobs that `berth export` wrote, in the order of Berth's queue, to Slurm.\n"
+    "#\n"
+    "#   ./submit-all [OPTION...]     options of sbatch for all jobs, such as --partition=gpu\n"
+    "#   ./submit-all --test-only     asks Slurm whether it would accept them; submits "
+    "nothing\n"
+    "#\n"
+    "# The file `submitted` gets lines \"BERTH-JOB SLURM-JOB TIME\". Run again, this submits "
+    "what\n"
+    "# Slurm has not got yet, or has forgotten. With ENVIRONMENT=here, jobs get the "
+    "environment of\n"
+    "# this shell in the place of the one in which they were submitted to Berth.\n";
+
+static const char program[] =
+    "set -u\n"
+    "cd -- \"$(dirname -- \"$0\")\" || exit\n"
+    "options=(\"$@\")\n"
+    "test_only=\n"
+    "for option in \"$@\"; do [ \"$option\" != --test-only ] || test_only=yes; done\n"
+    "declare -A slurm=() since=() known=()\n"
+    "me=$(id -un)\n"
+    "failed=0\n"
+    "\n"
+    "fail()\n"
+    "{\n"
+    "    echo \"submit-all: $*\" >&2\n"
+    "    exit 1\n"
+    "}\n"
+    "\n"
+    "unsure()\n"
+    "{\n"
+    "    fail \"job $1 may have been submitted when this was interrupted. Look for "
+    "berth:$key.$1 in the comments\" \\\n"
+    "        \"of Slurm's jobs, then add a line to the file submitted: '$1 NUMBER', or '$1 -' "
+    "if it is not there\"\n"
+    "}\n"
+    "\n"
+    "program=$(command -v sbatch) || fail 'there is no sbatch here'\n"
+    "[[ $(readlink -f \"$program\") != */berth-compat ]] ||\n"
+    "    fail \"$program submits to Berth; put Slurm's own sbatch first in PATH\"\n"
+    "own=()\n"
+    "[ -z \"${SLURM_CONF:-}\" ] || own=(SLURM_CONF=\"$SLURM_CONF\")\n"
+    "\n"
+    "# The numbers of those jobs that Slurm knows, into `known`, by the keys in their "
+    "comments.\n"
+    "ask_slurm()\n"
+    "{\n"
+    "    local jobs number comment\n"
+    "    known=()\n"
+    "    jobs=$(squeue -h -t all -o '%F|%k') || return 1\n"
+    "    while IFS='|' read -r number comment; do\n"
+    "        [[ $comment =~ ^berth:$key\\.([0-9]+)( |$) ]] && "
+    "known[${BASH_REMATCH[1]}]=$number\n"
+    "    done <<<\"$jobs\"\n"
+    "    return 0\n"
+    "}\n"
+    "\n"
+    "# Compares the file with what Slurm knows. Slurm keeps an ended job for MinJobAge, so a "
+    "younger one\n"
+    "# that it does not know is lost: its answer did not arrive, or slurmctld was killed "
+    "before it had\n"
+    "# saved the job.\n"
+    "recall()\n"
+    "{\n"
+    "    local age id number at now\n"
+    "    while read -r id number at; do\n"
+    "        slurm[$id]=${number#-}\n"
+    "        since[$id]=${at:-0}\n"
+    "    done <submitted\n"
+    "    [ ${#slurm[@]} -gt 0 ] || return 0\n"
+    "    ask_slurm || fail 'slurmctld does not answer'\n"
+    "    age=$(scontrol show config | sed -n 's/^MinJobAge *= *\\([0-9]*\\).*/\\1/p')\n"
+    "    printf -v now '%(%s)T' -1\n"
+    "    for id in \"${!slurm[@]}\"; do\n"
+    "        if [ -n \"${known[$id]:-}\" ]; then\n"
+    "            slurm[$id]=${known[$id]}\n"
+    "        elif [ -n \"${slurm[$id]}\" ] && [ $((now - since[$id])) -lt $((${age:-0} - 30)) "
+    "]; then\n"
+    "            [ \"${slurm[$id]}\" = '?' ] || echo \"submit-all: Slurm has forgotten job $id "
+    "(its ${slurm[$id]})\" >&2\n"
+    "            slurm[$id]=\n"
+    "        elif [ \"${slurm[$id]}\" = '?' ]; then\n"
+    "            unsure \"$id\"\n"
+    "        fi\n"
+    "    done\n"
+    "}\n"
+    "\n"
+    "record() { printf '%s %s %(%s)T\\n' \"$1\" \"$2\" -1 >>submitted; }\n"
+    "\n"
+    "# submit ID USER ENVIRONMENT DEPENDENCY\n"
+    "submit()\n"
+    "{\n"
+    "    local id=$1 user=$2 environment=$3 dependency=$4 number variables sbatch=(sbatch)\n"
+    "    [ -z \"${slurm[$id]:-}\" ] || return 0\n"
+    "    if [ -n \"$environment\" ] && [ \"${ENVIRONMENT:-}\" != here ]; then\n"
+    "        mapfile -d '' -t variables <\"environments/$environment\" || exit\n"
+    "        sbatch=(env -i \"${variables[@]}\" \"${own[@]}\" \"$program\")\n"
+    "    fi\n"
+    "    if [ \"$user\" != \"$me\" ]; then sbatch+=(--uid=\"$user\" --gid=\"$(id -g -- "
+    "\"$user\")\"); fi\n"
+    "    if [ -n \"$test_only\" ]; then\n"
+    "        \"${sbatch[@]}\" \"${options[@]}\" \"scripts/$id.sh\" || failed=$((failed + 1))\n"
+    "        return 0\n"
+    "    fi\n"
+    "    if [ -n \"$dependency\" ]; then sbatch+=(--dependency=\"$dependency\"); fi\n"
+    "    record \"$id\" '?'\n"
+    "    if ! number=$(\"${sbatch[@]}\" --parsable \"${options[@]}\" \"scripts/$id.sh\"); "
+    "then\n"
+    "        # The answer may have been lost, not the job.\n"
+    "        if ask_slurm && [ -z \"${known[$id]:-}\" ]; then record \"$id\" -; fi\n"
+    "        fail \"job $id was not submitted, or its number is not known; see scripts/$id.sh, "
+    "then run this again\"\n"
+    "    fi\n"
+    "    number=${number%%;*}\n"
+    "    record \"$id\" \"$number\"\n"
+    "    slurm[$id]=$number\n"
+    "    echo \"$id is $number\"\n"
+    "}\n"
+    "\n"
+    "if [ -z \"$test_only\" ]; then\n"
+    "    touch submitted || exit\n"
+    "    exec 9<.\n"
+    "    flock -n 9 || fail 'it is running already'\n"
+    "    recall\n"
+    "fi\n"
+    "\n";
+
+static const char tail[] =
+    "\n"
+    "[ \"$failed\" -eq 0 ] || fail \"Slurm would refuse $failed jobs\"\n";
+
+/* "${slurm[12]-}_3": every exported part of what dep names. */
+static bool
+add_id(void *context, const struct dep *dep, struct buf *out)
+{
+    const struct export_data *x = context;
+    const struct export_job *job = NULL;
+    bool any = false;
+
+    while ((job = export_find_dep(x, dep, job))) {
+        buf_addf(out, "%s${slurm[%u]-}", any ? ":" : "", job->id);
+        if (dep->task >= 0)
+            buf_addf(out, "_%d", dep->task);
+        any = true;
+    }
+    return any;
+}
+
+void
+export_submit_all(const struct export_data *x, struct buf *out)
+{
+    buf_adds(out, head);
+    buf_addf(out, "key=%s\n", x->key);
+    buf_adds(out, program);
+    for (size_t i = 0; i < x->n; i++) {
+        const struct export_job *job = &x->jobs[i];
+
+        buf_addf(out, "submit %u ", job->id);
+        quote_add(out, job->user);
+        if (job->environment && !job->req.login)
+            buf_addf(out, " %lld", (long long)job->environment);
+        else
+            buf_adds(out, " ''");
+        buf_adds(out, " \"");
+        (void)sbatch_add_dependency(&job->req, add_id, (void *)x, out);
+        buf_adds(out, "\"\n");
+    }
+    buf_adds(out, tail);
+}

@@ -1,0 +1,16 @@
+/* --json of squeue, sacct and sinfo, in the form of Slurm's OpenAPI v0.0.38 (22.05). */
+#ifndef COMPAT_SLURM_SLURM_JSON_H
+#define COMPAT_SLURM_SLURM_JSON_H
+
+#include <jansson.h>
+
+struct slurm_jobs;
+
+/* {"meta":..,"errors":[],name:list} to standard output; takes list over. The exit status. */
+int slurm_put_json(const char *name, json_t *list);
+/* squeue --json. The exit status. */
+int slurm_put_jobs(const struct slurm_jobs *jobs);
+/* sacct --json. The exit status. */
+int slurm_put_accounts(const struct slurm_jobs *jobs);
+
+#endif

@@ -1,0 +1,126 @@
+/* From options of sbatch, srun and salloc to a request; see slurm_request.h. What each option
+ * means is spec/sbatch.c's. */
+#include "compat/slurm/slurm_request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "cli/common/cli.h"
+#include "cli/submit/submit_notes.h"
+#include "spec/attr.h"
+#include "spec/when.h"
+
+void
+slurm_request_free(struct slurm_request *q)
+{
+    for (size_t i = 0; i < q->n; i++)
+        free(q->words[i].from);
+    free(q->words);
+    submission_free(&q->s);
+}
+
+void
+slurm_request_begin(struct slurm_request *q)
+{
+    *q = (struct slurm_request){0};
+    request_begin(&q->s.req);
+    q->s.req.slurm_env = true;
+    q->s.req.truncate = true;
+    q->s.req.requeue = true;
+}
+
+static void
+add_word(struct slurm_request *q, const char *from, int option, const char *value)
+{
+    q->words = xgrow(q->words, q->n, &q->cap, sizeof *q->words);
+    q->words[q->n++] = (struct script_word){xstrdup(from), option, value};
+}
+
+static int
+find_option(const char *name)
+{
+    const struct script_option *o;
+
+    for (int i = 0; (o = sbatch_option(i)); i++)
+        if (strcmp(o->name, name) == 0)
+            return i;
+    err_abort("sbatch has no option --%s", name);
+}
+
+void
+slurm_take_variables(struct slurm_request *q, const struct slurm_variable *list)
+{
+    for (; list->name; list++) {
+        const char *value = getenv(list->name);
+        int option = value ? find_option(list->option) : -1;
+
+        if (!value)
+            continue;
+        /* A variable that is set is the word alone: SBATCH_REQUEUE=1. */
+        if (sbatch_option(option)->takes == TAKES_NOTHING)
+            value = NULL;
+        add_word(q, list->name, option, value);
+    }
+}
+
+void
+slurm_take_option(struct slurm_request *q, const struct slurm_reader *r, int option)
+{
+    q->quiet |= strcmp(sbatch_option(option)->name, "quiet") == 0;
+    add_word(q, r->said, option, r->value);
+}
+
+static void
+say_list(const struct script_list *list, bool wrong)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (wrong)
+            (void)slurm_fail(1, "%s", list->at[i]);
+        else
+            cli_say("%s", list->at[i]);
+    }
+}
+
+static void
+say_notes(const struct script *s)
+{
+    auto_buf struct buf names = BUF_INIT;
+
+    say_list(&s->notes, false);
+    for (size_t i = 0; i < s->ignored.n; i++)
+        buf_addf(&names, "%s--%s", i ? ", " : "", s->ignored.at[i]);
+    if (s->ignored.n)
+        cli_say("ignored, as %s nothing on one machine: %s",
+                s->ignored.n == 1 ? "it means" : "they mean", buf_str(&names));
+}
+
+int
+slurm_settle(struct slurm_request *q, struct submit_script *script, int wrong)
+{
+    struct when_clock clock;
+    struct script read;
+    struct err e = {0};
+    int status = 0;
+
+    submit_read_clock(&clock);
+    (void)script_read_over(script->shown ? script->shown : "", buf_str(&script->head),
+                           script->head.len, &clock, slurm_node(), q->words, q->n, &q->s.req,
+                           &read, &e);
+    say_list(&read.errors, true);
+    say_list(&read.unsupported, true);
+    if (read.errors.n)
+        status = wrong;
+    else if (read.unsupported.n)
+        status = 1;
+    else if (submit_take_words(&read, &q->s.words, &e) < 0)
+        status = slurm_fail(1, "%s", e.text);
+    if (status == 0 && !q->quiet)
+        say_notes(&read);
+    script->interpreter = TAKE(read.interpreter);
+    script_free(&read);
+    if (status == 0 && script->head.len)
+        submit_note_script(script, &q->s.req);
+    return status;
+}

@@ -1,0 +1,386 @@
+/* sacct: jobs of the past and the present, as Slurm's accounting shows them. */
+#include "compat/slurm/slurm_sacct.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/common/cli.h"
+#include "compat/compat.h"
+#include "compat/slurm/slurm.h"
+#include "compat/slurm/slurm_job.h"
+#include "compat/slurm/slurm_json.h"
+#include "compat/slurm/slurm_values.h"
+#include "compat/slurm/slurm_words.h"
+#include "wire/client.h"
+
+#define DEFAULT_COLUMNS "jobid,jobname,partition,account,alloccpus,state,exitcode"
+#define BRIEF_COLUMNS   "jobid,state,exitcode"
+#define LONG_COLUMNS                                                                           \
+    "jobid,jobidraw,jobname,partition,maxvmsize,maxvmsizenode,maxvmsizetask,avevmsize,"        \
+    "maxrss,maxrssnode,maxrsstask,averss,maxpages,maxpagesnode,maxpagestask,avepages,"         \
+    "mincpu,mincpunode,mincputask,avecpu,ntasks,alloccpus,elapsed,state,exitcode,"             \
+    "avecpufreq,reqcpufreqmin,reqcpufreqmax,reqcpufreqgov,reqmem,consumedenergy,"              \
+    "maxdiskread,maxdiskreadnode,maxdiskreadtask,avediskread,maxdiskwrite,"                    \
+    "maxdiskwritenode,maxdiskwritetask,avediskwrite,reqtres,alloctres,tresusageinave,"         \
+    "tresusageinmax,tresusageinmaxnode,tresusageinmaxtask,tresusageinmin,"                     \
+    "tresusageinminnode,tresusageinmintask,tresusageintot,tresusageoutmax,"                    \
+    "tresusageoutmaxnode,tresusageoutmaxtask,tresusageoutave,tresusageouttot"
+
+static const char usage[] =
+    "Usage: sacct [OPTIONS]\n"
+    "\n"
+    "Berth's jobs, ended ones too, as Slurm's sacct shows them.\n"
+    "\n"
+    "  -j, --jobs=LIST      these jobs; 12, 12_3, separated by commas\n"
+    "  -S, --starttime=TIME, -E, --endtime=TIME  between these times; from midnight otherwise\n"
+    "  -s, --state=LIST     in these states;  -u, --user=LIST, -a: all users;  --name=LIST\n"
+    "  -o, --format=NAMES   columns, as jobid,state%20;  -e: their names\n"
+    "  -X, --allocations    jobs only, not their steps\n"
+    "  -P, --parsable2, -p, --parsable, --delimiter=TEXT;  -n: no header;  -b, -l\n"
+    "      --json           everything, as JSON";
+
+enum {
+    OPT_ALL,
+    OPT_ALLOCATIONS,
+    OPT_BRIEF,
+    OPT_DELIMITER,
+    OPT_END,
+    OPT_FORMAT,
+    OPT_HELP_FORMAT,
+    OPT_JOBS,
+    OPT_JSON,
+    OPT_LONG,
+    OPT_NAME,
+    OPT_NO_HEADER,
+    OPT_PARSABLE,
+    OPT_PARSABLE2,
+    OPT_START,
+    OPT_STATE,
+    OPT_USER,
+    OPT_FILE,
+    OPT_IGNORED,
+};
+static const struct script_option own[] = {
+    [OPT_ALL] = {"allusers", 'a', TAKES_NOTHING},
+    [OPT_ALLOCATIONS] = {"allocations", 'X', TAKES_NOTHING},
+    [OPT_BRIEF] = {"brief", 'b', TAKES_NOTHING},
+    [OPT_DELIMITER] = {"delimiter", 0, TAKES_VALUE},
+    [OPT_END] = {"endtime", 'E', TAKES_VALUE},
+    [OPT_FORMAT] = {"format", 'o', TAKES_VALUE},
+    [OPT_HELP_FORMAT] = {"helpformat", 'e', TAKES_NOTHING},
+    [OPT_JOBS] = {"jobs", 'j', TAKES_VALUE},
+    [OPT_JSON] = {"json", 0, TAKES_NOTHING},
+    [OPT_LONG] = {"long", 'l', TAKES_NOTHING},
+    [OPT_NAME] = {"name", 0, TAKES_VALUE},
+    [OPT_NO_HEADER] = {"noheader", 'n', TAKES_NOTHING},
+    [OPT_PARSABLE] = {"parsable", 'p', TAKES_NOTHING},
+    [OPT_PARSABLE2] = {"parsable2", 'P', TAKES_NOTHING},
+    [OPT_START] = {"starttime", 'S', TAKES_VALUE},
+    [OPT_STATE] = {"state", 's', TAKES_VALUE},
+    [OPT_USER] = {"user", 'u', TAKES_VALUE},
+    [OPT_FILE] = {"file", 'f', TAKES_VALUE},
+    /* What one machine has one of, or what is always so. */
+    [OPT_IGNORED] = {"accounts", 'A', TAKES_VALUE},
+    {"allclusters", 'L', TAKES_NOTHING},
+    {"associations", 'x', TAKES_VALUE},
+    {"clusters", 'M', TAKES_VALUE},
+    {"completion", 'c', TAKES_NOTHING},
+    {"duplicates", 'D', TAKES_NOTHING},
+    {"federation", 0, TAKES_NOTHING},
+    {"local", 0, TAKES_NOTHING},
+    {"noconvert", 0, TAKES_NOTHING},
+    {"nodelist", 'N', TAKES_VALUE},
+    {"partition", 'r', TAKES_VALUE},
+    {"qos", 'q', TAKES_VALUE},
+    {"truncate", 'T', TAKES_NOTHING},
+    {"units", 0, TAKES_VALUE},
+    {"verbose", 'v', TAKES_NOTHING},
+    {"wckeys", 'W', TAKES_VALUE},
+    {NULL, 0, TAKES_NOTHING},
+};
+
+struct sacct {
+    json_t *ids; /* owned; NULL: all */
+    const char *format, *states, *users, *names;
+    bool all, no_steps, no_header, json;
+    int64_t from_us, until_us; /* 0: not said */
+    struct sacct_table table;
+};
+
+/* --- what is asked for --- */
+
+static int
+take_ids(struct sacct *s, const char *text)
+{
+    struct err e = {0};
+
+    s->ids = s->ids ? s->ids : json_array();
+    if (slurm_read_ids(text, s->ids, &e) < 0)
+        return slurm_fail(1, "Bad job/step specified: %s", text);
+    return 0;
+}
+
+static int
+check_states(const char *list)
+{
+    auto_free char *copy = xstrdup(list);
+    char *rest = copy, *word;
+
+    while ((word = strsep(&rest, ",")))
+        if (!slurm_is_state(word))
+            return slurm_fail(1, "unrecognized job state value '%s'", word);
+    return 0;
+}
+
+static int
+take_time(int64_t *at_us, const char *text)
+{
+    struct err e = {0};
+
+    return slurm_read_time(text, at_us, &e) < 0 ? slurm_fail(1, "%s", e.text) : 0;
+}
+
+/* -1 is everybody. */
+static int
+take_users(struct sacct *s, const char *list)
+{
+    auto_free char *copy = xstrdup(list);
+    char *rest = copy, *word;
+
+    s->all = strcmp(list, "-1") == 0;
+    s->users = s->all ? NULL : list;
+    while (s->users && (word = strsep(&rest, ",")))
+        if (!slurm_is_user(word))
+            return slurm_fail(1, "Invalid user id: %s", word);
+    return 0;
+}
+
+static int
+refuse_words(char *const *words, int n)
+{
+    fprintf(stderr, "Unknown arguments:");
+    for (int i = 0; i < n; i++)
+        fprintf(stderr, " %s", words[i]);
+    fprintf(stderr, "\n");
+    return 1;
+}
+
+static int
+list_fields(void)
+{
+    auto_buf struct buf out = BUF_INIT;
+    int i = 0;
+
+    for (const struct sacct_field *f = sacct_fields; f->name; f++)
+        buf_addf(&out, "%-19s%s", f->name, ++i % 4 == 0 ? "\n" : " ");
+    buf_adds(&out, i % 4 ? "\n" : "");
+    return cli_put(&out);
+}
+
+/* Columns with a delimiter, which --delimiter may have given already. */
+static void
+set_parsable(struct sacct_table *t, bool at_end)
+{
+    t->at_end = at_end;
+    if (!t->delimiter)
+        t->delimiter = "|";
+}
+
+static int
+take_option(struct sacct *s, const struct slurm_reader *r, int opt)
+{
+    switch (opt) {
+    case OPT_ALL:
+        s->all = true;
+        break;
+    case OPT_ALLOCATIONS:
+        s->no_steps = true;
+        break;
+    case OPT_BRIEF:
+        s->format = BRIEF_COLUMNS;
+        break;
+    case OPT_DELIMITER:
+        s->table.delimiter = r->value;
+        break;
+    case OPT_END:
+        return take_time(&s->until_us, r->value);
+    case OPT_FILE:
+        return slurm_fail(1, "--file: records are Berth's, and in no file of Slurm's");
+    case OPT_FORMAT:
+        s->format = r->value;
+        break;
+    case OPT_JOBS:
+        return take_ids(s, r->value);
+    case OPT_JSON:
+        s->json = true;
+        break;
+    case OPT_LONG:
+        s->format = LONG_COLUMNS;
+        break;
+    case OPT_NAME:
+        s->names = r->value;
+        break;
+    case OPT_NO_HEADER:
+        s->no_header = true;
+        break;
+    case OPT_PARSABLE:
+    case OPT_PARSABLE2:
+        set_parsable(&s->table, opt == OPT_PARSABLE);
+        break;
+    case OPT_START:
+        return take_time(&s->from_us, r->value);
+    case OPT_STATE:
+        s->states = r->value;
+        return check_states(r->value);
+    case OPT_USER:
+        return take_users(s, r->value);
+    default:
+        break;
+    }
+    return 0;
+}
+
+/* --- which jobs --- */
+
+/* What is held, or waits for others, has no time yet at which it could have run. */
+static bool
+is_eligible(const struct slurm_job *job)
+{
+    const char *reason = slurm_reason(job);
+
+    return !slurm_is_waiting(job) ||
+           (strcmp(reason, "JobHeldUser") != 0 && strcmp(reason, "Dependency") != 0);
+}
+
+static bool
+is_within(const struct sacct *s, const struct slurm_job *job)
+{
+    if (s->ids && !s->from_us && !s->until_us)
+        return true;
+    if (s->until_us && job->submitted_us > s->until_us)
+        return false;
+    if (s->until_us && s->states && job->ended_us > s->until_us)
+        return false;
+    return (!job->ended_us || job->ended_us >= s->from_us) && is_eligible(job);
+}
+
+static bool
+is_shown(const struct slurm_job *job, const void *arg)
+{
+    const struct sacct *s = arg;
+
+    if (s->users && !slurm_is_of(job, s->users))
+        return false;
+    if (s->names && !slurm_is_listed(s->names, slurm_name(job)))
+        return false;
+    if (s->states && !slurm_state_is_listed(job->state, s->states))
+        return false;
+    return is_within(s, job);
+}
+
+/* As sacct: from midnight on, or at one moment, now, where states are asked for; one's own, or
+ * for root and for jobs by number all. */
+static void
+settle(struct sacct *s)
+{
+    struct err e;
+
+    if (!s->from_us && !s->ids && s->states)
+        s->from_us = clock_wall_us();
+    else if (!s->from_us && !s->ids)
+        (void)slurm_read_time("today", &s->from_us, &e);
+    if (!s->until_us && !s->ids && s->states)
+        s->until_us = s->from_us;
+    if (!s->users && !s->all && !s->ids && geteuid() != 0)
+        s->users = slurm_own_name();
+}
+
+/* --- the answer --- */
+
+/* Jobs that are gone are no error: there are no lines for them. */
+static int
+ask(const struct sacct *s, struct slurm_jobs *jobs)
+{
+    auto_client struct client *c = slurm_connect("sacct");
+    const struct slurm_wish wish = {
+        .select = s->ids, .ended = true, .since_us = s->from_us, .detail = SLURM_WHOLE};
+    struct err e = {0};
+
+    if (!c)
+        return 1;
+    if (slurm_jobs_ask(c, &wish, jobs, &e) < 0 && e.code != ERR_NO_JOB)
+        return slurm_fail(1, "%s", e.text);
+    slurm_jobs_keep(jobs, is_shown, s);
+    slurm_jobs_sort(jobs);
+    return 0;
+}
+
+static int
+show(const struct sacct *s)
+{
+    auto_slurm_jobs struct slurm_jobs jobs = {0};
+    auto_buf struct buf out = BUF_INIT;
+    int status = ask(s, &jobs);
+
+    if (status != 0)
+        return status;
+    if (s->json)
+        return slurm_put_accounts(&jobs);
+    if (!s->no_header)
+        sacct_add_header(&s->table, &out);
+    for (size_t i = 0; i < jobs.n; i++) {
+        struct sacct_row row = {.job = &jobs.at[i]};
+
+        sacct_add_row(&s->table, &row, &out);
+        row.is_step = true;
+        if (!s->no_steps && row.job->started_us)
+            sacct_add_row(&s->table, &row, &out);
+    }
+    return cli_put(&out);
+}
+
+static int
+run(struct sacct *s)
+{
+    const char *format = s->format ? s->format : getenv("SACCT_FORMAT");
+    struct err e = {0};
+
+    if (sacct_read_format(&s->table, format ? format : DEFAULT_COLUMNS, &e) < 0)
+        return slurm_fail(1, "%s", e.text);
+    settle(s);
+    return show(s);
+}
+
+int
+compat_sacct(int argc, char **argv)
+{
+    struct slurm_reader r = {
+        .name = "sacct", .usage = usage, .own = own, .anywhere = true, .wrong = 1};
+    struct sacct s = {0};
+    int opt = 0, status = 0, n;
+    bool is_help = false;
+    char **words;
+
+    slurm_begin(&r, argc, argv);
+    while (status == 0 && (opt = slurm_next(&r)) >= 0) {
+        is_help |= opt == OPT_HELP_FORMAT;
+        status = take_option(&s, &r, opt);
+    }
+    words = slurm_words(&r, &n);
+    if (opt == SLURM_EXIT)
+        status = r.status;
+    else if (status == 0 && n > 0)
+        status = refuse_words(words, n);
+    else if (status == 0)
+        status = is_help ? list_fields() : run(&s);
+    slurm_end(&r);
+    json_decref(s.ids);
+    sacct_table_free(&s.table);
+    return status;
+}

@@ -1,0 +1,45 @@
+/* The columns of sacct. */
+#ifndef COMPAT_SLURM_SLURM_SACCT_H
+#define COMPAT_SLURM_SLURM_SACCT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf;
+struct err;
+struct slurm_job;
+
+/* A line: a job, or the step that is its script (12.batch) or its program (12.0). */
+struct sacct_row {
+    const struct slurm_job *job;
+    bool is_step;
+};
+
+struct sacct_field {
+    const char *name;                                          /* and header */
+    int width;                                                 /* negative: from the left */
+    void (*add)(struct buf *out, const struct sacct_row *row); /* NULL: always empty */
+};
+
+/* In the order of --helpformat. Ends with a NULL name. */
+extern const struct sacct_field sacct_fields[];
+
+struct sacct_column {
+    const struct sacct_field *field;
+    int width;
+};
+
+struct sacct_table {
+    struct sacct_column *at; /* owned */
+    size_t n, cap;
+    const char *delimiter; /* NULL: columns of a width */
+    bool at_end;           /* one behind the last column too */
+};
+
+/* "jobid,state%20,jobname%-10". ERR_USAGE with the name that is none. */
+int sacct_read_format(struct sacct_table *t, const char *format, struct err *e);
+void sacct_table_free(struct sacct_table *t);
+void sacct_add_header(const struct sacct_table *t, struct buf *out);
+void sacct_add_row(const struct sacct_table *t, const struct sacct_row *row, struct buf *out);
+
+#endif

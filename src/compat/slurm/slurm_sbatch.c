@@ -1,0 +1,288 @@
+/* sbatch: a script, or the command of --wrap, into the queue. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/ask/answer.h"
+#include "cli/common/cli.h"
+#include "compat/compat.h"
+#include "compat/slurm/slurm_depend.h"
+#include "compat/slurm/slurm_request.h"
+#include "compat/slurm/slurm_script.h"
+#include "compat/slurm/slurm_wait.h"
+#include "compat/slurm/slurm_words.h"
+#include "wire/client.h"
+
+static const char usage[] =
+    "Usage: sbatch [OPTIONS...] script [args...]\n"
+    "       sbatch [OPTIONS...] --wrap COMMAND\n"
+    "\n"
+    "Berth's queue under Slurm's name. The options of sbatch that one machine can honour are "
+    "in\n"
+    "berth-script(7); docs/coming-from-slurm.md has what differs. Without a script and "
+    "without\n"
+    "--wrap the script is read from standard input.\n"
+    "\n"
+    "  -J, -o, -e, -D, -t, -n, -c, --mem, -G, --gres, -a, -d, -b, -H, ...\n"
+    "      --wrap=COMMAND  a script of this one line of shell\n"
+    "      --parsable      print only the job's id\n"
+    "  -W, --wait          wait until the job has ended; exit with its code\n"
+    "      --test-only     submit nothing; say when the job would start\n"
+    "  -Q, --quiet         print only errors, and not the job's id";
+
+enum { OPT_PARSABLE, OPT_TEST, OPT_WAIT, OPT_WRAP };
+static const struct script_option own[] = {
+    [OPT_PARSABLE] = {"parsable", 0, TAKES_NOTHING},
+    [OPT_TEST] = {"test-only", 0, TAKES_NOTHING},
+    [OPT_WAIT] = {"wait", 'W', TAKES_NOTHING},
+    [OPT_WRAP] = {"wrap", 0, TAKES_VALUE},
+    {NULL, 0, TAKES_NOTHING},
+};
+
+static const struct slurm_variable variables[] = {
+    {"SBATCH_ACCOUNT", "account"},
+    {"SBATCH_ARRAY_INX", "array"},
+    {"SBATCH_CLUSTERS", "clusters"},
+    {"SBATCH_CONSTRAINT", "constraint"},
+    {"SBATCH_CPUS_PER_GPU", "cpus-per-gpu"},
+    {"SBATCH_DISTRIBUTION", "distribution"},
+    {"SBATCH_ERROR", "error"},
+    {"SBATCH_EXCLUSIVE", "exclusive"},
+    {"SBATCH_EXPORT", "export"},
+    {"SBATCH_GPUS", "gpus"},
+    {"SBATCH_GPUS_PER_NODE", "gpus-per-node"},
+    {"SBATCH_GPUS_PER_TASK", "gpus-per-task"},
+    {"SBATCH_GPU_BIND", "gpu-bind"},
+    {"SBATCH_GPU_FREQ", "gpu-freq"},
+    {"SBATCH_GRES", "gres"},
+    {"SBATCH_HINT", "hint"},
+    {"SBATCH_INPUT", "input"},
+    {"SBATCH_JOB_NAME", "job-name"},
+    {"SBATCH_MEM_PER_CPU", "mem-per-cpu"},
+    {"SBATCH_MEM_PER_GPU", "mem-per-gpu"},
+    {"SBATCH_MEM_PER_NODE", "mem"},
+    {"SBATCH_NO_KILL", "no-kill"},
+    {"SBATCH_NO_REQUEUE", "no-requeue"},
+    {"SBATCH_OPEN_MODE", "open-mode"},
+    {"SBATCH_OUTPUT", "output"},
+    {"SBATCH_OVERCOMMIT", "overcommit"},
+    {"SBATCH_PARTITION", "partition"},
+    {"SBATCH_QOS", "qos"},
+    {"SBATCH_REQUEUE", "requeue"},
+    {"SBATCH_RESERVATION", "reservation"},
+    {"SBATCH_SIGNAL", "signal"},
+    {"SBATCH_THREADS_PER_CORE", "threads-per-core"},
+    {"SBATCH_TIMELIMIT", "time"},
+    {"SBATCH_WCKEY", "wckey"},
+    {NULL, NULL},
+};
+
+struct sbatch_call {
+    struct slurm_request q;
+    const char *wrap;
+    bool parsable, test, wait;
+};
+
+/* False: *status is what to end with. */
+static bool
+read_options(struct sbatch_call *s, struct slurm_reader *r, int *status)
+{
+    int opt;
+
+    while ((opt = slurm_next(r)) >= 0) {
+        if (opt == OPT_PARSABLE)
+            s->parsable = true;
+        else if (opt == OPT_TEST)
+            s->test = true;
+        else if (opt == OPT_WAIT)
+            s->wait = true;
+        else if (opt == OPT_WRAP)
+            s->wrap = r->value;
+        else if (opt >= r->n_own)
+            slurm_take_option(&s->q, r, opt - r->n_own);
+    }
+    *status = r->status;
+    return opt == SLURM_DONE;
+}
+
+/* The file's name, as the job is called without --job-name. */
+static char *
+default_name(const struct sbatch_call *s, const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+
+    return s->wrap ? xstrdup("wrap")
+                   : xstrndup(slash  ? slash + 1
+                              : path ? path
+                                     : "sbatch",
+                              128);
+}
+
+/* A name without a slash that is no file here is looked for in PATH; NULL: no such file. */
+static char *
+find_script(const char *path)
+{
+    bool is_name = path && !strchr(path, '/') && access(path, R_OK) < 0;
+
+    return is_name ? submit_find_in_path(path, R_OK) : NULL;
+}
+
+/* The request, whole but for its command. 0, or the exit status. */
+static int
+build(struct sbatch_call *s, const char *path, struct submit_script *script)
+{
+    struct request *r = &s->q.s.req;
+    auto_free char *found = find_script(path);
+    auto_buf struct buf text = BUF_INIT;
+    int status = 0;
+
+    if (s->wrap)
+        slurm_wrap_script(s->wrap, &text);
+    else
+        status = slurm_read_script(found ? found : path, &text);
+    if (status == 0)
+        status = slurm_keep_script(&text, s->wrap ? "wrap" : path ? path : "stdin", script);
+    if (status == 0)
+        status = slurm_settle(&s->q, script, 255);
+    if (status != 0)
+        return status;
+    if (!r->name)
+        r->name = default_name(s, path);
+    if (!r->log)
+        r->log = xstrdup(r->array.n ? "slurm-%A_%a.out" : "slurm-%j.out");
+    return 0;
+}
+
+/* --test-only. */
+static int
+say_plan(struct sbatch_call *s, struct cli *cli)
+{
+    const struct request *r = &s->q.s.req;
+    int64_t now_us = clock_wall_us(), start_us;
+    auto_json json_t *line = NULL;
+    char when[SLURM_TIME];
+
+    s->q.s.words.dry_run = true;
+    s->q.s.words.plan = &line;
+    if (submit_send(cli, &s->q.s) != 0)
+        return 1;
+    if (strcmp(answer_str(line, "state"), "INFEASIBLE") == 0)
+        return slurm_fail(1, "allocation failure: %s", answer_str(line, "text"));
+    start_us = answer_time_us(line, "expected_start");
+    if (start_us == 0 && strcmp(answer_str(line, "state"), "STARTING") == 0)
+        start_us = now_us;
+    cli_say("Job to start at %s using %d processors on nodes %s in partition %s",
+            start_us ? slurm_time(start_us, when) : "an unknown time",
+            r->demand.cpus > 0 ? r->demand.cpus : 1, slurm_node(), SLURM_PARTITION);
+    return 0;
+}
+
+static int
+send_again(struct sbatch_call *s, struct cli *cli)
+{
+    free(s->q.s.words.cwd);
+    s->q.s.words.cwd = NULL;
+    return submit_send(cli, &s->q.s);
+}
+
+/* What can never start is queued, as Slurm does, but held and without what it waits for, and
+ * then cancelled. */
+static int
+queue_lost(struct sbatch_call *s, struct cli *cli)
+{
+    s->q.s.req.hold = true;
+    s->q.s.req.n_deps = 0; /* which have no names, so own nothing */
+    s->q.s.words.refused = NULL;
+    return send_again(s, cli);
+}
+
+static void
+cancel(int64_t id)
+{
+    auto_client struct client *c = slurm_connect("sbatch");
+    json_t *params = json_pack("{s:[o]}", "select", json_sprintf("%lld", (long long)id));
+    struct err e = {0};
+
+    if (!c)
+        json_decref(params);
+    else if (client_call(c, "cancel", params, NULL, &e) < 0)
+        cli_say("job %lld is held, as it could not be cancelled: %s", (long long)id, e.text);
+}
+
+/* 0 with the job's number in *id, or the exit status. */
+static int
+send_job(struct sbatch_call *s, struct cli *cli, int64_t *id)
+{
+    struct err refused = {0};
+    int status;
+
+    s->q.s.words.id = id;
+    s->q.s.words.refused = &refused;
+    status = submit_send(cli, &s->q.s);
+    if (status != 0 && refused.code == ERR_REFUSED &&
+        slurm_drop_unknown(&s->q.s.req, s->q.quiet)) {
+        refused = (struct err){0};
+        status = send_again(s, cli);
+    }
+    if (status != 0 && refused.code == ERR_REFUSED &&
+        slurm_cannot_start(&s->q.s.req, s->q.quiet)) {
+        status = queue_lost(s, cli);
+        if (status == 0)
+            cancel(*id);
+    } else if (refused.code != ERR_NONE) {
+        return slurm_fail(1, "%s", refused.text);
+    }
+    return status ? 1 : 0;
+}
+
+static int
+queue(struct sbatch_call *s, struct cli *cli)
+{
+    auto_buf struct buf out = BUF_INIT;
+    int64_t id = 0;
+    int status = send_job(s, cli, &id);
+
+    if (status != 0)
+        return status;
+    buf_addf(&out, s->parsable ? "%lld\n" : "Submitted batch job %lld\n", (long long)id);
+    if (!s->q.quiet) /* as with Slurm, also with --parsable */
+        status = cli_put(&out);
+    slurm_tidy_scripts();
+    return s->wait ? slurm_wait(id) : status;
+}
+
+int
+compat_sbatch(int argc, char **argv)
+{
+    struct cli cli = slurm_cli();
+    struct slurm_reader r = {
+        .name = "sbatch", .usage = usage, .own = own, .jobs = true, .wrong = 255};
+    struct sbatch_call s = {0};
+    auto_script struct submit_script script = {0};
+    int n, status = 0;
+    char **words;
+
+    slurm_request_begin(&s.q);
+    slurm_take_variables(&s.q, variables);
+    s.wait = getenv("SBATCH_WAIT") != NULL;
+    slurm_begin(&r, argc, argv);
+    bool more = read_options(&s, &r, &status);
+    words = slurm_words(&r, &n);
+    if (more && s.wrap && n > 0)
+        status = slurm_fail(1, "Script arguments not permitted with --wrap option");
+    else if (more)
+        status = build(&s, n > 0 ? words[0] : NULL, &script);
+    if (more && status == 0)
+        status = submit_script_command(&script, &s.q.s.req, words, n) ? 1 : 0;
+    if (more && status == 0 && s.test)
+        status = say_plan(&s, &cli);
+    else if (more && status == 0)
+        status = queue(&s, &cli);
+    slurm_end(&r);
+    slurm_request_free(&s.q);
+    return status;
+}

@@ -1,0 +1,406 @@
+/* sinfo: the machine as Slurm's one node in its one partition. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "cli/common/cli.h"
+#include "compat/compat.h"
+#include "compat/slurm/slurm.h"
+#include "compat/slurm/slurm_json.h"
+#include "compat/slurm/slurm_node.h"
+#include "compat/slurm/slurm_table.h"
+#include "compat/slurm/slurm_words.h"
+#include "wire/client.h"
+
+static const char usage[] =
+    "Usage: sinfo [OPTIONS]\n"
+    "\n"
+    "This machine as Slurm's one node.\n"
+    "\n"
+    "  -o, --format=FORMAT and -O, --Format=NAMES  columns, as sinfo(1) has them\n"
+    "  -N, --Node, -l, --long, -s, --summarize, -R, --list-reasons  other columns\n"
+    "  -h, --noheader, -n, --nodes=LIST, -p, --partition=LIST, -t, --states=LIST, --json";
+
+enum {
+    OPT_FORMAT,
+    OPT_LONG_FORMAT,
+    OPT_HEADER,
+    OPT_ITERATE,
+    OPT_LONG,
+    OPT_NODE,
+    OPT_NODES,
+    OPT_PARTITION,
+    OPT_REASONS,
+    OPT_SUMMARIZE,
+    OPT_STATES,
+    OPT_JSON,
+    OPT_IGNORED,
+};
+static const struct script_option own[] = {
+    [OPT_FORMAT] = {"format", 'o', TAKES_VALUE},
+    [OPT_LONG_FORMAT] = {"Format", 'O', TAKES_VALUE},
+    [OPT_HEADER] = {"noheader", 'h', TAKES_NOTHING},
+    [OPT_ITERATE] = {"iterate", 'i', TAKES_VALUE},
+    [OPT_LONG] = {"long", 'l', TAKES_NOTHING},
+    [OPT_NODE] = {"Node", 'N', TAKES_NOTHING},
+    [OPT_NODES] = {"nodes", 'n', TAKES_VALUE},
+    [OPT_PARTITION] = {"partition", 'p', TAKES_VALUE},
+    [OPT_REASONS] = {"list-reasons", 'R', TAKES_NOTHING},
+    [OPT_SUMMARIZE] = {"summarize", 's', TAKES_NOTHING},
+    [OPT_STATES] = {"states", 't', TAKES_VALUE},
+    [OPT_JSON] = {"json", 0, TAKES_NOTHING},
+    [OPT_IGNORED] = {"all", 'a', TAKES_NOTHING},
+    {"clusters", 'M', TAKES_VALUE},
+    {"dead", 'd', TAKES_NOTHING},
+    {"exact", 'e', TAKES_NOTHING},
+    {"federation", 0, TAKES_NOTHING},
+    {"hide", 0, TAKES_NOTHING},
+    {"local", 0, TAKES_NOTHING},
+    {"noconvert", 0, TAKES_NOTHING},
+    {"responding", 'r', TAKES_NOTHING},
+    {"sort", 'S', TAKES_VALUE},
+    {"verbose", 'v', TAKES_NOTHING},
+    {NULL, 0, TAKES_NOTHING},
+};
+
+/* --- columns --- */
+
+#define FIELD(name) static void add_##name(struct buf *out, const void *row)
+#define MACHINE     ((const struct slurm_machine *)row)
+#define CONSTANT(name, text)                                                                   \
+    FIELD(name)                                                                                \
+    {                                                                                          \
+        (void)row;                                                                             \
+        buf_adds(out, text);                                                                   \
+    }
+
+CONSTANT(partition, SLURM_PARTITION "*")
+CONSTANT(partition_name, SLURM_PARTITION)
+CONSTANT(up, "up")
+CONSTANT(infinite, "infinite")
+CONSTANT(one, "1")
+CONSTANT(null, "(null)")
+CONSTANT(zero, "0")
+CONSTANT(all, "all")
+CONSTANT(size, "1-infinite")
+CONSTANT(no, "no")
+CONSTANT(shared, "NO")
+CONSTANT(na, "n/a")
+CONSTANT(off, "OFF")
+CONSTANT(unlimited, "UNLIMITED")
+CONSTANT(unknown, "Unknown")
+CONSTANT(release, SLURM_RELEASE)
+CONSTANT(cluster, "N/A")
+
+FIELD(state)
+{
+    buf_adds(out, MACHINE->state);
+}
+
+FIELD(code)
+{
+    buf_adds(out, MACHINE->code);
+}
+
+FIELD(node)
+{
+    (void)row;
+    buf_adds(out, slurm_node());
+}
+
+FIELD(gres)
+{
+    if (MACHINE->gpus)
+        buf_addf(out, "gpu:%d", MACHINE->gpus);
+    else
+        buf_adds(out, "(null)");
+}
+
+FIELD(gres_used)
+{
+    buf_addf(out, "gpu:%d", MACHINE->gpus_used);
+}
+
+FIELD(cpus)
+{
+    buf_addi(out, MACHINE->cpus);
+}
+
+FIELD(cpus_state)
+{
+    const struct slurm_machine *m = MACHINE;
+
+    buf_addf(out, "%d/%d/0/%d", m->cpus_used, m->cpus - m->cpus_used, m->cpus);
+}
+
+FIELD(nodes_state)
+{
+    bool is_shut = strncmp(MACHINE->state, "drain", 5) == 0;
+
+    buf_addf(out, "%d/%d/%d/1", MACHINE->jobs > 0, MACHINE->jobs == 0 && !is_shut,
+             is_shut && MACHINE->jobs == 0);
+}
+
+FIELD(nodes_used)
+{
+    buf_addf(out, "%d/%d", MACHINE->jobs > 0, MACHINE->jobs == 0);
+}
+
+FIELD(memory)
+{
+    buf_addi(out, MACHINE->mem_mib);
+}
+
+FIELD(memory_free)
+{
+    buf_addi(out, MACHINE->mem_free_mib);
+}
+
+FIELD(memory_used)
+{
+    buf_addi(out, MACHINE->mem_used_mib);
+}
+
+FIELD(load)
+{
+    buf_addf(out, "%.2f", MACHINE->load);
+}
+
+FIELD(layout)
+{
+    buf_addf(out, "%d:1:1", MACHINE->cpus);
+}
+
+FIELD(reason)
+{
+    buf_adds(out, MACHINE->reason[0] ? MACHINE->reason : "none");
+}
+
+static const struct slurm_field fields[] = {
+    {'P', "partition", "PARTITION", 0, add_partition},
+    {'R', "partitionname", "PARTITION", 0, add_partition_name},
+    {'a', "available", "AVAIL", 0, add_up},
+    {'l', "time", "TIMELIMIT", 0, add_infinite},
+    {'D', "nodes", "NODES", 0, add_one},
+    {'t', "statecompact", "STATE", 0, add_code},
+    {'T', "statelong", "STATE", 0, add_state},
+    {'N', "nodelist", "NODELIST", 0, add_node},
+    {'n', "nodehost", "HOSTNAMES", 0, add_node},
+    {'o', "nodeaddr", "NODE_ADDR", 0, add_node},
+    {'G', "gres", "GRES", 0, add_gres},
+    {0, "gresused", "GRES_USED", 0, add_gres_used},
+    {'c', "cpus", "CPUS", 0, add_cpus},
+    {'C', "cpusstate", "CPUS(A/I/O/T)", 0, add_cpus_state},
+    {'F', "nodeaiot", "NODES(A/I/O/T)", 0, add_nodes_state},
+    {'A', "nodeai", "NODES(A/I)", 0, add_nodes_used},
+    {'m', "memory", "MEMORY", 0, add_memory},
+    {'e', "freemem", "FREE_MEM", 0, add_memory_free},
+    {0, "allocmem", "ALLOCMEM", 0, add_memory_used},
+    {'O', "cpusload", "CPU_LOAD", 0, add_load},
+    {'z', "socketcorethread", "S:C:T", 0, add_layout},
+    {'X', "sockets", "SOCKETS", 0, add_cpus},
+    {'Y', "cores", "CORES", 0, add_one},
+    {'Z', "threads", "THREADS", 0, add_one},
+    {'d', "disk", "TMP_DISK", 0, add_zero},
+    {'w', "weight", "WEIGHT", 0, add_one},
+    {'f', "features", "AVAIL_FEATURES", 0, add_null},
+    {'b', "features_act", "ACTIVE_FEATURES", 0, add_null},
+    {'g', "groups", "GROUPS", 0, add_all},
+    {'s', "size", "JOB_SIZE", 0, add_size},
+    {'r', "root", "ROOT", 0, add_no},
+    {'h', "oversubscribe", "OVERSUBSCRIBE", 0, add_shared},
+    {'B', "maxcpuspernode", "MAX_CPUS_PER_NODE", 0, add_unlimited},
+    {'E', "reason", "REASON", 0, add_reason},
+    {'H', "timestamp", "TIMESTAMP", 0, add_unknown},
+    {'I', "priorityjobfactor", "PRIO_JOB_FACTOR", 0, add_one},
+    {'L', "defaulttime", "DEFAULTTIME", 0, add_na},
+    {'M', "preemptmode", "PREEMPT_MODE", 0, add_off},
+    {'u', "user", "USER", 0, add_unknown},
+    {'v', "version", "VERSION", 0, add_release},
+    {'p', "prioritytier", "PRIO_TIER", 0, add_one},
+    {'S', "allocnodes", "ALLOCNODES", 0, add_all},
+    {'V', "cluster", "CLUSTER", 0, add_cluster},
+    {0, NULL, NULL, 0, NULL},
+};
+
+/* --- the command --- */
+
+struct sinfo {
+    const char *letters, *words, *nodes, *partitions, *states;
+    bool no_header, is_long, by_node, summary, reasons, json;
+    int64_t every_s;
+    struct slurm_table table;
+};
+
+static int
+take_option(struct sinfo *s, const struct slurm_reader *r, int opt)
+{
+    struct err e = {0};
+
+    switch (opt) {
+    case OPT_FORMAT:
+        s->letters = r->value;
+        break;
+    case OPT_LONG_FORMAT:
+        s->words = r->value;
+        break;
+    case OPT_HEADER:
+        s->no_header = true;
+        break;
+    case OPT_ITERATE:
+        if (parse_int(r->value, 1, 86400, &s->every_s, &e) < 0)
+            return slurm_fail(1, "--iterate=%s", r->value);
+        break;
+    case OPT_LONG:
+        s->is_long = true;
+        break;
+    case OPT_NODE:
+        s->by_node = true;
+        break;
+    case OPT_NODES:
+        s->nodes = r->value;
+        break;
+    case OPT_PARTITION:
+        s->partitions = r->value;
+        break;
+    case OPT_REASONS:
+        s->reasons = true;
+        break;
+    case OPT_SUMMARIZE:
+        s->summary = true;
+        break;
+    case OPT_STATES:
+        s->states = r->value;
+        break;
+    case OPT_JSON:
+        s->json = true;
+        break;
+    default: /* what means nothing on one machine */
+        break;
+    }
+    return 0;
+}
+
+static bool
+is_shown(const struct sinfo *s, const struct slurm_machine *m)
+{
+    const char *states = s->states ? s->states : m->code;
+
+    return (!s->nodes || slurm_is_here(s->nodes)) &&
+           (!s->partitions || slurm_is_listed(s->partitions, SLURM_PARTITION)) &&
+           (slurm_is_listed_anyhow(states, m->state) ||
+            slurm_is_listed_anyhow(states, m->code) || slurm_is_listed_anyhow(states, "all")) &&
+           (!s->reasons || m->reason[0]);
+}
+
+static const char *
+default_columns(const struct sinfo *s)
+{
+    if (s->reasons)
+        return "%20E %9u %19H %N";
+    if (s->summary)
+        return "%9P %.5a %.10l %.16F %N";
+    if (s->by_node)
+        return s->is_long ? "%9N %.6D %.9P %.11T %4c %.8z %.6m %.8d %.6w %.8f %20E"
+                          : "%9N %.6D %.9P %6t";
+    return s->is_long ? "%9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N"
+                      : "%9P %.5a %.10l %.6D %.6t %N";
+}
+
+static json_t *
+json_of(const struct slurm_machine *m)
+{
+    auto_buf struct buf gres = BUF_INIT, used = BUF_INIT;
+
+    add_gres(&gres, m);
+    add_gres_used(&used, m);
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:[], s:[s], s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:s, s:s, "
+        "s:s, s:I, s:I, s:i, s:s, s:s, s:i}",
+        "name", slurm_node(), "hostname", slurm_node(), "address", slurm_node(), "state",
+        m->state, "state_flags", "partitions", SLURM_PARTITION, "cpus", m->cpus, "sockets",
+        m->cpus, "cores", 1, "alloc_cpus", m->cpus_used, "idle_cpus", m->cpus - m->cpus_used,
+        "real_memory", (json_int_t)m->mem_mib, "alloc_memory", (json_int_t)m->mem_used_mib,
+        "free_memory", (json_int_t)m->mem_free_mib, "gres", m->gpus ? buf_str(&gres) : "",
+        "gres_used", buf_str(&used), "reason", m->reason, "boot_time",
+        (json_int_t)(m->booted_us / 1000000), "slurmd_start_time",
+        (json_int_t)(m->started_us / 1000000), "cpu_load", (int)(m->load * 100), "features", "",
+        "slurmd_version", SLURM_RELEASE, "threads", 1);
+}
+
+static int
+put_json(const struct sinfo *s, const struct slurm_machine *m)
+{
+    json_t *list = json_array();
+
+    if (is_shown(s, m))
+        json_array_append_new(list, json_of(m));
+    return slurm_put_json("nodes", list);
+}
+
+static int
+show(const struct sinfo *s)
+{
+    auto_client struct client *c = slurm_connect("slurm_load_partitions");
+    auto_buf struct buf out = BUF_INIT;
+    struct slurm_machine m;
+    struct err e = {0};
+
+    if (!c)
+        return 1;
+    if (slurm_machine_ask(c, &m, &e) < 0)
+        return slurm_fail(1, "%s", e.text);
+    if (s->json)
+        return put_json(s, &m);
+    if (s->is_long)
+        slurm_add_date(&out);
+    if (!s->no_header)
+        slurm_table_add_header(&s->table, &out);
+    if (is_shown(s, &m))
+        slurm_table_add_row(&s->table, &m, &out);
+    return cli_put(&out);
+}
+
+static int
+run(struct sinfo *s)
+{
+    struct err e = {0};
+    int status;
+
+    if (s->words && slurm_table_names(&s->table, fields, s->words, &e) < 0)
+        return slurm_fail(1, "%s", e.text);
+    if (!s->words)
+        slurm_table_letters(&s->table, fields, s->letters ? s->letters : default_columns(s));
+    while ((status = show(s)) == 0 && s->every_s > 0)
+        sleep((unsigned)s->every_s);
+    return status;
+}
+
+int
+compat_sinfo(int argc, char **argv)
+{
+    struct slurm_reader r = {
+        .name = "sinfo", .usage = usage, .own = own, .anywhere = true, .wrong = 1};
+    struct sinfo s = {.letters = getenv("SINFO_FORMAT")};
+    int opt = 0, status = 0, n;
+    char **words;
+
+    slurm_begin(&r, argc, argv);
+    while (status == 0 && (opt = slurm_next(&r)) >= 0)
+        status = take_option(&s, &r, opt);
+    words = slurm_words(&r, &n);
+    if (opt == SLURM_EXIT)
+        status = r.status;
+    else if (status == 0 && n > 0)
+        status = slurm_fail(1, "Unrecognized option: %s", words[0]);
+    else if (status == 0)
+        status = run(&s);
+    slurm_end(&r);
+    slurm_table_free(&s.table);
+    return status;
+}

@@ -1,0 +1,411 @@
+/* squeue: the jobs that wait and run, in Slurm's columns. */
+#include "compat/slurm/slurm_squeue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "cli/ask/answer.h"
+#include "cli/common/cli.h"
+#include "compat/compat.h"
+#include "compat/slurm/slurm.h"
+#include "compat/slurm/slurm_job.h"
+#include "compat/slurm/slurm_json.h"
+#include "compat/slurm/slurm_values.h"
+#include "compat/slurm/slurm_words.h"
+#include "wire/client.h"
+
+#define DEFAULT_COLUMNS "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
+#define LONG_COLUMNS    "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
+#define START_COLUMNS   "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
+
+static const char usage[] =
+    "Usage: squeue [OPTIONS]\n"
+    "\n"
+    "Berth's jobs that wait and run, as Slurm's squeue shows them.\n"
+    "\n"
+    "  -j, --jobs=LIST     these jobs; 12, 12_3, separated by commas\n"
+    "  -u, --user=LIST     jobs of these users;  --me: your own\n"
+    "  -n, --name=LIST     jobs of these names\n"
+    "  -t, --states=LIST   in these states, PENDING or PD; all: ended ones too\n"
+    "  -o, --format=FORMAT and -O, --Format=NAMES  columns, as squeue(1) has them\n"
+    "  -S, --sort=LETTERS  order, of i j u t T p P S e l M V Q; - turns one round\n"
+    "  -r, --array         a line for each task;  -h: no header;  -l: more columns\n"
+    "      --start         when jobs that wait are expected to start\n"
+    "  -i, --iterate=N     again every N seconds\n"
+    "      --json          everything, as JSON";
+
+enum {
+    OPT_ACCOUNT,
+    OPT_ALL,
+    OPT_ARRAY,
+    OPT_FORMAT,
+    OPT_LONG_FORMAT,
+    OPT_HEADER,
+    OPT_HIDE,
+    OPT_ITERATE,
+    OPT_JOBS,
+    OPT_JSON,
+    OPT_LICENSES,
+    OPT_LOCAL,
+    OPT_LONG,
+    OPT_ME,
+    OPT_CLUSTERS,
+    OPT_NAME,
+    OPT_NODES,
+    OPT_PARTITION,
+    OPT_QOS,
+    OPT_RESERVATION,
+    OPT_SORT,
+    OPT_START,
+    OPT_STATES,
+    OPT_STEPS,
+    OPT_USER,
+    OPT_VERBOSE,
+};
+static const struct script_option own[] = {
+    [OPT_ACCOUNT] = {"account", 'A', TAKES_VALUE},
+    [OPT_ALL] = {"all", 'a', TAKES_NOTHING},
+    [OPT_ARRAY] = {"array", 'r', TAKES_NOTHING},
+    [OPT_FORMAT] = {"format", 'o', TAKES_VALUE},
+    [OPT_LONG_FORMAT] = {"Format", 'O', TAKES_VALUE},
+    [OPT_HEADER] = {"noheader", 'h', TAKES_NOTHING},
+    [OPT_HIDE] = {"hide", 0, TAKES_NOTHING},
+    [OPT_ITERATE] = {"iterate", 'i', TAKES_VALUE},
+    [OPT_JOBS] = {"jobs", 'j', TAKES_MAYBE},
+    [OPT_JSON] = {"json", 0, TAKES_NOTHING},
+    [OPT_LICENSES] = {"licenses", 'L', TAKES_VALUE},
+    [OPT_LOCAL] = {"local", 0, TAKES_NOTHING},
+    [OPT_LONG] = {"long", 'l', TAKES_NOTHING},
+    [OPT_ME] = {"me", 0, TAKES_NOTHING},
+    [OPT_CLUSTERS] = {"clusters", 'M', TAKES_VALUE},
+    [OPT_NAME] = {"name", 'n', TAKES_VALUE},
+    [OPT_NODES] = {"nodelist", 'w', TAKES_VALUE},
+    [OPT_PARTITION] = {"partition", 'p', TAKES_VALUE},
+    [OPT_QOS] = {"qos", 'q', TAKES_VALUE},
+    [OPT_RESERVATION] = {"reservation", 'R', TAKES_VALUE},
+    [OPT_SORT] = {"sort", 'S', TAKES_VALUE},
+    [OPT_START] = {"start", 0, TAKES_NOTHING},
+    [OPT_STATES] = {"states", 't', TAKES_VALUE},
+    [OPT_STEPS] = {"steps", 's', TAKES_MAYBE},
+    [OPT_USER] = {"user", 'u', TAKES_VALUE},
+    [OPT_VERBOSE] = {"verbose", 'v', TAKES_NOTHING},
+    {NULL, 0, TAKES_NOTHING},
+};
+
+struct squeue {
+    json_t *ids; /* owned; NULL: all */
+    const char *states, *users, *names, *nodes, *letters, *words, *sort;
+    bool each, no_header, starts, is_long, json;
+    int64_t every_s;
+    struct slurm_table table;
+    struct slurm_jobs jobs;
+};
+
+/* --- what is asked for --- */
+
+static int
+take_ids(struct squeue *s, const char *text)
+{
+    struct err e = {0};
+
+    if (!text)
+        return 0;
+    s->ids = s->ids ? s->ids : json_array();
+    if (slurm_read_ids(text, s->ids, &e) < 0)
+        return slurm_fail(1, "Invalid job id: %s", e.text);
+    return 0;
+}
+
+static int
+check_states(const char *list)
+{
+    auto_free char *copy = xstrdup(list);
+    auto_buf struct buf all = BUF_INIT;
+    char *rest = copy, *word;
+
+    while ((word = strsep(&rest, ","))) {
+        if (strcasecmp(word, "all") == 0 || slurm_is_state(word))
+            continue;
+        slurm_add_states(&all);
+        (void)slurm_fail(1, "Invalid job state specified: %s", word);
+        return slurm_fail(1, "Valid job states include: %s", buf_str(&all));
+    }
+    return 0;
+}
+
+/* The others of the list count. */
+static void
+say_unknown_users(const char *list)
+{
+    auto_free char *copy = xstrdup(list);
+    char *rest = copy, *word;
+
+    while ((word = strsep(&rest, ",")))
+        if (!slurm_is_user(word))
+            (void)slurm_fail(1, "Invalid user: %s", word);
+}
+
+static int
+take_option(struct squeue *s, struct slurm_reader *r, int opt)
+{
+    struct err e = {0};
+
+    switch (opt) {
+    case OPT_ARRAY:
+        s->each = true;
+        break;
+    case OPT_FORMAT:
+        s->letters = r->value;
+        break;
+    case OPT_LONG_FORMAT:
+        s->words = r->value;
+        break;
+    case OPT_HEADER:
+        s->no_header = true;
+        break;
+    case OPT_ITERATE:
+        if (parse_int(r->value, 1, 86400, &s->every_s, &e) < 0)
+            return slurm_fail(1, "--iterate=%s", r->value);
+        break;
+    case OPT_JOBS:
+        return take_ids(s, r->value ? r->value : slurm_take_word(r));
+    case OPT_JSON:
+        s->json = true;
+        break;
+    case OPT_LONG:
+        s->letters = LONG_COLUMNS;
+        s->is_long = true;
+        break;
+    case OPT_ME:
+        s->users = slurm_own_name();
+        break;
+    case OPT_NAME:
+        s->names = r->value;
+        break;
+    case OPT_NODES:
+        s->nodes = r->value;
+        break;
+    case OPT_SORT:
+        s->sort = r->value;
+        break;
+    case OPT_START:
+        s->starts = true;
+        break;
+    case OPT_STATES:
+        s->states = r->value;
+        return check_states(r->value);
+    case OPT_STEPS:
+        return slurm_fail(1, "--steps: steps of jobs are not recorded");
+    case OPT_USER:
+        s->users = r->value;
+        say_unknown_users(r->value);
+        break;
+    default: /* what means nothing on one machine */
+        break;
+    }
+    return 0;
+}
+
+/* --- which jobs --- */
+
+static bool
+is_shown(const struct slurm_job *job, const void *arg)
+{
+    const struct squeue *s = arg;
+
+    if (s->users && !slurm_is_of(job, s->users))
+        return false;
+    if (s->names && !slurm_is_listed(s->names, slurm_name(job)))
+        return false;
+    if (s->nodes && (slurm_is_waiting(job) || !slurm_is_here(s->nodes)))
+        return false;
+    if (s->starts && !slurm_is_waiting(job))
+        return false;
+    return s->states ? slurm_state_is_listed(job->state, s->states) : !job->state->ended;
+}
+
+/* --- order --- */
+
+static const char *sort_letters;
+
+static int
+compare_texts(const struct slurm_field *f, const struct slurm_job *x, const struct slurm_job *y)
+{
+    auto_buf struct buf left = BUF_INIT, right = BUF_INIT;
+
+    f->add(&left, x);
+    f->add(&right, y);
+    return strverscmp(buf_str(&left), buf_str(&right));
+}
+
+/* States stand in the order that Slurm numbers them in, not in that of the alphabet. */
+static int
+compare_by(char letter, const struct slurm_job *x, const struct slurm_job *y)
+{
+    if (letter == 't' || letter == 'T')
+        return slurm_states_compare(x->state, y->state);
+    for (const struct slurm_field *f = squeue_fields; f->header; f++)
+        if (f->letter == letter)
+            return compare_texts(f, x, y);
+    return 0;
+}
+
+static int
+compare_jobs(const void *a, const void *b)
+{
+    const struct slurm_job *x = a, *y = b;
+
+    for (const char *p = sort_letters; *p; p++) {
+        bool down = *p == '-';
+        int order;
+
+        p += down || *p == '+';
+        if (!*p)
+            break;
+        order = compare_by(*p, x, y);
+        if (order)
+            return down ? -order : order;
+    }
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* As Slurm without a word: by partition, state, and priority downwards. The daemon lists those
+ * that wait in the order of their priority, which is kept. */
+static void
+sort_jobs(struct slurm_jobs *list, const char *letters)
+{
+    struct slurm_jobs sorted = {0};
+
+    if (letters) {
+        sort_letters = letters;
+        qsort(list->at, list->n, sizeof *list->at, compare_jobs);
+        return;
+    }
+    sorted.at = xcalloc(list->n + 1, sizeof *sorted.at);
+    for (int pass = 0; pass < 3; pass++) {
+        for (size_t i = 0; i < list->n; i++) {
+            const struct slurm_job *job = &list->at[i];
+
+            if ((slurm_is_waiting(job) ? 0 : job->state->ended ? 2 : 1) == pass)
+                sorted.at[sorted.n++] = *job;
+        }
+    }
+    free(list->at);
+    *list = sorted;
+}
+
+/* --- the answer --- */
+
+static int
+ask(struct squeue *s)
+{
+    auto_client struct client *c = slurm_connect("slurm_load_jobs error");
+    struct slurm_wish wish = {.select = s->ids,
+                              .ended = s->states && slurm_names_ended(s->states)};
+    struct err e = {0};
+
+    if (!c)
+        return 1;
+    wish.detail = s->json ? SLURM_WHOLE : (enum slurm_detail)slurm_table_detail(&s->table);
+    if (slurm_jobs_ask(c, &wish, &s->jobs, &e) < 0 && e.code != ERR_NO_JOB)
+        return slurm_fail(1, "%s", e.text);
+    /* Several that are asked for may be gone; a single one must be known. */
+    if (e.code == ERR_NO_JOB && json_array_size(s->ids) == 1) {
+        fprintf(stderr, "slurm_load_jobs error: Invalid job id specified\n");
+        return 1;
+    }
+    if (s->each)
+        slurm_jobs_split(&s->jobs);
+    return 0;
+}
+
+static void
+add_table(const struct squeue *s, struct buf *out)
+{
+    if (s->is_long)
+        slurm_add_date(out);
+    if (!s->no_header)
+        slurm_table_add_header(&s->table, out);
+    for (size_t i = 0; i < s->jobs.n; i++)
+        slurm_table_add_row(&s->table, &s->jobs.at[i], out);
+}
+
+static int
+show(struct squeue *s)
+{
+    auto_buf struct buf out = BUF_INIT;
+    int status = ask(s);
+
+    if (status != 0)
+        return status;
+    slurm_jobs_keep(&s->jobs, is_shown, s);
+    sort_jobs(&s->jobs, s->sort);
+    if (s->json)
+        return slurm_put_jobs(&s->jobs);
+    add_table(s, &out);
+    return cli_put(&out);
+}
+
+static int
+choose_columns(struct squeue *s)
+{
+    struct err e = {0};
+
+    if (s->words && slurm_table_names(&s->table, squeue_fields, s->words, &e) < 0)
+        return slurm_fail(1, "%s", e.text);
+    if (!s->words)
+        slurm_table_letters(&s->table, squeue_fields,
+                            s->letters  ? s->letters
+                            : s->starts ? START_COLUMNS
+                                        : DEFAULT_COLUMNS);
+    return 0;
+}
+
+static int
+watch(struct squeue *s)
+{
+    int status = show(s);
+
+    while (status == 0 && s->every_s > 0) {
+        sleep((unsigned)s->every_s);
+        slurm_jobs_free(&s->jobs);
+        status = show(s);
+    }
+    return status;
+}
+
+int
+compat_squeue(int argc, char **argv)
+{
+    struct slurm_reader r = {
+        .name = "squeue", .usage = usage, .own = own, .anywhere = true, .wrong = 1};
+    struct squeue s = {.letters = getenv("SQUEUE_FORMAT"),
+                       .words = getenv("SQUEUE_FORMAT2"),
+                       .sort = getenv("SQUEUE_SORT"),
+                       .each = getenv("SQUEUE_ARRAY") != NULL};
+    int opt = 0, status = 0, n;
+    char **words;
+
+    slurm_begin(&r, argc, argv);
+    while (status == 0 && (opt = slurm_next(&r)) >= 0)
+        status = take_option(&s, &r, opt);
+    words = slurm_words(&r, &n);
+    if (opt == SLURM_EXIT)
+        status = r.status;
+    else if (status == 0 && n > 0)
+        status = slurm_fail(1, "Unrecognized option: %s", words[0]);
+    else if (status == 0 && (status = choose_columns(&s)) == 0)
+        status = watch(&s);
+    slurm_end(&r);
+    json_decref(s.ids);
+    slurm_table_free(&s.table);
+    slurm_jobs_free(&s.jobs);
+    return status;
+}

@@ -1,0 +1,367 @@
+/* The columns of squeue: one table of letter, name, header and what stands there. What no job
+ * of Berth's has is Slurm's word for nothing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "cli/ask/answer.h"
+#include "compat/slurm/slurm.h"
+#include "compat/slurm/slurm_job.h"
+#include "compat/slurm/slurm_squeue.h"
+#include "compat/slurm/slurm_values.h"
+#include "compat/slurm/slurm_words.h"
+
+#define FIELD(name) static void add_##name(struct buf *out, const void *row)
+#define JOB         ((const struct slurm_job *)row)
+
+#define CONSTANT(name, text)                                                                   \
+    FIELD(name)                                                                                \
+    {                                                                                          \
+        (void)row;                                                                             \
+        buf_adds(out, text);                                                                   \
+    }
+
+CONSTANT(null, "(null)")
+CONSTANT(zero, "0")
+CONSTANT(one, "1")
+CONSTANT(star, "*")
+CONSTANT(stars, "*:*:*")
+CONSTANT(none, "N/A")
+CONSTANT(partition, SLURM_PARTITION)
+CONSTANT(stdin, "/dev/null")
+CONSTANT(nothing, "")
+
+static void
+add_text(struct buf *out, const void *row, const char *key)
+{
+    const char *text = answer_str(JOB->json, key);
+
+    buf_adds(out, text[0] ? text : "(null)");
+}
+
+FIELD(job_id)
+{
+    buf_addi(out, JOB->id);
+}
+
+FIELD(array_id)
+{
+    slurm_add_job_id(out, JOB);
+}
+
+FIELD(array)
+{
+    buf_addi(out, JOB->array ? JOB->array : JOB->id);
+}
+
+FIELD(task)
+{
+    if (JOB->tasks)
+        buf_adds(out, JOB->tasks);
+    else if (JOB->task >= 0)
+        buf_addi(out, JOB->task);
+    else
+        buf_adds(out, "N/A");
+}
+
+FIELD(gres)
+{
+    size_t before = out->len;
+
+    slurm_add_gres(out, JOB);
+    if (out->len == before)
+        buf_adds(out, "N/A");
+}
+
+FIELD(node)
+{
+    if (!slurm_is_waiting(JOB) && JOB->started_us)
+        buf_adds(out, slurm_node());
+}
+
+FIELD(host)
+{
+    buf_adds(out, slurm_is_waiting(JOB) ? "n/a" : slurm_node());
+}
+
+FIELD(cpus)
+{
+    buf_addi(out, slurm_cpus(JOB));
+}
+
+FIELD(end)
+{
+    slurm_add_time(out, slurm_end_us(JOB), slurm_is_waiting(JOB) ? "N/A" : "NONE");
+}
+
+FIELD(start)
+{
+    slurm_add_time(out, slurm_start_us(JOB), "N/A");
+}
+
+FIELD(submit)
+{
+    slurm_add_time(out, JOB->submitted_us, "N/A");
+}
+
+FIELD(eligible)
+{
+    int64_t begin_us = answer_time_us(JOB->json, "begin");
+
+    slurm_add_time(out, begin_us ? begin_us : JOB->submitted_us, "N/A");
+}
+
+FIELD(dependency)
+{
+    size_t before = out->len;
+
+    slurm_add_dependency(out, JOB);
+    if (out->len == before)
+        buf_adds(out, "(null)");
+}
+
+FIELD(feature)
+{
+    add_text(out, row, "gpu_type");
+}
+
+FIELD(group_id)
+{
+    gid_t id;
+
+    (void)slurm_group(JOB, &id);
+    buf_addi(out, id);
+}
+
+FIELD(group)
+{
+    gid_t id;
+
+    buf_adds(out, slurm_group(JOB, &id));
+}
+
+FIELD(shared)
+{
+    buf_adds(out, answer_bool(JOB->json, "exclusive") ? "NO" : "OK");
+}
+
+FIELD(name)
+{
+    buf_adds(out, slurm_name(JOB));
+}
+
+FIELD(comment)
+{
+    add_text(out, row, "comment");
+}
+
+FIELD(limit)
+{
+    char text[SLURM_TIME];
+
+    buf_adds(out, JOB->limit_ms ? slurm_short_duration(JOB->limit_ms, text) : "UNLIMITED");
+}
+
+FIELD(left)
+{
+    char text[SLURM_TIME];
+
+    buf_adds(out, JOB->limit_ms ? slurm_short_duration(JOB->limit_ms - JOB->run_ms, text)
+                                : "UNLIMITED");
+}
+
+FIELD(used)
+{
+    char text[SLURM_TIME];
+
+    buf_adds(out, slurm_short_duration(slurm_is_waiting(JOB) ? 0 : JOB->run_ms, text));
+}
+
+FIELD(memory)
+{
+    if (slurm_mem_mib(JOB) > 0)
+        slurm_add_mib(out, slurm_mem_mib(JOB));
+    else
+        buf_adds(out, "0");
+}
+
+FIELD(command)
+{
+    add_text(out, row, "command");
+}
+
+FIELD(priority)
+{
+    buf_addf(out, "%.14f", (double)slurm_priority(JOB) / 4294967295.0);
+}
+
+FIELD(priority_long)
+{
+    buf_addi(out, slurm_priority(JOB));
+}
+
+FIELD(nice)
+{
+    buf_addi(out, slurm_nice(JOB));
+}
+
+FIELD(reason)
+{
+    buf_adds(out, slurm_reason(JOB));
+}
+
+/* Where it runs, or in brackets why it does not. */
+FIELD(where)
+{
+    bool runs = !slurm_is_waiting(JOB) && (!JOB->state->ended || JOB->started_us);
+
+    if (runs)
+        buf_adds(out, slurm_node());
+    else
+        buf_addf(out, "(%s)", slurm_reason(JOB));
+}
+
+FIELD(code)
+{
+    buf_adds(out, JOB->state->code);
+}
+
+FIELD(state)
+{
+    buf_adds(out, JOB->state->name);
+}
+
+FIELD(user)
+{
+    buf_adds(out, answer_str(JOB->json, "user"));
+}
+
+FIELD(uid)
+{
+    buf_addi(out, answer_int(JOB->json, "uid", 0));
+}
+
+FIELD(folder)
+{
+    add_text(out, row, "cwd");
+}
+
+FIELD(output)
+{
+    add_text(out, row, "log");
+}
+
+FIELD(errors)
+{
+    add_text(out, row, answer_str(JOB->json, "error")[0] ? "error" : "log");
+}
+
+FIELD(exit)
+{
+    int code, signal;
+
+    slurm_exit(JOB, &code, &signal);
+    buf_addi(out, JOB->state->ended ? (code << 8) + signal : 0);
+}
+
+FIELD(requeue)
+{
+    buf_addi(out, answer_bool(JOB->json, "requeue"));
+}
+
+FIELD(restarts)
+{
+    int64_t attempt = answer_int(JOB->json, "attempt", 0);
+
+    buf_addi(out, attempt > 1 ? attempt - 1 : 0);
+}
+
+FIELD(tres)
+{
+    slurm_add_tres(out, JOB);
+}
+
+FIELD(pending_time)
+{
+    int64_t until_us = JOB->started_us ? JOB->started_us : clock_wall_us();
+
+    buf_addi(out, (until_us - JOB->submitted_us) / 1000000);
+}
+
+#define B SLURM_BRIEF
+#define W SLURM_WHOLE
+#define F SLURM_FORECAST
+
+const struct slurm_field squeue_fields[] = {
+    {'a', "account", "ACCOUNT", B, add_null},
+    {'A', "jobid", "JOBID", B, add_job_id},
+    {'b', "tres-per-node", "TRES_PER_NODE", W, add_gres},
+    {'B', "batchhost", "EXEC_HOST", B, add_host},
+    {'c', "mincpus", "MIN_CPUS", B, add_cpus},
+    {'C', "numcpus", "CPUS", B, add_cpus},
+    {'d', "mintmpdisk", "MIN_TMP_DISK", B, add_zero},
+    {'D', "numnodes", "NODES", B, add_one},
+    {'e', "endtime", "END_TIME", B, add_end},
+    {'E', "dependency", "DEPENDENCY", W, add_dependency},
+    {'f', "feature", "FEATURES", W, add_feature},
+    {'F', "arrayjobid", "ARRAY_JOB_ID", B, add_array},
+    {'g', "groupname", "GROUP", B, add_group},
+    {'G', "groupid", "GROUP", B, add_group_id},
+    {'h', "oversubscribe", "OVER_SUBSCRIBE", W, add_shared},
+    {'H', "sockets", "SOCKETS_PER_NODE", B, add_star},
+    {'i', "jobarrayid", "JOBID", B, add_array_id},
+    {'I', "cores", "CORES_PER_SOCKET", B, add_star},
+    {'j', "name", "NAME", B, add_name},
+    {'J', "threads", "THREADS_PER_CORE", B, add_star},
+    {'k', "comment", "COMMENT", W, add_comment},
+    {'K', "arraytaskid", "ARRAY_TASK_ID", B, add_task},
+    {'l', "timelimit", "TIME_LIMIT", B, add_limit},
+    {'L', "timeleft", "TIME_LEFT", B, add_left},
+    {'m', "minmemory", "MIN_MEMORY", B, add_memory},
+    {'M', "timeused", "TIME", B, add_used},
+    {'n', "reqnodes", "REQ_NODES", B, add_nothing},
+    {'N', "nodelist", "NODELIST", B, add_node},
+    {'o', "command", "COMMAND", W, add_command},
+    {'O', "contiguous", "CONTIGUOUS", B, add_zero},
+    {'p', "priority", "PRIORITY", B, add_priority},
+    {'P', "partition", "PARTITION", B, add_partition},
+    {'q', "qos", "QOS", B, add_null},
+    {'Q', "prioritylong", "PRIORITY", B, add_priority_long},
+    {'r', "reason", "REASON", W, add_reason},
+    {'R', "reasonlist", "NODELIST(REASON)", B, add_where},
+    {'S', "starttime", "START_TIME", F, add_start},
+    {'t', "statecompact", "ST", B, add_code},
+    {'T', "state", "STATE", B, add_state},
+    {'u', "username", "USER", B, add_user},
+    {'U', "userid", "UID", B, add_uid},
+    {'v', "reservation", "RESERVATION", B, add_null},
+    {'V', "submittime", "SUBMIT_TIME", B, add_submit},
+    {'w', "wckey", "WCKEY", B, add_null},
+    {'W', "licenses", "LICENSES", B, add_null},
+    {'x', NULL, "EXC_NODES", B, add_nothing},
+    {'X', "corespec", "CORE_SPEC", B, add_none},
+    {'y', "nice", "NICE", B, add_nice},
+    {'Y', "schednodes", "SCHEDNODES", B, add_null},
+    {'z', "sct", "S:C:T", B, add_stars},
+    {'Z', "workdir", "WORK_DIR", W, add_folder},
+    {0, "accruetime", "ACCRUE_TIME", W, add_eligible},
+    {0, "batchflag", "BATCH_FLAG", B, add_one},
+    {0, "cpus-per-task", "CPUS_PER_TASK", B, add_cpus},
+    {0, "deadline", "DEADLINE", B, add_none},
+    {0, "eligibletime", "ELIGIBLE_TIME", W, add_eligible},
+    {0, "exit_code", "EXIT_CODE", W, add_exit},
+    {0, "gres", "TRES_PER_NODE", W, add_gres},
+    {0, "numtasks", "TASKS", B, add_one},
+    {0, "pendingtime", "PENDING_TIME", B, add_pending_time},
+    {0, "requeue", "REQUEUE", W, add_requeue},
+    {0, "restartcnt", "RESTART_COUNT", W, add_restarts},
+    {0, "stderr", "STDERR", W, add_errors},
+    {0, "stdin", "STDIN", B, add_stdin},
+    {0, "stdout", "STDOUT", W, add_output},
+    {0, "tres", "TRES_ALLOC", B, add_tres},
+    {0, "tres-alloc", "TRES_ALLOC", B, add_tres},
+    {0, "tres-per-job", "TRES_PER_JOB", B, add_none},
+    {0, "tres-per-task", "TRES_PER_TASK", B, add_none},
+    {0, NULL, NULL, B, NULL},
+};

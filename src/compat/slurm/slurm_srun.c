@@ -1,0 +1,369 @@
+/* srun and salloc. Inside a job srun starts tasks in it (berth-srun-step). Outside it is a job
+ * that the caller is attached to: what it writes comes here, and its exit status is ours.
+ * salloc is such a job too, with a shell or a command in it. */
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "cli/common/cli.h"
+#include "compat/compat.h"
+#include "compat/slurm/slurm_request.h"
+#include "wire/places.h"
+
+static const char srun_usage[] =
+    "Usage: srun [OPTIONS...] program [args...]\n"
+    "\n"
+    "In a job of Berth's: starts the program in it, once, or -n times. Elsewhere: a job of "
+    "its\n"
+    "own, whose output comes here and whose exit code is that of srun.\n"
+    "\n"
+    "  -n, -c, --gres, -G, -t, --mem, -J, -D, --export, ... as with sbatch\n"
+    "      --pty         on a terminal\n"
+    "  -o, -e, -i FILE   files of the tasks; %t is the task's number";
+
+static const char salloc_usage[] =
+    "Usage: salloc [OPTIONS...] [command [args...]]\n"
+    "\n"
+    "A shell, or a command, in a job of its own, as soon as there is room for it.\n"
+    "\n"
+    "  -n, -c, --gres, -G, -t, --mem, -J, -D, ... as with sbatch";
+
+enum {
+    SRUN_PTY,
+    SRUN_OUTPUT,
+    SRUN_ERROR,
+    SRUN_INPUT,
+    SRUN_JOBID,
+    SRUN_KILL,
+    SRUN_LABEL,
+    SRUN_MULTI,
+    SRUN_IGNORED,
+};
+static const struct script_option srun_own[] = {
+    [SRUN_PTY] = {"pty", 0, TAKES_NOTHING},
+    [SRUN_OUTPUT] = {"output", 'o', TAKES_VALUE},
+    [SRUN_ERROR] = {"error", 'e', TAKES_VALUE},
+    [SRUN_INPUT] = {"input", 'i', TAKES_VALUE},
+    [SRUN_JOBID] = {"jobid", 0, TAKES_VALUE},
+    [SRUN_KILL] = {"kill-on-bad-exit", 'K', TAKES_MAYBE},
+    [SRUN_LABEL] = {"label", 'l', TAKES_NOTHING},
+    [SRUN_MULTI] = {"multi-prog", 0, TAKES_NOTHING},
+    /* How tasks are laid out and bound, which one machine leaves to its kernel. */
+    [SRUN_IGNORED] = {"unbuffered", 'u', TAKES_NOTHING},
+    {"mpi", 0, TAKES_VALUE},
+    {"cpu-bind", 0, TAKES_VALUE},
+    {"overlap", 0, TAKES_NOTHING},
+    {"exact", 0, TAKES_NOTHING},
+    {"immediate", 'I', TAKES_MAYBE},
+    {"wait", 'W', TAKES_VALUE},
+    {"exclusive", 0, TAKES_MAYBE},
+    {NULL, 0, TAKES_NOTHING},
+};
+
+enum { SALLOC_NO_SHELL, SALLOC_IGNORED };
+static const struct script_option salloc_own[] = {
+    [SALLOC_NO_SHELL] = {"no-shell", 0, TAKES_NOTHING},
+    [SALLOC_IGNORED] = {"bell", 0, TAKES_NOTHING},
+    {"no-bell", 0, TAKES_NOTHING},
+    {"immediate", 'I', TAKES_MAYBE},
+    {"kill-command", 'K', TAKES_MAYBE},
+    {NULL, 0, TAKES_NOTHING},
+};
+
+static const struct slurm_variable srun_variables[] = {
+    {"SLURM_ACCOUNT", "account"},
+    {"SLURM_CONSTRAINT", "constraint"},
+    {"SLURM_CPUS_PER_GPU", "cpus-per-gpu"},
+    {"SRUN_CPUS_PER_TASK", "cpus-per-task"},
+    {"SLURM_DEPENDENCY", "dependency"},
+    {"SLURM_GPUS", "gpus"},
+    {"SLURM_GPUS_PER_NODE", "gpus-per-node"},
+    {"SLURM_GPUS_PER_TASK", "gpus-per-task"},
+    {"SLURM_GRES", "gres"},
+    {"SLURM_JOB_NAME", "job-name"},
+    {"SLURM_MEM_PER_CPU", "mem-per-cpu"},
+    {"SLURM_MEM_PER_GPU", "mem-per-gpu"},
+    {"SLURM_MEM_PER_NODE", "mem"},
+    {"SLURM_NTASKS", "ntasks"},
+    {"SLURM_PARTITION", "partition"},
+    {"SLURM_QOS", "qos"},
+    {"SLURM_TIMELIMIT", "time"},
+    {NULL, NULL},
+};
+
+static const struct slurm_variable salloc_variables[] = {
+    {"SALLOC_ACCOUNT", "account"},
+    {"SALLOC_CONSTRAINT", "constraint"},
+    {"SALLOC_CPUS_PER_GPU", "cpus-per-gpu"},
+    {"SALLOC_GPUS", "gpus"},
+    {"SALLOC_GPUS_PER_NODE", "gpus-per-node"},
+    {"SALLOC_GPUS_PER_TASK", "gpus-per-task"},
+    {"SALLOC_GRES", "gres"},
+    {"SALLOC_MEM_PER_CPU", "mem-per-cpu"},
+    {"SALLOC_MEM_PER_GPU", "mem-per-gpu"},
+    {"SALLOC_MEM_PER_NODE", "mem"},
+    {"SALLOC_PARTITION", "partition"},
+    {"SALLOC_QOS", "qos"},
+    {"SALLOC_TIMELIMIT", "time"},
+    {NULL, NULL},
+};
+
+struct call {
+    struct slurm_request q;
+    char **tasks; /* owned: options for berth-srun-step; their texts are argv's and ours */
+    size_t n_tasks, cap;
+    bool pty, label;
+};
+
+/* A word as "--output=FILE", which it takes over. */
+static void
+add_for_tasks(struct call *s, char *word)
+{
+    s->tasks = xgrow(s->tasks, s->n_tasks, &s->cap, sizeof *s->tasks);
+    s->tasks[s->n_tasks++] = word;
+}
+
+static void
+call_free(struct call *s)
+{
+    for (size_t i = 0; i < s->n_tasks; i++)
+        free(s->tasks[i]);
+    free(s->tasks);
+    slurm_request_free(&s->q);
+}
+
+/* --- inside a job --- */
+
+static bool
+is_in_job(void)
+{
+    const char *cluster = getenv("SLURM_CLUSTER_NAME");
+
+    return getenv("SLURM_JOB_ID") && cluster && strcmp(cluster, SLURM_CLUSTER) == 0;
+}
+
+static int
+start_step(char **argv)
+{
+    struct err e = {0};
+    auto_free char *program = places_program("berth-srun-step", &e);
+
+    if (program) {
+        execv(program, argv);
+        return slurm_fail(1, "cannot run %s: %s", program, strerror(errno));
+    }
+    return slurm_fail(1, "%s", e.text);
+}
+
+/* --- outside --- */
+
+/* Options that berth-srun-step is given, besides the number of tasks. */
+static int
+take_own(struct call *s, const struct slurm_reader *r, int opt)
+{
+    if (opt == SRUN_PTY)
+        s->pty = true;
+    else if (opt == SRUN_OUTPUT || opt == SRUN_ERROR || opt == SRUN_INPUT)
+        add_for_tasks(s, xasprintf("%s=%s", r->said, r->value));
+    else if (opt == SRUN_KILL)
+        add_for_tasks(s, xasprintf("%s=%s", r->said, r->value ? r->value : "1"));
+    else if (opt == SRUN_JOBID)
+        return slurm_fail(1, "--jobid: a step is started by srun within its job; berth shell "
+                             "and berth attach reach others");
+    else if (opt == SRUN_MULTI)
+        return slurm_fail(1, "--multi-prog: every task runs the same program; test "
+                             "SLURM_PROCID in a script");
+    else if (opt == SRUN_LABEL)
+        s->label = true;
+    return 0;
+}
+
+static void
+set_command(struct request *r, char *const *front, size_t n_front, char *const *words, int n)
+{
+    size_t at = 0;
+
+    r->argv = xcalloc(n_front + (size_t)n + 1, sizeof *r->argv);
+    for (size_t i = 0; i < n_front; i++)
+        r->argv[at++] = xstrdup(front[i]);
+    for (int i = 0; i < n; i++)
+        r->argv[at++] = xstrdup(words[i]);
+}
+
+/* The program by itself, or by srun within the job where there is more to it. */
+static void
+set_program(struct call *s, bool several, char *const *words, int n)
+{
+    char srun[] = "srun", end[] = "--";
+
+    if (!several && s->n_tasks == 0) {
+        set_command(&s->q.s.req, NULL, 0, words, n);
+        return;
+    }
+    auto_free char **front = xcalloc(s->n_tasks + 2, sizeof *front);
+    front[0] = srun;
+    for (size_t i = 0; i < s->n_tasks; i++)
+        front[1 + i] = s->tasks[i];
+    front[1 + s->n_tasks] = end;
+    set_command(&s->q.s.req, front, s->n_tasks + 2, words, n);
+}
+
+/* Whether srun -n said more than one. */
+static bool
+has_tasks(const struct slurm_request *q)
+{
+    bool several = false;
+
+    for (size_t i = 0; i < q->n; i++) {
+        const char *name = sbatch_option(q->words[i].option)->name;
+
+        if (strcmp(name, "ntasks") == 0 || strcmp(name, "ntasks-per-node") == 0)
+            several = strcmp(q->words[i].value, "1") != 0;
+    }
+    return several;
+}
+
+/* How the files of the tasks are opened, where there are any. */
+static void
+add_open_mode(struct call *s)
+{
+    for (size_t i = 0; s->n_tasks && i < s->q.n; i++)
+        if (strcmp(sbatch_option(s->q.words[i].option)->name, "open-mode") == 0)
+            add_for_tasks(s, xasprintf("--open-mode=%s", s->q.words[i].value));
+}
+
+static char *
+name_of(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+
+    return xstrndup(slash ? slash + 1 : program, 128);
+}
+
+static int
+attach(struct call *s, bool pty)
+{
+    struct cli cli = slurm_cli();
+
+    s->q.s.req.interactive = true;
+    s->q.s.req.pty = pty;
+    s->q.s.req.requeue = false;
+    s->q.s.words.ends = true;
+    return submit_send(&cli, &s->q.s);
+}
+
+static int
+run_job(struct call *s, char **words, int n)
+{
+    auto_script struct submit_script none = {0};
+    int status = slurm_settle(&s->q, &none, 1);
+
+    if (status != 0)
+        return status;
+    if (s->label)
+        cli_say("--label: lines are not numbered");
+    if (!s->q.s.req.name)
+        s->q.s.req.name = name_of(words[0]);
+    add_open_mode(s);
+    set_program(s, has_tasks(&s->q), words, n);
+    return attach(s, s->pty);
+}
+
+int
+compat_srun(int argc, char **argv)
+{
+    struct slurm_reader r = {
+        .name = "srun", .usage = srun_usage, .own = srun_own, .jobs = true, .wrong = 1};
+    struct call s = {0};
+    int opt = 0, status = 0, n;
+    char **words;
+
+    if (is_in_job())
+        return start_step(argv);
+    slurm_request_begin(&s.q);
+    slurm_take_variables(&s.q, srun_variables);
+    slurm_begin(&r, argc, argv);
+    while (status == 0 && (opt = slurm_next(&r)) >= 0) {
+        if (opt < r.n_own)
+            status = take_own(&s, &r, opt);
+        else
+            slurm_take_option(&s.q, &r, opt - r.n_own);
+    }
+    words = slurm_words(&r, &n);
+    if (opt == SLURM_EXIT)
+        status = r.status;
+    else if (status == 0 && n == 0)
+        status = slurm_fail(1, "No command given to execute.");
+    else if (status == 0)
+        status = run_job(&s, words, n);
+    slurm_end(&r);
+    call_free(&s);
+    return status;
+}
+
+/* --- salloc --- */
+
+static const char *
+login_shell(void)
+{
+    const struct passwd *pw = getpwuid(geteuid());
+
+    return pw && pw->pw_shell[0] ? pw->pw_shell : "/bin/sh";
+}
+
+/* Says that it is granted where and when it is: as the first that the job does. */
+static int
+allocate(struct call *s, char **words, int n)
+{
+    static const char granted[] =
+        "echo \"salloc: Granted job allocation $SLURM_JOB_ID\" >&2; exec \"$@\"";
+    auto_script struct submit_script none = {0};
+    auto_free char *shell = xstrdup(login_shell()), *text = xstrdup(granted);
+    char sh[] = "/bin/sh", c[] = "-c";
+    char *front[] = {sh, c, text, sh};
+    int status = slurm_settle(&s->q, &none, 1);
+
+    if (status != 0)
+        return status;
+    if (!s->q.s.req.name)
+        s->q.s.req.name = n ? name_of(words[0]) : xstrdup("interactive");
+    if (n > 0)
+        set_command(&s->q.s.req, front, 4, words, n);
+    else
+        set_command(&s->q.s.req, front, 4, &shell, 1);
+    return attach(s, isatty(STDIN_FILENO));
+}
+
+int
+compat_salloc(int argc, char **argv)
+{
+    struct slurm_reader r = {
+        .name = "salloc", .usage = salloc_usage, .own = salloc_own, .jobs = true, .wrong = 1};
+    struct call s = {0};
+    int opt = 0, status = 0, n;
+    char **words;
+
+    slurm_request_begin(&s.q);
+    slurm_take_variables(&s.q, salloc_variables);
+    slurm_begin(&r, argc, argv);
+    while (status == 0 && (opt = slurm_next(&r)) >= 0) {
+        if (opt == SALLOC_NO_SHELL)
+            status = slurm_fail(1, "--no-shell: an allocation ends with its command; submit a "
+                                   "job with sbatch, or omit --no-shell");
+        else if (opt >= r.n_own)
+            slurm_take_option(&s.q, &r, opt - r.n_own);
+    }
+    words = slurm_words(&r, &n);
+    if (opt == SLURM_EXIT)
+        status = r.status;
+    else if (status == 0)
+        status = allocate(&s, words, n);
+    slurm_end(&r);
+    call_free(&s);
+    return status;
+}

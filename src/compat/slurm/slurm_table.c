@@ -1,0 +1,194 @@
+/* Columns of squeue and sinfo; see slurm_table.h. */
+#include "compat/slurm/slurm_table.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/text.h"
+
+#define WIDTH_DEFAULT 20 /* of -O */
+#define WIDTH_MAX     1000
+
+void
+slurm_table_free(struct slurm_table *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        free(t->at[i].suffix);
+    free(t->at);
+    free(t->prefix);
+    *t = (struct slurm_table){0};
+}
+
+static void
+add_column(struct slurm_table *t, const struct slurm_column *c)
+{
+    t->at = xgrow(t->at, t->n, &t->cap, sizeof *t->at);
+    t->at[t->n++] = *c;
+}
+
+/* "[.]size" at *p. */
+static void
+read_width(const char **p, struct slurm_column *c)
+{
+    c->right = **p == '.';
+    *p += c->right;
+    while (isdigit((unsigned char)**p)) {
+        c->width = c->width * 10 + (**p - '0');
+        if (c->width > WIDTH_MAX)
+            c->width = WIDTH_MAX;
+        ++*p;
+    }
+}
+
+static const struct slurm_field *
+find_letter(const struct slurm_field *fields, char letter)
+{
+    for (; fields->header; fields++)
+        if (letter && fields->letter == letter)
+            return fields;
+    return NULL;
+}
+
+static const struct slurm_field *
+find_name(const struct slurm_field *fields, const char *name, size_t n)
+{
+    for (; fields->header; fields++)
+        if (fields->name && strlen(fields->name) == n &&
+            strncasecmp(fields->name, name, n) == 0)
+            return fields;
+    return NULL;
+}
+
+static void
+add_all(struct slurm_table *t, const struct slurm_field *fields)
+{
+    for (; fields->header; fields++) {
+        if (!fields->letter)
+            continue;
+        add_column(t, &(struct slurm_column){.field = fields, .suffix = xstrdup("|")});
+    }
+}
+
+void
+slurm_table_letters(struct slurm_table *t, const struct slurm_field *fields, const char *format)
+{
+    const char *p = format + strcspn(format, "%");
+
+    t->prefix = xstrndup(format, (size_t)(p - format));
+    if (strncmp(p, "%all", 4) == 0) {
+        add_all(t, fields);
+        return;
+    }
+    while (*p == '%') {
+        struct slurm_column c = {0};
+        size_t n;
+
+        p++;
+        read_width(&p, &c);
+        c.field = find_letter(fields, *p);
+        p += *p != '\0';
+        n = strcspn(p, "%");
+        c.suffix = xstrndup(p, n);
+        p += n;
+        add_column(t, &c);
+    }
+}
+
+int
+slurm_table_names(struct slurm_table *t, const struct slurm_field *fields, const char *format,
+                  struct err *e)
+{
+    auto_free char *copy = xstrdup(format);
+    char *rest = copy, *piece;
+
+    t->prefix = xstrdup("");
+    while ((piece = strsep(&rest, ","))) {
+        struct slurm_column c = {.field = find_name(fields, piece, strcspn(piece, ":"))};
+        const char *p = piece + strcspn(piece, ":");
+
+        if (!c.field)
+            return err_set(e, ERR_USAGE, "Invalid job format specification: %s", piece);
+        p += *p == ':';
+        read_width(&p, &c);
+        if (c.width == 0)
+            c.width = WIDTH_DEFAULT;
+        c.suffix = xstrdup(p);
+        add_column(t, &c);
+    }
+    return 0;
+}
+
+int
+slurm_table_detail(const struct slurm_table *t)
+{
+    int most = 0;
+
+    for (size_t i = 0; i < t->n; i++)
+        if (t->at[i].field && t->at[i].field->detail > most)
+            most = t->at[i].field->detail;
+    return most;
+}
+
+/* So many bytes of the text, which is UTF-8, take no more than that many columns. */
+static size_t
+fitting(const char *text, int columns)
+{
+    size_t n = 0;
+
+    while (text[n]) {
+        size_t len = text_utf8_len(text + n, strlen(text + n));
+        char one[8] = "";
+
+        memcpy(one, text + n, len);
+        columns -= text_columns(one);
+        if (len == 0 || columns < 0)
+            break;
+        n += len;
+    }
+    return n;
+}
+
+/* Text in a column: cut or filled to its width. */
+static void
+add_cell(struct buf *out, const struct slurm_column *c, const char *text)
+{
+    size_t n = c->width ? fitting(text, c->width) : strlen(text);
+    int fill = c->width ? c->width - text_columns(text) : 0;
+
+    for (int i = 0; c->right && i < fill; i++)
+        buf_addc(out, ' ');
+    buf_add(out, text, n);
+    for (int i = 0; !c->right && i < fill; i++)
+        buf_addc(out, ' ');
+    buf_adds(out, c->suffix);
+}
+
+void
+slurm_table_add_header(const struct slurm_table *t, struct buf *out)
+{
+    buf_adds(out, t->prefix);
+    for (size_t i = 0; i < t->n; i++)
+        add_cell(out, &t->at[i], t->at[i].field ? t->at[i].field->header : "");
+    buf_addc(out, '\n');
+}
+
+void
+slurm_table_add_row(const struct slurm_table *t, const void *row, struct buf *out)
+{
+    buf_adds(out, t->prefix);
+    for (size_t i = 0; i < t->n; i++) {
+        auto_buf struct buf text = BUF_INIT, safe = BUF_INIT;
+
+        if (t->at[i].field)
+            t->at[i].field->add(&text, row);
+        if (text.len)
+            text_add_safe(&safe, text.data, text.len, 0);
+        add_cell(out, &t->at[i], buf_str(&safe));
+    }
+    buf_addc(out, '\n');
+}

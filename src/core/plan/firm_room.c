@@ -1,0 +1,223 @@
+/* What there will be when promises fall due; see firm.c. For each there is the ledger as it
+ * will be at that time: those that run and have a limit that is over have left it, the promised
+ * jobs are booked. In between only room comes free, so a job that fits in each of them until it
+ * is over delays nobody. Here it is found out, too, that a promise cannot be kept. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "core/plan/plan_priv.h"
+
+#define MISFIT_US INT64_C(60000000) /* so long something that may pass breaks no promise */
+
+int64_t
+promise_over_if_started_us(const struct planning *pl, const struct job *job, int64_t from_us)
+{
+    int64_t over_us = promise_over_us(pl, job, from_us);
+    return over_us == NEVER ? NEVER : over_us + PROMISE_LAUNCH_US;
+}
+
+void
+promise_rooms_free(struct planning *pl)
+{
+    for (size_t i = 0; pl->has_rooms && i < pl->planner->n_promises; i++)
+        ledger_free(pl->rooms[i]);
+    pl->has_rooms = false;
+}
+
+void
+promise_drop(struct planning *pl, size_t i)
+{
+    struct planner *p = pl->planner;
+    promise_rooms_free(pl);
+    p->n_promises--;
+    memmove(&p->promises[i], &p->promises[i + 1], (p->n_promises - i) * sizeof *p->promises);
+}
+
+/* Those that were refused for its sake, or promised a time behind it, get another pass. */
+void
+promise_break(struct planning *pl, size_t i, enum broken_why why, uint32_t by)
+{
+    struct plan *p = pl->p;
+    const struct promise *x = &pl->planner->promises[i];
+    p->broken = xgrow(p->broken, p->n_broken, &p->cap_broken, sizeof *p->broken);
+    p->broken[p->n_broken++] =
+        (struct broken){.job = x->job, .at_us = x->at_us, .why = why, .by = by};
+    promise_drop(pl, i);
+    pl->planner->has_ended = true;
+    wake_at(pl, pl->now_us + 1);
+}
+
+/* The job of higher priority that had the room kept, or emptied, for itself; 0: none. */
+static uint32_t
+higher_one(const struct planning *pl, const struct job *job)
+{
+    const struct job *kept = pl->keep.job, *closed = queue_get(pl->q, pl->closed_for);
+    if (kept && kept->req.priority > job->req.priority)
+        return kept->id;
+    return closed && closed->req.priority > job->req.priority ? closed->id : 0;
+}
+
+/* Why the room is not there: a job of higher priority takes it, or one is still on those cards
+ * although its limit is over; else the machine has changed. */
+void
+promise_break_for_cause(struct planning *pl, size_t i)
+{
+    const struct promise *x = &pl->planner->promises[i];
+    uint32_t higher = higher_one(pl, queue_get(pl->q, x->job));
+    if (higher) {
+        promise_break(pl, i, BROKEN_PRIORITY, higher);
+        return;
+    }
+    runs_make(pl);
+    for (size_t r = 0; r < pl->n_runs; r++) {
+        const struct run *run = &pl->runs[r];
+        if (run->over_us > pl->now_us)
+            continue;
+        for (uint64_t cards = x->cards; cards; cards &= cards - 1) {
+            if (!ledger_find_hold(pl->l, __builtin_ctzll(cards), run->id))
+                continue;
+            promise_break(pl, i, BROKEN_OVERRUN, run->id);
+            return;
+        }
+    }
+    promise_break(pl, i, BROKEN_MACHINE, 0);
+}
+
+void
+promise_book(struct ledger *l, const struct job *job, uint64_t cards)
+{
+    uint8_t gpus[GPU_MAX];
+    int n = 0;
+    for (; cards; cards &= cards - 1)
+        gpus[n++] = (uint8_t)__builtin_ctzll(cards);
+    ledger_hold(l, job->id, &job->req.demand, gpus, n);
+}
+
+bool
+promise_unbook(struct ledger *l, const struct job *job)
+{
+    bool was = ledger_holds(l, job->id);
+    ledger_release(l, job->id);
+    return was;
+}
+
+/* Takes the ledger ahead: those leave that are over by then, and of the first n_before promised
+ * ones those that are. */
+static void
+move_to(const struct planning *pl, struct ledger *l, size_t n_before, int64_t at_us)
+{
+    for (size_t i = 0; i < pl->n_runs; i++) {
+        if (pl->runs[i].over_us <= at_us)
+            ledger_release_ahead(l, pl->runs[i].id);
+    }
+    for (size_t i = 0; i < n_before; i++) {
+        const struct promise *x = &pl->planner->promises[i];
+        if (promise_over_if_started_us(pl, queue_get(pl->q, x->job), x->at_us) <= at_us)
+            ledger_release_ahead(l, x->job);
+    }
+}
+
+/* After a restart it may take a moment until it is known since when jobs run. It was when the
+ * promise was made, so one with a limit leaves in time. */
+static void
+release_unseen(const struct planning *pl, struct ledger *l)
+{
+    for (size_t i = 0; i < pl->n_runs; i++) {
+        const struct job *job = pl->runs[i].job;
+        if (job && job->run && !job->run->started_us && pl->runs[i].over_us != NEVER)
+            ledger_release_ahead(l, pl->runs[i].id);
+    }
+}
+
+/* As promised, or elsewhere. */
+static bool
+place_promised(const struct planning *pl, struct promise *x, const struct ledger *l)
+{
+    const struct demand *d = &queue_get(pl->q, x->job)->req.demand;
+    struct placement where;
+    bool fits =
+        place_job_within(d, l, x->cards, NULL, &where, NULL) || place_job(d, l, &where, NULL);
+    if (fits)
+        x->cards = cards_of_placement(&where);
+    return fits;
+}
+
+/* Whether what is in its way may pass: other processes' memory, of which one sample says
+ * little. Its cards stay its own meanwhile. A card that is lost or paused does not come back
+ * like that. */
+static bool
+may_pass(struct planning *pl, struct promise *x)
+{
+    for (uint64_t cards = x->cards; cards; cards &= cards - 1) {
+        if (card_state(ledger_card(pl->l, __builtin_ctzll(cards))) != GPU_UP)
+            return false;
+    }
+    if (!x->misfit_us)
+        x->misfit_us = pl->now_us;
+    wake_at(pl, x->misfit_us + MISFIT_US);
+    return x->at_us > pl->now_us && x->misfit_us + MISFIT_US > pl->now_us;
+}
+
+/* The ledger at the time of the i-th, from the one at the time before, which l is. False: there
+ * is no room for it any more. */
+static bool
+make_room(struct planning *pl, struct ledger *l, size_t i)
+{
+    struct promise *x = &pl->planner->promises[i];
+    move_to(pl, l, i, x->at_us);
+    bool fits = place_promised(pl, x, l);
+    if (!fits) {
+        release_unseen(pl, l);
+        fits = place_promised(pl, x, l);
+    }
+    if (fits)
+        x->misfit_us = 0;
+    else if (!may_pass(pl, x))
+        return false;
+    promise_book(l, queue_get(pl->q, x->job), x->cards);
+    pl->rooms[i] = ledger_clone(l);
+    return true;
+}
+
+void
+promise_rooms_make(struct planning *pl)
+{
+    runs_make(pl);
+    while (!pl->has_rooms) {
+        struct ledger *l = ledger_clone(pl->l);
+        size_t n = 0;
+        while (n < pl->planner->n_promises && make_room(pl, l, n))
+            n++;
+        ledger_free(l);
+        pl->has_rooms = n == pl->planner->n_promises;
+        for (size_t i = 0; !pl->has_rooms && i < n; i++)
+            ledger_free(pl->rooms[i]);
+        if (!pl->has_rooms)
+            promise_break_for_cause(pl, n);
+    }
+}
+
+bool
+promise_stands_with(struct planning *pl, size_t i, const struct job *job, uint64_t cards)
+{
+    struct ledger *l = pl->rooms[i];
+    const struct promise *x = &pl->planner->promises[i];
+    const struct job *promised = queue_get(pl->q, x->job);
+    const struct promise *own = planner_promise_of(pl->planner, job->id);
+    const struct demand *d = &job->req.demand;
+    struct placement where;
+    bool was_booked = promise_unbook(l, job);
+    bool fits = place_job_within(d, l, cards, NULL, &where, NULL);
+    if (fits && (cards & x->cards || !cards)) {
+        ledger_hold(l, LEDGER_TRIAL, d, where.gpus, where.n);
+        ledger_release(l, x->job);
+        struct placement unused;
+        fits = place_job_within(&promised->req.demand, l, x->cards, NULL, &unused, NULL);
+        ledger_release(l, LEDGER_TRIAL);
+        promise_book(l, promised, x->cards);
+    }
+    if (was_booked)
+        promise_book(l, job, own->cards);
+    return fits;
+}

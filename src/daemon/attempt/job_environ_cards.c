@@ -1,0 +1,186 @@
+/* See job_environ_cards.h. Each vendor whose cards are in the machine gets its variables, so
+ * that a job on the cards of one sees none of the others':
+ *
+ * - NVIDIA (and simulated): CUDA_VISIBLE_DEVICES, by UUID where a GPU is divided by MIG.
+ * - AMD: ROCR_VISIBLE_DEVICES, by UUID where a card has one, else by ROCm's number. "" is none.
+ *   HIP counts what is left by that from 0, and reads CUDA_VISIBLE_DEVICES if its own variable
+ *   is not set: so it is set, and where there is no NVIDIA card CUDA's is not.
+ * - Intel: ZE_AFFINITY_MASK, by number; Level Zero numbers by address and counts cards, not
+ *   their tiles, because two more variables say so. It has no value for none.
+ *
+ * Where a device filter or a container hides the other cards, these libraries do not count
+ * them. BERTH_CONTAINER_OPTIONS hands the cards on to a container that the job starts itself.
+ * Called by job_environ.c. */
+#include "daemon/attempt/job_environ_cards.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/job.h"
+#include "daemon/attempt/env_block.h"
+#include "daemon/attempt/job_confines.h"
+#include "daemon/attempt/job_container.h"
+#include "daemon/common/daemon.h"
+
+static bool
+has_vendor(const struct daemon *d, enum gpu_vendor vendor)
+{
+    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
+        if (ledger_card(d->ledger, i)->info.vendor == vendor)
+            return true;
+    }
+    return false;
+}
+
+/* Also where nothing is known of any card. */
+static bool
+has_cuda(const struct daemon *d)
+{
+    return has_vendor(d, GPU_VENDOR_NVIDIA) || has_vendor(d, GPU_VENDOR_NONE) ||
+           ledger_n_cards(d->ledger) == 0;
+}
+
+/* CUDA counts in another way where a GPU is divided: it sees one instance, or whole GPUs. */
+static bool
+has_instances(const struct daemon *d)
+{
+    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
+        const struct card *c = ledger_card(d->ledger, i);
+        if (!c->gone && c->info.mig_gpu[0])
+            return true;
+    }
+    return false;
+}
+
+static bool
+is_cuda(const struct gpu_info *info)
+{
+    return info->vendor == GPU_VENDOR_NVIDIA || info->vendor == GPU_VENDOR_NONE;
+}
+
+static void
+add_item(struct buf *list, const char *text)
+{
+    buf_addf(list, "%s%s", list->len ? "," : "", text);
+}
+
+static void
+add_number(struct buf *list, int32_t n)
+{
+    buf_addf(list, "%s%d", list->len ? "," : "", n);
+}
+
+static void
+put_cuda(const struct daemon *d, const struct attempt *run, bool hidden, struct buf *out)
+{
+    auto_buf struct buf indices = BUF_INIT, uuids = BUF_INIT;
+    bool by_uuid =
+        d->config.gpu_env == GPU_ENV_UUID || d->renumbered || has_instances(d) || hidden;
+    for (int i = 0; run && i < run->n_gpus; i++) {
+        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        if (!is_cuda(info))
+            continue;
+        add_number(&indices, info->index);
+        add_item(&uuids, info->uuid);
+    }
+    envblock_put(out, "CUDA_VISIBLE_DEVICES", buf_str(by_uuid ? &uuids : &indices));
+    envblock_put(out, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    envblock_put(out, "NVIDIA_VISIBLE_DEVICES", uuids.len ? buf_str(&uuids) : "void");
+}
+
+/* The card's number as a job's library counts: without cards of ours that are hidden. */
+static int32_t
+number_in_job(const struct daemon *d, const struct attempt *run, bool hidden,
+              const struct gpu_info *info)
+{
+    int32_t number = info->order;
+    for (int i = 0; hidden && i < ledger_n_cards(d->ledger); i++) {
+        const struct gpu_info *other = &ledger_card(d->ledger, i)->info;
+        if (other->vendor == info->vendor && other->order >= 0 && other->order < info->order &&
+            !memchr(run->gpus, i, (size_t)run->n_gpus))
+            number--;
+    }
+    return number;
+}
+
+static void
+put_amd(const struct daemon *d, const struct attempt *run, bool hidden, struct buf *out)
+{
+    auto_buf struct buf rocr = BUF_INIT, hip = BUF_INIT;
+    int32_t n = 0;
+    for (int i = 0; run && i < run->n_gpus; i++) {
+        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        if (info->vendor != GPU_VENDOR_AMD)
+            continue;
+        if (strncmp(info->uuid, "GPU-", 4) == 0)
+            add_item(&rocr, info->uuid);
+        else if (info->order >= 0)
+            add_number(&rocr, number_in_job(d, run, hidden, info));
+        else
+            continue; /* ROCm does not have it */
+        add_number(&hip, n++);
+    }
+    envblock_put(out, "ROCR_VISIBLE_DEVICES", buf_str(&rocr));
+    envblock_put(out, "HIP_VISIBLE_DEVICES", buf_str(&hip));
+}
+
+static void
+put_intel(const struct daemon *d, const struct attempt *run, bool hidden, struct buf *out)
+{
+    auto_buf struct buf mask = BUF_INIT;
+    for (int i = 0; run && i < run->n_gpus; i++) {
+        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        if (info->vendor == GPU_VENDOR_INTEL)
+            add_number(&mask, number_in_job(d, run, hidden, info));
+    }
+    envblock_put(out, "ZE_AFFINITY_MASK", buf_str(&mask));
+    envblock_put(out, "ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1");
+    envblock_put(out, "ZE_FLAT_DEVICE_HIERARCHY", "COMPOSITE");
+}
+
+static void
+put_vendors(const struct daemon *d, const struct attempt *run, bool hidden, struct buf *out)
+{
+    if (has_cuda(d))
+        put_cuda(d, run, hidden, out);
+    if (has_vendor(d, GPU_VENDOR_AMD))
+        put_amd(d, run, hidden, out);
+    if (has_vendor(d, GPU_VENDOR_INTEL))
+        put_intel(d, run, hidden, out);
+}
+
+void
+environ_put_cards(const struct daemon *d, const struct job *job, struct buf *out)
+{
+    const struct attempt *run = job->run;
+    auto_buf struct buf indices = BUF_INIT, uuids = BUF_INIT, options = BUF_INIT;
+    for (int i = 0; i < run->n_gpus; i++) {
+        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        add_number(&indices, info->index);
+        add_item(&uuids, info->uuid);
+    }
+    put_vendors(d, run, confines_devices(d) || container_hides_cards(d, job), out);
+    envblock_put(out, "BERTH_GPUS", buf_str(&indices));
+    envblock_put(out, "BERTH_GPU_UUIDS", buf_str(&uuids));
+    container_add_options(d, run, &options);
+    envblock_put(out, "BERTH_CONTAINER_OPTIONS", buf_str(&options));
+}
+
+void
+environ_put_no_cards(const struct daemon *d, struct buf *out)
+{
+    put_vendors(d, NULL, confines_devices(d), out);
+}
+
+bool
+environ_hides_cards(const struct daemon *d, const char *var)
+{
+    static const char CUDA[] = "CUDA_VISIBLE_DEVICES=", NVIDIA[] = "NVIDIA_VISIBLE_DEVICES=",
+                      ORDINAL[] = "GPU_DEVICE_ORDINAL=";
+    if (strncmp(var, ORDINAL, sizeof ORDINAL - 1) == 0)
+        return has_vendor(d, GPU_VENDOR_AMD);
+    return (strncmp(var, CUDA, sizeof CUDA - 1) == 0 ||
+            strncmp(var, NVIDIA, sizeof NVIDIA - 1) == 0) &&
+           !has_cuda(d);
+}

@@ -1,0 +1,142 @@
+/* Cards that the machine has no more, because an administrator divided a GPU anew (MIG). A job
+ * there goes on as on a lost card. An administrator removes all instances of a GPU before
+ * making others, so one that was removed keeps its number for a while (mig_wait_ms), in which
+ * jobs that fit nothing else wait; then it is gone, and the number may be another's. Called by
+ * card_list.c when the probe describes the cards, and before each commit. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/queue.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/turn_due.h"
+#include "daemon/gpu/card_health_record.h"
+#include "daemon/gpu/samples.h"
+
+#define BUCKETS_ALL SIZE_MAX
+
+void
+health_removed(struct daemon *d, int card)
+{
+    struct record *r = &d->health->records[card];
+    const struct card *c = ledger_card(d->ledger, card);
+    const char *text = c->info.mig_gpu[0] ? "its MIG instance was removed"
+                                          : "it was divided into MIG instances";
+    if (r->removed_us || c->gone)
+        return;
+    r->removed_us = clock_boot_us();
+    r->missing = true;
+    r->clean = 0;
+    if (r->fault != FAULT_DEVICE) {
+        r->fault = FAULT_AWAY;
+        record_set_fault_text(r, text);
+    }
+    record_apply(d, card);
+    sample_card_event(d, card, "lost", text, NULL);
+    record_changed(d, card);
+}
+
+/* Its absence was no fault; one that it had before it still has. */
+void
+health_listed(struct daemon *d, int card)
+{
+    struct record *r = &d->health->records[card];
+    if (!r->removed_us)
+        return;
+    r->removed_us = 0;
+    r->missing = false;
+    if (r->fault == FAULT_AWAY)
+        record_clear_fault(r);
+    record_apply(d, card);
+    sample_card_event(d, card, gpu_state_name(card_state(ledger_card(d->ledger, card))),
+                      "it is there again", NULL);
+    record_changed(d, card);
+}
+
+static bool
+may_let_go(const struct daemon *d, int card)
+{
+    const struct record *r = &d->health->records[card];
+    const struct card *c = ledger_card(d->ledger, card);
+    return r->removed_us && c->n_holds == 0 && !c->gone &&
+           clock_boot_us() - r->removed_us >= d->config.mig_wait_ms * 1000;
+}
+
+bool
+health_may_let_go(const struct daemon *d)
+{
+    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
+        if (may_let_go(d, i))
+            return true;
+    }
+    return false;
+}
+
+void
+health_let_go(struct daemon *d, int card)
+{
+    const struct card *c = ledger_card(d->ledger, card);
+    if (!may_let_go(d, card))
+        return;
+    ledger_set_gone(d->ledger, card);
+    d->cards_saved = -1;
+    log_info("event=gpu-gone gpu=%d uuid=%s", card, c->info.uuid);
+    turn_touch(d);
+}
+
+static const char *
+gpu_of(const struct card *c)
+{
+    return c->info.mig_gpu[0] ? c->info.mig_gpu : c->info.uuid;
+}
+
+void
+health_inherit(struct daemon *d, int card)
+{
+    struct record *r = &d->health->records[card];
+    for (int i = 0; i < ledger_n_cards(d->ledger) && r->fault == FAULT_NONE; i++) {
+        const struct record *other = &d->health->records[i];
+        const struct card *c = ledger_card(d->ledger, i);
+        if (i == card || c->gone || other->fault != FAULT_DEVICE ||
+            strcmp(gpu_of(c), gpu_of(ledger_card(d->ledger, card))) != 0)
+            continue;
+        r->fault = FAULT_DEVICE;
+        r->xid = other->xid;
+        r->needs_reboot = other->needs_reboot;
+        record_set_fault_text(r, other->text);
+        record_changed(d, card);
+    }
+}
+
+/* --- numbers --- */
+
+/* A number that a job names, or was on when it last ran, stays that GPU's. */
+static void
+add_numbers(struct job *job, void *arg)
+{
+    uint64_t *used = arg;
+    for (int i = 0; i < job->req.demand.n_ids; i++)
+        *used |= UINT64_C(1) << job->req.demand.ids[i];
+    for (int i = 0; job->run && i < job->run->n_gpus; i++)
+        *used |= UINT64_C(1) << job->run->gpus[i];
+}
+
+int
+health_free_number(const struct daemon *d)
+{
+    struct queue_at at = {0};
+    uint64_t used = 0;
+    int n = ledger_n_cards(d->ledger), removed = -1;
+    (void)queue_walk(d->queue, &at, BUCKETS_ALL, add_numbers, &used);
+    for (int i = 0; i < n; i++) {
+        const struct card *c = ledger_card(d->ledger, i);
+        if (used >> i & 1 || c->n_holds > 0)
+            continue;
+        if (c->gone)
+            return i;
+        if (removed < 0 && d->health->records[i].removed_us)
+            removed = i;
+    }
+    return n == GPU_MAX ? removed : -1;
+}

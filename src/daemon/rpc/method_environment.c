@@ -1,0 +1,52 @@
+/* `environment`: the variables with which a job was submitted, for its owner and admins. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/text.h"
+#include "core/queue/job.h"
+#include "core/queue/queue.h"
+#include "daemon/common/daemon.h"
+#include "daemon/request/roles.h"
+#include "daemon/rpc/methods.h"
+#include "store/store.h"
+
+static int
+load_environment(struct daemon *d, const struct caller *c, const struct job *job,
+                 struct buf *block, struct err *e)
+{
+    if (!roles_may_touch(c, job))
+        return err_set(e, ERR_PERMISSION, "job %u belongs to %s", job->id,
+                       daemon_owner_name(job));
+    return job->env ? store_env_get(d->store, job->env, block, e) : 0;
+}
+
+int
+method_environment(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+                   struct err *e)
+{
+    int64_t id = json_integer_value(json_object_get(params, "job"));
+    struct job *old = NULL;
+    const struct job *job;
+    auto_buf struct buf block = BUF_INIT;
+    int rc;
+
+    if (id < 1 || id > UINT32_MAX)
+        return err_set(e, ERR_USAGE, "\"job\" must be the number of a job");
+    job = queue_get(d->queue, (uint32_t)id);
+    if (!job)
+        job = old = store_job_load(d->store, (uint32_t)id, e);
+    rc = job ? load_environment(d, c, job, &block, e) : -1;
+    job_free(old);
+    if (rc < 0)
+        return -1;
+    jsonw_object(out);
+    jsonw_key(out, "env");
+    jsonw_array(out);
+    for (const char *p = block.data; p && p < block.data + block.len; p += strlen(p) + 1)
+        jsonw_str(out, p);
+    jsonw_end_array(out);
+    jsonw_end_object(out);
+    return 0;
+}

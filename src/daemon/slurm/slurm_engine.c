@@ -1,0 +1,373 @@
+/* The attempts in Slurm's hands: see slurm_engine.h. Each belongs to a lot, by the key that was
+ * committed with it: its lot and its number there find it in what Slurm lists, whatever was
+ * forgotten in between. This file keeps the tables and hears what the daemon wants;
+ * slurm_calls.c speaks to Slurm, slurm_settle.c reads the folders, which alone say how an
+ * attempt ended. */
+#include "daemon/slurm/slurm_engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "core/queue/queue.h"
+#include "daemon/attempt/attempt_folder.h"
+#include "daemon/common/daemon.h"
+#include "daemon/slurm/slurm_command.h"
+#include "daemon/slurm/slurm_priv.h"
+#include "daemon/state/changes.h"
+#include "slurm/allocation_options.h"
+#include "slurm/sent_options.h"
+#include "sys/slurm_find.h"
+
+static void
+on_tick(uv_timer_t *timer)
+{
+    struct slurm *s = timer->data;
+    slurm_allocs_follow(s);
+    slurm_scan(s);
+    slurm_grow(s);
+    slurm_write_backlog(s);
+    slurm_pump(s);
+    if (!s->remotes && !s->allocs)
+        uv_timer_stop(timer);
+}
+
+struct slurm *
+slurm_new(struct daemon *d)
+{
+    struct slurm *s = xcalloc(1, sizeof *s);
+    s->daemon = d;
+    s->round = 1; /* what is entered has not been looked at */
+    s->allocs_fd = s->gpu_mib = -1;
+    s->on_tick = on_tick;
+    uv_timer_init(d->loop, &s->tick);
+    s->tick.data = s;
+    return s;
+}
+
+void
+slurm_close(struct slurm *s)
+{
+    struct lot *lot = TAKE(s->sending);
+    slurm_abandon(TAKE(s->command));
+    if (lot)
+        slurm_let_go(s, lot);
+    uv_close((uv_handle_t *)&s->tick, NULL);
+}
+
+int
+slurm_is_usable(const struct daemon *d, struct err *e)
+{
+    if (d->places.system)
+        return err_set(e, ERR_REFUSED,
+                       "the machine's daemon sends nothing to Slurm; jobs for it go through a "
+                       "daemon of your own: use berth --dir DIR");
+    auto_free char *sbatch = slurm_find(d->config.slurm_commands, "sbatch", e);
+    return sbatch ? 0 : -1;
+}
+
+/* --- the tables --- */
+
+static struct remote *
+find(const struct slurm *s, uint32_t job)
+{
+    struct remote *r;
+    HASH_FIND(hh, s->remotes, &job, sizeof job, r);
+    return r;
+}
+
+static struct lot *
+lot_of(struct slurm *s, const char *key)
+{
+    struct lot *lot;
+    HASH_FIND_STR(s->lots, key, lot);
+    if (lot)
+        return lot;
+    lot = xcalloc(1, sizeof *lot);
+    snprintf(lot->key, sizeof lot->key, "%s", key);
+    HASH_ADD_STR(s->lots, key, lot);
+    return lot;
+}
+
+static struct remote *
+enter(struct slurm *s, const struct job *job)
+{
+    const struct sent *sent = &job->run->sent;
+    struct remote *r = xcalloc(1, sizeof *r);
+    r->job = job->id;
+    r->attempt = job->run->number;
+    HASH_ADD(hh, s->remotes, job, sizeof r->job, r);
+    slurm_wake(s);
+    if (strcmp(sent->key, PACKED_KEY) == 0)
+        return r;
+    r->index = sent->index;
+    r->lot = lot_of(s, sent->key);
+    if (r->index >= r->lot->n) {
+        r->lot->members =
+            xrealloc(r->lot->members, (size_t)(r->index + 1) * sizeof *r->lot->members);
+        while (r->lot->n <= r->index)
+            r->lot->members[r->lot->n++] = NULL;
+    }
+    r->lot->members[r->index] = r;
+    r->lot->live++;
+    return r;
+}
+
+void
+slurm_let_go(struct slurm *s, struct lot *lot)
+{
+    if (--lot->live > 0)
+        return;
+    HASH_DEL(s->lots, lot);
+    free(lot->members);
+    free(lot);
+}
+
+static void
+drop(struct slurm *s, struct remote *r)
+{
+    struct lot *lot = r->lot;
+    if (lot)
+        lot->members[r->index] = NULL;
+    slurm_packed_let_go(r);
+    HASH_DEL(s->remotes, r);
+    free(r);
+    if (lot)
+        slurm_let_go(s, lot);
+}
+
+void
+slurm_free(struct slurm *s)
+{
+    struct remote *r, *next;
+    HASH_ITER(hh, s->remotes, r, next)
+    drop(s, r);
+    slurm_allocs_free(s);
+    buf_free(&s->backlog);
+    buf_free(&s->words);
+    free(s);
+}
+
+/* --- what goes together --- */
+
+struct forming {
+    struct forming *next;
+    char key[sizeof((struct sent *)NULL)->key];
+    struct buf options;
+    int32_t n;
+};
+
+static struct forming *
+forming_of(struct forming **all, struct buf *options, int32_t most)
+{
+    struct forming *f;
+    for (f = *all; f; f = f->next)
+        if (f->n < most && f->options.len == options->len &&
+            memcmp(f->options.data, options->data, options->len) == 0)
+            return f;
+    f = xcalloc(1, sizeof *f);
+    f->options = *options;
+    *options = (struct buf)BUF_INIT;
+    slurm_make_key(f->key, sizeof f->key);
+    f->next = *all;
+    *all = f;
+    return f;
+}
+
+void
+slurm_prepare(struct daemon *d)
+{
+    const struct changes *c = &d->state.changes;
+    struct forming *all = NULL, *next;
+    for (size_t i = 0; i < c->n_unsaved; i++) {
+        struct job *job = c->unsaved[i];
+        if (!(job->unsaved & SAVE_ATTEMPT_NEW) || job->req.demand.engine != ENGINE_SLURM)
+            continue;
+        if (slurm_is_to_pack(&job->req.demand, &d->config)) {
+            snprintf(job->run->sent.key, sizeof job->run->sent.key, PACKED_KEY);
+            continue;
+        }
+        auto_buf struct buf options = BUF_INIT;
+        slurm_add_options(&job->req, &d->config, &options);
+        struct forming *f = forming_of(&all, &options, (int32_t)d->config.slurm_array_max);
+        memcpy(job->run->sent.key, f->key, sizeof f->key);
+        job->run->sent.index = f->n++;
+    }
+    for (; all; all = next) {
+        next = all->next;
+        buf_free(&all->options);
+        free(all);
+    }
+}
+
+int32_t
+slurm_room(const struct daemon *d)
+{
+    const struct lot *lot;
+    for (lot = d->slurm->lots; lot; lot = lot->hh.next)
+        if (lot->waits && !lot->is_limited)
+            return 0;
+    int64_t n = d->config.slurm_max_jobs - (int64_t)HASH_COUNT(d->slurm->remotes);
+    /* A tenth of all is worth a call; with less, one would follow each job that ends. */
+    return n > 0 && n >= d->config.slurm_max_jobs / 10 ? (int32_t)n : 0;
+}
+
+void
+slurm_launch(struct daemon *d, const struct job *job)
+{
+    crash_point("slurm-committed");
+    struct remote *r = enter(d->slurm, job);
+    if (r->lot)
+        r->lot->waits = true;
+}
+
+/* If its batch script does not end it in time, Slurm is to. */
+static void
+ask_stop(struct remote *r, const struct job *job)
+{
+    r->stop_asked = true;
+    r->stops++;
+    r->look_us = 0;
+    r->stop_us = clock_boot_us();
+    r->kill_us = r->stop_us + (request_grace_ms(&job->req) + 60000) * 1000;
+}
+
+void
+slurm_recover(struct daemon *d, const struct job *job)
+{
+    struct slurm *s = d->slurm;
+    struct remote *r = enter(s, job);
+    r->is_sent = r->lot != NULL; /* or it was not: squeue, and then the folder, will tell */
+    r->sends = 1;
+    r->pulse_us = clock_boot_us();
+    if (job->cancel_asked || job->requeue_asked)
+        ask_stop(r, job);
+    slurm_poll_soon(s);
+}
+
+void
+slurm_take_up(struct daemon *d)
+{
+    slurm_allocs_recover(d->slurm);
+}
+
+void
+slurm_settled(struct daemon *d, uint32_t job, int32_t attempt)
+{
+    struct remote *r = find(d->slurm, job);
+    if (r && r->attempt == attempt)
+        drop(d->slurm, r);
+}
+
+/* --- stops --- */
+
+/* The words for the supervisor, which it reads on the node. */
+static void
+leave_word(const struct slurm *s, const struct remote *r, const struct job *job,
+           const char *why, const char *by)
+{
+    char name[32], path[64];
+    struct err e;
+    auto_buf struct buf text = BUF_INIT;
+    struct jsonw w;
+    jsonw_init(&w, &text);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "op", "cancel");
+    if (why)
+        jsonw_kstr(&w, "why", why);
+    jsonw_kstr(&w, "by", by ? by : "");
+    jsonw_kint(&w, "grace_ms", request_grace_ms(&job->req));
+    jsonw_end_object(&w);
+    buf_addc(&text, '\n');
+    snprintf(path, sizeof path, "%s/stop", folder_name(r->job, r->attempt, name));
+    if (file_write_atomic_at(s->daemon->jobs_fd, path, text.data, text.len, 0600, false, &e) <
+        0)
+        log_error("job=%u event=stop-not-written %s", r->job, e.text);
+}
+
+void
+slurm_read_change(struct daemon *d, const struct change *change)
+{
+    struct remote *r = find(d->slurm, change->job);
+    const struct job *job = r && !r->ended ? slurm_job_of(d->slurm, r) : NULL;
+    if (!job)
+        return;
+    if (change->type == CHANGE_CANCEL || change->type == CHANGE_CANCEL_MORE)
+        leave_word(d->slurm, r, job, NULL, job->cancelled_by);
+    else if (change->type == CHANGE_REQUEUE)
+        leave_word(d->slurm, r, job, "requeue", change->by);
+    else
+        return;
+    ask_stop(r, job);
+    slurm_wake(d->slurm);
+}
+
+/* --- words --- */
+
+const char *
+slurm_trouble(const struct daemon *d)
+{
+    const struct lot *lot = d->slurm->lots;
+    if (d->slurm->trouble.code)
+        return d->slurm->trouble.text;
+    while (lot && !lot->trouble.code)
+        lot = lot->hh.next;
+    return lot                           ? lot->trouble.text
+           : d->slurm->pack_trouble.code ? d->slurm->pack_trouble.text
+                                         : NULL;
+}
+
+static const char *
+why_unsent(const struct daemon *d, const struct lot *lot)
+{
+    return lot->trouble.code        ? lot->trouble.text
+           : d->slurm->trouble.code ? d->slurm->trouble.text
+                                    : "it is about to be sent to Slurm";
+}
+
+static void
+add_words(const struct daemon *d, const struct remote *r, const struct job *job,
+          struct buf *out)
+{
+    const char *words = slurm_reason_words(r->reason);
+    if (slurm_is_packed(r)) {
+        slurm_add_packed_words(d->slurm, r, out);
+        return;
+    }
+    if (!r->is_sent) {
+        buf_adds(out, why_unsent(d, r->lot));
+        return;
+    }
+    if (!r->is_known && job->run->sent.id[0])
+        buf_addf(out, "it was sent as Slurm's job %s", job->run->sent.id);
+    else if (!r->is_known)
+        buf_adds(out, "it is being sent to Slurm");
+    else if (r->phase == SLURM_WAITS)
+        buf_addf(out, "%s%s%s (Slurm's job %s)", r->reason, words ? ": " : "",
+                 words ? words : "", job->run->sent.id);
+    else
+        buf_addf(out, "Slurm's job %s is %s%s%s", job->run->sent.id, r->state,
+                 r->node[0] ? " on " : "", r->node);
+    if (!r->is_known && r->lot->trouble.code)
+        buf_addf(out, "; %s", r->lot->trouble.text);
+    if (d->slurm->trouble.code)
+        buf_addf(out, "; Slurm does not answer now: %s", d->slurm->trouble.text);
+}
+
+const char *
+slurm_tell(const struct daemon *d, const struct job *job)
+{
+    const struct remote *r = find(d->slurm, job->id);
+    buf_clear(&d->slurm->words);
+    if (r && job->run && r->attempt == job->run->number)
+        add_words(d, r, job, &d->slurm->words);
+    return buf_str(&d->slurm->words);
+}

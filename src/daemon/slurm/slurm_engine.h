@@ -1,0 +1,52 @@
+/* The engine that has jobs executed by a cluster's Slurm: those with `on: slurm`. What the
+ * nursery and supervisor_watch.h are for jobs of this machine, this is for those. */
+#ifndef DAEMON_SLURM_SLURM_ENGINE_H
+#define DAEMON_SLURM_SLURM_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct change;
+struct daemon;
+struct err;
+struct job;
+struct slurm;
+
+struct slurm *slurm_new(struct daemon *d);
+void
+slurm_close(struct slurm *s); /* what is under way is given up; the next daemon finds out */
+void slurm_free(struct slurm *s);
+
+/* Whether jobs can be sent from here at all; -1 with the reason. */
+int slurm_is_usable(const struct daemon *d, struct err *e);
+
+/* How many jobs may be decided for Slurm now. None while what was decided before is not sent:
+ * what comes in meanwhile goes together. */
+int32_t slurm_room(const struct daemon *d);
+
+/* A random key, as Slurm is to keep it. */
+void slurm_make_key(char *out, size_t size);
+
+/* Before the commit: gives the attempts that are new in it their keys, one for all that can go
+ * as one array. */
+void slurm_prepare(struct daemon *d);
+/* After it: sends it in its turn. What is to run is in the folder. */
+void slurm_launch(struct daemon *d, const struct job *job);
+/* After a restart: finds it, or sends it again where it never began. */
+void slurm_recover(struct daemon *d, const struct job *job);
+/* And, once, after all of them: the allocations of an earlier daemon. */
+void slurm_take_up(struct daemon *d);
+/* Its outcome is committed. One that is not known is fine. */
+void slurm_settled(struct daemon *d, uint32_t job, int32_t attempt);
+
+/* A reader of the turn's changes: stops. */
+void slurm_read_change(struct daemon *d, const struct change *change);
+
+/* Where a job that was decided for Slurm is there, and why it does not run yet. Borrowed until
+ * the next call. */
+const char *slurm_tell(const struct daemon *d, const struct job *job);
+/* Why none is sent; NULL: nothing is known to be wrong. Borrowed until the next turn. */
+const char *slurm_trouble(const struct daemon *d);
+
+#endif

@@ -1,0 +1,375 @@
+/* The backlog of packed jobs, and how many allocations there are to be for it.
+ *
+ * Any allocation may start any line of the backlog (shepherd/slurm/allocation_lines.c), so this
+ * decides only about numbers: one more when a line finds none that is large enough, or when
+ * what waits is more than what is free; as many at a time as there are, so that a cluster
+ * without room is not asked for all of them. They give themselves back when they have nothing
+ * to do; one that still waits in Slurm then is cancelled. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "core/queue/queue.h"
+#include "daemon/common/daemon.h"
+#include "daemon/slurm/slurm_priv.h"
+#include "slurm/allocation_options.h"
+
+#define BACKLOG_LINES 2000  /* at most: more than all allocations can start in a look */
+#define WORTH_MS      60000 /* a job that is shorter is worth a part of a GPU */
+#define SLACK         0.01
+
+/* --- lines --- */
+
+static void
+line_of(const struct slurm *s, const struct remote *r, const struct job *job,
+        struct backlog_line *out)
+{
+    slurm_line_of_request(&job->req, job->run->vram_mib, out);
+    if (out->demand.vram_mib > 0 && out->demand.margin_mib < 0)
+        out->demand.margin_mib = (int32_t)s->daemon->config.margin_mib;
+    out->job = r->job;
+    out->attempt = r->attempt;
+    out->span_ms = job->estimate_ms;
+}
+
+static bool
+waits(const struct remote *r)
+{
+    return slurm_is_packed(r) && !r->began && !r->ended && !r->stop_asked;
+}
+
+/* One of those that wait, and its line. */
+struct wait {
+    struct remote *remote;
+    const struct job *job;
+    struct backlog_line line;
+};
+
+static int
+by_order(const void *a, const void *b)
+{
+    const struct job *x = ((const struct wait *)a)->job, *y = ((const struct wait *)b)->job;
+    if (x->req.priority != y->req.priority)
+        return x->req.priority > y->req.priority ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* In the order in which they are to start; the caller frees. */
+static struct wait *
+find_waiting(const struct slurm *s, size_t *n)
+{
+    struct wait *out = xcalloc(HASH_COUNT(s->remotes) + 1, sizeof *out);
+    *n = 0;
+    for (struct remote *r = s->remotes; r; r = r->hh.next) {
+        const struct job *job = waits(r) ? slurm_job_of(s, r) : NULL;
+        if (!job)
+            continue;
+        struct wait *w = &out[(*n)++];
+        *w = (struct wait){.remote = r, .job = job};
+        line_of(s, r, job, &w->line);
+    }
+    qsort(out, *n, sizeof *out, by_order);
+    return out;
+}
+
+static void
+add_others(const struct slurm *s, struct buf *out)
+{
+    for (const struct remote *r = s->remotes; r; r = r->hh.next)
+        if (slurm_is_packed(r) && r->began && r->stops > 0 && !r->ended) {
+            struct backlog_line line = {
+                .word = BACKLOG_STOP, .job = r->job, .attempt = r->attempt, .times = r->stops};
+            backlog_add(&line, out);
+        }
+    for (const struct alloc *a = s->allocs; a; a = a->hh.next)
+        if (slurm_alloc_is_dead(a) && !a->is_over) {
+            struct backlog_line line = {.word = BACKLOG_LEAVE};
+            memcpy(line.key, a->key, sizeof line.key);
+            backlog_add(&line, out);
+        }
+}
+
+void
+slurm_write_backlog(struct slurm *s)
+{
+    size_t n;
+    struct err e;
+    auto_buf struct buf text = BUF_INIT;
+    if (s->allocs_fd < 0)
+        return;
+    auto_free struct wait *all = find_waiting(s, &n);
+    for (size_t i = 0; i < n && i < BACKLOG_LINES; i++)
+        backlog_add(&all[i].line, &text);
+    add_others(s, &text);
+    if (s->backlog_is_written && text.len == s->backlog.len &&
+        (text.len == 0 || memcmp(text.data, s->backlog.data, text.len) == 0))
+        return;
+    if (file_write_atomic_at(s->allocs_fd, "backlog", text.len ? text.data : "", text.len, 0600,
+                             false, &e) < 0) {
+        log_error("event=backlog-not-written %s", e.text);
+        return;
+    }
+    s->backlog_is_written = true;
+    buf_clear(&s->backlog);
+    buf_add(&s->backlog, text.data ? text.data : "", text.len);
+}
+
+/* --- how many --- */
+
+/* How many GPUs' worth it takes: a part of one where it shares. */
+static double
+gpus_of(const struct slurm *s, const struct backlog_line *line)
+{
+    const struct demand *d = &line->demand;
+    const struct config *c = &s->daemon->config;
+    double each = 1;
+    if (d->gpus == 0) {
+        double cpus = c->slurm_allocation_cpus > 0 ? (double)c->slurm_allocation_cpus : 1;
+        double gpus = c->slurm_allocation_gpus > 0 ? (double)c->slurm_allocation_gpus : 1;
+        return (d->cpus > 0 ? d->cpus : 1) / cpus * gpus;
+    }
+    if (d->vram_mib > 0 && s->gpu_mib > 0)
+        each = (double)d->vram_mib / s->gpu_mib;
+    else if (d->vram_mib == 0 && d->share_permille > 0 && s->gpu_mib > 0)
+        each = d->share_permille / 1000.0;
+    return d->gpus * (each < 1 && !d->exclusive ? each : 1);
+}
+
+/* A job that is known to be short does not need its place for long. */
+static double
+worth(const struct slurm *s, const struct wait *w)
+{
+    double gpus = gpus_of(s, &w->line);
+    int64_t span_ms = w->line.span_ms;
+    return span_ms > 0 && span_ms < WORTH_MS ? gpus * (double)span_ms / WORTH_MS : gpus;
+}
+
+static int64_t
+left_ms(const struct alloc *a)
+{
+    return a->is_here ? (a->end_us - clock_boot_us()) / 1000 : a->spec.limit_ms;
+}
+
+/* Of each GPU, with what is kept free beside it. */
+static int64_t
+needed_mib(const struct demand *d)
+{
+    return d->vram_mib > 0 ? (int64_t)d->vram_mib + d->margin_mib : 0;
+}
+
+static bool
+may_have(const struct alloc *a, const struct backlog_line *line)
+{
+    bool is_small = a->is_here && a->gpu_mib > 0 && needed_mib(&line->demand) > a->gpu_mib;
+    return !slurm_alloc_is_dead(a) && !a->is_unwanted && !a->was_told && !is_small &&
+           allocation_is_fit(&a->spec, line) && allocation_has_time(&a->spec, line, left_ms(a));
+}
+
+static bool
+any_may_have(const struct slurm *s, const struct backlog_line *line)
+{
+    for (const struct alloc *a = s->allocs; a; a = a->hh.next)
+        if (may_have(a, line))
+            return true;
+    return false;
+}
+
+static void
+count_used(const struct slurm *s)
+{
+    for (struct alloc *a = s->allocs; a; a = a->hh.next)
+        a->used = 0;
+    for (const struct remote *r = s->remotes; r; r = r->hh.next) {
+        const struct job *job = r->alloc && !r->has_left ? slurm_job_of(s, r) : NULL;
+        struct backlog_line line;
+        if (!job)
+            continue;
+        line_of(s, r, job, &line);
+        r->alloc->used += gpus_of(s, &line);
+    }
+}
+
+struct numbers {
+    int live, pending; /* allocations */
+    double free;       /* GPUs in them */
+};
+
+static struct numbers
+count_allocs(const struct slurm *s)
+{
+    struct numbers n = {0};
+    for (const struct alloc *a = s->allocs; a; a = a->hh.next) {
+        if (slurm_alloc_is_dead(a) || a->is_unwanted)
+            continue;
+        n.live++;
+        n.pending += !a->is_here;
+        double left = (a->spec.gpus > 0 ? a->spec.gpus : 1) - a->used;
+        if (left > 0 && !a->was_told && left_ms(a) >= ALLOCATION_LATE(a->spec.limit_ms))
+            n.free += left;
+    }
+    return n;
+}
+
+/* A line that finds no allocation goes before the sum of all. */
+static const struct wait *
+choose(const struct slurm *s, const struct wait *all, size_t n, const struct numbers *have)
+{
+    double wanted = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!any_may_have(s, &all[i].line))
+            return &all[i];
+        wanted += worth(s, &all[i]);
+    }
+    bool is_known = s->gpu_mib >= 0 || have->live == 0;
+    return is_known && wanted > have->free + SLACK ? &all[0] : NULL;
+}
+
+static void
+give_back(struct slurm *s)
+{
+    int64_t now = clock_boot_us();
+    s->quiet_us = s->quiet_us ? s->quiet_us : now;
+    if (now - s->quiet_us < s->daemon->config.slurm_allocation_idle_s * S_US)
+        return;
+    for (struct alloc *a = s->allocs; a; a = a->hh.next) {
+        a->was_refused |= !a->is_sent;
+        a->is_unwanted |= !a->is_here;
+    }
+}
+
+/* The memory of the GPUs that it may have, as allocations found it; 0: not known yet. */
+static int64_t
+largest_mib(const struct slurm *s, const struct demand *d)
+{
+    int64_t largest = d->gpu_type[0] ? 0 : s->gpu_mib;
+    for (const struct alloc *a = s->allocs; a; a = a->hh.next) {
+        if (a->is_here && strcmp(a->spec.type, d->gpu_type) == 0 && a->gpu_mib > largest)
+            largest = a->gpu_mib;
+    }
+    return largest > 0 ? largest : 0;
+}
+
+/* No larger GPUs can be hoped for. */
+static void
+refuse_too_large(struct slurm *s, const struct wait *all, size_t n)
+{
+    char words[200];
+    for (size_t i = 0; i < n; i++) {
+        const struct demand *d = &all[i].line.demand;
+        int64_t has = largest_mib(s, d);
+        if (has == 0 || needed_mib(d) <= has)
+            continue;
+        snprintf(words, sizeof words,
+                 "it needs %d + %d MiB margin of VRAM, and the GPUs%s%s of allocations have "
+                 "%lld: use %s, or omit pack",
+                 d->vram_mib, d->margin_mib, d->gpu_type[0] ? " " : "", d->gpu_type,
+                 (long long)has, d->gpu_type[0] ? "another gpu-type" : "gpu-type");
+        slurm_refuse(s, all[i].remote, words);
+    }
+}
+
+void
+slurm_grow(struct slurm *s)
+{
+    size_t n;
+    struct allocation_spec spec;
+    auto_free struct wait *all = find_waiting(s, &n);
+    if (n == 0) {
+        give_back(s);
+        return;
+    }
+    s->quiet_us = 0;
+    refuse_too_large(s, all, n);
+    count_used(s);
+    struct numbers have = count_allocs(s);
+    int running = have.live - have.pending;
+    if (clock_boot_us() < s->grow_us || have.live >= s->daemon->config.slurm_allocations ||
+        have.pending >= (running > 1 ? running : 1))
+        return;
+    const struct wait *first = choose(s, all, n, &have);
+    if (!first || first->remote->ended)
+        return;
+    allocation_spec_for(&s->daemon->config, any_may_have(s, &first->line) ? NULL : &first->line,
+                        &spec);
+    (void)slurm_alloc_make(s, &spec);
+}
+
+void
+slurm_refuse_like(struct slurm *s, const struct allocation_spec *spec, const char *text)
+{
+    size_t n;
+    struct allocation_spec standard;
+    auto_free struct wait *all = find_waiting(s, &n);
+    allocation_spec_for(&s->daemon->config, NULL, &standard);
+    bool is_special = spec->gpus > standard.gpus || spec->cpus > standard.cpus ||
+                      spec->mem_mib > standard.mem_mib || spec->limit_ms > standard.limit_ms ||
+                      spec->type[0];
+    for (size_t i = 0; i < n; i++) {
+        const struct backlog_line *line = &all[i].line;
+        if (allocation_is_fit(spec, line) && !any_may_have(s, line) &&
+            !(is_special && allocation_is_fit(&standard, line)))
+            slurm_refuse(s, all[i].remote, text);
+    }
+}
+
+/* --- words --- */
+
+static void
+add_alloc_words(const struct alloc *a, int n_pending, struct buf *out)
+{
+    const char *words = slurm_reason_words(a->reason);
+    if (!a->id[0] || !a->is_known)
+        buf_adds(out, "an allocation is being asked for");
+    else if (a->phase == SLURM_WAITS)
+        buf_addf(out, "%s%s%s (an allocation, Slurm's job %s)", a->reason, words ? ": " : "",
+                 words ? words : "", a->id);
+    else
+        buf_addf(out, "its allocation, Slurm's job %s, is %s%s%s", a->id, a->state,
+                 a->node[0] ? " on " : "", a->node);
+    if (n_pending > 1)
+        buf_addf(out, "; %d more are pending", n_pending - 1);
+}
+
+static void
+add_waiting_words(const struct slurm *s, struct buf *out)
+{
+    const struct alloc *pending = NULL, *a;
+    int n_here = 0, n_pending = 0;
+    for (a = s->allocs; a; a = a->hh.next) {
+        if (slurm_alloc_is_dead(a))
+            continue;
+        n_here += a->is_here;
+        n_pending += !a->is_here;
+        if (!a->is_here && (!pending || !pending->is_known))
+            pending = a;
+    }
+    if (n_here > 0)
+        buf_addf(out, "it waits for room in %d allocation%s%s", n_here, n_here > 1 ? "s" : "",
+                 pending ? "; " : "");
+    if (pending)
+        add_alloc_words(pending, n_pending, out);
+    else if (n_here == 0)
+        buf_adds(out, "an allocation is about to be asked for");
+}
+
+void
+slurm_add_packed_words(const struct slurm *s, const struct remote *r, struct buf *out)
+{
+    if (!r->began)
+        add_waiting_words(s, out);
+    else if (r->alloc)
+        buf_addf(out, "in the allocation that is Slurm's job %s on %s", r->alloc->id,
+                 r->alloc->node);
+    else
+        buf_adds(out, "in an allocation that Slurm does not know any more");
+    if (!r->began && s->pack_trouble.code)
+        buf_addf(out, "; %s", s->pack_trouble.text);
+    if (s->trouble.code)
+        buf_addf(out, "; Slurm does not answer now: %s", s->trouble.text);
+}

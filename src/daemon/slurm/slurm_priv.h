@@ -1,0 +1,197 @@
+/* What the files of this folder share: README.md says what each has. */
+#ifndef DAEMON_SLURM_SLURM_PRIV_H
+#define DAEMON_SLURM_SLURM_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uthash.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "core/queue/job.h"
+#include "slurm/backlog.h"
+#include "slurm/slurm_answers.h"
+
+struct daemon;
+struct lot;
+struct slurm_command;
+
+#define S_US INT64_C(1000000)
+
+/* An attempt from its commit to the commit of its outcome. */
+struct remote {
+    uint32_t job;
+    int32_t attempt;
+    struct lot *lot;     /* NULL: it is packed, and so not sent itself */
+    struct alloc *alloc; /* packed: where it began; NULL: it has not, or that is not known */
+    bool has_left;       /* packed: its supervisor has left the allocation */
+    int32_t stops;       /* packed: how often its end was asked for */
+    int64_t blank_us;    /* packed: since when its mark is there and says nothing yet */
+    int64_t look_us;     /* packed: when its folder is looked at again */
+    int32_t index;
+    bool is_sent;    /* a command that may have sent it was started */
+    bool began;      /* its mark was seen */
+    bool is_void;    /* the daemon made its mark: no Slurm job begins it any more */
+    bool ended;      /* its outcome is known; the commit is under way */
+    bool is_again;   /* it was sent before, perhaps: another Slurm job of it may be alive */
+    int sends;       /* so often */
+    int64_t sent_us; /* boot clock, as all times here */
+    int64_t gone_us; /* since when Slurm has it no more; 0: it has it, or was not asked */
+    int gone_polls;  /* how often it said so since then */
+    bool is_known;   /* Slurm listed it in the last poll, as: */
+    bool was_listed; /* in any */
+    enum slurm_phase phase;
+    char state[24], reason[104], node[64];
+    bool folder_gone;  /* somebody removed it: whether it ran is not to be known */
+    int64_t record_us; /* when its record was seen */
+    int64_t runs_us;   /* since when it is RUNNING in Slurm, without a mark; 0: it is not */
+    bool is_stuck;     /* for too long: its Slurm job was cancelled */
+    bool stop_asked;
+    int64_t stop_us;   /* when it is time to ask Slurm for its end */
+    int64_t kill_us;   /* and when for one without grace */
+    uint32_t round;    /* in which its folder was looked at */
+    int64_t pulse;     /* what it last said of being alive */
+    int64_t pulse_us;  /* when that was seen to change */
+    UT_hash_handle hh; /* by job */
+};
+
+/* All with one key: what goes to sbatch at once. */
+struct lot {
+    char key[sizeof((struct sent *)NULL)->key];
+    struct remote **members; /* by index; NULL: none, or settled */
+    int32_t n;
+    int32_t live; /* members that are there, and what else keeps it */
+    bool waits;   /* some of it is to be sent, not before: */
+    int64_t due_us;
+    int64_t pause_us;   /* before the next try */
+    int32_t most;       /* of it in one send, as Slurm took no more; 0: all */
+    bool is_limited;    /* a limit on this user's jobs is in its way, but in no others' */
+    struct err trouble; /* what sbatch said of it last; code 0: it was taken */
+    UT_hash_handle hh;  /* by key */
+};
+
+/* An allocation for packed jobs, from the record in its folder until Slurm has it no more and
+ * what began there is settled. */
+struct alloc {
+    char key[ALLOCATION_KEY_SIZE];
+    struct allocation_spec spec;
+    char id[24]; /* Slurm's; "": not known */
+    bool is_sent;
+    int64_t due_us, pause_us; /* when it is sent, and before the next try */
+    int64_t sent_us;          /* 0: by an earlier daemon */
+    bool is_known;            /* Slurm listed it in the last poll, as: */
+    enum slurm_phase phase;
+    char state[24], reason[104], node[64];
+    int64_t gone_us;
+    int gone_polls;
+    off_t read;      /* so much of its events */
+    bool is_here;    /* its process has said so, and when its time will be over: */
+    int64_t end_us;  /* boot clock */
+    int32_t gpu_mib; /* of its smallest GPU; 0: not known */
+    bool was_told;   /* by Slurm, to end */
+    int64_t told_us; /* wall clock of its node */
+    bool is_over;    /* its process has left */
+    bool is_doomed;  /* it was dead and of no use in this round: */
+    uint32_t doomed_round;
+    bool was_of_use;  /* something began there */
+    bool was_refused; /* it is not to be sent any more */
+    bool is_unwanted; /* it waits, and there is nothing left for it to do */
+    int64_t stop_us;  /* when Slurm is asked for its end again */
+    int32_t n_begun;  /* attempts that began there and are not settled */
+    double used;      /* GPUs' worth of them */
+    UT_hash_handle hh;
+};
+
+enum slurm_call { CALL_NONE, CALL_SBATCH, CALL_SQUEUE, CALL_SCANCEL };
+
+struct slurm {
+    struct daemon *daemon;
+    struct remote *remotes;
+    struct lot *lots;
+    uv_timer_t tick;
+    uv_timer_cb on_tick;
+    struct slurm_command *command;
+    enum slurm_call call;
+    struct lot *sending; /* with CALL_SBATCH: this, or */
+    struct alloc *sending_alloc;
+    int64_t next_call_us; /* not before */
+    int64_t call_began_us;
+    int64_t poll_us;       /* when squeue is due; 0: it is not */
+    int64_t poll_pause_us; /* until the one after */
+    int64_t poll_rest_us;  /* not before that, whatever happens */
+    int64_t scan_us;       /* when the folders are looked at */
+    uint32_t round;        /* how often all of them were */
+    struct alloc *allocs;
+    int allocs_fd;           /* their folders and the backlog; -1: none was needed yet */
+    struct buf backlog;      /* as it was written last */
+    bool backlog_is_written; /* since the start */
+    int64_t quiet_us;        /* since when no packed job waits; 0: one does */
+    int32_t gpu_mib; /* of the GPUs of allocations; 0: they cannot tell, -1: not known */
+    int64_t grow_us, grow_pause_us; /* no allocation before, as the last ones began nothing */
+    int misses;              /* allocations in a row that ended before they said anything */
+    struct buf words;        /* slurm_tell' */
+    struct err trouble;      /* of squeue and scancel; code 0: nothing is wrong */
+    struct err pack_trouble; /* of sbatch for allocations */
+};
+
+/* slurm_shared.c */
+#define PACKED_KEY "packed" /* of all packed attempts: they are not sent themselves */
+struct job *slurm_job_of(const struct slurm *s, const struct remote *r); /* NULL: it has gone */
+struct remote *slurm_member(const struct slurm *s, const char *key, int32_t index);
+bool slurm_is_to_send(const struct remote *r);
+bool slurm_is_packed(const struct remote *r);
+struct alloc *slurm_alloc_of(const struct slurm *s, const char *key);
+bool slurm_alloc_is_dead(const struct alloc *a); /* nothing more will begin there */
+void slurm_wake(struct slurm *s);                /* something is due */
+void slurm_poll_soon(struct slurm *s);
+int64_t slurm_pause_us(int64_t *pause_us); /* a call failed: the pause, which doubles */
+
+/* slurm_engine.c: one that counted there has gone */
+void slurm_let_go(struct slurm *s, struct lot *lot);
+
+/* slurm_calls.c: starts the command that is most due, if it is time for one. */
+void slurm_pump(struct slurm *s);
+
+/* slurm_alloc.c: the allocations, and their folders */
+/* A new one, which will be sent; its record is durable. NULL: that was said in the log. */
+struct alloc *slurm_alloc_make(struct slurm *s, const struct allocation_spec *spec);
+void slurm_allocs_free(struct slurm *s);
+/* Those that an earlier daemon made. */
+void slurm_allocs_recover(struct slurm *s);
+/* What their processes have said since; forgets those that are over. */
+void slurm_allocs_follow(struct slurm *s);
+
+/* slurm_packed.c: an attempt in the backlog, or in an allocation */
+/* What its mark says, behind the time. False: it is being written. */
+bool slurm_packed_began(struct slurm *s, struct remote *r, const char *words);
+/* What is known of it by its allocation. */
+void slurm_packed_look(struct slurm *s, struct remote *r, struct job *job, int64_t now);
+void slurm_packed_let_go(struct remote *r);
+
+/* slurm_grow.c */
+/* How many there are to be: makes one, or gives one back. */
+void slurm_grow(struct slurm *s);
+void slurm_write_backlog(struct slurm *s);
+/* Those that wait for an allocation like this one, and can have no other, never run. */
+void slurm_refuse_like(struct slurm *s, const struct allocation_spec *spec, const char *text);
+void slurm_add_packed_words(const struct slurm *s, const struct remote *r, struct buf *out);
+
+/* slurm_alloc_calls.c: what Slurm is asked of allocations, and says of them */
+struct alloc *slurm_next_alloc(const struct slurm *s, int64_t now);
+int slurm_send_alloc(struct slurm *s, struct alloc *a, struct buf *args, struct buf *script,
+                     struct err *e);
+void slurm_alloc_sent(struct slurm *s, struct alloc *a, const char *id, enum slurm_refusal why,
+                      const char *words);
+void slurm_alloc_listed(struct slurm *s, const struct slurm_job *j);
+void slurm_allocs_unlist(struct slurm *s);              /* before an answer of squeue is read */
+void slurm_allocs_polled(struct slurm *s, int64_t now); /* after it */
+bool slurm_alloc_is_to_stop(const struct alloc *a, int64_t now);
+
+/* slurm_settle.c */
+void slurm_scan(struct slurm *s);
+/* It can never run: text says why. Nothing happens to one that a node has begun. */
+void slurm_refuse(struct slurm *s, struct remote *r, const char *text);
+
+#endif

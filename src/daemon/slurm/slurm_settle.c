@@ -1,0 +1,428 @@
+/* What the folders say: they alone decide. An exit record is an end, whatever Slurm says; a
+ * mark without a record is LOST once Slurm has no such job and nothing is heard of it; without
+ * a mark the command never ran, and the attempt is sent again. That is never unsafe: of two
+ * Slurm jobs of one attempt, only one can make the mark. An attempt that is to end without
+ * having begun ends when the daemon has made the mark itself. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "core/queue/endings.h"
+#include "core/queue/queue.h"
+#include "daemon/attempt/attempt_folder.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/turn_due.h"
+#include "daemon/slurm/slurm_priv.h"
+#include "daemon/state/changes.h"
+#include "daemon/state/job_facts.h"
+#include "sys/exitrec.h"
+
+#define SCAN_US       (S_US / 2)
+#define SCAN_PIECE_US (S_US / 80) /* at a time, a twentieth of the tick */
+#define GONE_US       (5 * S_US)  /* before one that never began is sent again */
+/* Of pulses, before one that Slurm has no more is lost. A supervisor whose batch script was
+ * killed gives none, and may need 30 s of grace and 60 s of killing to end its command. */
+#define SILENT_US     (120 * S_US)
+#define CAUSE_US      (60 * S_US) /* for Slurm to say why one was ended */
+#define SENDS_MAX     3
+#define AGAIN_DOUBLED 5          /* times at most: until it is 160 s */
+#define VOID_MARK     "-1\n"     /* in the daemon's own mark; a node's begins with a time */
+#define PACKED_US     (5 * S_US) /* between two looks at one that nothing points out */
+
+static void
+end(struct slurm *s, struct remote *r, const struct ending *ending)
+{
+    struct job *job = slurm_job_of(s, r);
+    r->ended = true;
+    if (!job)
+        return;
+    log_info("job=%u attempt=%d event=slurm-ended outcome=%s slurm_job=%s", r->job, r->attempt,
+             outcome_name(ending->outcome), job->run->sent.id);
+    jobs_attempt_ended(&s->daemon->state, job, ending);
+    turn_touch(s->daemon);
+}
+
+/* Makes the mark in a node's place, so that no Slurm job can begin it from then on: it is not
+ * enough that there was none a moment ago. False: one has begun, or that cannot be known yet.
+ * A daemon that dies before the number is written leaves a mark like any other: then the
+ * attempt is LOST, and does not run twice. */
+static bool
+take_mark(const struct slurm *s, struct remote *r)
+{
+    char name[32], path[64];
+    if (r->is_void || (!slurm_is_packed(r) && !r->is_sent && !r->is_again))
+        return true;
+    snprintf(path, sizeof path, "%s/started", folder_name(r->job, r->attempt, name));
+    auto_close int fd = openat(s->daemon->jobs_fd, path,
+                               O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return errno == ENOENT; /* without the folder nobody can begin */
+    (void)file_write_all(fd, VOID_MARK, strlen(VOID_MARK));
+    crash_point("slurm-mark-taken");
+    return r->is_void = true;
+}
+
+void
+slurm_refuse(struct slurm *s, struct remote *r, const char *text)
+{
+    struct job *job = slurm_job_of(s, r);
+    char words[200];
+    if (r->ended || r->began || !take_mark(s, r))
+        return;
+    struct ending ending = ending_never_ran(0, clock_wall_us());
+    snprintf(words, sizeof words, "Slurm: %.*s", (int)strcspn(text, "\n"), text);
+    snprintf(ending.text, sizeof ending.text, "%.*s", (int)sizeof ending.text - 1, words);
+    end(s, r, &ending);
+    if (job && job->state == JOB_PENDING)
+        jobs_infeasible(&s->daemon->state, job, words);
+}
+
+/* --- a record --- */
+
+/* Whether it may have been Slurm that ended it. Its TERM reaches the command as well as the
+ * supervisor, in any order. */
+static bool
+may_be_slurms(const struct job *job, const struct ending *e)
+{
+    bool signalled =
+        e->outcome == OUTCOME_SIGNALED && (e->signal == SIGTERM || e->signal == SIGKILL);
+    return !job->cancel_asked && !job->requeue_asked &&
+           (e->outcome == OUTCOME_CANCELLED || signalled);
+}
+
+/* What the record cannot know: why Slurm ended it. */
+static void
+name_the_cause(const struct remote *r, struct exitrec *rec)
+{
+    struct ending *e = &rec->ending;
+    bool limit = strcmp(r->state, "TIMEOUT") == 0 || strcmp(r->state, "DEADLINE") == 0;
+    if (r->is_known && limit) {
+        e->outcome = OUTCOME_TIMEOUT;
+        snprintf(e->text, sizeof e->text, "Slurm's own time limit reached");
+    } else if (r->is_known && strcmp(r->state, "PREEMPTED") == 0) {
+        e->outcome = OUTCOME_PREEMPTED;
+        snprintf(e->text, sizeof e->text, "preempted by another job in Slurm");
+    } else if (e->outcome == OUTCOME_CANCELLED ||
+               (r->is_known && strcmp(r->state, "CANCELLED") == 0)) {
+        e->outcome = OUTCOME_CANCELLED;
+        snprintf(e->text, sizeof e->text, "cancelled in Slurm, not by Berth");
+        snprintf(rec->by, sizeof rec->by, "Slurm");
+    }
+}
+
+/* Of one in an allocation: it was ended with that, and goes on in the next. But one that has
+ * had all of an allocation's time would never end in any. */
+static void
+name_the_end(const struct remote *r, const struct job *job, struct exitrec *rec)
+{
+    struct ending *e = &rec->ending;
+    const struct alloc *a = r->alloc;
+    /* One that left by itself ended nothing. The record and the event have one clock. */
+    bool by_slurm = a && (a->was_told ? e->ended_us >= a->told_us - S_US
+                                      : !a->is_over && slurm_alloc_is_dead(a));
+    if (by_slurm && may_be_slurms(job, e)) {
+        e->outcome = OUTCOME_REQUEUED;
+        snprintf(e->text, sizeof e->text, "its allocation was ended by Slurm (%s)",
+                 a->is_known ? a->state : "unknown");
+    } else if (a && e->outcome == OUTCOME_REQUEUED && !job->requeue_asked && !a->was_told &&
+               job->req.limit_ms == 0 && e->run_ms >= a->spec.limit_ms / 10 * 9) {
+        e->outcome = OUTCOME_TIMEOUT;
+        snprintf(e->text, sizeof e->text,
+                 "it did not end in the time of an allocation (slurm_allocation_s): give it a "
+                 "time limit");
+    } else if (e->outcome == OUTCOME_REQUEUED && !job->requeue_asked) {
+        snprintf(e->text, sizeof e->text, "%s",
+                 a && a->was_told ? "its allocation was ended by Slurm"
+                                  : "the time of its allocation is over");
+    }
+}
+
+static void
+take_packed_record(struct slurm *s, struct remote *r, struct job *job, struct exitrec *rec)
+{
+    name_the_end(r, job, rec);
+    if (rec->ending.outcome == OUTCOME_CANCELLED && !job->cancelled_by && rec->by[0])
+        job->cancelled_by = xstrdup(rec->by);
+    if (rec->started_us > 0)
+        jobs_attempt_started(&s->daemon->state, job, rec->started_us);
+    crash_point("slurm-before-record-taken");
+    end(s, r, &rec->ending);
+}
+
+static void
+take_record(struct slurm *s, struct remote *r, struct job *job, struct exitrec *rec,
+            int64_t now)
+{
+    bool asks = may_be_slurms(job, &rec->ending);
+    if (slurm_is_packed(r)) {
+        take_packed_record(s, r, job, rec);
+        return;
+    }
+    r->record_us = r->record_us ? r->record_us : now;
+    if (asks && !r->gone_us && now - r->record_us < CAUSE_US) {
+        slurm_poll_soon(s);
+        return; /* Slurm says why in a moment */
+    }
+    if (asks)
+        name_the_cause(r, rec);
+    crash_point("slurm-before-record-taken");
+    if (rec->ending.outcome == OUTCOME_CANCELLED && !job->cancelled_by && rec->by[0])
+        job->cancelled_by = xstrdup(rec->by);
+    if (rec->started_us > 0)
+        jobs_attempt_started(&s->daemon->state, job, rec->started_us);
+    end(s, r, &rec->ending);
+}
+
+/* --- no record --- */
+
+static void
+set_lost(const struct remote *r, struct ending *e)
+{
+    *e = ending_never_ran(0, clock_wall_us());
+    e->outcome = OUTCOME_LOST;
+    if (r->folder_gone)
+        snprintf(e->text, sizeof e->text, "its folder was removed");
+    else if (r->is_known)
+        snprintf(e->text, sizeof e->text,
+                 "Slurm ended it (%s%s%s) before it could record the end", r->state,
+                 r->node[0] ? ", " : "", r->node);
+    else
+        snprintf(e->text, sizeof e->text,
+                 "Slurm does not know it any more, and it has recorded no end");
+}
+
+/* Slurm's word alone is not enough: of a node that its controller cannot reach it says that the
+ * job has failed, while the command runs on. */
+static void
+lose(struct slurm *s, struct remote *r, int64_t now)
+{
+    struct ending e;
+    int64_t since = r->gone_us > r->pulse_us ? r->gone_us : r->pulse_us;
+    if (now - since < SILENT_US)
+        return;
+    set_lost(r, &e);
+    end(s, r, &e);
+}
+
+static void
+cancel_unbegun(struct slurm *s, struct remote *r, struct job *job)
+{
+    struct ending e = ending_never_ran(0, clock_wall_us());
+    if (r->ended || r->began || !take_mark(s, r))
+        return;
+    if (!job->requeue_asked || job->cancel_asked) {
+        e.outcome = OUTCOME_CANCELLED;
+        e.code = -1;
+        snprintf(e.text, sizeof e.text, "cancelled before its command ran%s",
+                 job->cancel_asked ? "" : ", in Slurm");
+        if (!job->cancelled_by)
+            job->cancelled_by = xstrdup("Slurm");
+    }
+    end(s, r, &e);
+}
+
+/* A slurmctld that does not answer in time is not to get the same array every few seconds. */
+static int64_t
+again_in_us(int sends)
+{
+    return sends > 1 ? GONE_US << (sends < AGAIN_DOUBLED ? sends : AGAIN_DOUBLED) : 0;
+}
+
+/* It never began, and no Slurm job of it is left. */
+static void
+send_again(struct slurm *s, struct remote *r, const struct job *job, int64_t now)
+{
+    char words[200];
+    if (now - r->gone_us < GONE_US || r->gone_polls < 2)
+        return;
+    if (!r->was_listed && job->run->sent.id[0] && r->sends >= SENDS_MAX) {
+        slurm_refuse(s, r,
+                     "squeue does not list it once it was sent: do slurm_options, or a plugin "
+                     "of Slurm, set another comment, user or cluster?");
+        return;
+    }
+    if (r->is_known && r->sends >= SENDS_MAX) {
+        snprintf(
+            words, sizeof words,
+            "its jobs end (%s) without reaching its folder: is the folder of the state on a "
+            "file system that the nodes have? see slurm.log beside its log",
+            r->state);
+        slurm_refuse(s, r, words);
+        return;
+    }
+    log_warn("job=%u attempt=%d event=sent-again slurm=%s", r->job, r->attempt,
+             r->is_known ? r->state : "unknown");
+    r->is_sent = r->is_stuck = false;
+    r->is_again = true;
+    r->runs_us = r->stop_us = 0;
+    r->is_known = false;
+    r->gone_us = 0;
+    r->lot->waits = true;
+    r->lot->due_us = now + again_in_us(r->sends);
+}
+
+/* By a person: a slurmctld that forgot jobs gives their numbers out again, and then Slurm
+ * itself cancels the new ones, which nodes take for the old. */
+static bool
+was_cancelled(const struct remote *r)
+{
+    return r->is_known && !r->is_stuck && !r->is_again && strcmp(r->state, "CANCELLED") == 0;
+}
+
+/* The daemon before this one took its mark and could not say why: the next attempt will. */
+static void
+give_up(struct slurm *s, struct remote *r)
+{
+    struct ending e = ending_never_ran(0, clock_wall_us());
+    end(s, r, &e);
+}
+
+static void
+settle_gone(struct slurm *s, struct remote *r, struct job *job, int64_t now)
+{
+    if (r->began || r->folder_gone)
+        lose(s, r, now);
+    else if (r->stop_asked || was_cancelled(r))
+        cancel_unbegun(s, r, job);
+    else if (r->is_void)
+        give_up(s, r);
+    else
+        send_again(s, r, job, now);
+}
+
+/* --- the folders --- */
+
+/* The number in a file, and where it is asked for what stands behind it; 1 where it is empty.
+ * 0: there is no such file. */
+static int64_t
+read_number(int dir, const char *name, char *word, size_t size)
+{
+    char text[128];
+    auto_close int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    char *end;
+    if (n < 0)
+        return 0;
+    text[n] = '\0';
+    long long v = strtoll(text, &end, 10);
+    if (size && *end == ' ')
+        snprintf(word, size, "%.*s", (int)strcspn(end + 1, "\n"), end + 1);
+    return v ? v : 1; /* it is there, and its text is not yet */
+}
+
+static void
+look_at_mark(struct slurm *s, struct remote *r, struct job *job, int dir)
+{
+    struct sent *sent = &job->run->sent;
+    char words[128] = "", peak[24] = "";
+    int64_t at_us = r->began ? 0 : read_number(dir, "started", words, sizeof words);
+    int64_t pulse = r->began || at_us ? read_number(dir, "pulse", peak, sizeof peak) : 0;
+    if (pulse != r->pulse)
+        r->pulse_us = clock_boot_us();
+    r->pulse = pulse;
+    long mib = strtol(peak, NULL, 10);
+    if (peak[0] && mib > sent->peak_mib && mib <= VRAM_MAX_MIB)
+        sent->peak_mib = (int32_t)mib;
+    r->is_void |= at_us < 0;
+    if (at_us <= 0 || (slurm_is_packed(r) && !slurm_packed_began(s, r, words)))
+        return;
+    r->began = true;
+    r->is_sent = !slurm_is_packed(r);
+    if (words[0])
+        snprintf(sent->node, sizeof sent->node, "%.*s", (int)strcspn(words, " "), words);
+    if (!jobs_attempt_started(&s->daemon->state, job, at_us > 1 ? at_us : clock_wall_us()))
+        return;
+    struct change *change = changes_add(&s->daemon->state.changes, CHANGE_LAUNCHED);
+    change->job = job->id;
+    change->at_us = job->run->started_us;
+    turn_touch_unplanned(s->daemon);
+    slurm_poll_soon(s); /* it says on which node */
+}
+
+/* Opened anew each time: then a file system that is only close-to-open shows what is there. */
+static void
+look(struct slurm *s, struct remote *r, int64_t now)
+{
+    char name[32];
+    struct exitrec rec;
+    struct err e = {0};
+    struct job *job = slurm_job_of(s, r);
+    if (!job || r->ended)
+        return;
+    auto_close int dir = openat(s->daemon->jobs_fd, folder_name(r->job, r->attempt, name),
+                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    r->folder_gone = dir < 0 && errno == ENOENT;
+    if (dir >= 0)
+        look_at_mark(s, r, job, dir);
+    if (slurm_is_packed(r))
+        slurm_packed_look(s, r, job, now);
+    int rc = dir < 0 ? 0 : exitrec_read_at(dir, r->job, r->attempt, &rec, &e);
+    if (rc == 1) {
+        take_record(s, r, job, &rec, now);
+        return;
+    }
+    if (rc < 0 && !r->gone_us)
+        return; /* it is being written */
+    if (r->gone_us)
+        settle_gone(s, r, job, now);
+}
+
+/* What was stopped before it was sent. */
+static void
+drop_unsent(struct slurm *s, struct remote *r)
+{
+    struct job *job = slurm_job_of(s, r);
+    if (job && r->stop_asked && !r->is_sent && !r->ended && r->lot != s->sending)
+        cancel_unbegun(s, r, job);
+}
+
+/* Its allocation says when there is something to see; it is looked at in any case now and
+ * then. */
+static void
+look_at_packed(struct slurm *s, struct remote *r, int64_t now)
+{
+    if (r->look_us > now)
+        return;
+    r->look_us = now + (r->has_left ? SCAN_US : PACKED_US);
+    look(s, r, now);
+    struct job *job = r->ended || r->began ? NULL : slurm_job_of(s, r);
+    if (job && r->stop_asked)
+        cancel_unbegun(s, r, job);
+    else if (job && r->is_void)
+        give_up(s, r);
+}
+
+/* In pieces, so that others who wait for the daemon do not wait for a slow file system. */
+void
+slurm_scan(struct slurm *s)
+{
+    int64_t now = clock_boot_us();
+    if (s->scan_us > now)
+        return;
+    for (struct remote *r = s->remotes; r; r = r->hh.next) {
+        if (r->round == s->round)
+            continue;
+        if (clock_boot_us() - now > SCAN_PIECE_US)
+            return;
+        r->round = s->round;
+        if (slurm_is_packed(r)) {
+            look_at_packed(s, r, now);
+            continue;
+        }
+        if (r->is_sent || r->is_again)
+            look(s, r, now);
+        if (!r->is_sent)
+            drop_unsent(s, r);
+    }
+    s->round++;
+    s->scan_us = now + SCAN_US;
+}

@@ -1,0 +1,97 @@
+/* What all files of this folder use: what is in the tables, when the engine looks again, keys.
+ * Calls none of them. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/queue/queue.h"
+#include "daemon/common/daemon.h"
+#include "daemon/slurm/slurm_engine.h"
+#include "daemon/slurm/slurm_priv.h"
+
+#define TICK_MS        250
+#define POLL_FIRST_US  S_US
+#define AGAIN_FIRST_US (5 * S_US) /* after a call that failed; doubles */
+#define AGAIN_MAX_US   (60 * S_US)
+
+void
+slurm_wake(struct slurm *s)
+{
+    if (!uv_is_active((uv_handle_t *)&s->tick))
+        uv_timer_start(&s->tick, s->on_tick, 0, TICK_MS);
+}
+
+/* But no sooner than what the last answer cost Slurm allows. */
+void
+slurm_poll_soon(struct slurm *s)
+{
+    int64_t at = clock_boot_us() + POLL_FIRST_US;
+    at = at > s->poll_rest_us ? at : s->poll_rest_us;
+    s->poll_pause_us = POLL_FIRST_US;
+    if (s->poll_us == 0 || s->poll_us > at)
+        s->poll_us = at;
+    slurm_wake(s);
+}
+
+struct job *
+slurm_job_of(const struct slurm *s, const struct remote *r)
+{
+    struct job *job = queue_get(s->daemon->queue, r->job);
+    return job && job->run && job->run->number == r->attempt ? job : NULL;
+}
+
+struct remote *
+slurm_member(const struct slurm *s, const char *key, int32_t index)
+{
+    struct lot *lot;
+    HASH_FIND_STR(s->lots, key, lot);
+    return lot && index >= 0 && index < lot->n ? lot->members[index] : NULL;
+}
+
+bool
+slurm_is_to_send(const struct remote *r)
+{
+    return !r->is_sent && !r->ended && !r->stop_asked;
+}
+
+bool
+slurm_is_packed(const struct remote *r)
+{
+    return !r->lot;
+}
+
+struct alloc *
+slurm_alloc_of(const struct slurm *s, const char *key)
+{
+    struct alloc *a;
+    HASH_FIND_STR(s->allocs, key, a);
+    return a;
+}
+
+bool
+slurm_alloc_is_dead(const struct alloc *a)
+{
+    return a->is_over || a->was_refused || (a->gone_us && a->gone_polls >= 2);
+}
+
+int64_t
+slurm_pause_us(int64_t *pause_us)
+{
+    *pause_us = *pause_us ? *pause_us * 2 : AGAIN_FIRST_US;
+    if (*pause_us > AGAIN_MAX_US)
+        *pause_us = AGAIN_MAX_US;
+    return *pause_us;
+}
+
+void
+slurm_make_key(char *out, size_t size)
+{
+    uint8_t bytes[8];
+    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+        err_abort("the kernel gives no random numbers");
+    for (size_t i = 0; i < sizeof bytes && 2 * i + 2 < size; i++)
+        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}

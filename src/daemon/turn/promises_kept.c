@@ -1,0 +1,197 @@
+/* See promises_kept.h. Promises are a note in the store: a line for each, "JOB AT_US CARDS
+ * LIMIT_MS". As their times, and those at which running jobs end, are on the wall clock, there
+ * is a line "clock OFFSET_US BOOT" and, for each running job during which that was set, "set
+ * JOB BY_US". Called by turn.c, turn_plan.c and berthd.c. */
+#include "daemon/turn/promises_kept.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "core/plan/plan.h"
+#include "core/queue/queue.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/event_say.h"
+#include "daemon/common/turn_priv.h"
+#include "daemon/turn/clock_steps.h"
+#include "store/store.h"
+
+#define NOTE "promises"
+
+static void
+write_all(const struct daemon *d, struct buf *out)
+{
+    size_t n;
+    const struct promise *list = planner_promises(d->planner, &n);
+    buf_addf(out, "clock %" PRId64 " %s\n", clockset_offset_us(d), clock_boot_id());
+    for (struct job *job = queue_active(d->queue); job; job = queue_active_next(job)) {
+        if (job->run && job->run->clock_set_us)
+            buf_addf(out, "set %" PRIu32 " %" PRId64 "\n", job->id, job->run->clock_set_us);
+    }
+    for (size_t i = 0; i < n; i++)
+        buf_addf(out, "%" PRIu32 " %" PRId64 " %" PRIx64 " %" PRId64 "\n", list[i].job,
+                 list[i].at_us, list[i].cards, list[i].limit_ms);
+}
+
+/* Whether it is of this boot; *length: 0 without such a line. */
+static bool
+read_clock(const char *at, int64_t *offset_us, int *length)
+{
+    char boot[64];
+    *length = 0;
+    return sscanf(at, "clock %" SCNd64 " %63s\n%n", offset_us, boot, length) == 2 &&
+           strcmp(boot, clock_boot_id()) == 0;
+}
+
+static bool
+read_set(struct daemon *d, const char *at, int *length)
+{
+    uint32_t id;
+    int64_t by_us;
+    if (sscanf(at, "set %" SCNu32 " %" SCNd64 "\n%n", &id, &by_us, length) != 2)
+        return false;
+    struct job *job = queue_get(d->queue, id);
+    if (job && job->run && job_state_is_active(job->state))
+        job->run->clock_set_us = by_us;
+    return true;
+}
+
+static bool
+read_promise(struct daemon *d, const char *at, int *length)
+{
+    struct promise x = {0};
+    if (sscanf(at, "%" SCNu32 " %" SCNd64 " %" SCNx64 " %" SCNd64 "\n%n", &x.job, &x.at_us,
+               &x.cards, &x.limit_ms, length) != 4)
+        return false;
+    if (queue_get(d->queue, x.job))
+        planner_restore_promise(d->planner, &x);
+    return true;
+}
+
+void
+promises_load(struct daemon *d)
+{
+    auto_free char *text = store_note_get(d->store, NOTE);
+    const char *at = text ? text : "";
+    int64_t offset_us = 0;
+    int length;
+    bool is_this_boot = read_clock(at, &offset_us, &length);
+    for (at += length; read_set(d, at, &length); at += length)
+        ;
+    for (; read_promise(d, at, &length); at += length)
+        ;
+    if (*at)
+        log_warn("event=promises-damaged some of the promised starts cannot be read");
+    if (is_this_boot)
+        clockset_was(d, offset_us);
+    d->turn->promised = text ? TAKE(text) : xstrdup("");
+}
+
+void
+promises_save(struct daemon *d)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct err e; /* sticks to the store; store_commit tells */
+    if (!d->turn->promised)
+        return;
+    write_all(d, &text);
+    if (strcmp(buf_str(&text), d->turn->promised) != 0)
+        store_note_put(d->store, NOTE, buf_str(&text), &e);
+}
+
+void
+promises_saved(struct daemon *d)
+{
+    auto_buf struct buf text = BUF_INIT;
+    d->turn->n_kept = 0;
+    if (!d->turn->promised)
+        return;
+    write_all(d, &text);
+    free(d->turn->promised);
+    d->turn->promised = xstrdup(buf_str(&text));
+}
+
+static void
+regain(struct daemon *d, const struct kept_promise *x)
+{
+    struct promise promise = x->promise;
+    if (queue_get(d->queue, x->as))
+        promise.job = x->as; /* an array's task that waits in its own name now */
+    planner_restore_promise(d->planner, &promise);
+}
+
+void
+promises_regain(struct daemon *d, uint32_t id)
+{
+    const struct turn *t = d->turn;
+    for (size_t i = 0; i < t->n_kept; i++) {
+        if (t->kept[i].as == id)
+            regain(d, &t->kept[i]);
+    }
+}
+
+void
+promises_regain_all(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    for (size_t i = 0; i < t->n_kept; i++)
+        regain(d, &t->kept[i]);
+    t->n_kept = 0;
+}
+
+static void
+say_why(const struct daemon *d, const struct broken *x, struct buf *out)
+{
+    const struct job *by = x->by ? queue_get(d->queue, x->by) : NULL;
+    struct called called = {.id = x->by};
+    if (by && by->array)
+        called = (struct called){.id = by->id, .array = by->array, .task = by->task};
+    buf_adds(out, "the promised start cannot be kept: ");
+    switch (x->why) {
+    case BROKEN_OVERRUN:
+        buf_adds(out, "job ");
+        called_text(&called, out);
+        buf_adds(out, " has not ended at its time limit");
+        return;
+    case BROKEN_PRIORITY:
+        buf_adds(out, "job ");
+        called_text(&called, out);
+        buf_adds(out, " has a higher priority");
+        return;
+    case BROKEN_MACHINE:
+        buf_adds(out, "the GPUs, cores or memory for it are no longer free by then");
+        return;
+    case BROKEN_LIMIT:
+        buf_adds(out, "a limit that was set since may hold the job back");
+        return;
+    case BROKEN_SETTINGS:
+        buf_adds(out, "the settings now allow fewer promised starts");
+        return;
+    }
+}
+
+void
+promises_tell(struct daemon *d, const struct plan *p)
+{
+    for (size_t i = 0; i < p->n_broken; i++) {
+        const struct broken *x = &p->broken[i];
+        const struct job *job = queue_get(d->queue, x->job);
+        auto_buf struct buf text = BUF_INIT;
+        if (!job)
+            continue;
+        say_why(d, x, &text);
+        struct jsonw *w = turn_event(d, "delayed", job);
+        jsonw_ktime(w, "promised", x->at_us);
+        if (x->by)
+            jsonw_kint(w, "for", x->by);
+        jsonw_kstr(w, "text", buf_str(&text));
+        turn_event_end(d);
+    }
+}

@@ -1,0 +1,129 @@
+/* The DRM backend: cards of AMD and Intel, by what the kernel says about them in /sys and
+ * /proc. No library of a vendor is called. Which cards there are is drm_cards.c's to say; what
+ * processes have is asked in drm_kfd.c and drm_clients.c. */
+#include "gpu/drm/drm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "gpu/sysfs.h"
+
+#define MIB (INT64_C(1) << 20)
+
+const char *
+drm_sys_root(const struct drm *drm)
+{
+    return drm->config->sys_root ? drm->config->sys_root : "/sys";
+}
+
+const char *
+drm_proc_root(const struct drm *drm)
+{
+    return drm->config->proc_root ? drm->config->proc_root : "/proc";
+}
+
+static int
+drm_open(const struct backend_config *config, void **state, struct err *e)
+{
+    struct drm *drm = xcalloc(1, sizeof *drm);
+
+    (void)e;
+    drm->config = config;
+    *state = drm;
+    return 0;
+}
+
+static int
+drm_discover(void *state, struct backend_machine *out, struct err *e)
+{
+    struct drm *drm = state;
+
+    drm_find_cards(drm, out);
+    if (out->n > 0)
+        return 0;
+    return err_set(e, ERR_FAILED,
+                   "there is no GPU of the drivers amdgpu, xe or i915 to use%s%s",
+                   out->n_left_out ? ": " : "", out->n_left_out ? out->left_out[0] : "");
+}
+
+static void
+read_temperature(const struct drm_card *card, struct backend_usage *u)
+{
+    auto_free char *hwmon = drm_first_entry(card->dir, "hwmon", "hwmon");
+    char name[] = "temp1_input";
+
+    for (char digit = '1'; hwmon && digit <= '4'; digit++) {
+        name[4] = digit;
+        int64_t milli = sysfs_read_number(hwmon, name);
+        if (milli < 0)
+            continue;
+        u->temperature_c = (int32_t)(milli / 1000);
+        u->valid |= CARD_HAS_TEMPERATURE;
+        return;
+    }
+}
+
+/* A card that sleeps is not woken to ask what it does. */
+static bool
+is_asleep(const struct drm_card *card)
+{
+    auto_free char *state = sysfs_read_line(card->dir, "power/runtime_status");
+
+    return state && strcmp(state, "suspended") == 0;
+}
+
+static void
+read_files(const struct drm_card *card, struct backend_usage *u)
+{
+    auto_free char *uevent = sysfs_read_line(card->dir, "uevent");
+    int64_t used = sysfs_read_number(card->dir, "mem_info_vram_used"), busy = 0;
+
+    u->present = uevent != NULL;
+    if (used >= 0) {
+        u->used_mib = (used + MIB - 1) / MIB;
+        u->valid |= CARD_HAS_USED;
+    }
+    if (!is_asleep(card)) {
+        read_temperature(card, u);
+        busy = sysfs_read_number(card->dir, "gpu_busy_percent");
+    }
+    if (busy >= 0) {
+        u->util = busy > 100 ? 100 : (int32_t)busy;
+        u->valid |= CARD_HAS_UTIL;
+    }
+}
+
+static int
+drm_sample(void *state, struct backend_sample *out, struct err *e)
+{
+    struct drm *drm = state;
+
+    (void)e;
+    backend_sample_reset(out);
+    for (int i = 0; i < drm->n; i++)
+        read_files(&drm->cards[i], &out->use[i]);
+    drm_kfd_add(drm, out);
+    drm_clients_add(drm, out);
+    return 0;
+}
+
+static void
+drm_close(void *state)
+{
+    struct drm *drm = state;
+
+    if (!drm)
+        return;
+    for (int i = 0; i < drm->n; i++)
+        free(drm->cards[i].dir);
+    free(drm->clients);
+    free(drm);
+}
+
+const struct backend backend_drm = {.name = "drm",
+                                    .open = drm_open,
+                                    .discover = drm_discover,
+                                    .sample = drm_sample,
+                                    .close = drm_close};

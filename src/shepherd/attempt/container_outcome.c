@@ -1,0 +1,115 @@
+/* How a command in a container ended: see container_outcome.h. For podman berth-init has
+ * written it down (container.h): podman's status may be its own (125: no such image), or that
+ * of a command that says the same. Apptainer becomes the command; its own failures are 255,
+ * with a line FATAL in the log. Called by outcome.c. */
+#include "shepherd/attempt/container_outcome.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "shepherd/attempt/log_tail.h"
+#include "shepherd/attempt/outcome.h"
+#include "shepherd/begin/command.h"
+#include "shepherd/begin/container.h"
+#include "shepherd/common/attempt_spec.h"
+#include "sys/exitrec.h"
+
+#define SIGNAL_STATUS   128
+#define SIGNAL_MAX      64
+#define APPTAINER_FATAL 255
+
+/* The last line that begins like this, without that, on one line; false: there is none. */
+static bool
+find_line(const char *log, const char *start, char *out, size_t size)
+{
+    const char *found = NULL;
+    for (const char *at = log; (at = strstr(at, start)); at++)
+        if (at == log || at[-1] == '\n')
+            found = at + strlen(start);
+    if (!found)
+        return false;
+    while (*found == ' ')
+        found++;
+    snprintf(out, size, "%.*s", (int)strcspn(found, "\r\n"), found);
+    for (char *c = out; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = ' ';
+    return true;
+}
+
+/* What the runtime said last; "" when nothing is found. */
+static bool
+read_complaint(const struct facts *f, char *out, size_t size)
+{
+    const char *start = f->spec->container.apptainer ? "FATAL:" : "Error:";
+    const struct command *c = f->command;
+    char log[LOG_TAIL_BYTES];
+    out[0] = '\0';
+    size_t n = c->error_fd >= 0 ? log_tail_read(c->error_fd, c->error_from, log)
+                                : log_tail_read(c->log_fd, c->log_from, log);
+    if (n == 0)
+        return false;
+    log[n < sizeof log ? n : n - 1] = '\0';
+    return find_line(log, start, out, size);
+}
+
+void
+container_fill_status(const struct facts *f, struct ending *en)
+{
+    struct container_end end;
+    if (f->command->mark_fd < 0)
+        return;
+    container_read_end(f->command->mark_fd, &end);
+    bool killed = end.begun && end.code < 0 && en->code > SIGNAL_STATUS &&
+                  en->code <= SIGNAL_STATUS + SIGNAL_MAX; /* with berth-init */
+    if (end.signal > 0 || killed) {
+        en->signal = end.signal > 0 ? end.signal : en->code - SIGNAL_STATUS;
+        en->code = -1;
+        en->outcome = OUTCOME_SIGNALED;
+    } else if (end.code >= 0) {
+        en->code = end.code;
+        en->signal = 0;
+        en->outcome = OUTCOME_EXITED;
+    }
+}
+
+static void
+fail(struct ending *en, const char *what, const char *why)
+{
+    en->outcome = OUTCOME_SETUP_FAILED;
+    if (en->code <= 0 && en->signal == 0)
+        en->code = 125;
+    int room = (int)(sizeof en->text - strlen(what) - 3);
+    snprintf(en->text, sizeof en->text, "%s%s%.*s", what, why[0] ? ": " : "",
+             room > 0 ? room : 0, why);
+}
+
+bool
+container_fill_failure(const struct facts *f, struct ending *en)
+{
+    const struct container *c = &f->spec->container;
+    struct container_end end;
+    char why[sizeof en->text], what[120];
+    if (c->apptainer) {
+        if (en->code != APPTAINER_FATAL || !read_complaint(f, why, sizeof why))
+            return false;
+        fail(en, "apptainer", why);
+        return true;
+    }
+    if (f->command->mark_fd < 0)
+        return false;
+    container_read_end(f->command->mark_fd, &end);
+    if (end.begun && end.errnum == 0)
+        return false;
+    if (end.begun) {
+        snprintf(what, sizeof what, "cannot execute '%.60s' in the image", f->spec->argv[0]);
+        fail(en, what, strerror(end.errnum));
+    } else {
+        (void)read_complaint(f, why, sizeof why);
+        fail(en, "podman", why[0] ? why : "it ended before the command began");
+    }
+    return true;
+}

@@ -1,0 +1,14 @@
+/* The end of a job's log. */
+#ifndef SHEPHERD_ATTEMPT_LOG_TAIL_H
+#define SHEPHERD_ATTEMPT_LOG_TAIL_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#define LOG_TAIL_BYTES 16384
+
+/* What stands behind `from`, or the end of it, into out (LOG_TAIL_BYTES long): how many bytes;
+ * 0 when there is nothing, or the log is no regular file. */
+size_t log_tail_read(int log_fd, off_t from, char *out);
+
+#endif

@@ -1,0 +1,162 @@
+/* berth-init: the first process in a job's container, and the parent of its command. It is
+ * linked statically, because the image has libraries of its own, or none. container.c hands it
+ * descriptor 3, a file in memory of the supervisor's (container_mark.h): the variables that the
+ * command gets, then what becomes of it. So the supervisor knows whether the command was begun,
+ * and how it ended, whatever podman's exit status is.
+ *
+ * What it does for the command is what any init does: it passes signals on and reaps. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shepherd/begin/container_mark.h"
+
+#define EXIT_NO_EXEC  126
+#define EXIT_NO_FILE  127
+#define SIGNAL_STATUS 128
+
+static int mark_fd = CONTAINER_FD;
+
+static void
+mark(const char *text)
+{
+    if (lseek(mark_fd, 0, SEEK_END) < 0 ||
+        write(mark_fd, text, strlen(text)) != (ssize_t)strlen(text))
+        fprintf(stderr, "berth-init: cannot tell the supervisor: %s\n", strerror(errno));
+}
+
+/* The variables, each behind a letter: what the job was given replaces what the image has; what
+ * comes from the submitter's shell does not. The script, or NULL. */
+static const char *
+take_variables(void)
+{
+    const char *script = NULL;
+    struct stat st;
+    if (fstat(CONTAINER_FD, &st) < 0 || st.st_size == 0)
+        return NULL;
+    size_t n = (size_t)st.st_size;
+    char *text = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE, CONTAINER_FD, 0);
+    if (text == MAP_FAILED)
+        return NULL;
+    for (char *at = text; at < text + n && *at; at += strlen(at) + 1) {
+        char *value = strchr(at, '=');
+        if (*at == CONTAINER_SCRIPT) {
+            script = at + 1;
+        } else if (value) {
+            *value = '\0';
+            setenv(at + 1, value + 1, *at == CONTAINER_OWN);
+            *value = '=';
+        }
+    }
+    return script;
+}
+
+/* Where the supervisor's file was, the command finds the script, if there is one. */
+static int
+give_script(const char *script)
+{
+    size_t n = script ? strlen(script) : 0;
+    mark_fd = fcntl(CONTAINER_FD, F_DUPFD_CLOEXEC, CONTAINER_FD + 1);
+    (void)close(CONTAINER_FD);
+    if (!script)
+        return 0;
+    int fd = memfd_create("command", 0);
+    if (fd < 0 || write(fd, script, n) != (ssize_t)n || lseek(fd, 0, SEEK_SET) < 0)
+        return -1;
+    return fd == CONTAINER_FD || dup2(fd, CONTAINER_FD) == CONTAINER_FD ? 0 : -1;
+}
+
+/* On a terminal, what is typed is for the command and not for this process. */
+static void
+come_to_front(void)
+{
+    setpgid(0, 0);
+    if (isatty(STDIN_FILENO))
+        (void)tcsetpgrp(STDIN_FILENO, getpid());
+}
+
+static _Noreturn void
+become_command(char **argv, const char *script, const sigset_t *old)
+{
+    char text[32];
+    come_to_front(); /* while TTOU is blocked */
+    sigprocmask(SIG_SETMASK, old, NULL);
+    if (give_script(script) == 0) {
+        mark(CONTAINER_BEGUN "\n");
+        execvp(argv[0], argv);
+    }
+    int why = errno;
+    snprintf(text, sizeof text, CONTAINER_NO_EXEC " %d\n", why);
+    mark(text);
+    _exit(why == ENOENT ? EXIT_NO_FILE : EXIT_NO_EXEC);
+}
+
+/* All that have ended; true: the command was one of them. */
+static int
+reap(pid_t command, int *status)
+{
+    int one, found = 0;
+    pid_t pid;
+    while ((pid = waitpid(-1, &one, WNOHANG)) > 0) {
+        if (pid != command)
+            continue;
+        *status = one;
+        found = 1;
+    }
+    return found;
+}
+
+static int
+wait_for(pid_t command, const sigset_t *all)
+{
+    int status = 0, sig;
+    for (;;) {
+        sig = sigwaitinfo(all, NULL);
+        if (sig == SIGCHLD && reap(command, &status))
+            return status;
+        if (sig > 0 && sig != SIGCHLD)
+            (void)kill(command, sig);
+    }
+}
+
+static int
+say_end(int status)
+{
+    char text[32];
+    int code = WIFSIGNALED(status) ? SIGNAL_STATUS + WTERMSIG(status) : WEXITSTATUS(status);
+    snprintf(text, sizeof text, "%s %d\n",
+             WIFSIGNALED(status) ? CONTAINER_SIGNAL : CONTAINER_EXIT,
+             WIFSIGNALED(status) ? WTERMSIG(status) : code);
+    mark(text);
+    return code;
+}
+
+int
+main(int argc, char **argv)
+{
+    sigset_t all, old;
+    int first = argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;
+    if (argc <= first) {
+        fprintf(stderr, "berth-init: runs the command of a job in its container; it is not "
+                        "for people\n");
+        return 2;
+    }
+    const char *script = take_variables();
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &old);
+    pid_t command = fork();
+    if (command == 0)
+        become_command(argv + first, script, &old);
+    if (command < 0) {
+        fprintf(stderr, "berth-init: cannot start a process: %s\n", strerror(errno));
+        return EXIT_NO_EXEC;
+    }
+    return say_end(wait_for(command, &all));
+}

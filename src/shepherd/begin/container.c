@@ -1,0 +1,344 @@
+/* From a command to podman or Apptainer: see container.h. command.c asks for it before the
+ * process is made, stop.c and sweep.c have removed what is left, outcome.c reads how it ended.
+ * The words are container_words.c's, names of cards sys/cdi_names.c's.
+ *
+ * The command's variables do not pass through podman: what a submitter's shell has, PATH or
+ * LD_LIBRARY_PATH, is about this machine's files and must not replace what the image has. They
+ * go to berth-init in a file in memory (container_mark.h). */
+#include "shepherd/begin/container.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "shepherd/begin/child_setup.h"
+#include "shepherd/begin/command.h"
+#include "shepherd/begin/container_mark.h"
+#include "shepherd/begin/container_words.h"
+#include "shepherd/begin/identity.h"
+#include "shepherd/common/attempt_spec.h"
+#include "shepherd/common/groups.h"
+#include "sys/cdi_names.h"
+#include "sys/rlimits.h"
+#include "sys/self.h"
+#include "sys/spawn.h"
+
+#define FOLDERS       "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+#define END_MAX       256
+#define EXIT_CODE_MAX 255
+#define SIGNAL_MAX    64
+#define PATIENCE_MS   30000
+
+static bool
+is_named(const char *var, const char *const *names)
+{
+    for (; *names; names++)
+        if (strncmp(var, *names, strlen(*names)) == 0)
+            return true;
+    return false;
+}
+
+/* --- the command's variables --- */
+
+/* Captured ones that are about this machine's files or about the session that submitted. */
+static bool
+stays_outside(const char *var)
+{
+    static const char *const names[] = {
+        "PATH=",      "LD_",   "PYTHONPATH=", "PYTHONHOME=", "VIRTUAL_ENV=",
+        "CONDA_",     "_CE_",  "SHELL=",      "BASH_",       "ENV=",
+        "TMPDIR=",    "XDG_",  "DBUS_",       "MODULE",      "LOADEDMODULES=",
+        "_LMFILES_=", "LMOD_", "OLDPWD=",     "_=",          NULL};
+    return is_named(var, names);
+}
+
+/* Of what was captured too, these are the job's and not the image's. */
+static bool
+is_own(const char *var)
+{
+    static const char *const names[] = {"HOME=", "USER=", "LOGNAME=", "TERM=", NULL};
+    return is_named(var, names);
+}
+
+static void
+add_variable(struct buf *out, char kind, const char *var)
+{
+    buf_addc(out, kind);
+    buf_add(out, var, strlen(var) + 1);
+}
+
+/* --screen puts variables of its own among them; the pointers stay. */
+static bool
+is_captured(const struct spec *spec, const char *var)
+{
+    for (int32_t i = 0; i < spec->container.captured && spec->env[i]; i++) {
+        if (spec->env[i] == var)
+            return true;
+    }
+    return false;
+}
+
+static int
+write_variables(const struct spec *spec, char *const *env, const char *script, int fd)
+{
+    auto_buf struct buf text = BUF_INIT;
+    for (int32_t i = 0; env[i]; i++) {
+        bool captured = is_captured(spec, env[i]);
+        if (strncmp(env[i], "PWD=", 4) == 0 || (captured && stays_outside(env[i])))
+            continue;
+        add_variable(&text, captured && !is_own(env[i]) ? CONTAINER_CAPTURED : CONTAINER_OWN,
+                     env[i]);
+    }
+    auto_free char *pwd = xasprintf("PWD=%s", spec->cwd);
+    add_variable(&text, CONTAINER_OWN, pwd);
+    if (script)
+        add_variable(&text, CONTAINER_SCRIPT, script);
+    buf_addc(&text, '\0');
+    return file_write_all(fd, text.data, text.len);
+}
+
+static int
+open_mark(const struct spec *spec, char *const *env, const char *script, struct err *e)
+{
+    auto_close int fd = memfd_create("container", MFD_CLOEXEC);
+    if (fd < 0 || write_variables(spec, env, script, fd) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot hand over the job's environment");
+    return TAKE_FD(fd);
+}
+
+/* --- podman's and Apptainer's own --- */
+
+/* Podman finds the folder of its locks by itself where the one that was captured is gone with
+ * the login. With a bus it would have systemd move it out of the attempt's group. */
+static bool
+misleads_podman(const char *var)
+{
+    static const char *const names[] = {"XDG_RUNTIME_DIR=",
+                                        "DBUS_SESSION_BUS_ADDRESS=",
+                                        "LD_",
+                                        "PATH=",
+                                        "CONTAINER_HOST=",
+                                        "CONTAINER_CONNECTION=",
+                                        "NOTIFY_SOCKET=",
+                                        "LISTEN_",
+                                        "NVIDIA_VISIBLE_DEVICES=",
+                                        NULL};
+    return is_named(var, names);
+}
+
+/* cards: the list for NVIDIA's hook, where that and no CDI brings the cards in. */
+static void
+add_podman_env(char *const *env, const char *cards, struct buf *out)
+{
+    const char *path = command_env(env, "PATH");
+    for (; *env; env++)
+        if (!misleads_podman(*env))
+            buf_add(out, *env, strlen(*env) + 1);
+    buf_addf(out, "PATH=%s%s%s", path ? path : "", path ? ":" : "", FOLDERS);
+    buf_addc(out, '\0');
+    buf_addf(out, "NVIDIA_VISIBLE_DEVICES=%s", cards);
+    buf_addc(out, '\0');
+    buf_adds(out, "DBUS_SESSION_BUS_ADDRESS=disabled:");
+    buf_addc(out, '\0');
+}
+
+/* Apptainer passes the variables on as users know it; what is the job's own wins over the
+ * image's by the name with this in front. */
+static void
+add_apptainer_env(const struct spec *spec, char *const *env, struct buf *out)
+{
+    for (int32_t i = 0; env[i]; i++) {
+        buf_add(out, env[i], strlen(env[i]) + 1);
+        if (is_captured(spec, env[i]))
+            continue;
+        buf_addf(out, "APPTAINERENV_%s", env[i]);
+        buf_addc(out, '\0');
+    }
+}
+
+/* --- the whole --- */
+
+static struct rlimit
+limit_of(const struct rlimits *limits, int which)
+{
+    struct rlimit own = {RLIM_INFINITY, RLIM_INFINITY};
+    if (limits && limits->of[which].is_set)
+        return limits->of[which].value;
+    (void)getrlimit((__rlimit_resource_t)which, &own);
+    return own;
+}
+
+/* As podman has it for itself, more than which it cannot hand on. */
+static struct rlimit
+bounded_processes(struct rlimit limit)
+{
+    auto_buf struct buf text = BUF_INIT;
+    int64_t most = 32768;
+    if (file_read("/proc/sys/kernel/pid_max", 64, &text, NULL) == 0)
+        most = strtoll(buf_str(&text), NULL, 10);
+    if (limit.rlim_max > (rlim_t)most)
+        limit.rlim_max = (rlim_t)most;
+    if (limit.rlim_cur > limit.rlim_max)
+        limit.rlim_cur = limit.rlim_max;
+    return limit;
+}
+
+void
+container_clear(struct container_run *run)
+{
+    free(run->argv);
+    free(run->env);
+    buf_free(&run->words);
+    buf_free(&run->variables);
+}
+
+int
+container_prepare(const struct spec *spec, char *const *argv, char *const *env,
+                  const struct identity *id, const struct rlimits *limits, const char *script,
+                  struct container_run *out, struct err *e)
+{
+    auto_free char *init = self_sibling("berth-init");
+    auto_cdi struct cdi_names names = {0};
+    const char *home = command_env(env, "HOME");
+    bool by_podman = !spec->container.apptainer;
+    struct container_wish wish = {
+        .spec = spec,
+        .argv = argv,
+        .home = home ? home
+                : id ? id->home
+                     : NULL,
+        .init = init,
+        .uid = id ? id->uid : getuid(),
+        .gid = id ? id->gid : getgid(),
+        .files = limit_of(limits, RLIMIT_NOFILE),
+        .processes = bounded_processes(limit_of(limits, RLIMIT_NPROC)),
+    };
+    out->mark_fd = -1;
+    if (by_podman && access(init, X_OK) < 0)
+        return err_set(e, ERR_FAILED,
+                       "this build of Berth has no berth-init, which containers "
+                       "need: it was made without a static C library");
+    if (by_podman && cdi_find(spec->container.uuids, spec->container.indices, &names, e) < 0)
+        return -1;
+    wish.cdi = names.list;
+    container_add_words(&wish, &out->words);
+    if (by_podman)
+        add_podman_env(env, names.hook_cards ? names.hook_cards : "void", &out->variables);
+    else
+        add_apptainer_env(spec, env, &out->variables);
+    out->argv = spawn_envp(out->words.data, out->words.len);
+    out->env = spawn_envp(out->variables.data, out->variables.len);
+    if (by_podman)
+        out->mark_fd = open_mark(spec, env, script, e);
+    return by_podman && out->mark_fd < 0 ? -1 : 0;
+}
+
+/* --- the end --- */
+
+/* The lines behind the variables; text is cut to END_MAX bytes. */
+static bool
+read_lines(int fd, char *text)
+{
+    off_t size = lseek(fd, 0, SEEK_END);
+    off_t from = size > END_MAX - 1 ? size - (END_MAX - 1) : 0;
+    ssize_t n = pread(fd, text, END_MAX - 1, from);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    const char *last = memrchr(text, '\0', (size_t)n);
+    if (last)
+        memmove(text, last + 1, (size_t)(text + n - last));
+    return true;
+}
+
+void
+container_read_end(int mark_fd, struct container_end *out)
+{
+    char text[END_MAX];
+    const char *at;
+    *out = (struct container_end){.code = -1};
+    if (!read_lines(mark_fd, text))
+        return;
+    out->begun = strstr(text, CONTAINER_BEGUN "\n");
+    if ((at = strstr(text, CONTAINER_NO_EXEC " ")))
+        (void)sscanf(at, CONTAINER_NO_EXEC " %d", &out->errnum);
+    if ((at = strstr(text, CONTAINER_EXIT " ")))
+        (void)sscanf(at, CONTAINER_EXIT " %d", &out->code);
+    if ((at = strstr(text, CONTAINER_SIGNAL " ")))
+        (void)sscanf(at, CONTAINER_SIGNAL " %d", &out->signal);
+    /* The job can write there too. */
+    if (out->code > EXIT_CODE_MAX)
+        out->code = -1;
+    if (out->signal < 0 || out->signal > SIGNAL_MAX)
+        out->signal = 0;
+}
+
+bool
+container_has_ended(int mark_fd)
+{
+    struct container_end end;
+    container_read_end(mark_fd, &end);
+    return end.code >= 0 || end.signal > 0;
+}
+
+/* Not in the attempt's group: what is born into a group that was killed before, Linux kills at
+ * once (6.18 does). */
+static pid_t
+spawn_removal(const struct spec *spec, const struct identity *id)
+{
+    auto_buf struct buf words = BUF_INIT, variables = BUF_INIT;
+    auto_close int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    container_add_removal(spec, &words);
+    add_podman_env(spec->env, "void", &variables);
+    auto_free char **argv = spawn_envp(words.data, words.len);
+    auto_free char **env = spawn_envp(variables.data, variables.len);
+    const struct groups none = GROUPS_NONE;
+    struct last_steps last = {.identity = id,
+                              .v1_fds = none.v1_fds,
+                              .lock_fd = -1,
+                              .shepherd = getpid(),
+                              .death_signal = SIGKILL};
+    const struct spawn s = {.argv = argv,
+                            .envp = env,
+                            .path = FOLDERS,
+                            .fds = {null_fd, null_fd, null_fd},
+                            .n_fds = 3,
+                            .cgroup_fd = none.fd,
+                            .new_session = true,
+                            .death_signal = SIGKILL,
+                            .patience_ms = id ? PATIENCE_MS : 0,
+                            .before_exec = last_steps_take,
+                            .ctx = &last};
+    enum spawn_stage stage;
+    int errnum;
+    return spawn_process(&s, &errnum, &stage);
+}
+
+pid_t
+container_start_removal(const struct spec *spec)
+{
+    auto_identity struct identity id = IDENTITY_INIT;
+    struct command opened = COMMAND_INIT;
+    struct spec again = *spec;
+    pid_t pid = -1;
+    if (!spec->container.image || spec->container.apptainer)
+        return -1;
+    again.truncate = false; /* its log has what it said */
+    if (spec->uid < 0 || identity_open(&again, &id, &opened) == 0)
+        pid = spawn_removal(spec, spec->uid < 0 ? NULL : &id);
+    if (opened.log_fd >= 0)
+        close(opened.log_fd);
+    if (opened.error_fd >= 0)
+        close(opened.error_fd);
+    return pid;
+}

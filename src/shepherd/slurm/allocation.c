@@ -1,0 +1,270 @@
+/* An allocation: a Slurm job of whole GPUs in which attempts share them by VRAM; see
+ * allocation.h and docs/slurm.md. This process takes lines out of the backlog while it has room
+ * and time (allocation_lines.c), forks a supervisor for each, and appends to the file `events`
+ * in its folder what the daemon should look at. It decides nothing about how an attempt ended:
+ * the attempts' folders say that. The daemon may come and go meanwhile.
+ *
+ * It ends when nothing has run for a while, when the daemon says so, when Slurm does, and at
+ * the end of its time: what runs then is stopped to run again elsewhere. */
+#include "shepherd/slurm/allocation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "core/ledger/ledger.h"
+#include "shepherd/slurm/allocation_priv.h"
+#include "shepherd/slurm/stand_in.h"
+
+#define LOOK_MS        500 /* between two looks at the backlog */
+#define PROBE_MS       10000
+#define SPEC_MAX_BYTES 512
+
+/* --- events --- */
+
+void
+allocation_say(struct allocation *a, const char *format, ...)
+{
+    char line[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    buf_addf(&a->events, "%" PRId64 " %s\n", clock_wall_us(), line);
+}
+
+/* Closed each time, so that the daemon's machine sees it. */
+static void
+write_events(struct allocation *a)
+{
+    auto_close int fd =
+        a->events.len == 0 ? -1 : openat(a->dir, "events", O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (fd >= 0 && file_write_all(fd, a->events.data, a->events.len) == 0)
+        buf_clear(&a->events);
+}
+
+/* --- what runs --- */
+
+static void
+remove_running(struct allocation *a, struct running *r)
+{
+    for (struct running **at = &a->running; *at; at = &(*at)->next)
+        if (*at == r) {
+            *at = r->next;
+            break;
+        }
+    measure_drop(&a->measure, &r->attempt.seen);
+    ledger_release(a->cards.ledger, r->attempt.job);
+    allocation_say(a, "ended %u.%d", r->attempt.job, r->attempt.attempt);
+    node_attempt_close(&r->attempt);
+    free(r);
+    a->n_running--;
+    a->idle_us = clock_boot_us();
+}
+
+static void
+reap(struct allocation *a)
+{
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+        struct running *r = a->running;
+        while (r && r->attempt.supervisor != pid)
+            r = r->next;
+        if (r)
+            remove_running(a, r);
+    }
+}
+
+/* At the end of the time, with the grace of each before that of the allocation. */
+static void
+cut(struct allocation *a, int64_t now_us)
+{
+    for (struct running *r = a->running; r; r = r->next) {
+        int64_t early_us = (r->attempt.grace_ms - ALLOCATION_GRACE_MS) * 1000;
+        int64_t at_us = a->end_us - (early_us > 0 ? early_us : 0);
+        if (r->attempt.limit_ms > 0)
+            at_us += ALLOCATION_SLACK_MS * INT64_C(1000);
+        if (r->is_cut || (!a->was_told && now_us < at_us))
+            continue;
+        node_attempt_requeue(&r->attempt, a->was_told ? "Slurm" : "the allocation's end");
+        r->is_cut = true;
+    }
+}
+
+/* --- the loop --- */
+
+/* All descriptors, the first two of which are the signals' and the probe's. */
+static nfds_t
+fill_polls(const struct allocation *a, struct pollfd *p)
+{
+    nfds_t n = 0;
+    p[n++] = (struct pollfd){.fd = a->sig_fd, .events = POLLIN};
+    p[n++] = (struct pollfd){.fd = a->measure.fd, .events = POLLIN};
+    for (const struct running *r = a->running; r; r = r->next)
+        p[n++] = (struct pollfd){.fd = r->attempt.talk, .events = POLLIN};
+    return n;
+}
+
+static void
+wait_and_read(struct allocation *a)
+{
+    auto_free struct pollfd *p = xcalloc((size_t)a->n_running + 2, sizeof *p);
+    nfds_t n = fill_polls(a, p);
+    int ms = measure_ask(&a->measure);
+    if (poll(p, n, ms < 0 || ms > LOOK_MS ? LOOK_MS : ms) < 0 && errno != EINTR)
+        return;
+    if (stand_in_was_told(a->sig_fd) && !a->was_told) {
+        a->was_told = a->is_leaving = true;
+        allocation_say(a, "told");
+        write_events(a);
+    }
+    if (p[1].revents)
+        measure_read(&a->measure);
+    n = 2;
+    for (struct running *r = a->running; r; r = r->next)
+        if (p[n++].revents)
+            node_attempt_read(&r->attempt);
+    reap(a);
+}
+
+static bool
+is_over(const struct allocation *a, int64_t now_us)
+{
+    if (a->running)
+        return false;
+    return a->is_leaving || now_us >= a->end_us ||
+           now_us - a->idle_us >= a->spec.idle_ms * 1000;
+}
+
+static void
+serve(struct allocation *a)
+{
+    int64_t look_us = 0;
+    a->idle_us = clock_boot_us();
+    for (;;) {
+        int64_t now_us = clock_boot_us();
+        int before = a->n_running;
+        if (now_us >= look_us) {
+            allocation_read_backlog(a);
+            look_us = now_us + LOOK_MS * INT64_C(1000);
+        }
+        cut(a, now_us);
+        if (now_us < a->end_us)
+            allocation_start_lines(a, now_us);
+        for (struct running *r = a->running; r; r = r->next)
+            node_attempt_pulse(&r->attempt, now_us);
+        if (a->n_running > before)
+            a->idle_us = now_us;
+        write_events(a);
+        if (is_over(a, now_us))
+            return;
+        wait_and_read(a);
+    }
+}
+
+/* --- begin and end --- */
+
+static int
+open_folders(struct allocation *a, const char *folder, struct err *e)
+{
+    char text[SPEC_MAX_BYTES + 1];
+    const char *slash = strrchr(folder, '/');
+    const char *name = slash ? slash + 1 : folder;
+    memcpy(a->key, name, strnlen(name, sizeof a->key - 1));
+    a->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    a->jobs =
+        a->dir < 0 ? -1 : openat(a->dir, "../../jobs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_close int fd = a->jobs < 0 ? -1 : openat(a->dir, "spec", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, SPEC_MAX_BYTES);
+    if (n < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot read %s", folder);
+    text[n] = '\0';
+    if (!allocation_spec_read(text, &a->spec))
+        return err_set(e, ERR_FAILED, "%s/spec is not an allocation's", folder);
+    return 0;
+}
+
+/* Of two Slurm jobs with one key, as an unsure send can make, the first stays. */
+static int
+make_events(const struct allocation *a)
+{
+    auto_close int fd =
+        openat(a->dir, "events", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd < 0 ? -1 : 0;
+}
+
+/* Until the probe has said what there is, or that takes too long. */
+static void
+await_probe(struct allocation *a)
+{
+    int64_t until = clock_boot_us() + PROBE_MS * INT64_C(1000);
+    while (a->measure.fd >= 0 && a->measure.samples == 0 && clock_boot_us() < until) {
+        struct pollfd p = {.fd = a->measure.fd, .events = POLLIN};
+        int ms = measure_ask(&a->measure);
+        if (poll(&p, 1, ms < 0 || ms > LOOK_MS ? LOOK_MS : ms) > 0)
+            measure_read(&a->measure);
+    }
+}
+
+static void
+say_cards(struct allocation *a)
+{
+    auto_buf struct buf text = BUF_INIT;
+    char host[65] = "";
+    (void)gethostname(host, sizeof host - 1);
+    for (int i = 0; i < a->cards.n; i++)
+        buf_addf(&text, " %d", a->cards.mib[i]);
+    allocation_say(a, "here %s%s", host, buf_str(&text));
+}
+
+static int
+run(struct allocation *a, struct err *e)
+{
+    int64_t began_us = clock_boot_us();
+    a->sig_fd = stand_in_signals(e);
+    if (a->sig_fd < 0)
+        return SLURM_UNREADABLE;
+    if (make_events(a) < 0) {
+        (void)err_errno(e, ERR_FAILED, errno, "cannot make the events of %s", a->key);
+        return SLURM_TAKEN;
+    }
+    a->end_us = began_us + a->spec.limit_ms * 1000;
+    measure_begin(&a->measure);
+    await_probe(a);
+    if (allocation_cards_find(&a->cards, a->spec.gpus, a->spec.gpu_mib, &a->measure, e) < 0) {
+        allocation_say(a, "failed %s", e->text);
+        write_events(a);
+        return 1;
+    }
+    say_cards(a);
+    serve(a);
+    allocation_say(a, "over");
+    write_events(a);
+    return 0;
+}
+
+int
+allocation_run(const char *folder)
+{
+    struct allocation a = {.dir = -1, .jobs = -1, .sig_fd = -1};
+    struct err e = {0};
+    int status = open_folders(&a, folder, &e) < 0 ? SLURM_UNREADABLE : run(&a, &e);
+    if (e.code)
+        fprintf(stderr, "berth-shepherd: %s\n", e.text);
+    allocation_forget_lines(&a);
+    if (a.cards.ledger)
+        allocation_cards_free(&a.cards);
+    buf_free(&a.events);
+    return status;
+}

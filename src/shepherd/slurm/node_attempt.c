@@ -1,0 +1,308 @@
+/* An attempt on a node of a cluster: see node_attempt.h. The folder, on a file system that both
+ * sides see, is all that this process and the daemon share. Its first act is to make the file
+ * `started` there, which only one of all Slurm jobs can (O_EXCL). Then it forks the supervisor
+ * that every attempt has and is to that what the daemon is at home, until the outcome is known:
+ * then it hangs up, and the supervisor puts its record on the disk.
+ *
+ * The daemon asks for an end by the file `stop`, which holds the words for the supervisor. One
+ * that nothing points out is found with the next pulse. If this process is killed, the
+ * supervisor ends the command: without pulses the daemon takes the attempt for lost, and may
+ * run it again. Called by stand_in.c and allocation.c. */
+#include "shepherd/slurm/node_attempt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "base/libc.h"
+#include "core/queue/job.h"
+#include "shepherd/attempt/attempt.h"
+#include "shepherd/attempt/exit_record.h"
+#include "shepherd/common/attempt_spec.h"
+#include "sys/exitrec.h"
+#include "sys/nursery_packets.h"
+
+#define READ_SIZE      4096
+#define STOP_MAX_BYTES 512
+
+/* --- its folder --- */
+
+int
+node_attempt_open(struct node_attempt *a, int parent, const char *folder, struct err *e)
+{
+    struct spec spec;
+    *a = (struct node_attempt){.dir = -1, .lock = -1, .talk = -1, .status = -1};
+    frame_init(&a->in, FRAME_MAX_PEER);
+    a->dir = openat(parent, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    a->lock = a->dir < 0 ? -1 : openat(a->dir, "lock", O_RDWR | O_CLOEXEC);
+    if (a->lock < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open %s", folder);
+    if (spec_read(a->lock, &spec, e) < 0)
+        return -1;
+    a->job = spec.job;
+    a->attempt = spec.attempt;
+    a->limit_ms = spec.limit_ms;
+    a->grace_ms = spec.grace_ms;
+    spec_free(&spec);
+    return 0;
+}
+
+void
+node_attempt_close(struct node_attempt *a)
+{
+    int *const fds[] = {&a->dir, &a->lock, &a->talk};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        if (*fds[i] >= 0)
+            close(TAKE_FD(*fds[i]));
+    frame_free(&a->in);
+}
+
+/* The daemon removes a folder beginning with its lock: then the mark was made too late. */
+static bool
+has_lock(int dir)
+{
+    struct stat st;
+    return fstatat(dir, "lock", &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* That the file could be created decides: an empty mark is one as well. */
+int
+node_attempt_mark(const struct node_attempt *a, const char *more, struct err *e)
+{
+    char text[512], host[65] = "";
+    auto_close int fd =
+        openat(a->dir, "started", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 && errno == EEXIST)
+        return 1;
+    if (fd < 0 || !has_lock(a->dir))
+        return err_errno(e, ERR_FAILED, errno, "cannot make its mark");
+    (void)gethostname(host, sizeof host - 1);
+    int n = snprintf(text, sizeof text, "%lld %s%s%s\n", (long long)clock_wall_us(), host,
+                     more[0] ? " " : "", more);
+    crash_point("slurm-mark-made");
+    (void)file_write_all(fd, text, (size_t)n);
+    return 0;
+}
+
+/* Before the command runs, so that no loss of power can have it run again. */
+static void
+sync_mark(const struct node_attempt *a)
+{
+    auto_close int fd = openat(a->dir, "started", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+        (void)fsync(fd);
+    (void)fsync(a->dir);
+}
+
+static int
+write_end(const struct node_attempt *a, enum outcome outcome, int errnum, const char *text,
+          struct err *e)
+{
+    struct exitrec r = {.job = a->job, .attempt = a->attempt, .blame = BLAME_MACHINE};
+    r.ending = (struct ending){.outcome = outcome,
+                               .code = -1,
+                               .errno_value = errnum,
+                               .ended_us = clock_wall_us(),
+                               .cpu_ms = -1,
+                               .max_rss_kib = -1};
+    snprintf(r.ending.text, sizeof r.ending.text, "%s", text);
+    snprintf(r.boot_id, sizeof r.boot_id, "%s", clock_boot_id());
+    return record_write(a->dir, &r, true, e) < 0 || record_sync(a->dir, e) < 0 ? -1 : 0;
+}
+
+int
+node_attempt_end_unbegun(const struct node_attempt *a, struct err *e)
+{
+    return write_end(a, OUTCOME_CANCELLED, 0, "cancelled before its command ran", e);
+}
+
+int
+node_attempt_end_unstarted(const struct node_attempt *a, int errnum, struct err *e)
+{
+    return write_end(a, OUTCOME_NOT_STARTED, errnum, "the batch script cannot start a process",
+                     e);
+}
+
+/* --- what the daemon has asked for --- */
+
+/* The words for the supervisor, a line; 0: it has asked for nothing. */
+static size_t
+read_stop(int dir, char *out, size_t size)
+{
+    auto_close int fd = openat(dir, "stop", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = fd < 0 ? 0 : read(fd, out, size);
+    return n > 0 && out[n - 1] == '\n' ? (size_t)n : 0;
+}
+
+bool
+node_attempt_is_stopped(const struct node_attempt *a)
+{
+    char words[STOP_MAX_BYTES];
+    return read_stop(a->dir, words, sizeof words) > 0;
+}
+
+static void
+say(const struct node_attempt *a, const char *words, size_t n)
+{
+    if (a->talk >= 0)
+        (void)send(a->talk, words, n, MSG_NOSIGNAL);
+}
+
+bool
+node_attempt_pass_on_stop(const struct node_attempt *a)
+{
+    char words[STOP_MAX_BYTES];
+    size_t n = read_stop(a->dir, words, sizeof words);
+    if (n > 0)
+        say(a, words, n);
+    return n > 0;
+}
+
+void
+node_attempt_requeue(const struct node_attempt *a, const char *by)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct jsonw w;
+    jsonw_init(&w, &text);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "op", "cancel");
+    jsonw_kstr(&w, "why", "requeue");
+    jsonw_kstr(&w, "by", by);
+    jsonw_kint(&w, "grace_ms", a->grace_ms);
+    jsonw_end_object(&w);
+    buf_addc(&text, '\n');
+    say(a, buf_str(&text), text.len);
+}
+
+/* --- the supervisor --- */
+
+/* Ends its command like one whose machine is shut down when the batch script dies without it:
+ * nobody would say any more that it is alive. */
+_Noreturn static void
+be_the_supervisor(const struct node_attempt *a, int talk, char *const *vars, pid_t parent)
+{
+    sigset_t all;
+    int high[3] = {fcntl(talk, F_DUPFD_CLOEXEC, 16), fcntl(a->lock, F_DUPFD_CLOEXEC, 16),
+                   fcntl(a->dir, F_DUPFD_CLOEXEC, 16)};
+    sync_mark(a);
+    for (int i = 0; i < 3; i++)
+        if (high[i] < 0 || dup3(high[i], FD_CTL + i, O_CLOEXEC) < 0)
+            _exit(1);
+    libc_close_from(FD_FOLDER + 1); /* our own end of that connection, and those of others */
+    for (; vars && *vars; vars++)
+        (void)putenv(*vars);
+    sigfillset(&all); /* until it takes them from a descriptor */
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    if (prctl(PR_SET_PDEATHSIG, NURSERY_UNIT_STOPS) < 0 || getppid() != parent)
+        _exit(1);
+    (void)setsid();
+    _exit(attempt_run());
+}
+
+int
+node_attempt_start(struct node_attempt *a, char *const *vars, struct measure *m, struct err *e)
+{
+    int pair[2];
+    pid_t self = getpid();
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot make a socket");
+    auto_close int theirs = pair[1];
+    auto_close int ours = pair[0];
+    a->supervisor = fork();
+    if (a->supervisor == 0)
+        be_the_supervisor(a, theirs, vars, self);
+    if (a->supervisor < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot start a process");
+    a->talk = TAKE_FD(ours);
+    a->pulse_us = clock_boot_us() + NODE_PULSE_MS * INT64_C(1000);
+    measure_add(m, &a->seen, a->supervisor);
+    return 0;
+}
+
+static void
+hang_up(struct node_attempt *a)
+{
+    if (a->talk >= 0)
+        close(TAKE_FD(a->talk));
+}
+
+/* Of a command that was never executed it is 1, as of everything that is not known. */
+static int
+status_of(const struct ending *e)
+{
+    return e->outcome == OUTCOME_TIMEOUT ? 124
+           : e->signal > 0               ? 128 + e->signal
+           : e->code >= 0                ? e->code
+                                         : 1;
+}
+
+/* That it is alive, for the case that Slurm does not know it any more: a number that grows; and
+ * the most VRAM that was seen. */
+static void
+say_alive(struct node_attempt *a)
+{
+    char text[40];
+    int n =
+        snprintf(text, sizeof text, "%" PRId64 " %" PRId32 "\n", ++a->pulse, a->seen.peak_mib);
+    auto_close int fd =
+        openat(a->dir, "pulse", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0)
+        (void)file_write_all_at(fd, text, (size_t)n, 0);
+}
+
+static void
+hear(struct node_attempt *a, const char *line, size_t len)
+{
+    static const char ended[] = "{\"event\":\"ended\"";
+    struct exitrec r;
+    struct err e;
+    if (len < sizeof ended - 1 || strncmp(line, ended, sizeof ended - 1) != 0)
+        return;
+    if (exitrec_decode(line, len, &r, &e) == 0)
+        a->status = status_of(&r.ending);
+    say_alive(a); /* with the last peak, before there is a record */
+    crash_point("slurm-before-record");
+    hang_up(a);
+}
+
+void
+node_attempt_read(struct node_attempt *a)
+{
+    size_t at = 0, len = 0;
+    const char *line;
+    char *room = frame_room(&a->in, READ_SIZE);
+    ssize_t n = room ? read(a->talk, room, READ_SIZE) : -1;
+    if (n <= 0) {
+        hang_up(a);
+        return;
+    }
+    frame_filled(&a->in, (size_t)n);
+    while (a->talk >= 0 && (line = frame_next(&a->in, &at, &len)))
+        hear(a, line, len);
+    frame_done(&a->in, at);
+}
+
+void
+node_attempt_pulse(struct node_attempt *a, int64_t now_us)
+{
+    if (now_us < a->pulse_us)
+        return;
+    say_alive(a);
+    (void)node_attempt_pass_on_stop(a); /* Slurm may have forgotten this job */
+    a->pulse_us = now_us + NODE_PULSE_MS * INT64_C(1000);
+}

@@ -1,0 +1,58 @@
+/* What is left of a request for sbatch when Berth's supervisor runs the job there: room, a
+ * name, and a limit behind our own. The rest is the supervisor's (limit, warning, logs, set-up)
+ * or the daemon's (when it is sent, retries, hooks, mail). Called by daemon/slurm. */
+#include "slurm/sent_options.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/request.h"
+#include "slurm/sbatch_options.h"
+#include "spec/config.h"
+
+/* Beyond our own limit, so that it is the supervisor that ends the command. */
+#define LIMIT_MARGIN_MS 60000
+#define MINUTE_MS       60000
+
+static const char *
+said(const char *setting)
+{
+    return setting[0] ? setting : NULL;
+}
+
+static int64_t
+outer_limit_ms(const struct request *r)
+{
+    int64_t ms = r->limit_ms + request_grace_ms(r) + LIMIT_MARGIN_MS;
+    return r->limit_ms > 0 ? (ms + MINUTE_MS - 1) / MINUTE_MS * MINUTE_MS : 0;
+}
+
+static void
+add_words(const char *words, struct buf *out)
+{
+    for (words += strspn(words, " \t"); *words; words += strspn(words, " \t")) {
+        size_t n = strcspn(words, " \t");
+        buf_add(out, words, n);
+        buf_addc(out, '\0');
+        words += n;
+    }
+}
+
+void
+slurm_add_options(const struct request *r, const struct config *c, struct buf *out)
+{
+    const struct sbatch_site site = {.shard_mib = (int32_t)c->slurm_shard_mib,
+                                     .partition = said(c->slurm_partition),
+                                     .account = said(c->slurm_account),
+                                     .qos = said(c->slurm_qos)};
+    struct sbatch_options options;
+    struct request bare = request_standard;
+    bare.demand = r->demand;
+    bare.limit_ms = outer_limit_ms(r);
+    bare.name = r->name ? r->name : (char[]){"berth"};
+    sbatch_options_of(&bare, &site, &options);
+    for (int i = 0; i < options.n_options; i++)
+        buf_add(out, options.options[i], strlen(options.options[i]) + 1);
+    sbatch_options_free(&options);
+    add_words(c->slurm_options, out);
+}

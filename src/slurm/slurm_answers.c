@@ -1,0 +1,168 @@
+/* Reading what Slurm's commands print: see slurm_answers.h. States and reasons are those of
+ * squeue(1); words of sbatch are from its error messages, of which only some are sure. */
+#include "slurm/slurm_answers.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+
+#define FIELDS 6
+
+/* Cuts at the first FIELDS - 1 bars: a comment may hold more. */
+static bool
+split(char *line, char *fields[FIELDS])
+{
+    for (int i = 0; i < FIELDS; i++) {
+        char *bar = strchr(line, '|');
+        fields[i] = line;
+        if (i == FIELDS - 1)
+            return true;
+        if (!bar)
+            return false;
+        *bar = '\0';
+        line = bar + 1;
+    }
+    return false;
+}
+
+bool
+slurm_read_job(char *line, struct slurm_job *out)
+{
+    char *f[FIELDS];
+    int64_t index = 0;
+    struct err ignored;
+    size_t mark = strlen(SLURM_MARK);
+    if (!split(line, f) || strncmp(f[5], SLURM_MARK, mark) != 0)
+        return false;
+    bool is_task = parse_int(f[1], 0, INT32_MAX, &index, &ignored) == 0;
+    *out = (struct slurm_job){.array = f[0],
+                              .index = is_task ? (int32_t)index : 0,
+                              .is_task = is_task,
+                              .state = f[2],
+                              .node = f[3],
+                              .reason = f[4],
+                              .key = f[5] + mark};
+    return true;
+}
+
+static bool
+is_among(const char *word, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcmp(word, *words) == 0)
+            return true;
+    return false;
+}
+
+enum slurm_phase
+slurm_phase_of(const char *state)
+{
+    static const char *const waits[] = {
+        "PENDING",      "REQUEUED",      "REQUEUE_HOLD",  "REQUEUE_FED",
+        "SPECIAL_EXIT", "RESV_DEL_HOLD", "POWER_UP_NODE", NULL};
+    static const char *const runs[] = {"RUNNING",   "CONFIGURING", "COMPLETING",
+                                       "SUSPENDED", "SIGNALING",   "STAGE_OUT",
+                                       "STOPPED",   "RESIZING",    NULL};
+    return is_among(state, waits)  ? SLURM_WAITS
+           : is_among(state, runs) ? SLURM_RUNS
+                                   : SLURM_IS_OVER;
+}
+
+const char *
+slurm_reason_words(const char *reason)
+{
+    static const struct {
+        const char *name, *words;
+    } known[] = {
+        {"Resources", "too little is free on the cluster"},
+        {"Priority", "other jobs of the cluster are first"},
+        {"PartitionTimeLimit", "its time limit is longer than the partition's"},
+        {"PartitionNodeLimit", "the partition allows fewer nodes"},
+        {"PartitionDown", "the partition is down"},
+        {"PartitionInactive", "the partition is inactive"},
+        {"ReqNodeNotAvail", "nodes that it needs are not available"},
+        {"NodeDown", "a node that it needs is down"},
+        {"BadConstraints", "no node can ever satisfy it"},
+        {"JobHeldUser", "it was held in Slurm; scontrol release lets it go"},
+        {"JobHeldAdmin", "an administrator of Slurm holds it"},
+        {"AssocGrpGRES", "the account's limit on GPUs is reached"},
+        {"QOSMaxGRESPerUser", "the QOS's limit on GPUs is reached"},
+        {"QOSMaxJobsPerUserLimit", "the QOS's limit on jobs is reached"},
+        {"AssocMaxJobsLimit", "the account's limit on jobs is reached"},
+        {"None", "Slurm has not looked at it yet"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].name, reason) == 0)
+            return known[i].words;
+    return NULL;
+}
+
+const char *
+slurm_read_id(char *text)
+{
+    size_t n = strspn(text, "0123456789");
+    if (n == 0 || (text[n] && !strchr(";\n", text[n])))
+        return NULL;
+    text[n] = '\0';
+    return text;
+}
+
+static bool
+has_any(const char *text, const char *const *parts)
+{
+    for (; *parts; parts++)
+        if (strstr(text, *parts))
+            return true;
+    return false;
+}
+
+bool
+slurm_is_limit(const char *words)
+{
+    static const char *const parts[] = {"SubmitJob", "policy", "Job limit exceeded", NULL};
+    return slurm_refusal_of(words) == SLURM_LATER && has_any(words, parts);
+}
+
+enum slurm_refusal
+slurm_refusal_of(const char *words)
+{
+    /* sbatch itself does not understand what slurm_options add. */
+    static const char *const never[] = {"unrecognized option",   "invalid option",
+                                        "requires an argument",  "is ambiguous",
+                                        "Try \"sbatch --help\"", NULL};
+    /* Nothing was sent, or the controller said that it is not the time. */
+    static const char *const later[] = {"Unable to contact slurm controller",
+                                        "Connection refused",
+                                        "Slurm temporarily unable",
+                                        "Resource temporarily unavailable",
+                                        "in standby mode",
+                                        "Communication connection failure",
+                                        "I/O error writing script/environment",
+                                        "fatal: ", /* sbatch itself: its configuration */
+                                        "Protocol authentication error",
+                                        "Unable to resolve",
+                                        "QOSMaxSubmitJobPerUserLimit",
+                                        "AssocMaxSubmitJobLimit",
+                                        "AssocGrpSubmitJobsLimit",
+                                        "QOSGrpSubmitJobsLimit",
+                                        "Job violates accounting/QOS policy",
+                                        "Job limit exceeded",
+                                        NULL};
+    static const char *const unknown[] = {"Socket timed out",
+                                          "Zero Bytes were transmitted",
+                                          "Message send failure",
+                                          "Message receive failure",
+                                          "Communication shutdown failure",
+                                          "Unexpected message",
+                                          "receive timeout",
+                                          NULL};
+    if (has_any(words, never))
+        return SLURM_NEVER;
+    if (has_any(words, unknown))
+        return SLURM_UNKNOWN;
+    if (has_any(words, later))
+        return SLURM_LATER;
+    return strstr(words, "error: ") ? SLURM_NEVER : SLURM_UNKNOWN;
+}

@@ -1,0 +1,198 @@
+/* Values of sbatch's options that mean something else in an attribute, or nothing there: an
+ * empty one, a limit of 0, the one node and the one cluster, dependencies; and the words for
+ * what cannot be honoured. Called by sbatch.c. */
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/request.h"
+#include "spec/attr.h"
+#include "spec/script_priv.h"
+#include "spec/value.h"
+
+#define MINUTE_MS 60000
+
+int
+sbatch_refuse(struct err *e, const char *fmt, ...)
+{
+    auto_buf struct buf words = BUF_INIT;
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_addv(&words, fmt, ap);
+    va_end(ap);
+    err_set(e, ERR_USAGE, "%s", buf_str(&words));
+    return 1;
+}
+
+/* "0", "00:00", "0-0", "-1". */
+static bool
+is_unlimited(const char *value)
+{
+    return strcasecmp(value, "UNLIMITED") == 0 || strcasecmp(value, "INFINITE") == 0 ||
+           strcmp(value, "-1") == 0 || (value[0] == '0' && !value[strspn(value, "0:-")]);
+}
+
+/* Slurm counts limits in minutes and rounds up. */
+int
+sbatch_set_time(struct sbatch *s, const char *value, struct err *e)
+{
+    int64_t ms = 0;
+
+    if (!is_unlimited(value) && parse_duration_ms(value, MINUTE_MS, &ms, e) < 0)
+        return -1;
+    s->r->limit_ms = (ms + MINUTE_MS - 1) / MINUTE_MS * MINUTE_MS;
+    return 0;
+}
+
+/* "$UNSET" is as if nothing had been said. */
+static int
+set_text(struct sbatch *s, char **field, const char *attr, const char *value, struct err *e)
+{
+    if (value[0])
+        return sbatch_set(s, attr, value, e);
+    free(*field);
+    *field = NULL;
+    return 0;
+}
+
+int
+sbatch_set_name(struct sbatch *s, const char *value, struct err *e)
+{
+    return set_text(s, &s->r->name, "name", value, e);
+}
+
+int
+sbatch_set_comment(struct sbatch *s, const char *value, struct err *e)
+{
+    return set_text(s, &s->r->comment, "comment", value, e);
+}
+
+/* "1-3, 5". */
+int
+sbatch_set_array(struct sbatch *s, const char *value, struct err *e)
+{
+    auto_buf struct buf tasks = BUF_INIT;
+
+    for (const char *p = value; *p; p++)
+        if (*p != ' ' && *p != '\t')
+            buf_addc(&tasks, *p);
+    return sbatch_set(s, "array", buf_str(&tasks), e);
+}
+
+bool
+script_node_is(const char *word, const char *host)
+{
+    size_t n = strcspn(word, ".");
+
+    return strcasecmp(word, "localhost") == 0 ||
+           (n > 0 && strlen(host) == n && strncasecmp(word, host, n) == 0);
+}
+
+/* All nodes of the list are the job's, so each of them has to be this one. */
+int
+sbatch_set_nodes_by_name(struct sbatch *s, const char *value, struct err *e)
+{
+    auto_free char *copy = xstrdup(value);
+    char *rest = copy, *word;
+
+    while (value[0] && (word = strsep(&rest, ",")))
+        if (!s->host || !script_node_is(word, s->host))
+            return sbatch_refuse(e, "%s: there is one machine%s%s", value, s->host ? ", " : "",
+                                 s->host ? s->host : "");
+    return 0;
+}
+
+/* Of several it may run on any. */
+int
+sbatch_set_clusters(struct sbatch *s, const char *value, struct err *e)
+{
+    auto_free char *copy = xstrdup(value);
+    char *rest = copy, *word;
+
+    (void)s;
+    while ((word = strsep(&rest, ",")))
+        if (strcasecmp(word, SCRIPT_CLUSTER) == 0 || strcasecmp(word, "all") == 0)
+            return 0;
+    return sbatch_refuse(e, "%s is not here; the one cluster is " SCRIPT_CLUSTER, value);
+}
+
+/* --- dependencies --- */
+
+/* "12:13_2", the jobs behind one type. */
+static int
+add_deps(struct sbatch *s, enum dep_type type, const char *ids, struct err *e)
+{
+    auto_free char *list = xstrdup(ids);
+
+    if (strchr(ids, '+'))
+        return sbatch_refuse(e, "%s: a delay after + is not supported", ids);
+    if (!ids[0] || ids[strspn(ids, "0123456789_:")])
+        return err_set(e, ERR_USAGE, "'%.60s' are not jobs; write afterok:12:13", ids);
+    for (char *p = list; *p; p++)
+        if (*p == ':')
+            *p = ',';
+    return value_deps(list, type, &s->r->deps, &s->r->n_deps, e);
+}
+
+static int
+one_dependency(struct sbatch *s, const char *term, struct err *e)
+{
+    static const struct {
+        const char *prefix;
+        enum dep_type type;
+    } types[] = {
+        {"afterok:", DEP_SUCCESS}, {"afterany:", DEP_ANY}, {"afternotok:", DEP_FAILED}};
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        size_t n = strlen(types[i].prefix);
+        if (strncasecmp(term, types[i].prefix, n) == 0)
+            return add_deps(s, types[i].type, term + n, e);
+    }
+    return sbatch_refuse(e, "%s: only afterok, afterany and afternotok are supported", term);
+}
+
+static void
+drop_deps(struct request *r)
+{
+    for (int i = 0; i < r->n_deps; i++)
+        free(r->deps[i].name);
+    r->n_deps = 0;
+}
+
+/* A bare number is afterany, alone and in afterany:12,13. */
+static bool
+is_bare(const char *term, const char *before)
+{
+    return term[0] && !term[strspn(term, "0123456789_")] &&
+           (!before || strncasecmp(before, "afterany:", 9) == 0);
+}
+
+int
+sbatch_set_deps(struct sbatch *s, const char *value, struct err *e)
+{
+    auto_free char *copy = xstrdup(value);
+    char *rest = copy, *term;
+    const char *before = NULL;
+
+    drop_deps(s->r);
+    if (!value[0])
+        return 0;
+    if (strchr(value, '?'))
+        return sbatch_refuse(e, "one of several (?) is not supported, only all of them (,)");
+    while ((term = strsep(&rest, ","))) {
+        bool bare = is_bare(term, before);
+        int rc = bare ? add_deps(s, DEP_ANY, term, e) : one_dependency(s, term, e);
+
+        if (rc != 0)
+            return rc;
+        before = bare ? before : term;
+    }
+    return 0;
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/env bats
+# What Slurm's commands show of jobs: which ones, in which order, and safe for a terminal.
+
+load lib
+
+case_setup()
+{
+    berth compat install "$ROOT/bin" slurm >/dev/null
+    PATH=$ROOT/bin:$PATH
+    unset SLURM_CONF
+    start_daemon 2
+}
+
+@test "squeue sorts held and pending jobs as one state" {
+    sbatch -H --wrap true >/dev/null
+    sbatch -d afterok:1 --wrap true >/dev/null
+    sbatch -H --wrap true >/dev/null
+    is 'by state and number' "$(squeue -h -S t,i -o %i | tr '\n' ' ')" '1 2 3 '
+    is 'by state downwards' "$(squeue -h -S -t,-i -o %i | tr '\n' ' ')" '3 2 1 '
+}
+
+@test "a job that never ran has no node" {
+    sbatch -H --wrap true >/dev/null
+    scancel 1
+    berth wait 1 || true
+    squeue -t all --json >jobs
+    is 'what else programs read' "$(python3 -c 'import json, sys
+job = json.load(sys.stdin)["jobs"][0]
+print(job["job_resources"], job["flags"], job["nice"], job["cpus_per_task"], job["shared"], repr(job["tres_per_task"]))' <jobs)" "{} [] None 1 None ''"
+    is 'its node' "$(json jobs.0.nodes <jobs):$(json jobs.0.batch_host <jobs)" ':'
+}
+
+@test "an empty word for jobs is a mistake, and does not mean all of them" {
+    sbatch -H --wrap true >/dev/null
+    try sacct -j ''
+    is 'sacct' "$status:$out" 1:
+    try squeue -j ''
+    is 'squeue' "$status:$out" 1:
+    try scontrol show job ''
+    is 'scontrol' "$status:$out:$err" '1::Invalid job id specified'
+}
+
+@test "states of sinfo are read in any case" {
+    is 'idle' "$(sinfo -h -t IDLE -o %T)" idle
+    is 'others' "$(sinfo -h -t Drain,MIX -o %T)" ''
+}
+
+@test "the log says as Slurm's does why a job was ended" {
+    host=$(hostname -s)
+    printf '#!/bin/sh\n#SBATCH -e late.err\n#BERTH -t 1s\nsleep 100\n' >late.sh
+    sbatch -W late.sh >/dev/null || true
+    has 'at its limit' "$(cat late.err)" "^slurmstepd: error: \*\*\* JOB 1 ON $host CANCELLED AT [0-9-]+T[0-9:]+ DUE TO TIME LIMIT \*\*\*$"
+    is 'in its output' "$(cat slurm-1.out)" ''
+    sbatch --wrap 'sleep 100' >/dev/null
+    wait_until_running 2
+    scancel 2
+    berth wait 2 || true
+    has 'by scancel' "$(cat slurm-2.out)" "^slurmstepd: error: \*\*\* JOB 2 ON $host CANCELLED AT [0-9-]+T[0-9:]+ \*\*\*$"
+    berth submit -t 1s -o plain.out -- sleep 100 >/dev/null
+    berth wait 3 || true
+    is 'of Berth itself' "$(grep -c slurmstepd plain.out)" 0
+}
+
+@test "any partition is the one that there is, but for sinfo and scancel" {
+    sbatch -H -p gpu --wrap true 2>/dev/null >&2
+    is squeue "$(squeue -h -p gpu -o '%i %P')" '1 berth'
+    is sinfo "$(sinfo -h -p gpu -o %P):$(sinfo -h -p berth -o %P)" ':berth*'
+    scancel -p gpu
+    is 'scancel' "$(squeue -h -o %i)" 1
+}
+
+@test "scontrol shows no control characters of a job" {
+    folder=$(printf 'in\033[2J')
+    mkdir "$folder"
+    (cd "$folder" && sbatch -H --wrap true >/dev/null)
+    scontrol show job 1 >shown
+    is 'escapes' "$(grep -c "$(printf '[\033\r\t]')" shown)" 0
+    has 'the folder' "$(cat shown)" '^   WorkDir=.*/in\\x1B\[2J$'
+}
+
+@test "scontrol writes the script of sbatch, and no other file that a job names" {
+    printf '#!/bin/sh\necho of mine\n' >train.sh
+    chmod +x train.sh
+    berth submit --hold ./train.sh >/dev/null
+    try scontrol write batch_script 1 -
+    is 'of berth submit' "$status:$out:$err" '1::scontrol: error: job script retrieval failed: Invalid job id specified'
+    sbatch -H train.sh >/dev/null
+    is 'of sbatch' "$(scontrol write batch_script 2 -)" "$(cat train.sh)"
+}
+
+@test "scontrol says that there are no reservations and no licenses" {
+    is reservations "$(scontrol show reservation)" 'No reservations in the system'
+    is licenses "$(scontrol show lic)" 'No licenses configured in Slurm.'
+    try scontrol show reservation=maintenance
+    is 'one by name' "$status:$out" '1:Reservation maintenance not found'
+}

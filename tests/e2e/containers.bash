@@ -1,0 +1,72 @@
+# For tests with podman itself: `load containers` after `load lib`. Images are made of this machine's
+# own programs, so nothing is fetched. Storage is below $STORE, which its user can write.
+
+# Says why podman cannot be used, if so.
+why_no_podman()
+{
+    if ! command -v podman >/dev/null; then
+        echo "there is no podman here"
+    elif ! command -v crun >/dev/null; then
+        echo "podman's --cgroups=disabled needs crun, which is not here"
+    elif [ "$(id -u)" -ne 0 ]; then
+        echo "only root can give the daemon the mounts that podman needs here"
+    elif ! unshare -m true 2>/dev/null; then
+        echo "no mount namespaces here"
+    fi
+}
+
+# Starts `COMMAND...` where podman finds what it needs: crun refuses a machine that has cgroups of
+# both versions mounted, as some containers and virtual machines do. With CDI set, that folder is
+# the machine's /etc/cdi.
+in_machine()
+{
+    unshare -m sh -eu -c '
+        cdi=$1
+        shift
+        mount --make-rprivate /
+        if [ -d /sys/fs/cgroup/unified ]; then
+            umount -R /sys/fs/cgroup
+            mount -t cgroup2 cgroup2 /sys/fs/cgroup
+        fi
+        if [ -n "$cdi" ]; then mount --bind "$cdi" /etc/cdi; fi
+        exec "$@"' sh "${CDI:-}" "$@"
+}
+
+# `make_image FOLDER [RUNNER...]`: an image localhost/small with a shell and a few programs in it, and
+# a variable FROM=image. RUNNER: as whom podman is to import it, from a file in FOLDER.
+make_image()
+{
+    local root=$1/image tar=$1/image.tar program library
+    shift
+    mkdir -p "$root/etc" "$root/tmp" "$root/proc" "$root/dev" "$root/sys" "$root/usr/bin" "$root/run"
+    ln -s usr/bin "$root/bin"
+    chmod 755 "$root"
+    for program in sh cat env sleep id ls grep readlink; do
+        cp -L "$(type -P $program)" "$root/usr/bin/"
+        ldd "$(type -P $program)" | grep -o '/[^ ]*' | while read -r library; do
+            mkdir -p "$root$(dirname "$library")"
+            cp -nL "$library" "$root$library"
+        done
+    done
+    echo 'image' >"$root/etc/is-image"
+    tar -C "$root" -cf "$tar" .
+    chmod 644 "$tar"
+    "$@" podman --cgroup-manager=cgroupfs import -c 'ENV FROM=image' -c 'ENV LANG=image' "$tar" localhost/small \
+        >"$ROOT/import.out" 2>&1 || fail_with "podman import: $(cat "$ROOT/import.out")"
+    rm -r "$root" "$tar"
+}
+
+# Storage in plain folders, which every file system can do.
+storage_conf()
+{
+    printf '[storage]\ndriver = "vfs"\ngraphroot = "%s/graph"\nrootless_storage_path = "%s/graph"\nrunroot = "%s/run"\n' \
+        "$1" "$1" "$1" >"$1/storage.conf"
+}
+
+# What podman still has of containers, by its own list.
+containers_left()
+{
+    python3 -c 'import json, sys
+try: print(len(json.load(open(sys.argv[1] + "/graph/vfs-containers/containers.json"))))
+except FileNotFoundError: print(0)' "$1"
+}

@@ -1,0 +1,313 @@
+#!/usr/bin/env bats
+# Jobs in containers: what podman and Apptainer are told, seen with scripts that stand for them; then
+# podman itself, as root, where it is installed.
+
+load lib
+load containers
+
+case_setup()
+{
+    if [[ $BATS_TEST_DESCRIPTION == podman:* ]]; then
+        why=$(why_no_podman)
+        if [ -n "$why" ]; then skip "$why"; fi
+        STORE=$ROOT/store
+        mkdir "$STORE"
+        storage_conf "$STORE"
+        export CONTAINERS_STORAGE_CONF=$STORE/storage.conf
+        make_image "$STORE"
+        return
+    fi
+    export FAKE_PODMAN=$ROOT/fake
+    mkdir -p "$FAKE_PODMAN" "$ROOT/tools"
+    ln -s "$E2E/fake_podman" "$ROOT/tools/podman"
+    PATH=$ROOT/tools:$PATH
+}
+
+case_teardown()
+{
+    if [ -n "${made_cdi:-}" ]; then rmdir /etc/cdi || true; fi
+}
+
+# Until a line of a job's log is this.
+wait_for_line()
+{
+    "$AWAIT" prints "$LIMIT" "berth logs $1" "(^|\n)$2(\n|$)"
+}
+
+words()
+{
+    cat "$FAKE_PODMAN/words"
+}
+
+@test "the command runs in the image, as the user, in the folder, with home and mounts" {
+    start_daemon
+    mkdir sub
+    berth submit --container localhost/mine --container-mount /data:/data:ro --container-mount /srv/x:/x --wait -D sub -- \
+        sh -c 'pwd; echo "$0 $1"; exit 0' 'two words' 3
+    is output "$(berth logs 1)" "$PWD/sub
+two words 3"
+    has words "$(words)" '^--rm$'
+    has words "$(words)" '^--init$'
+    has words "$(words)" '^--cgroups=disabled$'
+    has words "$(words)" "^--user=$(id -u):$(id -g)\$"
+    has words "$(words)" "^--volume=$HOME:$HOME\$"
+    has words "$(words)" "^--volume=$PWD/sub:$PWD/sub\$"
+    has words "$(words)" "^--volume=/data:/data:ro\$"
+    has words "$(words)" "^--volume=/srv/x:/x\$"
+    has words "$(words)" "^--workdir=$PWD/sub\$"
+    has_not words "$(words)" '^--(interactive|tty|device)'
+    has words "$(words)" "^--ulimit=nofile=$(ulimit -Sn):$(ulimit -Hn)\$"
+    is image "$(words | sed -n '/^localhost\//{p;n;p;n;p}')" 'localhost/mine
+sh
+-c'
+    has show "$(berth show 1)" 'container +localhost/mine'
+    has show "$(berth show 1)" 'container-mount +/data:/data:ro'
+    is json "$(job_field 1 container) $(job_field 1 container_mounts.1)" 'localhost/mine /srv/x:/x'
+}
+
+@test "a jobs file and a script name an image too; home and / are not mounted twice" {
+    start_daemon
+    echo '[container=localhost/mine gpus=0] pwd; exit 3' >jobs.txt
+    try berth run jobs.txt
+    is status "$status" 3
+    is output "$(berth logs 1)" "$PWD"
+    printf '#!/bin/sh\n#BERTH --container=localhost/other -G 0\ncat /proc/self/cmdline | head -c 10\n' >s.sh
+    HOME=$PWD berth submit --wait s.sh
+    has words "$(words)" '^localhost/other$'
+    is volumes "$(words | grep -c '^--volume=')" 2
+    HOME=/ berth submit --wait -G 0 -D / --container localhost/mine -- true
+    is volumes "$(words | grep '^--volume=')" '--volume=/dev/shm:/dev/shm'
+}
+
+@test "variables: the image's stay, those of this machine's files stay outside, the job's own win" {
+    start_daemon
+    PATH=/mine:$PATH LD_LIBRARY_PATH=/mine PYTHONPATH=/mine VIRTUAL_ENV=/mine FROM=shell WANDB_KEY=k1 LANG=shell \
+        berth submit -G 1 --container i --env LANG=job --env 'X=a=b c' --wait -- env
+    log=$(berth logs 1)
+    has variables "$log" '^PATH=/usr/bin:/bin$'
+    has variables "$log" '^FROM=image$'
+    has variables "$log" '^WANDB_KEY=k1$'
+    has variables "$log" '^LANG=job$'
+    has variables "$log" '^X=a=b c$'
+    has variables "$log" "^HOME=$HOME\$"
+    has variables "$log" "^PWD=$PWD\$"
+    has variables "$log" '^BERTH_JOB_ID=1$'
+    has variables "$log" '^CUDA_VISIBLE_DEVICES=SIM-'
+    has variables "$log" '^BERTH_MARK='
+    has_not variables "$log" '/mine'
+    # Podman would have systemd move it to another group if it found a bus.
+    has podman "$(cat "$FAKE_PODMAN/environment")" '^DBUS_SESSION_BUS_ADDRESS=disabled:$'
+    has_not podman "$(cat "$FAKE_PODMAN/environment")" '^LD_LIBRARY_PATH='
+    berth submit -G 0 --container i --env PATH=/own:/usr/bin --wait -- env
+    has own "$(berth logs 2)" '^PATH=/own:/usr/bin$'
+}
+
+@test "a command longer than an argument may be reaches the image's shell" {
+    start_daemon
+    { echo '[container=i gpus=0] \'; printf ': %0200000d; ' 7; echo 'echo came; ls /dev/fd >/dev/null; exit 4'; } >jobs.txt
+    try berth run jobs.txt
+    is status "$status" 4
+    is output "$(berth logs 1 | cut -c 1-300)" came
+}
+
+@test "exit codes and signals are the command's; podman's own are a failed set-up" {
+    start_daemon
+    for code in 0 1 125 126 127 137 255; do
+        try berth submit -G 0 --container i --wait -- sh -c "exit $code"
+        is status "$status" "$code"
+        is ended "$(job_field @ exit_code)" "$code"
+    done
+    try berth submit -G 0 --container i --wait -- sh -c 'kill -SEGV $$'
+    is status "$status" 139
+    has ended "$(berth show @)" 'killed by signal 11'
+    try berth submit -G 0 --container missing --wait -- true
+    is status "$status" 125
+    has ended "$(berth show @)" 'ended +set-up failed: .*podman: missing: image not known'
+    try berth submit -G 0 --container missing --error err.%j --wait -- true
+    has ended "$(berth show @)" 'podman: missing: image not known'
+    try berth submit -G 0 --container i --wait -- /not/in/the/image
+    is status "$status" 127
+    has ended "$(berth show @)" "set-up failed: .*cannot execute '/not/in/the/image' in the image: No such file"
+    try berth submit -G 0 --container i --wait -- /etc
+    is status "$status" 126
+    has ended "$(berth show @)" "cannot execute '/etc' in the image: Permission denied"
+}
+
+@test "cancel and the time limit reach the command, and a killed podman's container is removed" {
+    start_daemon
+    berth submit -G 0 --container i -- sh -c 'trap "echo caught; exit 9" TERM; echo ready; while :; do sleep 1 & wait; done'
+    wait_for_line 1 ready
+    berth cancel 1
+    try berth wait 1
+    has log "$(berth logs 1)" caught
+    is state "$(job_field 1 state)" CANCELLED
+    [ ! -e "$FAKE_PODMAN/removed" ] || fail_with "podman ended by itself: $(cat "$FAKE_PODMAN/removed")"
+    berth submit -G 0 --grace 1s --container i -- sh -c 'trap "" TERM; echo ready; while :; do sleep 1; done'
+    wait_for_line 2 ready
+    berth cancel 2
+    try berth wait 2
+    is state "$(job_field 2 state)" CANCELLED
+    has removed "$(cat "$FAKE_PODMAN/removed")" '^--cgroup-manager=cgroupfs rm --force --ignore berth-[0-9a-f]{8}-2.1$'
+    # Without its supervisor, by the sweep.
+    berth submit -G 0 --container i --open-mode truncate --log log.txt -- sh -c 'echo ready; kill -KILL "$(cut -d" " -f4 /proc/$PPID/stat)"; exec sleep 1000'
+    try berth wait 3
+    is state "$(job_field 3 state)" LOST
+    is log "$(cat log.txt)" ready
+    has removed "$(cat "$FAKE_PODMAN/removed")" 'rm --force --ignore berth-[0-9a-f]{8}-3.1$'
+}
+
+@test "NVIDIA: the job's GPUs by CDI, by UUID where the specification has that, else by number" {
+    local uuid=GPU-6ec0d6f1-3f2c-4b6e-9d0a-0123456789ab other=GPU-7fd1e702-4a3d-5c7f-ae1b-123456789abc
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    if [ "$(id -u)" -ne 0 ] || ! unshare -m true 2>/dev/null; then skip "only root can give the daemon an /etc/cdi"; fi
+    cc -shared -fPIC -o "$ROOT/libnvidia-ml.so.1" "$BATS_TEST_DIRNAME/../gpu/fake_nvml.c"
+    export BERTH_NVML=$ROOT/libnvidia-ml.so.1 BERTH_FAKE_NVML=$ROOT/world
+    mkdir -p "$ROOT/live" "$ROOT/cdi"
+    printf '%s\n' 'driver 550.54' "live $ROOT/live" "card $uuid 24564 564 0" "card $other 24564 564 0" >"$ROOT/world"
+    if [ ! -d /etc/cdi ]; then mkdir /etc/cdi && made_cdi=1; fi
+    CDI=$ROOT/cdi in_machine timeout "$LIMIT" berth daemon start >/dev/null
+    try berth submit --gpu-ids 1 --container i --wait -- true
+    has "without a specification" "$(berth show @)" "/etc/cdi has no specification of them; run 'nvidia-ctk cdi generate"
+    printf 'cdiVersion: 0.5.0\nkind: nvidia.com/gpu\ndevices:\n- name: "0"\n- name: "1"\n' >"$ROOT/cdi/nvidia.yaml"
+    berth submit --gpu-ids 1 --container i --wait -- env
+    is devices "$(words | grep '^--device')" '--device=nvidia.com/gpu=1'
+    has masks "$(berth logs @)" "^CUDA_VISIBLE_DEVICES=$other\$"
+    has masks "$(berth logs @)" "^NVIDIA_VISIBLE_DEVICES=$other\$"
+    has podman "$(cat "$FAKE_PODMAN/environment")" '^NVIDIA_VISIBLE_DEVICES=void$'
+    printf -- "- name: $uuid\n- name: $other\n" >>"$ROOT/cdi/nvidia.yaml"
+    berth submit --gpu-ids 1,0 --container i --wait -- true
+    is devices "$(words | grep '^--device')" "--device=nvidia.com/gpu=$other
+--device=nvidia.com/gpu=$uuid"
+    berth submit -G 0 --container i --wait -- true
+    is devices "$(words | grep -c '^--device')" 0
+    # For containers that a job starts itself.
+    berth submit --gpu-ids 1,0 --wait -- sh -c 'echo "$BERTH_CONTAINER_OPTIONS"'
+    is options "$(berth logs @)" \
+        "--device=nvidia.com/gpu=$other --device=nvidia.com/gpu=$uuid --env=BERTH_JOB_ID --env=BERTH_MARK"
+}
+
+@test "Apptainer: folders, GPUs and variables by its options, and its own failures" {
+    cat >"$ROOT/tools/apptainer" <<'EOF'
+#!/bin/sh
+printf '%s\n' "$@" >"$FAKE_PODMAN/words"
+while case $1 in exec | --*) : ;; *) false ;; esac do shift; done
+case $1 in missing.sif) echo 'FATAL:   could not open image missing.sif: no such file' >&2; exit 255 ;; esac
+shift
+exec "$@"
+EOF
+    chmod +x "$ROOT/tools/apptainer"
+    start_daemon
+    berth submit -G 0 --container image.sif --container-mount /srv:/srv:ro --env A=b --wait -- sh -c 'env; exit 0'
+    is image "$(words | tail -4 | head -1)" image.sif
+    has words "$(words)" "^--pwd=$PWD\$"
+    has words "$(words)" '^--bind=/srv:/srv:ro$'
+    has variables "$(berth logs 1)" '^APPTAINERENV_A=b$'
+    has variables "$(berth logs 1)" '^APPTAINERENV_BERTH_JOB_ID=1$'
+    has_not variables "$(berth logs 1)" '^APPTAINERENV_PATH='
+    try berth submit -G 0 --container missing.sif --wait -- true
+    is status "$status" 255
+    has ended "$(berth show @)" 'set-up failed: .*apptainer: could not open image missing.sif: no such file'
+    try berth submit -G 0 --container image.sif --wait -- sh -c 'exit 255'
+    has ended "$(berth show @)" 'ended +exit 255'
+}
+
+@test "what cannot be had in a container is refused when the job is submitted" {
+    mkdir -p "$BERTH_DIR"
+    start_daemon
+    refused()
+    {
+        try berth submit -G 0 "${@:2}" -- true
+        has "words for ${*:2}" "$err" "$1"
+        [ "$status" -ne 0 ] || fail_with "${*:2} was not refused"
+    }
+    refused "'-v' is not an image; write docker.io/pytorch/pytorch:latest, localhost/mine or image.sif" --container=-v
+    refused "'a b' is not an image" --container 'a b'
+    refused 'must not be empty' --container ''
+    refused "'data:/x' is not a mount; write SOURCE:DESTINATION" --container i --container-mount data:/x
+    refused "'/a:/:ro' is not a mount" --container i --container-mount /a:/:ro
+    refused "'/a:/b:suid' is not a mount" --container i --container-mount /a:/b:suid
+    refused 'container-mount has no effect without container' --container-mount /a:/b
+    refused 'container and conda exclude each other' --container i --conda base
+    refused 'container and env-setup exclude each other' --container i --env-setup true
+    refused 'container and login exclude each other' --container i --login
+    refused 'container cannot be had on Slurm' --container i --on slurm
+    command -v apptainer >/dev/null || command -v singularity >/dev/null ||
+        refused "the image 'x.sif' needs apptainer, which is not installed" --container x.sif
+    is jobs "$(berth queue --all --json | json jobs)" '[]'
+}
+
+@test "podman: the command is in the image, in the attempt's group, and its end is exact" {
+    in_machine timeout "$LIMIT" berth daemon start --sim 2 >/dev/null
+    HOME=$WORK berth submit -G 1 --container localhost/small --wait -- sh -c 'cat /etc/is-image; pwd; echo "$FROM $LANG $BERTH_JOB_ID"
+        id -u; echo made >file; exit 7' || status=$?
+    is status "$status" 7
+    is file "$(cat file)" made
+    log=$(berth logs 1)
+    has log "$log" '^image$'
+    has log "$log" "^$WORK\$"
+    has log "$log" '^image image 1$'
+    try berth submit -G 0 --container localhost/small --wait -- sh -c 'kill -KILL $$'
+    has ended "$(berth show @)" 'killed by signal 9'
+    try berth submit -G 0 --container localhost/small --wait -- /none
+    has ended "$(berth show @)" "cannot execute '/none' in the image"
+    try berth submit -G 0 --container localhost/small --container-mount /not/there:/x --wait -- true
+    has ended "$(berth show @)" 'set-up failed: .*podman: .*/not/there: no such file'
+    is containers "$(containers_left "$STORE")" 0
+}
+
+# All that podman has started for a job is in its group, what runs in the container with it.
+all_are_in_group()
+{
+    local pid inside=0
+    [ "$(berth status --json | json daemon.cgroup)" != null ] || return 0
+    for pid in $(grep -lE "^0::.*/job-$1\.1\$" /proc/[0-9]*/cgroup 2>/dev/null | cut -d/ -f3); do
+        if grep -qE $'^NSpid:\t[0-9]+\t' "/proc/$pid/status"; then inside=$((inside + 1)); fi
+    done
+    [ "$inside" -ge 2 ] || fail_with "$inside of the container's processes are in the group of job $1"
+}
+
+@test "podman: signals, cancel, limit and any death leave no container behind" {
+    in_machine timeout "$LIMIT" berth daemon start --sim 2 >/dev/null
+    local trapped='trap "echo TERM" TERM; trap "echo USR1" USR1; echo ready; while :; do sleep 1000 & wait; done' ignored='trap "" TERM; echo ready; while :; do sleep 1000; done'
+    HOME=$WORK
+    berth submit -G 0 --grace 1s --container localhost/small -- sh -c "$trapped"
+    wait_for_line 1 ready
+    berth signal 1 USR1
+    wait_for_line 1 USR1
+    berth cancel 1
+    try berth wait 1
+    is "TERM, once" "$(berth logs 1 | grep -c TERM)" 1
+    berth submit -G 0 -t 1s --grace 1s --container localhost/small -- sh -c "$ignored"
+    try berth wait 2
+    is state "$(job_field 2 state)" TIMEOUT
+    is containers "$(containers_left "$STORE")" 0
+    for victim in supervisor podman; do
+        id=$(berth submit --parsable -G 0 --container localhost/small -- sh -c "$ignored")
+        wait_for_line "$id" ready
+        pid=$(berth show "$id" --json | json jobs.0.pid)
+        all_are_in_group "$id"
+        is "containers while it runs" "$(containers_left "$STORE")" 1
+        case $victim in
+        supervisor) kill -KILL "$(awk '{print $4}' "/proc/$pid/stat")" ;;
+        podman) kill -KILL "$pid" ;;
+        esac
+        try berth wait "$id"
+        [ "$status" -ne 0 ] || fail_with "job $id of a killed $victim completed"
+        is "containers after a killed $victim" "$(containers_left "$STORE")" 0
+    done
+}
+
+@test "podman: a terminal, and a stream of input, reach the command" {
+    in_machine timeout "$LIMIT" berth daemon start --sim 2 >/dev/null
+    HOME=$WORK
+    echo hello >input
+    status=0
+    timeout "$LIMIT" berth submit -G 0 --interactive --container localhost/small -- sh -c 'cat; exit 3' <input >output || status=$?
+    is status "$status" 3
+    has output "$(cat output)" '^hello'
+    status=0
+    timeout "$LIMIT" script -qec "berth submit -G 0 --pty --container localhost/small -- sh -c 'readlink /proc/self/fd/0; exit 4'" /dev/null >output </dev/null || status=$?
+    is status "$status" 4
+    has output "$(cat output)" '/dev/pts/0'
+    is containers "$(containers_left "$STORE")" 0
+}

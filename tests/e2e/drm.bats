@@ -1,0 +1,191 @@
+#!/usr/bin/env bats
+# GPUs of AMD and Intel: a daemon with folders that look like /sys and /proc of a machine with
+# them. Jobs write there what the kernel would say about their open files.
+
+load lib
+
+case_setup()
+{
+    SYS=$ROOT/sys PROC=$ROOT/proc
+    export BERTH_SYS=$SYS BERTH_PROC=$PROC BERTH_NVML=/none BERTH_NVIDIA_SMI=/none
+    mkdir -p "$SYS/class/drm" "$PROC" "$BERTH_DIR"
+    echo 'sample_ms: 100' >"$BERTH_DIR/config.yaml"
+    unset CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES
+    cat >use <<'END'
+# `use MIB CARD`: a process that has so much of the card until the daemon has measured it.
+here=$PROC/$$
+mkdir -p "$here/fd" "$here/fdinfo"
+ln -s /dev/dri/renderD$((128 + $2)) "$here/fd/5"
+printf 'drm-driver:\tamdgpu\ndrm-client-id:\t%d\ndrm-pdev:\t0000:0%d:00.0\ndrm-resident-vram:\t%d MiB\n' \
+    $$ $(($2 + 1)) "$1" >"$here/fdinfo/5"
+"$AWAIT" until 120 "berth show $BERTH_JOB_ID --json" "jobs.0.peak_mib.$2" "$1"
+status=$?
+rm -r "$here"
+exit $status
+END
+    export PROC AWAIT
+}
+
+# `device N DRIVER PCI-ID`: card N, at 0000:0(N+1):00.0.
+device()
+{
+    local at=$SYS/bus/pci/devices/0000:0$(($1 + 1)):00.0
+    mkdir -p "$at/drm/card$1" "$at/drm/renderD$((128 + $1))" "$at/hwmon/hwmon$1" "$SYS/class/drm/card$1"
+    printf 'DRIVER=%s\nPCI_ID=%s\nPCI_SLOT_NAME=0000:0%d:00.0\n' "$2" "$3" $(($1 + 1)) >"$at/uevent"
+    ln -s "$at" "$SYS/class/drm/card$1/device"
+    echo 42000 >"$at/hwmon/hwmon$1/temp1_input"
+}
+
+# `amd N MIB [UUID]`: a card of AMD, the N'th of ROCm's.
+amd()
+{
+    local at=$SYS/bus/pci/devices/0000:0$(($1 + 1)):00.0 node=$SYS/class/kfd/kfd/topology/nodes/$1
+    device "$1" amdgpu 1002:740F
+    echo $(($2 * 1048576)) >"$at/mem_info_vram_total"
+    echo 0 >"$at/mem_info_vram_used"
+    echo 7 >"$at/gpu_busy_percent"
+    echo "AMD Instinct MI210" >"$at/product_name"
+    if [ -n "${3:-}" ]; then echo "$3" >"$at/unique_id"; fi
+    mkdir -p "$node"
+    echo $((100 + $1)) >"$node/gpu_id"
+    printf 'simd_count 416\nlocation_id %d\ndomain 0\n' $((($1 + 1) << 8)) >"$node/properties"
+}
+
+intel()
+{
+    local at=$SYS/bus/pci/devices/0000:0$(($1 + 1)):00.0
+    device "$1" xe 8086:56A0
+    mkdir -p "$at/tile0"
+    echo 17179869184 >"$at/tile0/physical_vram_size_bytes"
+}
+
+# A card of NVIDIA's beside them.
+nvidia()
+{
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    cc -shared -fPIC -o "$ROOT/libnvidia-ml.so.1" "$BATS_TEST_DIRNAME/../gpu/fake_nvml.c"
+    export BERTH_NVML=$ROOT/libnvidia-ml.so.1 BERTH_FAKE_NVML=$ROOT/world
+    printf '%s\n' 'driver 550.54' 'card GPU-6ec0d6f1-3f2c-4b6e-9d0a-0123456789ab 24564 564 0' >"$ROOT/world"
+}
+
+start()
+{
+    timeout "$LIMIT" berth daemon start >"$ROOT/start.out" 2>&1 || fail_with "$(cat "$ROOT/start.out")"
+}
+
+# `masks OPTIONS`: the variables that a job of these options has.
+masks()
+{
+    berth submit --wait "$@" -- sh -c 'env | grep -E "^((CUDA|NVIDIA|ROCR|HIP)_(VIS|DEV)|ZE_|GPU_DEV)" | sort' >/dev/null
+    berth logs @
+}
+
+@test "AMD: jobs are placed by VRAM, measured by their open files, and see their own GPUs" {
+    amd 0 65520 0c1e8a2b5f3d4960
+    amd 1 65520 de5d8cf5c5b2d9a1
+    start
+    is gpus "$(berth gpus --json | json backend) $(berth gpus --json | json driver)" 'drm amdgpu'
+    is vendor "$(berth gpus --json | json gpus.1.vendor)" amd
+    has gpus "$(berth gpus)" 'AMD Instinct MI210'
+    # Two of 40 GiB do not fit on one; the third of 20 does beside one of them. They begin together, or the
+    # first would be over before the second comes.
+    berth submit --hold --vram 40G -- sh use 30000 0
+    berth submit --hold --vram 40G -- sh use 39000 1
+    berth submit --hold --vram 20G -- true
+    berth release 1 2 3
+    try berth wait 1 2 3
+    is status "$status" 0
+    is gpus "$(job_field 1 gpus.0.index) $(job_field 2 gpus.0.index)" '0 1'
+    is peaks "$(job_field 1 peak_mib.0) $(job_field 2 peak_mib.1)" '30000 39000'
+    is util "$(berth gpus --json | json gpus.0.util) $(berth gpus --json | json gpus.0.temperature_c)" '7 42'
+    export CUDA_VISIBLE_DEVICES=9 GPU_DEVICE_ORDINAL=9
+    is one "$(masks --gpu-ids 1)" "HIP_VISIBLE_DEVICES=0
+ROCR_VISIBLE_DEVICES=GPU-de5d8cf5c5b2d9a1"
+    is order "$(masks --gpu-ids 1,0)" "HIP_VISIBLE_DEVICES=0,1
+ROCR_VISIBLE_DEVICES=GPU-de5d8cf5c5b2d9a1,GPU-0c1e8a2b5f3d4960"
+    is none "$(masks -G 0)" "HIP_VISIBLE_DEVICES=
+ROCR_VISIBLE_DEVICES="
+    has set-up "$(masks --gpu-ids 0 --env-setup 'export ROCR_VISIBLE_DEVICES=7 HIP_VISIBLE_DEVICES=7')" 'ROCR_VISIBLE_DEVICES=GPU-0c1e'
+}
+
+@test "AMD: GPUs without a UUID go by their number; integrated and unreadable ones are left out" {
+    amd 0 512
+    echo vddnb >"$SYS/class/drm/card0/device/hwmon/hwmon0/in1_label"
+    amd 1 24560
+    amd 2 24560
+    : >"$SYS/class/drm/card2/device/mem_info_vram_total"
+    start
+    is gpus "$(berth gpus --json | json gpus | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))')" 1
+    is uuid "$(berth gpus --json | json gpus.0.uuid)" PCI-0000:02:00.0
+    has masks "$(masks)" ROCR_VISIBLE_DEVICES=1
+    has log "$(cat "$BERTH_DIR/daemon.log")" 'event=gpu-left-out 0000:01:00.0 \(amdgpu\) .* integrated'
+    has doctor "$(berth doctor || true)" 'gpus .*0000:03:00.0 \(amdgpu\) is left out: the size of its memory'
+    # What programs need is looked at, too.
+    mkdir -p "$ROOT/dev/dri"
+    : >"$ROOT/dev/kfd"
+    BERTH_DOCTOR_ROOT=$ROOT try berth doctor
+    has doctor "$out" 'devices .*/dev/dri/renderD129 cannot be opened: No such file.*--device'
+    has_not doctor "$out" /dev/kfd
+}
+
+@test "AMD: a program outside Berth is seen, and a job waits for its memory" {
+    amd 0 24560 0c1e8a2b5f3d4960
+    echo 21474836480 >"$SYS/class/drm/card0/device/mem_info_vram_used"
+    start
+    berth submit --vram 8G -- true
+    "$AWAIT" until "$LIMIT" 'berth show 1 --json' jobs.0.reason GpuMemory
+    echo 0 >"$SYS/class/drm/card0/device/mem_info_vram_used"
+    try berth wait 1
+    is status "$status" 0
+}
+
+@test "AMD: a GPU that disappears is lost, and the other goes on" {
+    amd 0 24560 0c1e8a2b5f3d4960
+    amd 1 24560 de5d8cf5c5b2d9a1
+    start
+    rm "$SYS/class/drm/card0/device"
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.0.state lost
+    berth submit -- true
+    try berth wait 1
+    is gpu "$status $(job_field 1 gpus.0.index)" '0 1'
+}
+
+@test "Intel: GPUs go by Level Zero's numbers, and what is used is what processes have" {
+    device 0 i915 8086:A780
+    sed -i 's/0000:01:00.0/0000:00:02.0/' "$SYS/class/drm/card0/device/uevent"
+    intel 1
+    intel 2
+    start
+    is gpus "$(berth gpus --json | json gpus.0.vendor) $(berth gpus --json | json gpus.0.total_mib)" 'intel 16384'
+    if [ "$(id -u)" = 0 ]; then
+        is used "$(berth gpus --json | json gpus.0.used_mib)" 0
+    fi
+    is masks "$(masks --gpu-ids 1)" "ZE_AFFINITY_MASK=2
+ZE_ENABLE_PCI_ID_DEVICE_ORDER=1
+ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE"
+}
+
+@test "NVIDIA and AMD in one machine: each job sees the GPUs of its own vendor only" {
+    nvidia
+    amd 0 24560 0c1e8a2b5f3d4960
+    amd 1 24560 de5d8cf5c5b2d9a1
+    start
+    is gpus "$(berth gpus --json | json backend) $(berth gpus --json | json gpus.0.vendor) $(berth gpus --json | json gpus.2.vendor)" \
+        'nvml+drm nvidia amd'
+    is nvidia "$(masks --gpu-ids 0)" "CUDA_DEVICE_ORDER=PCI_BUS_ID
+CUDA_VISIBLE_DEVICES=0
+HIP_VISIBLE_DEVICES=
+NVIDIA_VISIBLE_DEVICES=GPU-6ec0d6f1-3f2c-4b6e-9d0a-0123456789ab
+ROCR_VISIBLE_DEVICES="
+    is amd "$(masks --gpu-type mi210)" "CUDA_DEVICE_ORDER=PCI_BUS_ID
+CUDA_VISIBLE_DEVICES=
+HIP_VISIBLE_DEVICES=0
+NVIDIA_VISIBLE_DEVICES=void
+ROCR_VISIBLE_DEVICES=GPU-0c1e8a2b5f3d4960"
+    # Several are of one vendor, whichever has enough.
+    berth submit -G 2 -- true
+    berth wait @
+    is gpus "$(job_field @ gpus.0.index) $(job_field @ gpus.1.index)" '1 2'
+    try berth submit -G 3 -- true
+    is status "$status" 6
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bats
+# Berth's sbatch, squeue and others beside those of a real Slurm: driver.sh runs on both, and what
+# it sees must be the same.
+
+load lib
+
+case_setup()
+{
+    export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks TMPDIR=$ROOT/tmp SQUEUE_FORMAT='' LC_ALL=C.UTF-8
+    unset SQUEUE_FORMAT
+    mkdir "$BERTH_LOCK_DIR" "$TMPDIR"
+    berth compat install "$ROOT/bin" slurm >/dev/null
+}
+
+case_teardown()
+{
+    timeout "$LIMIT" berth daemon stop --cancel >/dev/null 2>&1 || true
+}
+
+# What driver.sh prints on the cluster, and then on Berth with as many GPUs.
+compare()
+{
+    timeout $LIMIT "$BATS_TEST_DIRNAME/driver.sh" "$1" >slurm.out 2>&1
+    berth daemon start --sim 2 >/dev/null
+    PATH=$ROOT/bin:$PATH timeout $LIMIT env -u SLURM_CONF "$BATS_TEST_DIRNAME/driver.sh" "$1" >berth.out 2>&1
+    diff -u slurm.out berth.out
+}
+
+@test "scripts are submitted, held, chained and listed alike" {
+    start_cluster --nodes 1 --gpus 2
+    compare submit
+}
+
+@test "mistakes have the same words and statuses" {
+    start_cluster --nodes 1 --gpus 2
+    compare mistakes
+}
+
+@test "sbatch --wait, srun and salloc end with the same statuses" {
+    start_cluster --nodes 1 --gpus 2
+    compare waits
+}
+
+@test "a job's record has the same keys in the same order" {
+    start_cluster --nodes 1 --gpus 2
+    compare record
+}
+
+@test "sacct has the same states, exit codes and columns" {
+    start_cluster --nodes 1 --gpus 2 --accounting
+    compare accounts
+}
