@@ -34,6 +34,19 @@ states() { berth show --json 2 3 4 | jq -c '[.jobs[].state]'; }
     for script in out/scripts/*.sh out/submit-all out/accounts.sh; do bash -n "$script"; done
 }
 
+@test "no folder's name adds an option of sbatch to a script" {
+    local odd=$PWD/$'a\n#SBATCH --nice=-1000\ntouch x'
+    start_daemon 1
+    mkdir "$odd"
+    (cd "$odd" && berth submit --gpus 0 --hold 'pwd >ran')
+    run berth export --to slurm -o out
+    [[ $output == *"1 job: chdir: a line break in its name; logs without a folder go to /tmp"* ]]
+    is "options" "$(grep -c '^#SBATCH' out/scripts/1.sh)" "$(grep -c '^#SBATCH "--' out/scripts/1.sh)"
+    grep -x '#SBATCH "--chdir=/tmp"' out/scripts/1.sh
+    SLURM_JOB_ID=1 bash out/scripts/1.sh
+    is "where the command ran" "$(cat "$odd/ran")" "$odd"
+}
+
 @test "a job that waits for one that runs here is exported held, and says why" {
     blocked
     berth submit --gpus 0 --after 1 true
@@ -150,7 +163,7 @@ END
     [[ $output == *"job 3 was not submitted, or"* ]]
     run out/submit-all
     [ "$output" = "$(printf '3 is 102\n4 is 103\n5 is 104')" ]
-    grep -x -- '--dependency=afterany:101 --parsable scripts/3.sh is 102' fake/calls
+    grep -x -- '--dependency=afterany:101 --parsable ./scripts/3.sh is 102' fake/calls
     # slurmctld was killed before it had saved the last two, and gives their numbers again.
     sed -i '3,$d' fake/jobs
     run out/submit-all

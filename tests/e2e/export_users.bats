@@ -43,3 +43,43 @@ ask() { as "$1" python3 "$E2E/ask.py" "${@:2}"; }
     [ -z "$(find "$ROOT/all" ! -type d -perm /077 ! -name '*.conf')" ]
     [ "$(stat -c %a "$ROOT/all")" = 700 ]
 }
+
+# An sbatch as sites have it, a script, which says in whose name it was called and with what.
+@test "root submits with none of a user's variables, and a user's job gets none of root's" {
+    local env evil
+    start_system
+    evil=$USERS_HOME/bob/evil
+    env=$(jq -nc --arg e "$evil" '["PATH=/usr/bin:/bin", "BASH_ENV=\($e)", "LD_PRELOAD=\($e).so", "KEY=his",
+        "--split-string=touch \($e).ran", "-C=/", "SLURM_CONF=/x", "SBATCH_UID=0", "A[$(id)]=x"]')
+    as "$BOB" sh -c "echo 'touch $evil.ran' >$evil"
+    ask "$BOB" submit "{\"cwd\":\"/\",\"env\":$env,\"jobs\":[{\"command\":\"true\",\"name\":\"a \\\" \\\\ b\",\"gpus\":0,\"hold\":true}]}"
+    ask "$BOB" submit '{"cwd":"/","jobs":[{"command":"true","gpus":0,"hold":true}]}'
+    berth export --to slurm -o "$ROOT/out"
+    mkdir "$ROOT/fake"
+    cat >"$ROOT/fake/sbatch" <<'END'
+#!/bin/bash
+here=${0%/*}
+tr '\0' '\n' </proc/self/environ >>"$here/environ"
+echo "$*" >>"$here/calls"
+case $* in *--export-file*) tr '\0' ' ' <.environment >"$here/exported" ;; esac
+echo 1
+END
+    printf '#!/bin/sh\nexit 0\n' | tee "$ROOT/fake/squeue" >"$ROOT/fake/scontrol"
+    chmod +x "$ROOT"/fake/*
+    SECRET=of-root PATH=$ROOT/fake:$PATH "$ROOT/out/submit-all"
+    [ ! -e "$evil.ran" ]
+    has_not "sbatch's variables" "$(cat "$ROOT/fake/environ")" 'of-root|evil|KEY|BASH_ENV|LD_PRELOAD'
+    is "calls" "$(cat "$ROOT/fake/calls")" "--export-file=.environment --uid=$BOB --gid=$(id -g "$BOB") --parsable ./scripts/1.sh
+--uid=$BOB --gid=$(id -g "$BOB") --parsable ./scripts/2.sh"
+    is "the job's" "$(cat "$ROOT/fake/exported")" "PATH=/usr/bin:/bin BASH_ENV=$evil LD_PRELOAD=$evil.so KEY=his \
+--split-string=touch $evil.ran -C=/ A[\$(id)]=x SLURM_JOB_NAME=a \" \\ b "
+    # Nor is anything but a number a number.
+    rm "$ROOT/out/submitted"
+    printf '#!/bin/bash\necho "7 a[\\$(touch %s.ran)]"\n' "$evil" >"$ROOT/fake/sbatch"
+    PATH=$ROOT/fake:$PATH run "$ROOT/out/submit-all"
+    [ "$status" -eq 1 ]
+    [[ $output == *"sbatch gave no number for job 1, but '7 a["* ]]
+    PATH=$ROOT/fake:$PATH run "$ROOT/out/submit-all"
+    [ "$status" -eq 1 ]
+    [ ! -e "$evil.ran" ]
+}

@@ -1,6 +1,7 @@
 /* A job as a batch script: #SBATCH lines, what is lost as comments, and then what Berth would
- * run. sbatch reads its lines up to the first that is no comment, so no text of a job can add
- * one; and it refuses a carriage return at the end of a line, which quoting here avoids. */
+ * run. sbatch reads its lines up to the first that is no comment, and whoever submits the jobs
+ * of others may have options that they may not: no text of a job can add a line. sbatch also
+ * refuses a carriage return at the end of a line, which quoting here avoids. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -26,6 +27,13 @@ add_line(struct buf *out, const char *before, const char *word, const char *afte
     buf_adds(out, before);
     quote_add(out, word);
     buf_adds(out, after);
+}
+
+/* Only the folder that a job was submitted in can have one; all else was checked. */
+static bool
+has_line_break(const char *text)
+{
+    return text && strchr(text, '\n');
 }
 
 /* --- the environment --- */
@@ -94,6 +102,8 @@ add_body(struct export_data *x, const struct export_job *job, struct buf *out)
     const struct request *r = &job->req;
 
     buf_addf(out, "umask %04o\n", job->umask_bits);
+    if (has_line_break(r->chdir))
+        add_line(out, "cd -- ", r->chdir, " || exit\n");
     add_own_variables(x, job, out);
     if (r->conda && r->conda[0])
         add_conda(out, r->conda);
@@ -104,6 +114,13 @@ add_body(struct export_data *x, const struct export_job *job, struct buf *out)
 
 /* --- the head --- */
 
+static void
+add_note(struct export_data *x, const char *lost, struct buf *out)
+{
+    buf_addf(out, "# %s\n", lost);
+    export_note(x, lost);
+}
+
 /* Slurm has no place for it: where the job waits for something that is still running here. */
 static void
 add_waiting(struct export_data *x, const struct export_job *job, struct buf *out)
@@ -112,10 +129,17 @@ add_waiting(struct export_data *x, const struct export_job *job, struct buf *out
 
     if (!job->must_wait)
         return;
-    buf_addf(out, "# %s\n", lost);
-    export_note(x, lost);
+    add_note(x, lost, out);
     if (!job->req.hold)
         buf_adds(out, "#SBATCH --hold\n");
+}
+
+static void
+add_option(const char *option, struct buf *out)
+{
+    buf_adds(out, "#SBATCH ");
+    sbatch_add_quoted(has_line_break(option) ? "--chdir=/tmp" : option, out);
+    buf_addc(out, '\n');
 }
 
 void
@@ -131,16 +155,13 @@ export_script(struct export_data *x, const struct export_job *job,
     own.comment = marked;
     sbatch_options_of(&job->req, &own, &o);
     buf_addf(out, "#!/bin/bash\n# Berth's job %u, of %s.\n", job->id, job->user);
-    for (int i = 0; i < o.n_notes; i++) {
-        buf_addf(out, "# %s\n", o.notes[i]);
-        export_note(x, o.notes[i]);
-    }
+    for (int i = 0; i < o.n_notes; i++)
+        add_note(x, o.notes[i], out);
+    if (has_line_break(job->req.chdir))
+        add_note(x, "chdir: a line break in its name; logs without a folder go to /tmp", out);
     add_waiting(x, job, out);
-    for (int i = 0; i < o.n_options; i++) {
-        buf_adds(out, "#SBATCH ");
-        sbatch_add_quoted(o.options[i], out);
-        buf_addc(out, '\n');
-    }
+    for (int i = 0; i < o.n_options; i++)
+        add_option(o.options[i], out);
     sbatch_options_free(&o);
     buf_addc(out, '\n');
     add_body(x, job, out);
