@@ -306,6 +306,15 @@ cgroup_create(const char *path, const struct cgroup_limits *limits, struct err *
     return fd;
 }
 
+int
+cgroup_enter_below(int fd, const char *name)
+{
+    if (mkdirat(fd, name, 0755) < 0 && errno != EEXIST)
+        return -1;
+    auto_close int below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return below < 0 ? -1 : write_at(below, "cgroup.procs", "0");
+}
+
 /* Adds the processes of the group that can still be read. How many it names; -1. */
 static int
 read_members(int fd, struct procs *out)

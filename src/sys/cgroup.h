@@ -56,6 +56,11 @@ int cgroup_create(const char *path, const struct cgroup_limits *limits, struct e
 /* Opens an existing group: its descriptor, or -1. */
 int cgroup_open(const char *path);
 
+/* Moves the calling process into a group `name` below, made for it: what limits the group
+ * limits that too, and a KILL to the group reaches it. Also where the group was killed before,
+ * which in some kernels (6.18) kills what is put into it later. 0; -1 with errno. */
+int cgroup_enter_below(int fd, const char *name);
+
 /* KILL to everything in it and below, forks in flight included. Where the kernel cannot do that
  * at once and cannot freeze the group either, what forks meanwhile is missed: repeat. */
 void cgroup_kill(int fd);

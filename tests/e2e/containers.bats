@@ -156,6 +156,41 @@ sh
     has removed "$(cat "$FAKE_PODMAN/removed")" 'rm --force --ignore berth-[0-9a-f]{8}-3.1$'
 }
 
+# Starts a job that ignores TERM and prints its groups: $id, and the command's $pid.
+run_stubborn()
+{
+    id=$(berth submit --parsable -G 0 --mem 2G --grace 1s --container i -- \
+        sh -c 'trap "" TERM; cat /proc/self/cgroup; echo ready; while :; do sleep 1; done')
+    wait_for_line "$id" ready
+    pid=$(berth show "$id" --json | json jobs.0.pid)
+}
+
+@test "a container is removed inside the attempt's groups, and the removal ends with the supervisor" {
+    start_daemon
+    groups=$(berth status --json | json daemon.cgroup)
+    [ "$groups" != null ] || skip "no cgroups can be made here"
+    run_stubborn
+    berth cancel "$id"
+    try berth wait "$id"
+    is "groups of the removal" "$(sed 's,/ending$,,' "$FAKE_PODMAN/removed_in")" "$(berth logs "$id" | grep -v '^ready$')"
+    has "groups of the removal" "$(cat "$FAKE_PODMAN/removed_in")" "/job-$id\.1/ending\$"
+    has_not "outcome" "$(berth show "$id")" 'host memory'
+    is "groups left behind" "$(find "$groups" -mindepth 1 -type d)" ""
+    touch "$FAKE_PODMAN/hold"
+    run_stubborn
+    supervisor=$(awk '{print $4}' "/proc/$pid/stat")
+    berth cancel "$id"
+    "$AWAIT" prints "$LIMIT" "cat '$FAKE_PODMAN/holders' 2>/dev/null" ' [0-9]+$'
+    kill -KILL "$supervisor"
+    try berth wait "$id"
+    is state "$(job_field "$id" state)" LOST
+    for pid in $(cat "$FAKE_PODMAN/holders"); do
+        "$AWAIT" pid "$LIMIT" "$pid"
+    done
+    is "removals" "$(grep -c "$id.1\$" "$FAKE_PODMAN/removed")" 2
+    has "groups of the sweeper's removal" "$(cat "$FAKE_PODMAN/removed_in")" "/job-$id\.1/ending\$"
+}
+
 @test "NVIDIA: the job's GPUs by CDI, by UUID where the specification has that, else by number" {
     local uuid=GPU-6ec0d6f1-3f2c-4b6e-9d0a-0123456789ab other=GPU-7fd1e702-4a3d-5c7f-ae1b-123456789abc
     command -v cc >/dev/null || skip "there is no C compiler here"

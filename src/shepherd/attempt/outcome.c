@@ -109,21 +109,44 @@ ms_of(const struct timeval *t)
 }
 
 static void
-fill_usage(struct ending *en)
+read_usage(int64_t *cpu_ms, int64_t *max_rss_kib)
 {
     struct rusage ru;
+    *cpu_ms = *max_rss_kib = -1;
     if (getrusage(RUSAGE_CHILDREN, &ru) < 0)
         return;
-    en->cpu_ms = ms_of(&ru.ru_utime) + ms_of(&ru.ru_stime);
-    en->max_rss_kib = ru.ru_maxrss;
+    *cpu_ms = ms_of(&ru.ru_utime) + ms_of(&ru.ru_stime);
+    *max_rss_kib = ru.ru_maxrss;
+}
+
+void
+outcome_count(struct facts *f)
+{
+    struct counted *c = &f->counted;
+    read_usage(&c->cpu_ms, &c->max_rss_kib);
+    c->oom_kills = groups_oom_kills(&f->groups, &c->own_oom);
+    c->is_set = true;
+}
+
+static void
+fill_usage(const struct facts *f, struct ending *en)
+{
+    if (!f->counted.is_set) {
+        read_usage(&en->cpu_ms, &en->max_rss_kib);
+        return;
+    }
+    en->cpu_ms = f->counted.cpu_ms;
+    en->max_rss_kib = f->counted.max_rss_kib;
 }
 
 /* Whether the kernel's OOM killer was there, and in words for want of what. */
 static bool
 find_host_oom(const struct facts *f, struct ending *en)
 {
-    bool own = false;
-    if (groups_oom_kills(&f->groups, &own) == 0)
+    bool own = f->counted.own_oom;
+    int64_t kills =
+        f->counted.is_set ? f->counted.oom_kills : groups_oom_kills(&f->groups, &own);
+    if (kills == 0)
         return false;
     if (own && f->spec->groups.limits.mem_mib > 0)
         set_text(en, "out of host memory (the limit was %d MiB)",
@@ -177,7 +200,7 @@ outcome_fill(const struct facts *f, int64_t now_boot_us, struct exitrec *out)
     fill_status(f, en);
     fill_cause(f, out);
     fill_setup(f, en);
-    fill_usage(en);
+    fill_usage(f, en);
     fill_oom(f, en);
     if (f->stuck[0])
         set_text(en, "%s", f->stuck);

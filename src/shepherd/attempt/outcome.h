@@ -24,6 +24,14 @@ enum cause {
     CAUSE_UNIT_STOPS, /* the unit that jobs run in is being stopped: mostly, the machine is */
 };
 
+/* What the kernel counted of an attempt. */
+struct counted {
+    bool is_set;
+    int64_t cpu_ms, max_rss_kib; /* -1: not known */
+    int64_t oom_kills;           /* for want of host memory */
+    bool own_oom;                /* for the limit of its own group */
+};
+
 /* The facts. Plain value; pointers borrowed. */
 struct facts {
     const struct spec *spec;
@@ -35,8 +43,12 @@ struct facts {
     bool was_killed;    /* the command did not end within its grace */
     int status;         /* waitpid's */
     struct groups groups;
-    char stuck[128]; /* words about what KILL did not end; "" */
+    struct counted counted; /* before we started something of our own in its groups */
+    char stuck[128];        /* words about what KILL did not end; "" */
 };
+
+/* Takes down what was counted so far: what runs later, to end the attempt, is not the job's. */
+void outcome_count(struct facts *f);
 
 /* Fills everything but started_us and ending.ended_us. Reads the log's end where the cause may
  * be found there. A command that never started (pid -1) is NOT_STARTED with its words. */

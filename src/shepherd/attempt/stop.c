@@ -26,6 +26,7 @@
 #include "shepherd/attempt/exit_record.h"
 #include "shepherd/attempt/kill.h"
 #include "shepherd/begin/container.h"
+#include "shepherd/begin/container_removal.h"
 #include "shepherd/talk/attach_server.h"
 #include "shepherd/talk/ctl.h"
 #include "spec/script.h"
@@ -302,7 +303,8 @@ begin_removal(struct shepherd *a)
     if (!a->own.in_container || a->removal_pid ||
         (WIFEXITED(a->facts.status) && container_has_ended(a->command.mark_fd)))
         return false;
-    a->removal_pid = container_start_removal(&a->spec);
+    outcome_count(&a->facts);
+    a->removal_pid = container_start_removal(&a->spec, &a->facts.groups);
     if (a->removal_pid > 0)
         enter_phase(a, PHASE_REMOVING, clock_boot_us() + REMOVAL_MAX_US);
     return a->removal_pid > 0;

@@ -29,7 +29,7 @@
 #include "base/err.h"
 #include "shepherd/attempt/attempt.h"
 #include "shepherd/attempt/kill.h"
-#include "shepherd/begin/container.h"
+#include "shepherd/begin/container_removal.h"
 #include "shepherd/common/attempt_spec.h"
 #include "sys/exitrec.h"
 #include "sys/procs.h"
@@ -172,10 +172,10 @@ sweep_pass(struct sweep *s, const struct groups *g, unsigned pass)
 
 /* Waits until it has ended, or until then; what it has started is the next passes'. */
 static void
-remove_container(const struct sweep *s, int64_t until_us)
+remove_container(const struct sweep *s, const struct groups *groups, int64_t until_us)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    pid_t pid = container_start_removal(&s->spec);
+    pid_t pid = container_start_removal(&s->spec, groups);
     while (pid > 0 && !proc_has_ended(pid) && clock_boot_us() < until_us)
         nanosleep(&pause, NULL);
     if (pid > 0) {
@@ -206,7 +206,7 @@ sweep_all(struct sweep *s)
     auto_groups struct groups groups;
     groups_open(&s->spec.groups, &groups);
     bool ended = sweep_until(s, &groups, until_us);
-    remove_container(s, until_us);
+    remove_container(s, &groups, until_us);
     if (!ended || !sweep_until(s, &groups, until_us)) {
         fprintf(stderr, "berth-shepherd: job=%" PRIu32 " some of its processes do not end\n",
                 s->spec.job);

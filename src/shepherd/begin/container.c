@@ -1,6 +1,6 @@
 /* From a command to podman or Apptainer: see container.h. command.c asks for it before the
- * process is made, stop.c and sweep.c have removed what is left, outcome.c reads how it ended.
- * The words are container_words.c's, names of cards sys/cdi_names.c's.
+ * process is made, outcome.c reads how it ended. What a killed podman leaves is
+ * container_removal.c's. The words are container_words.c's, names of cards sys/cdi_names.c's.
  *
  * The command's variables do not pass through podman: what a submitter's shell has, PATH or
  * LD_LIBRARY_PATH, is about this machine's files and must not replace what the image has. They
@@ -8,7 +8,6 @@
 #include "shepherd/begin/container.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,23 +20,19 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/parse.h"
-#include "shepherd/begin/child_setup.h"
 #include "shepherd/begin/command.h"
 #include "shepherd/begin/container_mark.h"
 #include "shepherd/begin/container_words.h"
 #include "shepherd/begin/identity.h"
 #include "shepherd/common/attempt_spec.h"
-#include "shepherd/common/groups.h"
 #include "sys/cdi_names.h"
 #include "sys/rlimits.h"
 #include "sys/self.h"
 #include "sys/spawn.h"
 
-#define FOLDERS       "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 #define END_MAX       256
 #define EXIT_CODE_MAX 255
 #define SIGNAL_MAX    64
-#define PATIENCE_MS   30000
 
 static bool
 is_named(const char *var, const char *const *names)
@@ -136,15 +131,14 @@ misleads_podman(const char *var)
     return is_named(var, names);
 }
 
-/* cards: the list for NVIDIA's hook, where that and no CDI brings the cards in. */
-static void
-add_podman_env(char *const *env, const char *cards, struct buf *out)
+void
+container_add_podman_env(char *const *env, const char *cards, struct buf *out)
 {
     const char *path = command_env(env, "PATH");
     for (; *env; env++)
         if (!misleads_podman(*env))
             buf_add(out, *env, strlen(*env) + 1);
-    buf_addf(out, "PATH=%s%s%s", path ? path : "", path ? ":" : "", FOLDERS);
+    buf_addf(out, "PATH=%s%s%s", path ? path : "", path ? ":" : "", CONTAINER_FOLDERS);
     buf_addc(out, '\0');
     buf_addf(out, "NVIDIA_VISIBLE_DEVICES=%s", cards);
     buf_addc(out, '\0');
@@ -233,7 +227,8 @@ container_prepare(const struct spec *spec, char *const *argv, char *const *env,
     wish.cdi = names.list;
     container_add_words(&wish, &out->words);
     if (by_podman)
-        add_podman_env(env, names.hook_cards ? names.hook_cards : "void", &out->variables);
+        container_add_podman_env(env, names.hook_cards ? names.hook_cards : "void",
+                                 &out->variables);
     else
         add_apptainer_env(spec, env, &out->variables);
     out->argv = spawn_envp(out->words.data, out->words.len);
@@ -289,56 +284,4 @@ container_has_ended(int mark_fd)
     struct container_end end;
     container_read_end(mark_fd, &end);
     return end.code >= 0 || end.signal > 0;
-}
-
-/* Not in the attempt's group: what is born into a group that was killed before, Linux kills at
- * once (6.18 does). */
-static pid_t
-spawn_removal(const struct spec *spec, const struct identity *id)
-{
-    auto_buf struct buf words = BUF_INIT, variables = BUF_INIT;
-    auto_close int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    container_add_removal(spec, &words);
-    add_podman_env(spec->env, "void", &variables);
-    auto_free char **argv = spawn_envp(words.data, words.len);
-    auto_free char **env = spawn_envp(variables.data, variables.len);
-    const struct groups none = GROUPS_NONE;
-    struct last_steps last = {.identity = id,
-                              .v1_fds = none.v1_fds,
-                              .lock_fd = -1,
-                              .shepherd = getpid(),
-                              .death_signal = SIGKILL};
-    const struct spawn s = {.argv = argv,
-                            .envp = env,
-                            .path = FOLDERS,
-                            .fds = {null_fd, null_fd, null_fd},
-                            .n_fds = 3,
-                            .cgroup_fd = none.fd,
-                            .new_session = true,
-                            .death_signal = SIGKILL,
-                            .patience_ms = id ? PATIENCE_MS : 0,
-                            .before_exec = last_steps_take,
-                            .ctx = &last};
-    enum spawn_stage stage;
-    int errnum;
-    return spawn_process(&s, &errnum, &stage);
-}
-
-pid_t
-container_start_removal(const struct spec *spec)
-{
-    auto_identity struct identity id = IDENTITY_INIT;
-    struct command opened = COMMAND_INIT;
-    struct spec again = *spec;
-    pid_t pid = -1;
-    if (!spec->container.image || spec->container.apptainer)
-        return -1;
-    again.truncate = false; /* its log has what it said */
-    if (spec->uid < 0 || identity_open(&again, &id, &opened) == 0)
-        pid = spawn_removal(spec, spec->uid < 0 ? NULL : &id);
-    if (opened.log_fd >= 0)
-        close(opened.log_fd);
-    if (opened.error_fd >= 0)
-        close(opened.error_fd);
-    return pid;
 }

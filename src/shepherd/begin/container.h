@@ -43,8 +43,11 @@ struct container_end {
 void container_read_end(int mark_fd, struct container_end *out);
 bool container_has_ended(int mark_fd);
 
-/* Starts the removal of what a killed podman may have left, as the job's user. The pid; -1:
- * there is nothing to remove, or nothing can. */
-pid_t container_start_removal(const struct spec *spec);
+/* Podman's own variables, each with its NUL: the job's, without those that mislead it. cards:
+ * the list for NVIDIA's hook, where that and no CDI brings the GPUs in. */
+void container_add_podman_env(char *const *env, const char *cards, struct buf *out);
+
+/* Where podman and what it executes are looked for. */
+#define CONTAINER_FOLDERS "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 #endif

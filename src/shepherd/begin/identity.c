@@ -280,6 +280,18 @@ identity_open(const struct spec *spec, struct identity *id, struct command *out)
 }
 
 int
+identity_look_up(const struct spec *spec, struct identity *id)
+{
+    const struct question question = {
+        .uid = spec->uid, .name = spec->user, .cwd = "/", .log = "", .locked_runs = true};
+    struct command nothing = {.log_fd = -1};
+    int rc = open_as(&question, id, &nothing);
+    id->drop_caps = (uint64_t)spec->drop_caps;
+    id->no_new_privs = spec->no_new_privs;
+    return rc;
+}
+
+int
 identity_open_account(const char *names, const char *cwd, struct identity *id,
                       struct command *out)
 {

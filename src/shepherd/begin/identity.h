@@ -37,6 +37,10 @@ void identity_free(struct identity *id);
  * -1 with the reason in out. Takes at most half a minute, whatever a file server does. */
 int identity_open(const struct spec *spec, struct identity *id, struct command *out);
 
+/* The account alone, also one that may run no more jobs: nothing is opened, and what becomes
+ * this identity is in the root folder. 0 or -1. Takes as long. */
+int identity_look_up(const struct spec *spec, struct identity *id);
+
 /* The same for an account of the administrator's choice, the first of names (a list with
  * commas) that there is. It has no log. */
 int identity_open_account(const char *names, const char *cwd, struct identity *id,

@@ -95,6 +95,15 @@ groups_open(const struct groups_wish *wish, struct groups *out)
     cgroup_v1_open(wish->v1, out->v1_fds);
 }
 
+int
+groups_enter_for_end(const struct groups *g)
+{
+    if (g->fd >= 0 && cgroup_enter_below(g->fd, "ending") < 0)
+        return -1;
+    cgroup_v1_join(g->v1_fds);
+    return 0;
+}
+
 void
 groups_close(struct groups *g)
 {

@@ -51,6 +51,10 @@ int groups_make(const struct groups_wish *wish, struct groups *out, struct err *
 void groups_open(const struct groups_wish *wish, struct groups *out);
 void groups_close(struct groups *g);
 
+/* Moves the calling process to where their limits hold and their KILL reaches it, also after an
+ * earlier KILL. -1: it cannot be moved. Where there are no groups, nothing is done. */
+int groups_enter_for_end(const struct groups *g);
+
 /* Whether something lives in them that can be seen there. */
 bool groups_are_populated(const struct groups *g);
 
