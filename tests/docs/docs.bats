@@ -175,6 +175,18 @@ commands_shown()
     [ "$bad" = 0 ]
 }
 
+@test "every document belongs to a package, and every line of debian/*.docs names one" {
+    local bad=0 line found=
+    while read -r line; do
+        for line in $line; do [ -e "$line" ] || complain "there is no $line"; done
+        found+=$(compgen -G "$line")$'\n'
+    done < <(cat debian/*.docs)
+    for line in docs/*.md; do
+        grep -qxF "$line" <<<"$found" || complain "no package has $line"
+    done
+    [ "$bad" = 0 ]
+}
+
 @test "the version is the same everywhere" {
     local version
     version=$(sed -nE "s/^ *version: '([^']+)',/\1/p" meson.build)
