@@ -8,7 +8,8 @@
 
 void crash_point(const char *label);
 
-/* As crash_point, but only says whether now is the time. It counts a pass. */
+/* As crash_point, but only says whether now is the time, for something else than a crash. It
+ * counts a pass. */
 bool crash_is_due(const char *label);
 
 #endif

@@ -373,6 +373,8 @@ send_request(struct client *c, const char *method, const char *params, size_t n,
     buf_addf(&out, "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"method\":\"%s\"", (long long)id, method);
     if (token[0])
         buf_addf(&out, ",\"token\":\"%s\"", token);
+    if (c->patience_ms)
+        buf_adds(&out, ",\"progress\":true");
     if (params) {
         buf_adds(&out, ",\"params\":");
         buf_add(&out, params, n);
@@ -506,6 +508,8 @@ take_line(struct client *c, const char *line, size_t n, struct err *e)
         take_answer(c, msg);
     else if (strcmp(method, "stopped") == 0)
         c->stopped = true;
+    else if (strcmp(method, "progress") == 0)
+        return 0; /* that it came is all: patience begins anew with each byte */
     else if (c->on_notify)
         c->on_notify(c->ctx, method, json_object_get(msg, "params"));
     return 0;

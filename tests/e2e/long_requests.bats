@@ -54,6 +54,28 @@ survives()
     done
 }
 
+@test "a client that asks for it is told that its long request is in progress" {
+    start_daemon 2
+    seq 30000 | sed 's/.*/[hold gpus=0] : line &/' >long.txt
+    berth run --detach long.txt
+    stop_daemon
+    BERTH_CRASH_AT=request-takes-long timeout "$LIMIT" berth daemon start --sim 2 >/dev/null
+    out=$(timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" <<'PY'
+import json, socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(sys.argv[1])
+    request = {"id": "x", "method": "cancel", "params": {"select": ["--all"]}, "progress": True}
+    s.sendall(json.dumps(request).encode() + b"\n")
+    for line in s.makefile():
+        print(line[:80].strip())
+        if "result" in line or "error" in line:
+            break
+PY
+)
+    is 'what came' "$(uniq <<<"$out")" '{"jsonrpc":"2.0","method":"progress","params":{"id":"x"}}
+{"jsonrpc":"2.0","id":"x","result":{"ids":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,1'
+}
+
 @test "an array is run again in pieces, and ends once" {
     start_daemon 2
     berth submit --gpus 0 --array 0-599 -- sh -c 'echo $BERTH_ARRAY_TASK_ID >>ran; false'

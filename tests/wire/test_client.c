@@ -142,6 +142,34 @@ test_a_daemon_that_was_stopped_is_not_looked_for(void **state)
     finish(&w, c);
 }
 
+static void
+never(void *ctx, const char *method, json_t *params)
+{
+    (void)ctx;
+    (void)params;
+    fail_msg("the user of the client is told of \"%s\"", method);
+}
+
+static void
+test_a_client_with_patience_asks_for_signs_and_keeps_them_to_itself(void **state)
+{
+    static const char sign[] = "{\"method\":\"progress\",\"params\":{\"id\":1}}\n";
+    struct world w = {.answers_from = 1, .answer = "{\"id\":1,\"result\":{}}\n"};
+    struct client *c = client_of(&w, sign);
+    int first_peer = dup(w.peer);
+    char asked[256] = "";
+    struct err e = {0};
+
+    (void)state;
+    client_listen(c, never, NULL, NULL);
+    client_set_patience(c, 60000);
+    assert_int_equal(client_call(c, "cancel", NULL, NULL, &e), 0);
+    assert_true(read(first_peer, asked, sizeof asked - 1) > 0);
+    assert_non_null(strstr(asked, "\"progress\":true"));
+    close(first_peer);
+    finish(&w, c);
+}
+
 int
 main(void)
 {
@@ -150,6 +178,7 @@ main(void)
         cmocka_unit_test(test_a_request_that_daemons_die_of_is_given_up),
         cmocka_unit_test(test_a_long_wait_survives_any_number_of_restarts),
         cmocka_unit_test(test_a_daemon_that_was_stopped_is_not_looked_for),
+        cmocka_unit_test(test_a_client_with_patience_asks_for_signs_and_keeps_them_to_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

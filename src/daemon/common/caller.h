@@ -22,6 +22,7 @@ struct caller {
     const char *method;
     size_t len;        /* bytes of the request */
     const char *token; /* borrowed; of a request that is not to be carried out twice, or NULL */
+    bool progress;     /* the client wants signs while the request is carried out */
 };
 
 #define WORK_MORE 0

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "daemon/common/daemon.h"
@@ -22,7 +23,8 @@
 #define WORKS_MAX    256 /* of all users; a user may have as many as USER_MAX */
 #define USER_MAX     16
 #define REST_MS      10 /* when each user that waits has had a share for now */
-#define NEXT_OF_ROOT 32 /* that root may have beside the others */
+#define PROGRESS_US  (INT64_C(4) * 1000 * 1000) /* clients give up after 15 s without a sign */
+#define NEXT_OF_ROOT 32                         /* that root may have beside the others */
 
 struct work {
     struct work *next;
@@ -34,6 +36,7 @@ struct work {
     char *token;           /* owned; NULL: none */
     int n_pieces;          /* that are kept with the token */
     size_t n_saved;        /* what is done and durable, as kind->n_done counts */
+    int64_t told_us;       /* boot clock: when its client had a sign of it, or asked */
     struct buf text;
     struct jsonw out;
 };
@@ -269,6 +272,22 @@ go_on(struct daemon *d, struct work *x)
     finish(d, x, rc, &e);
 }
 
+/* One of those that have had no sign for long: with its client, other work may go. */
+static void
+say_progress(struct works *all)
+{
+    const int64_t now_us = clock_boot_us();
+    for (struct work *x = all->first; x; x = x->next) {
+        if (!x->ticket)
+            continue;
+        if (now_us - x->told_us < PROGRESS_US && !crash_is_due("request-takes-long"))
+            continue;
+        x->told_us = now_us;
+        server_say_progress(x->ticket);
+        return;
+    }
+}
+
 static void on_idle(uv_idle_t *idle);
 
 static void
@@ -284,6 +303,7 @@ on_idle(uv_idle_t *idle)
 {
     struct daemon *d = idle->data;
     struct works *all = d->works;
+    say_progress(all);
     struct work *x = take_next(d, all);
     if (!x) {
         uv_idle_stop(&all->idle);
@@ -358,6 +378,7 @@ work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, voi
     x->token = c->token ? xstrdup(c->token) : NULL;
     x->n_pieces = n_pieces;
     x->n_saved = n_saved;
+    x->told_us = clock_boot_us();
     x->ticket = server_ticket(c);
     x->text = *out->out;
     *out->out = (struct buf)BUF_INIT;
@@ -404,6 +425,7 @@ works_take_up(struct daemon *d, struct caller *c)
     if (x->ticket)
         server_refuse(TAKE(x->ticket), &e);
     x->ticket = server_ticket(c);
+    x->told_us = clock_boot_us();
     x->caller.client = c->client;
     return true;
 }

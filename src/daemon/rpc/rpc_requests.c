@@ -31,6 +31,7 @@ struct ticket {
     struct client *client;
     char *id;
     bool changes;
+    bool progress; /* the client wants signs until then */
 };
 
 static struct reply *
@@ -123,9 +124,11 @@ rpc_serve(struct daemon *d, const struct caller *c)
 
 /* token: of a request that must not be carried out twice; NULL: of any other. */
 static void
-call_method(struct client *c, const struct method *m, const json_t *id, json_t *params,
-            const char *token, size_t len)
+call_method(struct client *c, const struct method *m, const json_t *root, const char *token,
+            size_t len)
 {
+    const json_t *id = json_object_get(root, "id");
+    json_t *params = json_object_get(root, "params");
     struct caller caller = {.client = c,
                             .uid = c->uid,
                             .group = c->group,
@@ -135,7 +138,8 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
                             .id = id,
                             .method = m->name,
                             .len = len,
-                            .token = token};
+                            .token = token,
+                            .progress = json_is_true(json_object_get(root, "progress"))};
     auto_buf struct buf result = BUF_INIT;
     struct jsonw w;
     struct err e = {0};
@@ -166,11 +170,11 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
 
 /* A token is one method's: what another one was answered says nothing of this. */
 static void
-call_once(struct client *c, const struct method *m, const json_t *id, json_t *params,
-          const char *token, size_t len)
+call_once(struct client *c, const struct method *m, const json_t *root, const char *token,
+          size_t len)
 {
     auto_free char *key = token ? xasprintf("%s %s", m->name, token) : NULL;
-    call_method(c, m, id, params, key, len);
+    call_method(c, m, root, key, len);
 }
 
 void
@@ -206,7 +210,7 @@ rpc_handle(struct client *c, struct parsed *p, size_t len)
             c, id, RPC_BAD_REQUEST,
             "\"token\" must be a string of 16 to 64 bytes, different for each request");
     else
-        call_once(c, m, id, params, m->changes ? token : NULL, len);
+        call_once(c, m, root, m->changes ? token : NULL, len);
     json_decref(root);
     pace_spent(c->server->daemon, m ? m->name : "line", c->uid, clock_boot_us() - began_us);
     if (len >= LARGE_BYTES)
@@ -222,7 +226,19 @@ server_ticket(struct caller *c)
     t->id = id_text(c->id);
     const struct method *m = c->client->server->find(c->method);
     t->changes = m && m->changes;
+    t->progress = c->progress;
     return t;
+}
+
+void
+server_say_progress(const struct ticket *t)
+{
+    struct buf line = BUF_INIT;
+    if (!t->progress)
+        return;
+    buf_addf(&line, "{\"jsonrpc\":\"2.0\",\"method\":\"progress\",\"params\":{\"id\":%s}}\n",
+             t->id);
+    rpc_client_send(t->client, &line);
 }
 
 void

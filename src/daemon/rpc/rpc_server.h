@@ -45,6 +45,9 @@ void rpc_serve(struct daemon *d, const struct caller *c);
 struct ticket *server_ticket(struct caller *c);
 /* Answers and frees the ticket. result: one JSON value; it is taken. */
 void server_answer(struct ticket *t, struct buf *result);
+/* Tells a client that asked for it that the answer is still to come. The client may be dropped,
+ * with the ticket. */
+void server_say_progress(const struct ticket *t);
 /* Clients that wait to be served (rpc_client.c) may not have to any more. */
 void server_resume(struct server *s);
 void server_new_round(struct server *s); /* of the loop (pace.h) */
