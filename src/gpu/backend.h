@@ -172,8 +172,9 @@ struct backend_config {
 };
 
 /* open makes *state, discover reads the cards (once, after open), sample reads their use
- * (any number of times). All return 0, or -1 with e. Whatever open returned, close takes
- * what it left in *state, also NULL. */
+ * (any number of times). All return 0, or -1 with e. A machine without cards is an error,
+ * unless has_changed would see that there are some; then left_out says why there are none yet.
+ * Whatever open returned, close takes what it left in *state, also NULL. */
 struct backend {
     const char *name; /* as on the wire and in --backend */
     int (*open)(const struct backend_config *config, void **state, struct err *e);

@@ -214,9 +214,8 @@ nvml_discover(void *state, struct backend_machine *out, struct err *e)
     int complaint = read_cards(nvml, count, out);
     if (out->n == 0 && complaint != NVML_OK)
         return fail(nvml, "read any GPU", complaint, e);
-    if (out->n == 0)
-        return err_set(e, ERR_FAILED, "%s",
-                       out->n_left_out > 0 ? out->left_out[0] : "NVML lists no GPU");
+    if (out->n == 0 && out->n_mig_gpus == 0)
+        return err_set(e, ERR_FAILED, "NVML lists no GPU");
     if (!api->driver_version || api->driver_version(out->driver, sizeof out->driver) != NVML_OK)
         out->driver[0] = '\0';
     find_links(nvml, out);

@@ -33,6 +33,19 @@ try_backend(const struct backend *b, const struct backend_config *config, void *
     return -1;
 }
 
+/* A divided GPU may have no instances yet. */
+static int
+need_cards(const struct backend *b, void **state, const struct backend_machine *machine,
+           struct err *e)
+{
+    if (machine->n > 0)
+        return 0;
+    b->close(*state);
+    *state = NULL;
+    return err_set(e, ERR_FAILED, "%s",
+                   machine->n_left_out > 0 ? machine->left_out[0] : "there is no GPU");
+}
+
 /* Cards of other makers beside NVIDIA's. */
 static const struct backend *
 add_drm(const struct backend *first, const struct backend_config *config, void **state,
@@ -57,8 +70,11 @@ choose_auto(const struct backend_config *config, void **state, struct backend_ma
     struct err nvml, smi = {0}, drm;
 
     memset(machine, 0, sizeof *machine); /* of an earlier look */
-    if (try_backend(&backend_nvml, config, state, machine, &nvml) == 0)
-        return add_drm(&backend_nvml, config, state, machine);
+    if (try_backend(&backend_nvml, config, state, machine, &nvml) == 0) {
+        const struct backend *b = add_drm(&backend_nvml, config, state, machine);
+        if (need_cards(b, state, machine, &nvml) == 0)
+            return b;
+    }
     /* nvidia-smi lists a divided GPU without instances as if it were whole. */
     if (machine->n_mig_gpus > 0)
         err_set(&smi, ERR_FAILED, "not asked: it does not tell divided GPUs from whole ones");
@@ -95,9 +111,11 @@ choose_backend(const char *name, const struct backend_config *config, void **sta
     if (strcmp(name, "auto") == 0)
         return with_nodes(choose_auto(config, state, machine, e), config, machine);
     const struct backend *b = backend_named(name);
+    if (b &&
+        (try_backend(b, config, state, machine, e) < 0 || need_cards(b, state, machine, e) < 0))
+        return NULL;
     if (b)
-        return with_nodes(try_backend(b, config, state, machine, e) == 0 ? b : NULL, config,
-                          machine);
+        return with_nodes(b, config, machine);
     err_set(e, ERR_USAGE, "unknown backend '%.40s'; use auto, nvml, nvidia-smi, drm or sim",
             name);
     return NULL;

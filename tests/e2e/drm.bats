@@ -189,3 +189,34 @@ ROCR_VISIBLE_DEVICES=GPU-0c1e8a2b5f3d4960"
     try berth submit -G 3 -- true
     is status "$status" 6
 }
+
+# NVIDIA's only GPU is divided, into these instances.
+divide()
+{
+    {
+        printf '%s\n' 'driver 550.54' 'card GPU-aaaa 81920 0 0' 'mig 0 1'
+        for instance; do echo "instance 0 $instance"; done
+    } >"$ROOT/world.new"
+    mv "$ROOT/world.new" "$ROOT/world"
+}
+
+@test "MIG instances that are made or removed beside an AMD GPU come and go with the same probe" {
+    nvidia
+    divide
+    amd 0 24560 0c1e8a2b5f3d4960
+    printf '%s\n' 'idle_sample_ms: 100' 'mig_wait_ms: 0' 'probe_deadline_ms: 600000' >>"$BERTH_DIR/config.yaml"
+    start
+    probe=$(pgrep -P "$(daemon_pid)" berth-probe)
+    is gpus "$(berth gpus --json | json gpus.0.vendor)" amd
+    has doctor "$(berth doctor || true)" 'in MIG mode and has no instances; make some with'
+    divide '7 0 MIG-1111 1g.10gb 9728 0 0'
+    "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.1.uuid MIG-1111
+    is mask "$(masks --gpu-type 1g.10gb | sed -n 's/^CUDA_VISIBLE_DEVICES=//p')" MIG-1111
+    divide
+    "$AWAIT" prints "$LIMIT" "berth gpus --json | grep -c MIG- || true" '^0$'
+    is gpus "$(berth gpus --json | json gpus.0.state)" up
+    divide '8 0 MIG-2222 1g.10gb 9728 0 0'
+    "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.1.uuid MIG-2222
+    is mask "$(masks --gpu-type mi210 | sed -n 's/^HIP_VISIBLE_DEVICES=//p')" 0
+    is probe "$(pgrep -P "$(daemon_pid)" berth-probe)" "$probe"
+}
