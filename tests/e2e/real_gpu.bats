@@ -3,6 +3,7 @@
 # Berth's way of reading and giving out GPUs that are not simulated ones.
 
 load lib
+load containers
 
 R=$BATS_TEST_DIRNAME/../real-gpu
 # A step is a whole run of the script here.
@@ -16,8 +17,21 @@ case_setup()
     cc -shared -fPIC -o "$ROOT/driver/libnvidia-ml.so.1" "$BATS_TEST_DIRNAME/../gpu/fake_nvml.c"
     cc -o "$ROOT/cuda_job" "$R/cuda_job.c" -ldl
     cp "$R/fake_live_smi" "$ROOT/driver/nvidia-smi"
+    cp "$R/fake_mps_control" "$ROOT/driver/nvidia-cuda-mps-control"
+    # What its init executes finds the driver, as it would by CDI.
+    {
+        printf '%s\n' '#!/bin/sh' 'case $1 in import | rmi) exit ;; --version) echo "fake podman"; exit ;; esac'
+        sed "s,env -i ,&LD_LIBRARY_PATH=$ROOT/driver BERTH_FAKE_NVML=$ROOT/world FAKE_PODMAN=$ROOT ," "$E2E/fake_podman"
+    } >"$ROOT/driver/podman"
+    chmod +x "$ROOT/driver/podman"
+    export FAKE_PODMAN=$ROOT
     export BERTH_FAKE_NVML=$ROOT/world
     prefix=$(dirname "$(dirname "$(readlink -f "$(command -v berth)")")")
+}
+
+case_teardown()
+{
+    if [ -n "${made_cdi:-}" ]; then rmdir /etc/cdi || true; fi
 }
 
 # machine CARD...: each "UUID TOTAL RESERVED USED"
@@ -31,11 +45,14 @@ machine()
     } >"$BERTH_FAKE_NVML"
 }
 
-# With the driver's libraries where the loader finds them, as on a real machine.
+# With the driver's libraries where the loader finds them, as on a real machine. IN: a function to run it in.
 real_gpu()
 {
-    try env -u BERTH_DIR LD_LIBRARY_PATH="$ROOT/driver" PATH="$ROOT/driver:$PATH" \
-        "$R/run" --programs "$prefix" --cuda-job "$ROOT/cuda_job" "$@"
+    status=0
+    ${IN:-} timeout "$LIMIT" env -u BERTH_DIR LD_LIBRARY_PATH="$ROOT/driver" PATH="$ROOT/driver:$PATH" \
+        "$R/run" --programs "$prefix" --cuda-job "$ROOT/cuda_job" "$@" >"$ROOT/out" 2>"$ROOT/err" </dev/null || status=$?
+    out=$(cat "$ROOT/out")
+    err=$(cat "$ROOT/err")
 }
 
 ONE="GPU-6ec0d6f1-3f2c-4b6e-9d0a-0123456789ab 24564 564 0"
@@ -47,10 +64,64 @@ TWO="GPU-a1b2c3d4-0000-1111-2222-abcdefabcdef 24564 564 300"
     real_gpu --jobs 20
     echo "$out$err"
     is status "$status" 0
-    has out "$out" "^13 held, 0 did not, 2 skipped"
+    has out "$out" "^1[45] held, 0 did not, [56] skipped" # containers: with CDI only
     has out "$out" "^held     compute capabilities .* 0: 8.9; 1: 8.0; 0 joined to 1; 1 joined to 0"
     has out "$out" "^skipped  a job that books cores .*jobs are not bound: NUMA node 3 has no CPUs"
+    has out "$out" "^skipped  --cpu-bind .*jobs are not bound: NUMA node 3 has no CPUs"
+    has out "$out" "^skipped  a job of two GPUs .*it takes three GPUs"
+    has out "$out" "^skipped  MIG instances .*no GPU is divided"
+    has out "$out" "^held     each client of an MPS server .* server [0-9]+; nvidia-smi [0-9]+ and [0-9]+, Berth"
     has out "$out" "^skipped  a PyTorch training run"
+}
+
+@test "real-gpu on a machine with a choice: pairs joined by NVLink are found, else those of one node" {
+    machine "$ONE" "$TWO" "${ONE/6ec0/7ec0} " "${TWO/a1b2/b1b2}"
+    printf 'link 0 0 2\nlink 2 0 0\nlink 1 0 3\nlink 3 0 1\n' >>"$BERTH_FAKE_NVML"
+    real_gpu '^a job of two GPUs'
+    is status "$status" 0
+    has out "$out" "^held     a job of two GPUs .* GPUs (0 2|1 3) of 4: linked"
+    sed -i '/^link/d' "$BERTH_FAKE_NVML"
+    real_gpu '^a job of two GPUs'
+    has out "$out" "^skipped  a job of two GPUs .* all pairs of GPUs are alike: far"
+    export BERTH_SYS=$ROOT/sys
+    for card in 0 1 2 3; do
+        mkdir -p "$BERTH_SYS/bus/pci/devices/0000:1$card:00.0" "$BERTH_SYS/devices/system/node/node$((card % 2))"
+        echo $((card % 2)) >"$BERTH_SYS/bus/pci/devices/0000:1$card:00.0/numa_node"
+        echo 0 >"$BERTH_SYS/devices/system/node/node$((card % 2))/cpulist"
+    done
+    real_gpu '^a job of two GPUs'
+    has out "$out" "^held     a job of two GPUs .* GPUs (0 2|1 3) of 4: near"
+}
+
+@test "real-gpu on a divided GPU: the rows hold for instances, and say what cannot be seen there" {
+    machine "GPU-6ec0d6f1-3f2c-4b6e-9d0a-0123456789ab 81920 0 0" "$TWO"
+    printf '%s\n' 'name 0 Fake GPU 0' 'mig 0 1' 'instance 0 1 0 MIG-11c0d6f1-3f2c-4b6e-9d0a-0123456789ab 3g.40gb 40448 0 0' \
+        'instance 0 7 0 MIG-22c0d6f1-3f2c-4b6e-9d0a-0123456789ab 1g.10gb 9728 0 0' >>"$BERTH_FAKE_NVML"
+    real_gpu '(^names|^compute|MIG|order|that fit|60 %|another program|peak|attributed|session)'
+    is status "$status" 0
+    has out "$out" "^held     names, .* 0: divided by MIG; 2: Fake GPU 1"
+    has out "$out" "^held     MIG instances .* 0: 3g.40gb, 40448 MiB; 1: 1g.10gb, 9728 MiB"
+    has out "$out" "^skipped  compute capabilities .*divided by MIG"
+    has out "$out" "^skipped  each client of an MPS server .*divided by MIG"
+    has out "$out" "^held     each of two jobs has its own memory"
+    has out "$out" "^9 held, 0 did not, 2 skipped"
+    sed -i '/^instance/d' "$BERTH_FAKE_NVML"
+    real_gpu 'MIG'
+    has out "$out" "^skipped  MIG instances .*MIG mode is on, and there is no instance"
+}
+
+@test "real-gpu with podman and a CDI specification: the row about containers holds" {
+    if [ "$(id -u)" -ne 0 ] || ! unshare -m true 2>/dev/null; then skip "only root can have an /etc/cdi of its own"; fi
+    command -v crun >/dev/null || skip "there is no crun here"
+    machine "$ONE" "$TWO"
+    mkdir "$ROOT/cdi"
+    if [ ! -d /etc/cdi ]; then mkdir /etc/cdi && made_cdi=1; fi
+    printf 'cdiVersion: 0.5.0\nkind: nvidia.com/gpu\ndevices:\n- name: %s\n- name: %s\n' "${ONE%% *}" "${TWO%% *}" >"$ROOT/cdi/nvidia.yaml"
+    CDI=$ROOT/cdi IN=in_machine real_gpu 'in a container'
+    echo "$out$err"
+    is status "$status" 0
+    has out "$out" "^held     a job in a container .* fake podman; it has GPU 0 alone, its [0-9]+ MiB count as the job's"
+    has words "$(cat "$ROOT/words")" "^--device=nvidia.com/gpu=${ONE%% *}\$"
 }
 
 @test "the CPUs near a GPU are those of the node that the kernel says, and bind its jobs" {
@@ -64,9 +135,10 @@ TWO="GPU-a1b2c3d4-0000-1111-2222-abcdefabcdef 24564 564 300"
         echo "$node" >"$BERTH_SYS/bus/pci/devices/0000:1$node:00.0/numa_node"
         node=$((node + 1))
     done
-    real_gpu '^a job that books cores'
+    real_gpu '^(a job that books cores|--cpu-bind)'
     echo "$out$err"
     is status "$status" 0
+    has out "$out" "^held     --cpu-bind .* node: CPUs [0-9]+; off: [0-9]+[-,][0-9,-]+"
     has out "$out" "^held     a job that books cores .* CPUs [0-9]+ of node [01]"
 }
 

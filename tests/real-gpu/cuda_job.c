@@ -3,10 +3,10 @@
  * uses.
  *
  *   cuda_job devices
- *       print "INDEX UUID MIB" for each device that CUDA shows, in CUDA's order
- *   cuda_job hold MIB [--ready FILE] [--until FILE] [--detach]
- *       allocate MIB on CUDA's first device, write to all of it, create the file READY with the
- *       process id in it, wait until the file UNTIL exists, free the memory and exit.
+ *       print "INDEX UUID MIB" for each device that CUDA shows, in CUDA's order; a MIG
+ * instance's UUID too begins with GPU- cuda_job hold MIB [--ready FILE] [--until FILE]
+ * [--detach] allocate MIB on CUDA's first device, write to all of it, create the file READY
+ * with the process id in it, wait until the file UNTIL exists, free the memory and exit.
  *       --detach: first become a child of init in a session of its own; the caller exits at
  * once
  *
@@ -77,6 +77,8 @@ load(void)
         fprintf(stderr, "cuda_job: no NVIDIA driver: %s\n", dlerror());
         exit(NO_GPU);
     }
+    /* Of a MIG instance the first gives the whole GPU's. Drivers since 11.4 have the second. */
+    void *address_v2 = dlsym(library, "cuDeviceGetUuid_v2");
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *address = dlsym(library, symbols[i].name);
         if (!address) {
@@ -85,6 +87,8 @@ load(void)
         }
         memcpy(symbols[i].function, &address, sizeof address);
     }
+    if (address_v2)
+        memcpy(&cuda.device_uuid, &address_v2, sizeof address_v2);
 }
 
 static const char *

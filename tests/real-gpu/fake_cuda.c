@@ -5,8 +5,8 @@
  *
  * As the real one does: CUDA_VISIBLE_DEVICES masks and orders; without
  * CUDA_DEVICE_ORDER=PCI_BUS_ID the order is another one (here: reversed); a context takes
- * memory; a full card is out of memory, no matter what filled it; memory of a process that is
- * gone is free. */
+ * memory; a program has one MIG instance, by its UUID, or else the first; a full card is out of
+ * memory, no matter what filled it; memory of a process that is gone is free. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -31,10 +31,11 @@ enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100 };
 struct card {
     char uuid[80];
     size_t total, reserved, used;
+    bool divided; /* by MIG: its instances are used in its place */
 };
 
-static struct card cards[CARDS_MAX];
-static int n_cards, visible[CARDS_MAX], n_visible;
+static struct card cards[2 * CARDS_MAX]; /* instances from CARDS_MAX on, as in the fake NVML */
+static int n_cards, n_instances, visible[CARDS_MAX], n_visible;
 static char folder[4000];
 static int card = -1; /* of the context */
 static size_t own_mib, blocks[BLOCKS_MAX];
@@ -44,6 +45,7 @@ EXPORT int cuGetErrorName(int error, const char **name);
 EXPORT int cuDeviceGetCount(int *n);
 EXPORT int cuDeviceGet(int *device, int ordinal);
 EXPORT int cuDeviceGetUuid(unsigned char *uuid, int device);
+EXPORT int cuDeviceGetUuid_v2(unsigned char *uuid, int device);
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device);
 EXPORT int cuCtxCreate_v2(void **context, unsigned flags, int device);
 EXPORT int cuCtxDestroy_v2(void *context);
@@ -54,6 +56,25 @@ EXPORT int cuMemsetD8_v2(unsigned long long memory, unsigned char value, size_t 
 EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
 
 static void
+read_line(const char *line)
+{
+    struct card *c = &cards[n_cards], *i = &cards[CARDS_MAX + n_instances];
+    int index, mode;
+
+    if (n_cards < CARDS_MAX &&
+        sscanf(line, "card %79s %zu %zu %zu", c->uuid, &c->total, &c->reserved, &c->used) == 4)
+        n_cards++;
+    else if (n_instances < CARDS_MAX &&
+             sscanf(line, "instance %d %*d %*d %79s %*s %zu %zu %zu", &index, i->uuid,
+                    &i->total, &i->reserved, &i->used) == 5)
+        n_instances++;
+    else if (sscanf(line, "mig %d %d", &index, &mode) == 2 && index >= 0 && index < CARDS_MAX)
+        cards[index].divided = mode == 1;
+    else
+        sscanf(line, "live %3999s", folder);
+}
+
+static void
 read_cards(void)
 {
     char line[4096];
@@ -62,15 +83,22 @@ read_cards(void)
 
     if (!f)
         abort();
-    for (n_cards = 0; fgets(line, sizeof line, f);) {
-        struct card *c = &cards[n_cards];
-        if (n_cards < CARDS_MAX && sscanf(line, "card %79s %zu %zu %zu", c->uuid, &c->total,
-                                          &c->reserved, &c->used) == 4)
-            n_cards++;
-        else
-            sscanf(line, "live %3999s", folder);
-    }
+    while (fgets(line, sizeof line, f))
+        read_line(line);
     fclose(f);
+}
+
+/* The first instance stands for all of a divided machine. */
+static void
+show_all(bool by_bus)
+{
+    for (int i = 0; i < n_cards; i++) {
+        int next = by_bus ? i : n_cards - 1 - i;
+        if (!cards[next].divided)
+            visible[n_visible++] = next;
+    }
+    if (n_visible == 0 && n_instances > 0)
+        visible[n_visible++] = CARDS_MAX;
 }
 
 /* The card that a word of CUDA_VISIBLE_DEVICES names, -1 if there is none. */
@@ -82,7 +110,7 @@ card_of_word(const char *word, bool by_bus)
 
     if (!*end && *word)
         return i < 0 || i >= n_cards ? -1 : by_bus ? (int)i : n_cards - 1 - (int)i;
-    for (i = 0; i < n_cards; i++) {
+    for (i = 0; i < CARDS_MAX + n_instances; i++) {
         if (strncasecmp(cards[i].uuid, word, strlen(word)) == 0 && *word)
             return (int)i;
     }
@@ -98,8 +126,7 @@ show_cards(void)
 
     n_visible = 0;
     if (!mask) {
-        for (int i = 0; i < n_cards; i++)
-            visible[n_visible++] = by_bus ? i : n_cards - 1 - i;
+        show_all(by_bus);
         return;
     }
     snprintf(words, sizeof words, "%s", mask);
@@ -156,6 +183,12 @@ cuDeviceGetUuid(unsigned char *uuid, int device)
         uuid[i] = (unsigned char)byte;
     }
     return OK;
+}
+
+int
+cuDeviceGetUuid_v2(unsigned char *uuid, int device)
+{
+    return cuDeviceGetUuid(uuid, device);
 }
 
 int

@@ -10,6 +10,8 @@ CONTEXT_MIB=1024
 
 strangers=
 note=
+mps=   # the folder of the control daemon of MPS that runs; "": none does
+image= # the image of containers that was made; "": none was
 
 find_cuda_job()
 {
@@ -55,8 +57,18 @@ clean_up()
     local pid
     for pid in $strangers; do kill -KILL "$pid" 2>/dev/null; done
     if [ -S "$dir/i/berth.sock" ]; then timeout 60 berth daemon stop --cancel >/dev/null 2>&1; fi
+    end_services
     cd /
     rm -rf "$dir"
+}
+
+# What a row may have started beside jobs. Clients of MPS end first: their jobs are cancelled before.
+end_services()
+{
+    if [ -n "$mps" ]; then tell_mps quit >/dev/null; fi
+    if [ -n "$image" ]; then podman rmi -f "$image" >/dev/null 2>&1; fi
+    mps=
+    image=
 }
 
 # --- Berth's answers
@@ -76,6 +88,12 @@ gpu_object()
 gpu_indexes()
 {
     berth gpus --json | sed 's/{"index":/\n&/g' | sed -nE 's/^\{"index":([0-9]+),"uuid".*/\1/p'
+}
+
+# The index of the GPU with UUID $1, whatever kind it says it is of (CUDA calls instances GPUs too).
+gpu_of_uuid()
+{
+    berth gpus --json | sed 's/{"index":/\n&/g' | sed -nE "s/^\{\"index\":([0-9]+),\"uuid\":\"[A-Z]+-${1#*-}\".*/\1/p"
 }
 
 gpu_field()
@@ -142,6 +160,32 @@ smi_gpus()
     smi --query-gpu=index,uuid,memory.total,memory.reserved,memory.used,name ||
         smi --query-gpu=index,uuid,memory.total,memory.used,name |
         awk -F', ' -v OFS=', ' '{ $3 = $3 ", [N/A]"; print }'
+}
+
+# UUIDs of the GPUs in MIG mode, which Berth does not list.
+mig_gpus()
+{
+    smi --query-gpu=uuid,mig.mode.current | awk -F', ' '$2 == "Enabled" { print $1 }'
+}
+
+is_divided()
+{
+    [ -n "$(mig_gpus)" ]
+}
+
+# "GPU-UUID PROFILE UUID" of each instance.
+mig_instances()
+{
+    timeout 30 nvidia-smi -L 2>/dev/null | sed -nE 's/^GPU [0-9]+:.*\(UUID: ([^)]*)\).*/gpu \1/p; s/^ +MIG ([^ ]+) .*\(UUID: ([^)]*)\).*/\1 \2/p' |
+        awk '$1 == "gpu" { gpu = $2; next } { print gpu, $1, $2 }'
+}
+
+# The GPUs that NVLink joins with GPU $1, by nvidia-smi's matrix ("NV4").
+linked_to()
+{
+    timeout 30 nvidia-smi topo -m 2>/dev/null | sed 's/\x1b\[[0-9;]*m//g' | awk -F'\t' -v me="GPU$1" '
+        !n { for (i = 2; i <= NF; i++) if ($i ~ /^ *GPU[0-9]+ *$/) n++ }
+        $1 == me { for (i = 0; i < n; i++) if ($(i + 2) ~ /^ *NV[0-9]/) printf "%s%d", sep++ ? " " : "", i }'
 }
 
 # What nvidia-smi says a process has, MiB; "" if it does not list it (as in most containers).
@@ -257,8 +301,9 @@ forget_all()
     strangers=
     berth cancel --all >/dev/null 2>&1
     berth wait -q -a -t "$PATIENCE" >/dev/null 2>&1
+    end_services
     wait_until is_idle
-    find "$dir" -maxdepth 1 -name 'f.*' -delete
+    find "$dir" -maxdepth 1 -name 'f.*' -exec rm -rf {} +
 }
 
 # row NAME FUNCTION: the function returns 0, 1 or 77, and leaves in $note what it saw.

@@ -4,10 +4,17 @@
 
 same_as_smi()
 {
-    local line index uuid total reserved name berth_total n=0
+    local line index uuid total reserved name berth_total divided n=0
     command -v nvidia-smi >/dev/null || { note="there is no nvidia-smi"; return 77; }
+    divided=$(mig_gpus)
     while IFS= read -r line; do
         IFS=, read -r index uuid total reserved _ name <<<"${line//, /,}"
+        if grep -qxF "$uuid" <<<"$divided"; then
+            note="$note${note:+; }$index: divided by MIG"
+            n=$((n + 1))
+            continue
+        fi
+        if [ -n "$divided" ]; then index=$(gpu_of_uuid "$uuid"); fi # Berth counts the instances too
         [ "$(gpu_field "$index" uuid)" = "$uuid" ] ||
             { note="GPU $index is $uuid, for Berth $(gpu_field "$index" uuid)"; return 1; }
         [ "$(gpu_field "$index" name)" = "$name" ] ||
@@ -26,20 +33,18 @@ same_as_smi()
 # Compute capabilities, and which GPUs are joined by NVLink ("NV4" in the matrix of topo).
 same_topology()
 {
-    local index cc wanted joined matrix n said=
+    local index cc wanted joined said=
+    if is_divided; then note="a GPU is divided by MIG: Berth's numbers are not nvidia-smi's"; return 77; fi
     while IFS=, read -r index cc; do
         awk -v a="$cc" -v b="$(gpu_field "$index" compute_capability)" 'BEGIN { exit a + 0 == b + 0 ? 0 : 1 }' ||
             { note="GPU $index has $cc, for Berth $(gpu_field "$index" compute_capability)"; return 1; }
         said="$said${said:+; }$index: ${cc# }"
     done < <(smi --query-gpu=index,compute_cap)
     [ -n "$said" ] || { note="this nvidia-smi does not say compute capabilities"; return 77; }
-    matrix=$(timeout 30 nvidia-smi topo -m 2>/dev/null | sed 's/\x1b\[[0-9;]*m//g')
-    n=$(gpu_indexes | wc -l)
     for index in $(gpu_indexes); do
-        wanted=$(awk -F'\t' -v me="GPU$index" -v n="$n" '$1 == me {
-            for (i = 0; i < n; i++) if ($(i + 2) ~ /^ *NV[0-9]/) { printf "%s%d", sep, i; sep = "," } }' <<<"$matrix")
+        wanted=$(linked_to "$index" | tr ' ' ',')
         joined=$(gpu_object "$index" | sed -nE 's/.*"nvlink":\[([0-9,]*)\].*/\1/p')
-        [ -z "$matrix" ] || [ "$wanted" = "$joined" ] ||
+        [ "$wanted" = "$joined" ] || ! timeout 30 nvidia-smi topo -m >/dev/null 2>&1 ||
             { note="GPU $index is joined to '$wanted', for Berth to '$joined'"; return 1; }
         if [ -n "$joined" ]; then said="$said; $index joined to $joined"; fi
     done
@@ -66,12 +71,18 @@ near_cpus()
     [ "$seen" = "$cpus" ] || { note="$note; Berth says $cpus"; return 1; }
 }
 
-# The UUIDs that a job with these --gpu-ids sees, in its order, and its CUDA_DEVICE_ORDER.
+# The UUIDs that a job with these --gpu-ids sees, in its order, without GPU- or MIG-; and its
+# CUDA_DEVICE_ORDER in f.order.
 seen_with()
 {
     submit --gpu-ids "$1" --vram "${CONTEXT_MIB}M" -- "$cuda_job devices >f.seen && echo \$CUDA_DEVICE_ORDER >f.order" &&
         wait_for_job "$job" || return 1
-    seen=$(awk '{ print $2 }' f.seen | tr '\n' ' ')
+    seen=$(awk '{ print substr($2, 5) }' f.seen | tr '\n' ' ')
+}
+
+uuid_of()
+{
+    gpu_field "$1" uuid | sed 's/^[A-Z]*-//'
 }
 
 masks_and_order()
@@ -80,15 +91,15 @@ masks_and_order()
     mapfile -t all < <(gpu_indexes)
     for i in "${all[@]}"; do
         seen_with "$i" || return 1
-        wanted="$(gpu_field "$i" uuid) "
+        wanted="$(uuid_of "$i") "
         [ "$seen" = "$wanted" ] || { note="asked for GPU $i ($wanted), saw $seen"; return 1; }
         [ "$(cat f.order)" = PCI_BUS_ID ] || { note="CUDA_DEVICE_ORDER is '$(cat f.order)'"; return 1; }
     done
     note="each of ${#all[@]} alone"
-    if [ ${#all[@]} -lt 2 ]; then return 0; fi
+    if [ ${#all[@]} -lt 2 ] || is_divided; then return 0; fi
     i=${all[-1]}
     seen_with "$i,${all[0]}" || return 1
-    wanted="$(gpu_field "$i" uuid) $(gpu_field "${all[0]}" uuid) "
+    wanted="$(uuid_of "$i") $(uuid_of "${all[0]}") "
     [ "$seen" = "$wanted" ] || { note="asked for $i,${all[0]} ($wanted), saw $seen"; return 1; }
     note="$note; $i,${all[0]} in this order"
 }
