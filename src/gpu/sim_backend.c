@@ -47,6 +47,28 @@ add_nodes(const struct sim_spec *spec, struct backend_machine *out)
     }
 }
 
+/* Its UUID is no card's: programs do not see it. */
+static void
+fill_instance(const struct sim_table *t, int i, struct backend_machine *m)
+{
+    const struct sim_spec *spec = sim_table_spec(t);
+    const struct sim_profile *profile = spec->profile[i];
+    struct backend_card *card = &m->cards[i];
+    char first[SIM_UUID_MAX];
+    int number = 0;
+
+    while (i - number > 0 && spec->gpu[i - number - 1] == spec->gpu[i])
+        number++;
+    sim_table_uuid(t, i - number, first);
+    snprintf(card->mig_gpu, sizeof card->mig_gpu, "%s-whole", first);
+    snprintf(card->name, sizeof card->name, "Simulated GPU MIG %dg.%dgb", profile->slices,
+             (card->total_mib + 512) / 1024 > 0 ? (int)((card->total_mib + 512) / 1024) : 1);
+    card->mig_gi = number + 1;
+    card->mig_gi_cap = card->mig_ci_cap = -1;
+    if (number == 0)
+        snprintf(m->mig_gpus[m->n_mig_gpus++], CARD_UUID_MAX, "%s", card->mig_gpu);
+}
+
 static int
 sim_discover(void *state, struct backend_machine *out, struct err *e)
 {
@@ -61,8 +83,8 @@ sim_discover(void *state, struct backend_machine *out, struct err *e)
         card->index = i;
         card->total_mib = spec->total_mib[i];
         card->valid = CARD_HAS_COMPUTE_MODE | CARD_HAS_BUS_ID | CARD_HAS_MINOR;
-        card->minor = i;
-        snprintf(card->bus_id, sizeof card->bus_id, "0000:%02x:00.0", i + 1);
+        card->minor = spec->gpu[i];
+        snprintf(card->bus_id, sizeof card->bus_id, "0000:%02x:00.0", spec->gpu[i] + 1);
         card->compute_mode = CARD_COMPUTE_DEFAULT;
         snprintf(card->name, sizeof card->name, "Simulated GPU");
         sim_table_uuid(state, i, card->uuid);
@@ -77,10 +99,14 @@ sim_discover(void *state, struct backend_machine *out, struct err *e)
         if (spec->capped[i])
             snprintf(card->cap, sizeof card->cap, "sim");
         else
-            snprintf(card->cap_why, sizeof card->cap_why,
-                     "simulated GPUs enforce it with +cap only (--sim 2x24G+cap)");
+            snprintf(card->cap_why, sizeof card->cap_why, "%s",
+                     spec->profile[i]
+                         ? "it is a MIG instance"
+                         : "simulated GPUs enforce it with +cap only (--sim 2x24G+cap)");
         if (spec->linked[i])
             backend_machine_link(out, i, i + 1);
+        if (spec->profile[i])
+            fill_instance(state, i, out);
     }
     add_nodes(spec, out);
     return 0;

@@ -8,6 +8,9 @@
 #include "base/err.h"
 #include "base/parse.h"
 
+static const struct sim_profile profiles[] = {
+    {1, 7, 8}, {2, 3, 4}, {3, 2, 2}, {4, 1, 2}, {7, 1, 1}};
+
 static int
 bad_spec(const char *text, const char *why, struct err *e)
 {
@@ -22,9 +25,22 @@ struct features {
     bool linked, capped;
     int32_t numa;
     int32_t cc;
+    const struct sim_profile *profile;
 };
 
-/* "nvlink", "cap", "numa1", "cc8.6". */
+static const struct sim_profile *
+find_profile(const char *number)
+{
+    int64_t n = 0;
+
+    (void)parse_int(number, 1, 7, &n, NULL);
+    for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++)
+        if (profiles[i].instances == n)
+            return &profiles[i];
+    return NULL;
+}
+
+/* "nvlink", "cap", "numa1", "cc8.6", "mig7". */
 static int
 read_feature(const char *word, const char *text, struct features *f, struct err *e)
 {
@@ -44,9 +60,31 @@ read_feature(const char *word, const char *text, struct features *f, struct err 
         f->cc = (int32_t)(cc * 10 + 0.5);
     else if (is_cc)
         return bad_spec(text, "+cc takes a compute capability, +cc8.6", e);
+    else if (strncmp(word, "mig", 3) == 0 && (f->profile = find_profile(word + 3)))
+        return 0;
+    else if (strncmp(word, "mig", 3) == 0)
+        return bad_spec(text, "+mig takes a number of instances: 1, 2, 3, 4 or 7, +mig7", e);
     else
-        return bad_spec(text, "only +nvlink, +cap, +numaN and +ccN may follow a group", e);
+        return bad_spec(text, "only +nvlink, +cap, +numaN, +ccN and +migN may follow a group",
+                        e);
     return 0;
+}
+
+/* One GPU, or its instances in its place. */
+static void
+add_gpu(const struct features *f, int32_t mib, bool linked, struct sim_spec *out)
+{
+    int32_t gpu = out->n > 0 ? out->gpu[out->n - 1] + 1 : 0;
+
+    for (int32_t i = 0; i < (f->profile ? f->profile->instances : 1); i++) {
+        out->capped[out->n] = f->capped;
+        out->numa[out->n] = f->numa;
+        out->cc[out->n] = f->cc;
+        out->linked[out->n] = linked;
+        out->gpu[out->n] = gpu;
+        out->profile[out->n] = f->profile;
+        out->total_mib[out->n++] = f->profile ? mib / 8 * f->profile->eighths : mib;
+    }
 }
 
 /* One group, without the comma: COUNT[xSIZE] and features in any order. */
@@ -73,15 +111,12 @@ add_group(char *group, const char *text, struct sim_spec *out, struct err *e)
     }
     if (parse_int(group, 1, GPU_MAX, &count, NULL) < 0)
         return bad_spec(text, "each group begins with a count from 1 to 64", e);
-    if (out->n + count > GPU_MAX)
+    if (out->n + count * (f.profile ? f.profile->instances : 1) > GPU_MAX)
         return bad_spec(text, "the maximum is 64 GPUs", e);
-    for (int64_t i = 0; i < count; i++) {
-        out->capped[out->n] = f.capped;
-        out->numa[out->n] = f.numa;
-        out->cc[out->n] = f.cc;
-        out->linked[out->n] = f.linked && i % 2 == 0 && i + 1 < count;
-        out->total_mib[out->n++] = (int32_t)mib;
-    }
+    if (f.profile && (f.linked || f.capped))
+        return bad_spec(text, "MIG instances have neither +nvlink nor +cap", e);
+    for (int64_t i = 0; i < count; i++)
+        add_gpu(&f, (int32_t)mib, f.linked && i % 2 == 0 && i + 1 < count, out);
     return 0;
 }
 

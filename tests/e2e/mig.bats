@@ -287,3 +287,19 @@ xid()
     berth resume 3
     becomes gpus.3.state up
 }
+
+@test "simulated instances are GPUs like a driver's, and programs find their own by its UUID" {
+    start_daemon 1x80G+mig3,1x24G
+    is names "$(gpu 0.name); $(gpu 2.name); $(gpu 3.name)" 'Simulated GPU MIG 2g.20gb; Simulated GPU MIG 2g.20gb; Simulated GPU'
+    is sizes "$(gpu 0.total_mib) $(gpu 3.total_mib)" '20480 24576'
+    is mig "$(gpu 0.mig.gpu) $(gpu 3.mig)" "$(gpu 2.mig.gpu) null"
+    berth submit --gpu-ids 1 --exclusive -- sh -c 'echo "$CUDA_VISIBLE_DEVICES"; berth simjob --vram 9000 --hold 600'
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.1.used_mib 9000
+    is used "$(gpu 0.used_mib) $(gpu 2.used_mib) $(gpu 3.used_mib)" '0 0 0'
+    is mask "$(berth logs 1 | head -n 1)" "$(gpu 1.uuid)"
+    try berth submit -G 2 -- true
+    is status "$status" 6
+    berth cancel 1
+    try berth simulate --gpus 1+mig2 /dev/null
+    has err "$err" 'MIG instances .* are not simulated here'
+}

@@ -67,7 +67,12 @@ test_bad_specs_say_what_is_wrong(void **state)
         {"2,", "count from 1 to 64"},
         {",2", "count from 1 to 64"},
         {"2x1,63", "the maximum is 64 GPUs"},
-        {"2+nv", "only +nvlink, +cap, +numaN and +ccN"},
+        {"2+nv", "only +nvlink, +cap, +numaN, +ccN and +migN"},
+        {"1+mig", "+mig takes a number of instances"},
+        {"1+mig5", "1, 2, 3, 4 or 7"},
+        {"10+mig7", "the maximum is 64 GPUs"},
+        {"2+mig2+nvlink", "neither +nvlink nor +cap"},
+        {"2+cap+mig2", "neither +nvlink nor +cap"},
         {"2+numa", "+numa takes the number of a node"},
         {"2+numa8", "from 0 to 7"},
         {"2+cc", "+cc takes a compute capability"},
@@ -106,12 +111,33 @@ test_nodes_and_capabilities(void **state)
     }
 }
 
+static void
+test_instances_take_the_place_of_their_gpu(void **state)
+{
+    struct sim_spec spec;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(sim_spec_parse("1x24G,2x80G+mig3+numa1,1", &spec, &e), 0);
+    assert_int_equal(spec.n, 8);
+    static const int gpu[] = {0, 1, 1, 1, 2, 2, 2, 3};
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(spec.gpu[i], gpu[i]);
+        assert_int_equal(spec.profile[i] != NULL, i > 0 && i < 7);
+        assert_int_equal(spec.total_mib[i], i > 0 && i < 7 ? 20 * 1024 : 24 * 1024);
+        assert_int_equal(spec.numa[i], i > 0 && i < 7 ? 1 : -1);
+    }
+    assert_int_equal(sim_spec_parse("9+mig7", &spec, &e), 0);
+    assert_int_equal(spec.n, 63);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_specs),
         cmocka_unit_test(test_nodes_and_capabilities),
+        cmocka_unit_test(test_instances_take_the_place_of_their_gpu),
         cmocka_unit_test(test_bad_specs_say_what_is_wrong),
     };
 

@@ -224,6 +224,9 @@ set_machine(struct simulation *sim, struct err *e)
     struct sim_spec spec;
     if (sim_spec_parse(sim->gpus, &spec, e) < 0)
         return err_prefix(e, "--gpus");
+    for (int i = 0; i < spec.n; i++)
+        if (spec.profile[i])
+            return err_set(e, ERR_USAGE, "--gpus: MIG instances (+mig) are not simulated here");
     sim->machine.n = spec.n;
     memcpy(sim->machine.total_mib, spec.total_mib, sizeof spec.total_mib);
     return 0;
