@@ -30,6 +30,11 @@ load lib
     mkfifo gate
     job=$(sbatch --parsable -o out --wrap "echo begun >begun; read -r x <$ROOT/gate; echo \$x; exit 7")
     within test -s begun
+    # A start that slurmctld has not written down when it is killed, it takes back. A change has all written again.
+    touch before
+    scontrol update jobid="$job" comment=begun
+    is_saved() { [ c/state/job_state -nt before ]; }
+    within is_saved
     cluster kill-ctld
     run squeue
     [ "$status" -ne 0 ]

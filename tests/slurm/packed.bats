@@ -199,7 +199,9 @@ check_promises()
     berth requeue 3
     run -0 wait_for 3
     [ "$(berth logs 3 | tr '\n' ' ')" = "a1 a2 " ]
-    [ "$(n_allocations)" = 1 ]
+    # Another one was asked for when the second job had waited for long.
+    one_is_left() { [ "$(n_allocations)" = 1 ]; }
+    within one_is_left
 }
 
 @test "what no allocation can have is said, and nothing else waits for it" {

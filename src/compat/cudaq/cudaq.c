@@ -25,8 +25,8 @@
 
 #define NAME "cudaq"
 
-#define SAY_US       300000 /* a start that can happen has happened by then */
-#define STOP_WAIT_US 15000000
+#define SAY_US       300000    /* a start that can happen has happened by then */
+#define STOP_WAIT_US 120000000 /* far beyond any grace; a second Ctrl-C is at once */
 #define POLL_MIN_US  50000
 #define INTERRUPTED  130
 #define RETRY_US     5000000
