@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "store/store_priv.h"
 
 /* 4 KiB pages. A short log is the faster one, too: a disk block that is written again needs
@@ -21,6 +22,11 @@
 #define WAL_IDLE_PAGES  256
 #define WAL_BOUND_PAGES 4096
 #define WAL_KEPT_BYTES  (4 << 20) /* of its file, once it has been emptied */
+#define WAL_PAGE_BYTES  (24 + PAGE_BYTES)
+#define WAL_BOUND_BYTES ((int64_t)WAL_BOUND_PAGES * WAL_PAGE_BYTES)
+#define WAL_ROOM_BYTES  (1 << 20) /* so much is made for it at a time */
+#define WAL_ROOM_LEFT   (WAL_ROOM_BYTES / 8)
+#define WAL_ROOM_PART   64 /* of what is free on the disk */
 /* A file of which three quarters are unused is written anew, where what is used is too little
  * to notice: 32 MiB. */
 #define VACUUM_MIN_PAGES 1024
@@ -226,6 +232,48 @@ store_bound_log(struct store *s)
     }
 }
 
+/* Writes zeros behind the end of the log's file, and never in it: a commit may have made it
+ * longer than it was. -1: there is no room, and the file is as it was. */
+static int
+store_lengthen_log(const struct store *s, off_t to)
+{
+    static const char zeros[1 << 16];
+    auto_free char *wal = xasprintf("%s-wal", s->path);
+    auto_close int fd = open(wal, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    for (off_t at = st.st_size; at < to; at += (off_t)sizeof zeros) {
+        size_t n = to - at < (off_t)sizeof zeros ? (size_t)(to - at) : sizeof zeros;
+        if (file_write_all_at(fd, zeros, n, at) == 0)
+            continue;
+        (void)!ftruncate(fd, st.st_size);
+        return -1;
+    }
+    return 0;
+}
+
+/* The next commits find room in the log's file: where they need not make it longer, a disk has
+ * only their pages to write, and neither the file's inode nor a journal. What is not the log's
+ * is no page of it to SQLite, whatever it holds. The zeros become durable with the next
+ * commit, and need not be before. */
+static void
+store_make_log_room(struct store *s)
+{
+    int64_t used = (int64_t)s->wal_pages * WAL_PAGE_BYTES;
+    int64_t to =
+        used + WAL_ROOM_BYTES < WAL_BOUND_BYTES ? used + WAL_ROOM_BYTES : WAL_BOUND_BYTES;
+    struct statvfs fs;
+
+    if (s->wal_bytes - used >= WAL_ROOM_LEFT || to <= s->wal_bytes || s->wal_has_no_room ||
+        statvfs(s->dir, &fs) < 0)
+        return;
+    if ((double)fs.f_bavail * (double)fs.f_frsize < (double)WAL_ROOM_PART * WAL_ROOM_BYTES)
+        return;
+    s->wal_has_no_room = store_lengthen_log(s, to) < 0;
+}
+
 /* The file that is open, and its log, still under their names: a commit into removed files
  * would not be durable. */
 static int
@@ -246,6 +294,7 @@ store_check_names(struct store *s)
                             "%s was removed while in use; put it back, or restart the daemon "
                             "and lose its contents",
                             wal);
+    s->wal_bytes = st.st_size;
     return 0;
 }
 
@@ -263,6 +312,7 @@ store_commit(struct store *s, struct err *e)
         meta_counters_saved(s);
         s->saved_seq = s->last_seq;
         store_bound_log(s);
+        store_make_log_room(s);
         return 0;
     }
     if (e)

@@ -108,14 +108,16 @@ struct store {
     sqlite3_stmt *stmts[STMT_COUNT];
     char *dir;
     char *path;
-    bool in_turn;      /* a transaction is open */
-    bool clean;        /* the file says that its last user left in order */
-    bool turn_dirties; /* this turn takes that word back */
-    struct err failed; /* of this turn, when code is set */
-    int wal_pages;     /* in the log since it was last emptied */
-    int wal_bound;     /* when the next commit empties it */
-    int wal_looked;    /* its pages when room on the disk was looked at last */
-    ino_t inode;       /* of the file that is open */
+    bool in_turn;         /* a transaction is open */
+    bool clean;           /* the file says that its last user left in order */
+    bool turn_dirties;    /* this turn takes that word back */
+    struct err failed;    /* of this turn, when code is set */
+    int wal_pages;        /* in the log since it was last emptied */
+    int wal_bound;        /* when the next commit empties it */
+    int wal_looked;       /* its pages when room on the disk was looked at last */
+    int64_t wal_bytes;    /* of its file, before the last commit */
+    bool wal_has_no_room; /* it could not be made: not tried again */
+    ino_t inode;          /* of the file that is open */
     dev_t device;
     struct counter job_id;
     struct counter order;

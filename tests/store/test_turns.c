@@ -19,6 +19,9 @@
 #include "base/cleanup.h"
 #include "support.h"
 
+#define LOG_TURNS 6
+#define LOG_JOBS  30
+
 static void
 add_event(struct store *s, uint32_t job)
 {
@@ -496,6 +499,66 @@ test_log_is_bounded(void **state)
     dir_free(d);
 }
 
+/* Commits that fit into the room that is made for the log's file, and some that are larger than
+ * it, one after the other; then the process is gone. */
+static void
+commit_small_and_large(const struct dir *d)
+{
+    struct store *s = must_open(d);
+    auto_free char *command = xcalloc(1, 64 * 1024);
+
+    memset(command, 'x', 64 * 1024 - 1);
+    for (uint32_t id = 1; id <= LOG_TURNS * LOG_JOBS; id++) {
+        struct job *job = plain_job(id, command);
+        assert_int_equal(store_job_insert(s, job, NULL), 0);
+        job_free(job);
+        if (id % LOG_JOBS == 0 || id % LOG_JOBS == 1)
+            must_commit(s);
+    }
+    _exit(0);
+}
+
+static void
+test_room_in_the_log_overwrites_nothing(void **state)
+{
+    struct dir *d = dir_new();
+    int status = -1;
+    pid_t pid = fork();
+
+    (void)state;
+    if (pid == 0)
+        commit_small_and_large(d);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    struct store *s = must_open(d);
+    for (uint32_t id = 1; id <= LOG_TURNS * LOG_JOBS; id++)
+        assert_true(has_job(s, id));
+    assert_int_equal(store_check(s, NULL), 0);
+    store_close(s);
+    dir_free(d);
+}
+
+/* A commit that follows one of the same size does not make the file longer. */
+static void
+test_log_has_room(void **state)
+{
+    struct dir *d = dir_new();
+    struct store *s = must_open(d);
+    auto_free char *wal = dir_file(d, "berth.db-wal");
+    struct stat before, after;
+
+    (void)state;
+    add_plain_job(s, 1);
+    must_commit(s);
+    assert_int_equal(stat(wal, &before), 0);
+    add_plain_job(s, 2);
+    must_commit(s);
+    assert_int_equal(stat(wal, &after), 0);
+    assert_int_equal(before.st_size, after.st_size);
+    store_close(s);
+    dir_free(d);
+}
+
 int
 main(void)
 {
@@ -510,6 +573,8 @@ main(void)
         cmocka_unit_test(test_large_turn_on_a_full_disk),
         cmocka_unit_test(test_reserve_is_a_megabyte),
         cmocka_unit_test(test_log_is_bounded),
+        cmocka_unit_test(test_room_in_the_log_overwrites_nothing),
+        cmocka_unit_test(test_log_has_room),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
