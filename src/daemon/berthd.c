@@ -25,6 +25,7 @@
 #include "core/queue/queue.h"
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/nursery_link.h"
+#include "daemon/attempt/spare_folders.h"
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/common/counters.h"
 #include "daemon/common/daemon.h"
@@ -178,6 +179,7 @@ open_state(struct daemon *d, struct err *e)
     d->jobs_fd = open(jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->jobs_fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", jobs);
+    d->spare_folders = spare_new();
     if (store_open(d->places.state, &d->store, e) < 0)
         return -1;
     snprintf(d->instance, sizeof d->instance, "%s", store_token(d->store));
@@ -466,6 +468,7 @@ finish(struct daemon *d)
     nursery_free(d->nursery);
     notify_free(d->notify);
     free(d->lock_conflict);
+    free(d->spare_folders);
     uv_loop_close(d->loop);
 }
 

@@ -16,10 +16,11 @@ import signal
 import sys
 import time
 
-from instance import ENV, Daemon, Failure
+from instance import ENV, Daemon, Failure, attempt_folders
 
 DAEMON_POINTS = ["daemon-before-commit", "daemon-after-commit", "daemon-after-reply",
-                 "daemon-folder-made", "daemon-folder-locked", "daemon-before-spawn",
+                 "daemon-folder-made", "daemon-folder-emptied", "daemon-folder-locked",
+                 "daemon-before-spawn",
                  "daemon-after-spawn", "daemon-before-recovery", "daemon-after-recovery"]
 SHEPHERD_POINTS = ["shepherd-start", "shepherd-before-fork", "shepherd-before-exec",
                    "shepherd-after-exec", "shepherd-child-exited", "shepherd-before-note",
@@ -74,7 +75,7 @@ def check_clean(daemon):
     left = daemon.processes()
     if left:
         raise Failure(f"left behind: {left}")
-    folders = os.listdir(os.path.join(daemon.dir, "state", "jobs"))
+    folders = attempt_folders(daemon.dir)
     if folders:
         raise Failure(f"attempt folders stay: {folders}")
     gpus = daemon.call("gpus", {})["gpus"]

@@ -16,6 +16,18 @@ class Failure(Exception):
     pass
 
 
+def attempt_folders(instance_dir):
+    """Names of attempts' folders; also of spare ones that hold a job's environment still. A
+    supervisor that was about to leave may have put a record beside the empty lock."""
+    jobs, found = os.path.join(instance_dir, "state", "jobs"), []
+    for name in os.listdir(jobs):
+        folder = os.path.join(jobs, name)
+        if not name.startswith(".spare.") or os.path.getsize(os.path.join(folder, "lock")) > 0 or \
+                not set(os.listdir(folder)) <= {"lock", "exit", "exit.tmp"}:
+            found.append(name)
+    return found
+
+
 class Daemon:
     """One instance in a folder of its own, whose daemon can be killed and started again."""
 

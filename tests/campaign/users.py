@@ -26,7 +26,7 @@ import subprocess
 import sys
 import time
 
-from instance import Daemon, Failure
+from instance import Daemon, Failure, attempt_folders
 
 PROGRAMS = ["berth", "berthd", "berth-shepherd", "berth-user", "berth-probe"]
 # The lock is held by all that the command starts: by the next attempt it must be free.
@@ -514,6 +514,8 @@ def cgroups_of(machine):
 def describe_folder(machine, name):
     folder = os.path.join(machine.dir, "state", "jobs", name)
     there = os.listdir(folder)
+    if not name[0].isdigit():
+        return f"{name} with {there}"
     job = machine.call("jobs", {"select": [name.split(".")[0]]})["jobs"][0]
     facts = {key: job[key] for key in ("name", "user", "state", "text", "attempts", "array_job",
                                        "command")}
@@ -524,7 +526,7 @@ def what_is_left(machine):
     """Words for what there still is of jobs that have ended; None: nothing."""
     if machine.processes():
         return f"left behind: {machine.processes()}"
-    folders = os.listdir(os.path.join(machine.dir, "state", "jobs"))
+    folders = attempt_folders(machine.dir)
     if folders:
         return f"attempts' folders stay: {describe_folder(machine, folders[0])}"
     for gpu in machine.call("gpus", {})["gpus"]:

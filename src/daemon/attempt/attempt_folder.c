@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/spare_folders.h"
 #include "daemon/common/daemon.h"
 #include "sys/exitrec.h"
 
@@ -38,12 +39,10 @@ remove_file(struct daemon *d, const char *folder, const char *name)
 }
 
 static int
-folder_try_remove(struct daemon *d, uint32_t job, int32_t attempt)
+folder_try_remove(struct daemon *d, const char *name)
 {
     static const char *const others[] = {"ctl.sock", "exit",  "exit.tmp",
                                          "started",  "pulse", "stop"}; /* there are seldom */
-    char name[32];
-    folder_name(job, attempt, name);
     remove_file(d, name, "lock");
     if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return 0;
@@ -65,6 +64,17 @@ is_needed(const struct job *job, int attempt)
            (job_state_is_active(job->state) || job->unsaved);
 }
 
+static void
+say_stays(const char *name, int why)
+{
+    unsigned id;
+    int attempt;
+    if (sscanf(name, "%u.%d", &id, &attempt) == 2)
+        log_warn("job=%u attempt=%d folder stays for now: %s", id, attempt, strerror(why));
+    else
+        log_warn("event=strays the folder %s stays for now: %s", name, strerror(why));
+}
+
 /* Whether this one went, or is none; why not is reported the first time only. One that is
  * locked has a shepherd about to leave. */
 static bool
@@ -73,18 +83,17 @@ remove_stray(struct daemon *d, const char *name, bool say)
     unsigned id;
     int attempt;
     struct err ignored;
-    if (sscanf(name, "%u.%d", &id, &attempt) != 2)
-        return true;
-    if (is_needed(queue_get(d->queue, id), attempt))
+    if (!spare_is_left(d->spare_folders, name) && (sscanf(name, "%u.%d", &id, &attempt) != 2 ||
+                                                   is_needed(queue_get(d->queue, id), attempt)))
         return true;
     auto_close int one = openat(d->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (one < 0)
         return errno == ENOENT || errno == ENOTDIR;
     if (file_is_locked_at(one, "lock", &ignored) != 0)
         return false;
-    int rc = folder_try_remove(d, id, attempt);
+    int rc = folder_try_remove(d, name);
     if (rc && say)
-        log_warn("job=%u attempt=%d folder stays for now: %s", id, attempt, strerror(rc));
+        say_stays(name, rc);
     return rc == 0;
 }
 
@@ -144,12 +153,21 @@ folders_clean(struct daemon *d, struct err *e)
 void
 folder_remove(struct daemon *d, uint32_t job, int32_t attempt)
 {
-    int rc = folder_try_remove(d, job, attempt);
+    char name[32];
+    int rc = folder_try_remove(d, folder_name(job, attempt, name));
 
     if (rc == 0)
         return;
-    log_warn("job=%u attempt=%d folder stays for now: %s", job, attempt, strerror(rc));
+    say_stays(name, rc);
     clean_later(d);
+}
+
+void
+folder_done(struct daemon *d, uint32_t job, int32_t attempt)
+{
+    char name[32];
+    if (!spare_keep(d->spare_folders, d->jobs_fd, folder_name(job, attempt, name)))
+        folder_remove(d, job, attempt);
 }
 
 /* --- folders that are made --- */
@@ -203,6 +221,11 @@ folder_make(struct daemon *d, const struct job *job, struct err *e)
 {
     char name[32], lock[64];
     folder_name(job->id, job->run->number, name);
+    if (job->req.demand.engine != ENGINE_SLURM && /* whose nodes may remember it */
+        spare_take(d->spare_folders, d->jobs_fd, name)) {
+        crash_point("daemon-folder-made");
+        return 0;
+    }
     snprintf(lock, sizeof lock, "%s/lock", name);
     if (make_new_dir(d, job, name, e) < 0)
         return -1;

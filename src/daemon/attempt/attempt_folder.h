@@ -21,6 +21,10 @@ int folder_make(struct daemon *d, const struct job *job, struct err *e);
  * again later. */
 void folder_remove(struct daemon *d, uint32_t job, int32_t attempt);
 
+/* The same for one whose end is committed, and whose shepherd has been told so: the folder may
+ * be kept for another attempt (spare_folders.h). */
+void folder_done(struct daemon *d, uint32_t job, int32_t attempt);
+
 /* At the start: removes folders of attempts that are settled, or that no commit ever knew;
  * those that are still in use later. */
 int folders_clean(struct daemon *d, struct err *e);

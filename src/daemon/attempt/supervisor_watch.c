@@ -195,11 +195,13 @@ void
 watch_settled(struct daemon *d, uint32_t job, int32_t attempt)
 {
     struct watch *x = find(d->watcher, job);
-    if (x && x->attempt == attempt) {
-        say(x, "{\"op\":\"recorded\"}\n");
-        watch_drop(d->watcher, x);
+    if (!x || x->attempt != attempt) { /* Slurm's */
+        folder_remove(d, job, attempt);
+        return;
     }
-    folder_remove(d, job, attempt);
+    say(x, "{\"op\":\"recorded\"}\n");
+    watch_drop(d->watcher, x);
+    folder_done(d, job, attempt);
 }
 
 static void

@@ -28,7 +28,8 @@ struct daemon {
     const struct caller *caller; /* whose request is being served; NULL: none */
     char instance[20];           /* random, kept in the store: part of every attempt's mark */
     int jobs_fd;                 /* the folder of attempt folders */
-    int64_t started_us;          /* wall clock */
+    struct spare_folders *spare_folders;
+    int64_t started_us; /* wall clock */
     int64_t started_boot_us;
     int lock_fd; /* held: one daemon per state */
     bool ready;  /* recovery is over: jobs may start */
