@@ -1,19 +1,22 @@
 /* Waits, for the end-to-end tests, on what really happens instead of on the clock.
  *
- *     await pid SECONDS PID...             until these processes are gone
- *     await gone SECONDS                   until only the callers have $BERTH_E2E_MARK
- *     await list                           prints the processes that bear it
- *     await event SECONDS [--after SEQ] KEY=VALUE...
- *                                          follows `berth events -f --since 0` until one event
- * has all of these values; prints it await output SECONDS FILE REGEX      until FILE, which may
- * still grow, has a line like that; prints it await until SECONDS COMMAND PATH VALUE asks
- * COMMAND (words between spaces) again until the value at PATH of what it prints is VALUE: for
- * what no event announces await prints SECONDS COMMAND REGEX   runs COMMAND, a shell's, again
- * until what it prints has a line like that await screen SECONDS SOCKET REGEX    until a line
- * of tmux's screen is like that; `noscreen`: until none is await match KEY=VALUE... prints the
- * lines of standard input that match await json PATH                      prints the value at
- * PATH (a.0.b; . is all) of standard input
+ *     await pid SECONDS PID...                        these processes are gone
+ *     await gone SECONDS                              only the callers have $BERTH_E2E_MARK
+ *     await event SECONDS [--after SEQ] KEY=VALUE...  an event has all of these; prints it
+ *     await output SECONDS FILE REGEX                 a line of FILE is like that; prints it
+ *     await until SECONDS COMMAND PATH VALUE          what COMMAND prints has VALUE at PATH
+ *     await prints SECONDS COMMAND REGEX              a line that COMMAND prints is like that
+ *     await screen SECONDS SOCKET REGEX               a line of tmux's screen is like that
+ *     await noscreen SECONDS SOCKET REGEX             none is
  *
+ * and without waiting:
+ *
+ *     await list                  prints the processes with $BERTH_E2E_MARK
+ *     await match KEY=VALUE...    prints the lines of standard input that match
+ *     await json PATH             prints the value at PATH (a.0.b; . is all) of standard input
+ *
+ * `event` reads all events from the first on; FILE may still grow. `until` and `prints` execute
+ * COMMAND again and again, for what no event announces: words between spaces, and a shell's.
  * REGEX is an extended one, as grep -E has it. Exit status 1 when the time is over or there is
  * no such value, 2 for a wrong command line or input that is no JSON.
  *

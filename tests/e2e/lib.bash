@@ -10,7 +10,7 @@
 
 # No step of a test may take longer than this, in seconds: what does hangs. It is no measure of speed;
 # a step takes a thousandth of it on an idle machine, and has to end on the busiest one.
-LIMIT=120
+LIMIT=300
 
 E2E=$BATS_TEST_DIRNAME
 

@@ -7,7 +7,7 @@ load containers
 
 R=$BATS_TEST_DIRNAME/../real-gpu
 # A step is a whole run of the script here.
-LIMIT=280
+LIMIT=300
 
 case_setup()
 {

@@ -43,7 +43,8 @@ gpu_field()
     quick_settings
     start_daemon 1
     fault hang
-    wait_for_event kind=gpu state=unknown
+    # An event may be of before: a probe that has just been started on a busy machine is slow as well.
+    "$AWAIT" prints "$LIMIT" 'berth gpus --json' 'unknown_since": *[{]'
     has 'unknown since' "$(berth gpus --json | json unknown_since.rfc3339)" '^20'
     berth submit --gpus 0 -- true
     wait_for_event kind=ended job=1 state=COMPLETED
@@ -229,6 +230,7 @@ JOBS
 }
 
 @test "a file of 100,000 lines, and a line of a MiB, are accepted" {
+    LIMIT=$((2 * LIMIT))
     start_daemon 1
     awk 'BEGIN { for (i = 0; i < 100000; i++) print "[hold] echo", i }' >many.txt
     try berth run --detach many.txt

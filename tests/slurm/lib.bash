@@ -7,7 +7,7 @@
 # A test that fails prints the end of slurmctld's log.
 
 # Seconds for any one step, on a busy machine.
-LIMIT=${LIMIT:-120}
+LIMIT=${LIMIT:-300}
 
 setup()
 {
