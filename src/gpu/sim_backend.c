@@ -66,7 +66,7 @@ fill_instance(const struct sim_table *t, int i, struct backend_machine *m)
     card->mig_gi = number + 1;
     card->mig_gi_cap = card->mig_ci_cap = -1;
     if (number == 0)
-        snprintf(m->mig_gpus[m->n_mig_gpus++], CARD_UUID_MAX, "%s", card->mig_gpu);
+        snprintf(m->mig_gpus[m->n_mig_gpus++], CARD_UUID_MAX, "%s-whole", first);
 }
 
 static int
