@@ -55,10 +55,17 @@ has_no_search_path()
     ! readelf -Wd "$1" | grep -qE 'RPATH|RUNPATH'
 }
 
-# err_set, which all of them have, keeps a list of arguments on its stack. That libc or an archive
+# Of a program that is static and stripped one cannot see what it calls; it is built with the others' flags.
+shows_calls()
+{
+    readelf -Wd "$1" | grep -q NEEDED || symbols "$1" | grep -qx main
+}
+
+# err_set, which most of them have, keeps a list of arguments on its stack. That libc or an archive
 # checks its own says nothing of our functions.
 checks_its_stack()
 {
+    shows_calls "$1" || return 0
     if ! symbols "$1" | grep -qx err_set; then # stripped
         symbols "$1" | grep -q '^__stack_chk_fail'
         return
@@ -70,7 +77,7 @@ checks_its_stack()
 # The wholly static one has these functions from libc in any case; it is built with the others' flags.
 is_fortified()
 {
-    symbols "$1" | grep -qE '^__[a-z]+_chk(@|$)'
+    ! shows_calls "$1" || symbols "$1" | grep -qE '^__[a-z]+_chk(@|$)'
 }
 
 # Functions of ours begin with an instruction that says that they may be jumped to. The note that
