@@ -17,6 +17,14 @@ case_teardown()
     timeout "$LIMIT" berth daemon stop --cancel >/dev/null 2>&1 || true
 }
 
+# Berth's commands are those of 22.05; later ones write some columns and their JSON in another way.
+needs_22_05()
+{
+    local version
+    version=$(sbatch --version) || return 0 # start_cluster says what is missing
+    [[ $version == slurm-wlm\ 22.05.* ]] || skip "the Slurm here is another release: $version"
+}
+
 # What driver.sh prints on the cluster, and then on Berth with as many GPUs.
 compare()
 {
@@ -27,6 +35,7 @@ compare()
 }
 
 @test "scripts are submitted, held, chained and listed alike" {
+    needs_22_05
     start_cluster --nodes 1 --gpus 2
     compare submit
 }
@@ -42,6 +51,7 @@ compare()
 }
 
 @test "a job's record has the same keys in the same order" {
+    needs_22_05
     start_cluster --nodes 1 --gpus 2
     compare record
 }

@@ -77,6 +77,11 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
     within 20 'exec 3<>/dev/tcp/127.0.0.1/7461; printf "GET /api/v1/status HTTP/1.0\r\nHost: localhost\r\n\r\n" >&3; grep -q version <&3'
     as alice 'gpusched --help >/dev/null; /usr/lib/berth/compat/scheduler.py --help >/dev/null'
     [ "$(guest 'systemctl is-enabled mgpu_scheduler_server || true')" = disabled ]
+    run as alice 'PATH=/usr/lib/berth/slurm:$PATH
+        sbatch --wait --gres=gpu:1 -o out --wrap "sbatch --version; srun -n 2 echo task" >/dev/null; cat out'
+    grep -q 'slurm-wlm .* (berth ' <<<"$output"
+    [ "$(grep -cx task <<<"$output")" -eq 2 ]
+    guest 'mkdir /root/image; cp /usr/libexec/berth/berth-init /root/image/; chroot /root/image /berth-init 2>&1 | grep berth-init:'
 }
 
 @test "an upgrade with running jobs loses nothing, and the jobs go on" {
