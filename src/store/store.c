@@ -17,10 +17,11 @@
 #include "base/file.h"
 #include "store/store_priv.h"
 
-/* 4 KiB pages. A short log is the faster one, too: a disk block that is written again needs
- * no new place in the file system. */
+/* 4 KiB pages. Emptying the log holds the caller for some 10 ms for each 1,000 of them. A short
+ * log is the faster one, too: a disk block that is written again needs no new place in the file
+ * system. */
 #define WAL_IDLE_PAGES  256
-#define WAL_BOUND_PAGES 4096
+#define WAL_BOUND_PAGES 1024
 #define WAL_KEPT_BYTES  (4 << 20) /* of its file, once it has been emptied */
 #define WAL_PAGE_BYTES  (24 + PAGE_BYTES)
 #define WAL_BOUND_BYTES ((int64_t)WAL_BOUND_PAGES * WAL_PAGE_BYTES)
@@ -28,10 +29,11 @@
 #define WAL_ROOM_LEFT   (WAL_ROOM_BYTES / 8)
 #define WAL_ROOM_PART   64 /* of what is free on the disk */
 /* A file of which three quarters are unused is written anew, where what is used is too little
- * to notice: 32 MiB. */
-#define VACUUM_MIN_PAGES 1024
-#define VACUUM_MAX_PAGES 8192
-#define PAGE_BYTES       4096
+ * to notice: 3 MiB while others wait, 32 MiB at a start. */
+#define VACUUM_MIN_PAGES  1024
+#define VACUUM_IDLE_PAGES 768
+#define VACUUM_OPEN_PAGES 8192
+#define PAGE_BYTES        4096
 /* A file that can be checked within about a second is looked through at each start, a larger
  * one only after the machine went down under it: damage there shows when it is met. */
 #define CHECK_ALWAYS_BYTES (256 << 20)
@@ -385,14 +387,19 @@ store_used_bytes(struct store *s)
     return (pages - unused) * store_pragma_int(s, "PRAGMA page_size");
 }
 
-bool
-store_is_mostly_free(struct store *s)
+static bool
+store_wastes(struct store *s, int64_t most_used)
 {
     int64_t pages = store_pragma_int(s, "PRAGMA page_count");
     int64_t unused = store_pragma_int(s, "PRAGMA freelist_count");
 
-    return pages >= VACUUM_MIN_PAGES && unused > pages * 3 / 4 &&
-           pages - unused < VACUUM_MAX_PAGES;
+    return pages >= VACUUM_MIN_PAGES && unused > pages * 3 / 4 && pages - unused < most_used;
+}
+
+bool
+store_is_mostly_free(struct store *s)
+{
+    return store_wastes(s, VACUUM_IDLE_PAGES);
 }
 
 int
@@ -570,6 +577,9 @@ store_open(const char *dir, struct store **out, struct err *e)
         store_free(s);
         return -1;
     }
+    /* Where it does not succeed, for want of room on the disk, it stays as it is. */
+    if (store_wastes(s, VACUUM_OPEN_PAGES))
+        (void)store_compact(s, NULL);
     store_know_file(s);
     /* A disk that is full already is no reason not to run what is queued. */
     store_reserve_restore(s, NULL);

@@ -33,12 +33,12 @@ void store_rollback(struct store *s);
 bool store_has_changes(const struct store *s); /* a commit would write */
 
 /* Moves the write-ahead log into the database. For idle moments: without it store_commit does
- * so itself when the log has grown to 16 MiB. Returns at once when there is nothing to do. */
+ * so itself when the log has grown to 4 MiB. Returns at once when there is nothing to do. */
 int store_checkpoint(struct store *s, struct err *e);
 /* The same, and gives the log's room on the disk back: for a disk that is full. */
 int store_shrink_log(struct store *s, struct err *e);
 /* Whether most of the file is unused and what is used is little; then compacting gives it
- * back. */
+ * back. A start compacts more. */
 bool store_is_mostly_free(struct store *s);
 int store_compact(struct store *s, struct err *e);
 bool store_wants_checkpoint(const struct store *s); /* the log holds something */
@@ -347,8 +347,9 @@ int store_prune_user(struct store *s, uint32_t uid, uint32_t *at, int max, struc
  * that no number means two files. Looks at so many files at most, behind *at, as above.
  * Returns how many, or -1. */
 int store_prune_files(struct store *s, uint32_t uid, uint32_t *at, int most, struct err *e);
-/* Removes environments that no job has any more. A pass over all of them; as above. */
-int store_prune_envs(struct store *s, struct err *e);
+/* Removes environments that no job has any more. Looks at so many at most, and removes some
+ * MiB at most, behind *at, as above. Returns how many, or -1. */
+int store_prune_envs(struct store *s, int64_t *at, int most, struct err *e);
 
 /* --- what users have used --- */
 
@@ -418,7 +419,8 @@ int64_t store_event_before(struct store *s, int64_t at_us);
 /* Events with seq > since, oldest first. Not 0 from cb ends the walk. */
 int store_events_read(struct store *s, int64_t since, store_event_cb cb, void *arg,
                       struct err *e);
-/* Drops all but the newest keep (at least 1). Numbers are not used again. */
-int store_events_trim(struct store *s, int64_t keep, struct err *e);
+/* Drops the oldest, so many at most and none of the newest keep (at least 1). Numbers are not
+ * used again. 1: there are more to drop; 0; -1. */
+int store_events_trim(struct store *s, int64_t keep, int most, struct err *e);
 
 #endif

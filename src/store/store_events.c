@@ -108,12 +108,16 @@ store_events_read(struct store *s, int64_t since, store_event_cb cb, void *arg, 
 }
 
 int
-store_events_trim(struct store *s, int64_t keep, struct err *e)
+store_events_trim(struct store *s, int64_t keep, int most, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_EVENTS_TRIM, e);
+    int64_t all = s->last_seq - (keep > 1 ? keep : 1);
+    int64_t first = store_event_first(s), now = first + most - 1;
+    sqlite3_stmt *st;
 
-    if (!st)
+    if (first == 0 || first > all)
+        return 0;
+    if (!(st = store_write_stmt(s, STMT_EVENTS_TRIM, e)))
         return -1;
-    sqlite3_bind_int64(st, 1, s->last_seq - (keep > 1 ? keep : 1));
-    return store_write(s, st, e);
+    sqlite3_bind_int64(st, 1, now < all ? now : all);
+    return store_write(s, st, e) < 0 ? -1 : now < all;
 }

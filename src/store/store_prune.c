@@ -9,8 +9,9 @@
 #include "base/err.h"
 #include "store/store_priv.h"
 
-#define SAMPLE_JOBS 1000 /* by which users are compared: some milliseconds */
-#define LOOK_JOBS   5000 /* of all users, in one call */
+#define SAMPLE_JOBS 1000      /* by which users are compared: some milliseconds */
+#define LOOK_JOBS   5000      /* of all users, in one call */
+#define ENV_BYTES   (4 << 20) /* removed in one call: it looks at each of their pages */
 
 /* Which go: walked by id, which is the order of submission, up to the first that is too young
  * to have ended long ago. */
@@ -109,13 +110,47 @@ store_prune_user(struct store *s, uint32_t uid, uint32_t *at, int max, struct er
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? remove_jobs(s, ids, n, e) : -1;
 }
 
-int
-store_prune_envs(struct store *s, struct err *e)
+/* Which go, behind *at; as store_prune_envs. */
+static int
+list_envs(struct store *s, int64_t *at, int most, int64_t *ids, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_PRUNE_ENVS, e);
+    sqlite3_stmt *st = store_stmt(s, STMT_PRUNE_ENVS, e);
+    int64_t bytes = 0;
+    int n = 0, rc = SQLITE_ROW;
 
     if (!st)
         return -1;
+    sqlite3_bind_int64(st, 1, *at);
+    for (int i = 0; i < most && bytes < ENV_BYTES && (rc = sqlite3_step(st)) == SQLITE_ROW;
+         i++) {
+        *at = sqlite3_column_int64(st, 0);
+        if (sqlite3_column_int(st, 2))
+            continue;
+        ids[n++] = *at;
+        bytes += sqlite3_column_int64(st, 1);
+    }
+    if (rc == SQLITE_DONE)
+        *at = 0;
+    else if (rc != SQLITE_ROW)
+        store_read_failed(s, e);
+    sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? n : -1;
+}
+
+int
+store_prune_envs(struct store *s, int64_t *at, int most, struct err *e)
+{
+    auto_free int64_t *ids = xcalloc((size_t)most, sizeof *ids);
+    int n = list_envs(s, at, most, ids, e);
+
     s->env_id = 0; /* the one remembered may be among them */
-    return store_write(s, st, e);
+    for (int i = 0; i < n; i++) {
+        sqlite3_stmt *st = store_write_stmt(s, STMT_PRUNE_ENV, e);
+        if (!st)
+            return -1;
+        sqlite3_bind_int64(st, 1, ids[i]);
+        if (store_write(s, st, e) < 0)
+            return -1;
+    }
+    return n;
 }

@@ -97,8 +97,9 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_PRUNE_TRACES] = "DELETE FROM traces WHERE job = ?1",
     [STMT_PRUNE_ATTEMPTS] = "DELETE FROM attempts WHERE job = ?1",
     [STMT_PRUNE_JOB] = "DELETE FROM jobs WHERE id = ?1",
-    [STMT_PRUNE_ENVS] =
-        "DELETE FROM envs WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE env = envs.id)",
+    [STMT_PRUNE_ENVS] = ("SELECT id, length(bytes), EXISTS (SELECT 1 FROM jobs WHERE env ="
+                         " envs.id) FROM envs WHERE id > ?1 ORDER BY id"),
+    [STMT_PRUNE_ENV] = "DELETE FROM envs WHERE id = ?1",
     [STMT_USAGE_SET] = "INSERT OR REPLACE INTO usage VALUES(?1, ?2, ?3)",
     [STMT_USAGE] = "SELECT uid, gpu_seconds, at_us FROM usage",
     [STMT_EVENT_ADD] = "INSERT INTO events VALUES(?1, ?2, ?3, ?4, ?5, ?6)",

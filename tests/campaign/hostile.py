@@ -465,7 +465,7 @@ def tell_slow_turns(machine):
             pass
     print("rounds of the loop over 50 ms, by what took most of each")
     for what, (n, ms, cpu_ms, most_ms) in sorted(found.items(), key=lambda x: -x[1][2]):
-        print(f"  {what:14} {n:5} times, the longest {ms} ms; at most {cpu_ms} ms of CPU, {most_ms} ms of it itself")
+        print(f"  {what:14} {n:5} times, the longest {ms} ms; at most {cpu_ms} ms of CPU in all, {most_ms} ms for this")
 
 
 # --- all of it -------------------------------------------------------------------------------

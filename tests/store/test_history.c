@@ -505,12 +505,16 @@ test_events_are_trimmed(void **state)
 
     for (uint32_t job = 1; job <= 10; job++)
         add_event(f->s, job, 0, "{}");
-    assert_int_equal(store_events_trim(f->s, 20, NULL), 0);
-    assert_int_equal(store_events_trim(f->s, 2, NULL), 0);
+    assert_int_equal(store_events_trim(f->s, 20, 100, NULL), 0);
+    assert_int_equal(store_events_trim(f->s, 2, 3, NULL), 1);
+    must_commit(f->s);
+    assert_int_equal(store_event_first(f->s), 4);
+    assert_int_equal(store_events_trim(f->s, 2, 3, NULL), 1);
+    assert_int_equal(store_events_trim(f->s, 2, 3, NULL), 0);
     must_commit(f->s);
     assert_int_equal(store_event_first(f->s), 9);
     assert_events(f->s, 0, "9:9:0:{} 10:10:0:{} ");
-    assert_int_equal(store_events_trim(f->s, 0, NULL), 0);
+    assert_int_equal(store_events_trim(f->s, 0, 100, NULL), 0);
     must_commit(f->s);
     assert_events(f->s, 0, "10:10:0:{} ");
     store_close(f->s);
@@ -536,7 +540,7 @@ test_events_of_a_time_are_found(void **state)
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
         assert_int_equal(store_event_before(f->s, asked[i].at_us), asked[i].before);
     must_commit(f->s);
-    assert_int_equal(store_events_trim(f->s, 4, NULL), 0);
+    assert_int_equal(store_events_trim(f->s, 4, 100, NULL), 0);
     must_commit(f->s);
     assert_true(store_event_before(f->s, 15) <= 4); /* all that is left comes behind it */
     assert_int_equal(store_event_before(f->s, 50), 5);

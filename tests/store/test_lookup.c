@@ -407,19 +407,51 @@ test_environments_go_with_their_last_job(void **state)
 {
     struct fixture *f = *state;
     auto_buf struct buf out = BUF_INIT;
-    int64_t kept, gone;
+    int64_t kept, gone, at = 0;
     struct job *job = plain_job(1, "true");
 
     assert_int_equal(store_env_put(f->s, "A=1", 4, &kept, NULL), 0);
     assert_int_equal(store_env_put(f->s, "B=2", 4, &gone, NULL), 0);
     job->env = kept;
     put(f->s, job);
-    assert_int_equal(store_prune_envs(f->s, NULL), 0);
+    assert_int_equal(store_prune_envs(f->s, &at, 100, NULL), 1);
+    assert_int_equal(at, 0);
     assert_int_equal(store_env_get(f->s, kept, &out, NULL), 0);
     assert_int_equal(store_env_get(f->s, gone, &out, NULL), -1);
     /* and is made anew when it comes again */
     assert_int_equal(store_env_put(f->s, "B=2", 4, &gone, NULL), 0);
     assert_int_equal(store_env_get(f->s, gone, &out, NULL), 0);
+}
+
+/* However many and large they are, one call is short. */
+static void
+test_environments_go_in_pieces(void **state)
+{
+    enum { N = 10, SIZE = 1 << 20 };
+    struct fixture *f = *state;
+    auto_free char *bytes = calloc(1, SIZE);
+    int64_t id, at = 0;
+    int n = 0, pieces = 0;
+
+    for (int i = 0; i < N; i++) {
+        bytes[0] = (char)('a' + i);
+        assert_int_equal(store_env_put(f->s, bytes, SIZE, &id, NULL), 0);
+    }
+    for (; n < N; pieces++) {
+        int piece = store_prune_envs(f->s, &at, 100, NULL);
+        assert_in_range(piece, 1, 4);
+        n += piece;
+    }
+    assert_int_equal(pieces, 3);
+    for (int i = 0; i < N; i++) {
+        bytes[0] = (char)i;
+        assert_int_equal(store_env_put(f->s, bytes, 4, &id, NULL), 0);
+    }
+    at = 0;
+    assert_int_equal(store_prune_envs(f->s, &at, 6, NULL), 6);
+    assert_true(at > 0);
+    assert_int_equal(store_prune_envs(f->s, &at, 6, NULL), 4);
+    assert_int_equal(at, 0);
 }
 
 /* --- the rest --- */
@@ -512,6 +544,7 @@ main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_files_of_which_nothing_is_left_go, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(test_environments_go_in_pieces, setup, teardown),
         cmocka_unit_test_setup_teardown(test_environments_go_with_their_last_job, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_what_is_to_be_told, setup, teardown),

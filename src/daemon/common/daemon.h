@@ -60,6 +60,7 @@ struct daemon {
     struct notify *notify;      /* the service manager; NULL: there is none */
     int64_t events_trimmed;     /* idle_work.c: up to this number they are gone */
     bool pruned_any;            /* idle_work.c: environments are to be looked through */
+    int64_t envs_at;            /* the last of them that was (0: none) */
     uint32_t files_at;          /* idle_work.c: the last jobs file that was looked at there */
     uint32_t room_uid, room_at; /* whose jobs make room there, behind that one (0: the first) */
 

@@ -20,20 +20,35 @@
 #define PRUNE_AT_ONCE  500 /* jobs: some 10 ms */
 #define ROOM_AT_ONCE   100 /* of those that may be large */
 #define FILES_AT_ONCE  500
+#define ENVS_AT_ONCE   5000
+#define EVENTS_AT_ONCE 5000
 #define EVENTS_SLACK   1000 /* trimmed when there are this many more than are kept */
 #define AFTER_JUMP_US  (INT64_C(3600) * 1000000)
 #define AFTER_START_US (INT64_C(600) * 1000000)
 #define US_PER_DAY     (INT64_C(86400) * 1000000)
 
 static void
-trim_events(struct daemon *d, struct err *e)
+trim_events(struct daemon *d, bool *more, struct err *e)
 {
     int64_t keep = d->config.keep_events;
-    if (keep > 0 && store_event_last(d->store) > keep + d->events_trimmed + EVENTS_SLACK) {
-        d->events_trimmed = store_event_last(d->store) - keep;
-        store_events_trim(d->store, keep, e);
-        log_info("event=events-trimmed up_to=%" PRId64, d->events_trimmed);
+    if (keep <= 0 || store_event_last(d->store) <= keep + d->events_trimmed + EVENTS_SLACK)
+        return;
+    if (store_events_trim(d->store, keep, EVENTS_AT_ONCE, e) > 0) {
+        *more = true;
+        return;
     }
+    d->events_trimmed = store_event_last(d->store) - keep;
+    log_info("event=events-trimmed up_to=%" PRId64, d->events_trimmed);
+}
+
+/* Those without a job, once the last of the jobs that go is gone: each is looked at. */
+static void
+trim_envs(struct daemon *d, bool *more, struct err *e)
+{
+    if (store_prune_envs(d->store, &d->envs_at, ENVS_AT_ONCE, e) < 0)
+        d->envs_at = 0;
+    d->pruned_any = d->envs_at > 0;
+    *more |= d->pruned_any;
 }
 
 /* A clock that is set ahead for a moment makes all of history look old. So nothing goes by its
@@ -84,9 +99,9 @@ prune_largest_user(struct daemon *d, bool *more, struct err *e)
     return n;
 }
 
-/* Ended jobs, of any age, go while the database is too large. Their environments go together
- * with them, as they may be most of it. What is kept of jobs files does not count: no ended
- * job's leaving makes it less, and admit_lines bounds it. How many were deleted; -1. */
+/* Ended jobs, of any age, go while the database is too large. Their environments go before it
+ * is measured again, as they may be most of it. What is kept of jobs files does not count: no
+ * ended job's leaving makes it less, and admit_lines bounds it. How many were deleted; -1. */
 static int
 make_room(struct daemon *d, bool *more, struct err *e)
 {
@@ -101,7 +116,8 @@ make_room(struct daemon *d, bool *more, struct err *e)
         n = store_prune(d->store, INT64_MIN, UINT32_MAX, ROOM_AT_ONCE, e);
         *more = n > 0;
     }
-    return n > 0 && store_prune_envs(d->store, e) < 0 ? -1 : n;
+    d->pruned_any |= n > 0;
+    return n;
 }
 
 /* Paths of jobs files with nothing behind them, of a user who may have no more of them. Others'
@@ -123,14 +139,11 @@ let_go(struct daemon *d)
     int n = prune_jobs(d, &e);
     bool more = n == PRUNE_AT_ONCE;
     d->pruned_any |= n > 0;
-    /* When the last piece is done: it looks at every job. */
-    if (n >= 0 && n < PRUNE_AT_ONCE && d->pruned_any) {
-        d->pruned_any = false;
-        store_prune_envs(d->store, &e);
-    }
-    trim_events(d, &e);
+    if (n >= 0 && n < PRUNE_AT_ONCE && d->pruned_any)
+        trim_envs(d, &more, &e);
+    trim_events(d, &more, &e);
     trim_progress(d, &e);
-    if (n == 0)
+    if (n == 0 && !d->pruned_any)
         n = make_room(d, &more, &e);
     trim_files(d, &more, &e);
     if (store_commit(d->store, &e) < 0) {
