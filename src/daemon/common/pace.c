@@ -12,27 +12,47 @@
 #include "daemon/common/daemon.h"
 
 #define SAY_AGAIN_US INT64_C(1000000) /* a flood of requests must not flood the log */
+#define KINDS        16 /* of work in one round; more than that counts as the rest */
+
+/* What one kind of work for one user took of this round. */
+struct spent {
+    const char *what;
+    uid_t uid;
+    int n;
+    int64_t cpu_us;
+};
 
 struct pace {
     uv_prepare_t prepare;
     void (*next)(struct daemon *);
     int64_t began_us, cpu_us; /* of this round */
     uint64_t idle_ns;         /* asleep, up to its beginning */
-    const char *what;         /* what took most of it */
-    uid_t uid;
-    int64_t most_us;
+    int64_t mark_us;          /* CPU up to here has been counted */
+    struct spent spent[KINDS];
+    int n_spent;
     int64_t said_us;
 };
+
+static const struct spent *
+most_of(const struct pace *p)
+{
+    const struct spent *most = &p->spent[0];
+    for (int i = 1; i < p->n_spent; i++)
+        if (p->spent[i].cpu_us > most->cpu_us)
+            most = &p->spent[i];
+    return most;
+}
 
 static void
 say(struct pace *p, int64_t us, int64_t cpu_us)
 {
     bool again = p->began_us - p->said_us < SAY_AGAIN_US;
+    const struct spent *most = most_of(p);
     (again ? log_debug
-           : log_info)("event=slow-turn ms=%lld cpu_ms=%lld most=%s most_ms=%lld user=%s",
-                       (long long)us / 1000, (long long)cpu_us / 1000, p->what ? p->what : "-",
-                       (long long)p->most_us / 1000,
-                       p->what && p->uid != UINT32_MAX ? daemon_user_name(p->uid) : "-");
+           : log_info)("event=slow-turn ms=%lld cpu_ms=%lld most=%s most_ms=%lld n=%d user=%s",
+                       (long long)us / 1000, (long long)cpu_us / 1000, most->what,
+                       (long long)most->cpu_us / 1000, most->n,
+                       most->uid != UINT32_MAX ? daemon_user_name(most->uid) : "-");
     if (!again)
         p->said_us = p->began_us;
 }
@@ -46,6 +66,7 @@ on_prepare(uv_prepare_t *handle)
     int64_t now_us = clock_boot_us(), cpu_us = clock_thread_us();
     uint64_t idle_ns = uv_metrics_idle_time(d->loop);
     int64_t held_us = now_us - p->began_us - (int64_t)(idle_ns - p->idle_ns) / 1000;
+    pace_spent(d, PACE_REST, UINT32_MAX);
     if (p->began_us) {
         tally_round(d, held_us);
         if (held_us > PACE_SLOW_US)
@@ -55,8 +76,8 @@ on_prepare(uv_prepare_t *handle)
     p->began_us = now_us;
     p->cpu_us = cpu_us;
     p->idle_ns = idle_ns;
-    p->what = NULL;
-    p->most_us = 0;
+    p->mark_us = clock_thread_us();
+    p->n_spent = 0;
 }
 
 void
@@ -85,13 +106,30 @@ pace_close(struct daemon *d)
         uv_close((uv_handle_t *)&d->pace->prepare, on_closed);
 }
 
+static struct spent *
+find_kind(struct pace *p, const char *what, uid_t uid)
+{
+    int n = p->n_spent;
+    for (int i = 0; i < n; i++)
+        if (p->spent[i].what == what && p->spent[i].uid == uid)
+            return &p->spent[i];
+    if (n == KINDS)
+        return &p->spent[KINDS - 1];
+    p->n_spent++;
+    p->spent[n] = n < KINDS - 1 ? (struct spent){.what = what, .uid = uid}
+                                : (struct spent){.what = PACE_REST, .uid = UINT32_MAX};
+    return &p->spent[n];
+}
+
 void
-pace_spent(struct daemon *d, const char *what, uid_t uid, int64_t us)
+pace_spent(struct daemon *d, const char *what, uid_t uid)
 {
     struct pace *p = d->pace;
-    if (!p || us <= p->most_us)
+    if (!p)
         return;
-    p->most_us = us;
-    p->what = what;
-    p->uid = uid;
+    int64_t cpu_us = clock_thread_us();
+    struct spent *s = find_kind(p, what, uid);
+    s->cpu_us += cpu_us - p->mark_us;
+    s->n++;
+    p->mark_us = cpu_us;
 }

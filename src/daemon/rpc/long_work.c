@@ -256,6 +256,7 @@ go_on(struct daemon *d, struct work *x)
     struct work **at = &d->works->first;
     struct err e = {0};
     int64_t began_us = clock_boot_us();
+    pace_spent(d, PACE_REST, UINT32_MAX);
     int rc = run_slice(d, x->kind, &x->caller, x->arg, &x->out, &e);
     if (x->kind->changes && !(x->kind->last_changes && rc == WORK_MORE))
         server_changed(d->server, x->caller.group);
@@ -263,7 +264,7 @@ go_on(struct daemon *d, struct work *x)
         keep_so_far(d, x);
     int64_t us = clock_boot_us() - began_us;
     server_charge(d->server, x->caller.group, us);
-    pace_spent(d, x->caller.method, x->caller.uid, us);
+    pace_spent(d, x->caller.method, x->caller.uid);
     if (rc == WORK_MORE)
         return;
     while (*at != x)

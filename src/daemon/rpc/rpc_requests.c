@@ -180,7 +180,6 @@ call_once(struct client *c, const struct method *m, const json_t *root, const ch
 void
 rpc_handle(struct client *c, struct parsed *p, size_t len)
 {
-    int64_t began_us = clock_boot_us();
     json_t *root = p->root;
     if (p->e.code) {
         struct reply *r = hold(c, id_text(NULL), false);
@@ -199,6 +198,7 @@ rpc_handle(struct client *c, struct parsed *p, size_t len)
     const json_t *again = json_object_get(root, "token");
     const char *token = json_string_value(again);
     const struct method *m = name ? c->server->find(name) : NULL;
+    pace_spent(c->server->daemon, PACE_REST, UINT32_MAX);
     if (!json_is_object(root) || !name || (params && !json_is_object(params)))
         answer_protocol_error(
             c, id, RPC_BAD_REQUEST,
@@ -212,7 +212,7 @@ rpc_handle(struct client *c, struct parsed *p, size_t len)
     else
         call_once(c, m, root, m->changes ? token : NULL, len);
     json_decref(root);
-    pace_spent(c->server->daemon, m ? m->name : "line", c->uid, clock_boot_us() - began_us);
+    pace_spent(c->server->daemon, m ? m->name : "line", c->uid);
     if (len >= LARGE_BYTES)
         server_trim_soon(c->server);
 }

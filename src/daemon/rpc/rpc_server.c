@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/common/daemon.h"
+#include "daemon/common/pace.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/request/budget.h"
 #include "daemon/request/event_filter.h"
@@ -40,8 +41,10 @@ server_count_turned_away(struct server *s)
 static void
 on_trim(uv_timer_t *timer)
 {
-    (void)timer;
+    struct server *s = timer->data;
+    pace_spent(s->daemon, PACE_REST, UINT32_MAX);
     malloc_trim(0);
+    pace_spent(s->daemon, "trim", UINT32_MAX);
 }
 
 void
@@ -168,6 +171,7 @@ server_open(struct daemon *d, const struct method *(*find)(const char *name), st
     uv_timer_init(d->loop, &s->resume);
     s->resume.data = s;
     uv_timer_init(d->loop, &s->trim);
+    s->trim.data = s;
     uv_unref((uv_handle_t *)&s->trim);
     return s;
 }

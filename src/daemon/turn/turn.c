@@ -76,13 +76,11 @@ on_retry(uv_timer_t *timer)
     turn_touch(d);
 }
 
-/* A part of the turn is done, which began then; the next one begins now. */
-static int64_t
-part(struct daemon *d, const char *what, int64_t since_us)
+/* A part of the turn is done. */
+static void
+part(struct daemon *d, const char *what)
 {
-    int64_t now_us = clock_boot_us();
-    pace_spent(d, what, UINT32_MAX, now_us - since_us);
-    return now_us;
+    pace_spent(d, what, UINT32_MAX);
 }
 
 static void
@@ -93,7 +91,7 @@ on_checkpoint(uv_timer_t *timer)
     d->turn->idle_us = clock_boot_us();
     if (idle_work(d))
         uv_timer_start(timer, on_checkpoint, PRUNE_MS, 0);
-    part(d, "upkeep", d->turn->idle_us);
+    part(d, "upkeep");
 }
 
 struct turn *
@@ -310,6 +308,7 @@ commit(struct daemon *d)
     pass_on_changes(d); /* what has been noted since: its events belong to this commit too */
     turn_events_write(d);
     tally_write(d, c->unsaved, c->n_unsaved);
+    part(d, "rows");
     crash_point("daemon-before-commit");
     if (save(d, &e) < 0) {
         commit_failed(d, &e);
@@ -339,11 +338,14 @@ turn_run(struct daemon *d)
     struct turn *t = d->turn;
     const struct changes *c = &d->state.changes;
     int64_t began_us = clock_boot_us();
+    part(d, PACE_REST);
     health_settle(d);
     pass_on_changes(d); /* a job that is to be stopped does not wait for the plan */
+    part(d, "changes");
     bool planned = (t->plan_due || t->more_due) && turn_plan(d);
+    part(d, "plan");
     pass_on_changes(d);
-    int64_t at_us = part(d, "plan", began_us);
+    part(d, "changes");
     /* After the plan, whose own marks and events go with this very commit. */
     t->due = false;
     t->plan_due &= !planned;
@@ -357,21 +359,21 @@ turn_run(struct daemon *d)
             t->after(d);
         return -1;
     }
-    at_us = part(d, "commit", at_us);
+    part(d, "commit");
     if (t->again)
         turn_touch(d);
     t->again = false;
     if (d->server)
         server_release(d->server, NULL);
     turn_events_publish(d);
-    at_us = part(d, "answers", at_us);
+    part(d, "answers");
     if (planned)
         turn_tell_why_waiting(d);
-    at_us = part(d, "why", at_us);
+    part(d, "why");
     crash_point("daemon-after-reply");
     act_on_saved(d);
     courier_saved(d);
-    part(d, "launches", at_us);
+    part(d, "launches");
     if ((store_wants_checkpoint(d->store) || t->ended_some || overdue) &&
         !uv_is_active((uv_handle_t *)&t->checkpoint))
         uv_timer_start(&t->checkpoint, on_checkpoint, CHECKPOINT_MS, 0);

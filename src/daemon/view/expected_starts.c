@@ -61,7 +61,7 @@ go_on(struct daemon *d, struct forecast *f)
         now_us = clock_boot_us();
     }
     f->run_cost_us += now_us - begun_us;
-    pace_spent(d, "forecast", UINT32_MAX, now_us - begun_us);
+    pace_spent(d, "forecast", UINT32_MAX);
     if (!more)
         take_over(f);
 }
