@@ -43,11 +43,13 @@ N_FIRST = 2
 Call = collections.namedtuple("Call", "numbers errors on", defaults=[None])
 
 # By name: the system calls (x86_64), the errors that the manual lists as passing trouble, and what
-# they are about, if not everything: what lies on a disk, a socket, one command of fcntl.
+# they are about, if not everything: what lies on a disk, a socket, files of a cgroup, one command
+# of fcntl.
 CALLS = {
     "open": Call([2, 85, 257, 437], "EMFILE ENFILE ENOMEM ENOSPC EIO EINTR"),
     "read": Call([0, 17, 19], "EIO EINTR ENOMEM", "disk"),
     "write": Call([1, 18, 20], "ENOSPC EDQUOT EIO EINTR", "disk"),
+    "write-group": Call([1, 18, 20], "EIO ENOMEM EBUSY EINTR", "group"),
     "sync": Call([74, 75], "EIO ENOSPC EDQUOT EINTR"),
     "rename": Call([82, 264, 316], "ENOSPC EDQUOT EIO ENOMEM"),
     "unlink": Call([84, 87, 263], "EIO ENOMEM EBUSY"),
@@ -94,6 +96,11 @@ CALLS = {
     "prctl": Call([157], "EPERM EINVAL"),
     "rlimit": Call([97, 160, 302], "EPERM"),
     "session": Call([109, 112], "EPERM"),
+    "bpf": Call([321], "EAGAIN ENOMEM EPERM"),
+    "affinity": Call([203, 204], "EINVAL ENOMEM"),
+    "identity": Call([105, 106, 113, 114, 116, 117, 119], "EAGAIN ENOMEM"),
+    "keyring": Call([248, 249, 250], "EDQUOT ENOMEM"),
+    "capabilities": Call([125, 126], "ENOMEM"),
     "sleep": Call([35, 230], "EINTR"),
     "getrandom": Call([318], "EINTR ENOSYS"),
 }
@@ -122,6 +129,8 @@ def is_about(on, pid, args):
         return False
     if on == "socket":
         return what.startswith("socket:")
+    if on == "group":
+        return what.startswith("/sys/fs/cgroup/")
     return what.startswith("/") and not what.startswith(("/dev/", "/proc/", "/sys/", "/memfd:"))
 
 
