@@ -88,6 +88,13 @@ remove_tree(const char *path)
 }
 
 void
+rig_remove_folder(const struct rig *r)
+{
+    auto_free char *folder = xasprintf("%s/a", r->dir);
+    remove_tree(folder);
+}
+
+void
 rig_close(struct rig *r)
 {
     if (r->ctl >= 0)

@@ -27,7 +27,8 @@ struct rig {
 
 /* With /bin/sh -c script as the command; script may use $T, the scratch folder. */
 void rig_open(struct rig *r, const char *script);
-void rig_close(struct rig *r); /* the shepherd must have gone */
+void rig_close(struct rig *r);               /* the shepherd must have gone */
+void rig_remove_folder(const struct rig *r); /* the attempt's, as a daemon does at the end */
 
 void rig_set_argv(struct rig *r, const char *const *argv);
 void rig_set_int(struct rig *r, const char *key, int64_t v);

@@ -82,6 +82,12 @@ try_to_write(struct shepherd *a)
         a->written = true;
         return;
     }
+    /* A daemon that has recorded the outcome removes the folder: its word is on the way. */
+    if (!folder_is_there() && a->noted && ctl_peers(a->ctl) > 0 &&
+        clock_boot_us() - a->phase_us < RECORDED_WAIT_US) {
+        a->wake_us = a->phase_us + RECORDED_WAIT_US;
+        return;
+    }
     if (!folder_is_there() || clock_boot_us() - a->phase_us > REWRITE_GIVE_UP_US) {
         fprintf(stderr, "berth-shepherd: job=%" PRIu32 " outcome not kept: %s\n", a->spec.job,
                 e.text);
@@ -99,7 +105,8 @@ try_to_write(struct shepherd *a)
 static void
 note_or_write(struct shepherd *a)
 {
-    if (ctl_peers(a->ctl) > 0 && record_note(FD_LOCK, &a->record) == 0)
+    a->noted = ctl_peers(a->ctl) > 0 && record_note(FD_LOCK, &a->record) == 0;
+    if (a->noted)
         a->wake_us = clock_boot_us() + RECORDED_SOON_US;
     else
         try_to_write(a);
