@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/counted_text.h"
 #include "base/err.h"
 
 #define JOBS    10000
@@ -68,7 +69,7 @@ job_make(struct store *s, int64_t env, uint32_t file)
                                  job->id, job->id * 7);
     job->req.demand.vram_mib = 18432;
     job->declared_mib = 18432;
-    job->cwd = xstrdup("/home/alice/experiments");
+    job->cwd = shared_new("/home/alice/experiments");
     job->file = file;
     job->line = (int32_t)job->id;
     job->key = xasprintf("%012x#1", job->id);
@@ -93,8 +94,7 @@ job_start(struct store *s, struct job *job)
 {
     static const char *const uuid[] = {"GPU-8d5f7a1c-2b64-4a0e-9d2f-0f1e2d3c4b5a"};
 
-    job->run = xcalloc(1, sizeof(*job->run));
-    job->run->number = ++job->attempts;
+    job->run = attempt_new(++job->attempts);
     job->run->n_gpus = 1;
     job->state = JOB_STARTING;
     must(store_attempt_insert(s, job->id, job->run, uuid, &err));
@@ -207,6 +207,7 @@ static void
 bench_reads(struct store *s, uint32_t file)
 {
     struct store_filter newest = {.limit = 100, .newest_first = true};
+    struct store_keys_at at = {0};
     struct lap lap = lap_start();
     int n = 0;
 
@@ -214,7 +215,7 @@ bench_reads(struct store *s, uint32_t file)
     lap_print("load what has not ended", lap, n);
     n = 0;
     lap = lap_start();
-    must(store_file_keys(s, file, on_key, &n, &err));
+    must(store_file_keys(s, file, &at, on_key, &n, &err));
     lap_print("the keys of a file", lap, n);
     n = 0;
     lap = lap_start();
