@@ -1,19 +1,14 @@
-/* Reaching the daemon, and starting one. A daemon is a child that leaves us at once: own
- * session, no descriptors of ours, its folder the root. It says "ready" (or what is wrong) on
- * a pipe when its socket listens, so no client polls. When two clients start a daemon at the
- * same moment, the one that finds the lock taken says so and leaves; its client then waits for
- * the other daemon's socket, or for a daemon that is leaving to let go. */
+/* Reaching the daemon: which one, and again when the connection is lost. daemon_start.c makes
+ * one where there is none. */
 #include "cli/ask/connect.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -21,34 +16,18 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/libc.h"
+#include "cli/ask/daemon_start.h"
 #include "cli/common/cli.h"
 #include "wire/client.h"
 #include "wire/places.h"
 
-#define READY_FD     3
-#define READY_MS     30000 /* opening a database after a crash can take its time */
-#define RACE_MS      10000 /* the winner of a race has to come up meanwhile */
-#define STARTS_MAX   5
-#define RACE_STEP_MS 20
-#define SETTINGS_MAX 16
+#define PAUSE_MIN_MS 20
 #define AGAIN_MS     60000 /* a daemon that is restarted is back in one or two seconds */
 #define SAY_AFTER_MS 1500
 #define PAUSE_MAX_MS 500
 #define LOCK_MAX     64
 #define GAP_MS       5000 /* in which systemd starts the machine's daemon again */
 #define GAP_STEP_MS  100
-
-/* Every connection is had from here. */
-static struct client *
-connect_at(const char *path, struct err *e)
-{
-    struct client *c = client_connect(path, e);
-
-    if (c)
-        client_set_patience(c, CONNECT_PATIENCE_MS);
-    return c;
-}
 
 /* Whose process listens at the other end. 0, or -1. */
 static int
@@ -188,234 +167,7 @@ say_none_runs(const struct cli *cli, const struct places *p, int code, struct er
             kept ? " again" : "");
 }
 
-/* --- starting --- */
-
-static void
-build_argv(const struct places *p, const struct daemon_args *args, const char *config,
-           const char *program, const char **out)
-{
-    int n = 0;
-
-    out[n++] = program;
-    if (p->root) {
-        out[n++] = "--dir";
-        out[n++] = p->root;
-    }
-    if (p->system)
-        out[n++] = "--system";
-    if (args && args->sim) {
-        out[n++] = "--sim";
-        out[n++] = args->sim;
-    }
-    if (config) {
-        out[n++] = "--config";
-        out[n++] = config;
-    }
-    if (args && args->stay)
-        out[n++] = "--stay";
-    if (args && args->need_gpus)
-        out[n++] = "--need-gpus";
-    for (size_t i = 0; args && args->settings && args->settings[i] && i < SETTINGS_MAX; i++) {
-        out[n++] = "--set";
-        out[n++] = args->settings[i];
-    }
-    out[n++] = "--ready-fd";
-    out[n++] = "3";
-    out[n] = NULL;
-}
-
-/* In the child: nothing of ours goes along but the pipe, which becomes descriptor 3. */
-_Noreturn static void
-exec_daemon(int ready, const char *const *argv)
-{
-    sigset_t none;
-    int null;
-
-    setsid();
-    if (chdir("/") < 0)
-        _exit(126);
-    null = open("/dev/null", O_RDWR);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
-        _exit(126);
-    if (ready == READY_FD)
-        fcntl(ready, F_SETFD, 0);
-    else if (dup2(ready, READY_FD) < 0)
-        _exit(126);
-    libc_close_from(READY_FD + 1);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_DFL);
-    execv(argv[0], (char *const *)argv);
-    dprintf(READY_FD, "cannot execute %s: %s\n", argv[0], strerror(errno));
-    _exit(127);
-}
-
-/* Forks twice, so that the daemon never becomes a zombie of ours. Returns the pipe's reading
- * end. */
-static int
-spawn_daemon(const char *const *argv, struct err *e)
-{
-    int ends[2];
-    pid_t pid;
-
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot make a pipe");
-    pid = fork();
-    if (pid < 0) {
-        err_errno(e, ERR_FAILED, errno, "cannot start the daemon");
-        close(ends[0]);
-        close(ends[1]);
-        return -1;
-    }
-    if (pid == 0) {
-        if (fork() != 0)
-            _exit(0);
-        exec_daemon(ends[1], argv);
-    }
-    close(ends[1]);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    return ends[0];
-}
-
-/* The daemon's one line; empty when it died without a word. Unless it is ready, that it has
- * gone is awaited too: until then it may hold the lock that it complains of. */
-static int
-read_ready(int fd, struct buf *line, struct err *e)
-{
-    int64_t until = clock_boot_us() + READY_MS * 1000LL;
-
-    while (strcmp(buf_str(line), "ready\n") != 0) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        int64_t left_ms = (until - clock_boot_us()) / 1000;
-        char chunk[512];
-        ssize_t n;
-
-        if (left_ms <= 0)
-            return err_set(e, ERR_UNREACHABLE,
-                           "the daemon was started but is not ready after %d s",
-                           READY_MS / 1000);
-        if (poll(&p, 1, (int)left_ms) <= 0)
-            continue;
-        n = read(fd, chunk, sizeof chunk);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        buf_add(line, chunk, (size_t)n);
-    }
-    while (line->len > 0 && line->data[line->len - 1] == '\n')
-        line->data[--line->len] = '\0';
-    return 0;
-}
-
-/* Another process has the lock: a daemon that is coming up, whose socket will be there soon,
- * or one that is leaving, whose lock will be free soon (then *gone). */
-static struct client *
-await_holder(const char *path, const char *lock, bool *gone, struct err *e)
-{
-    int64_t until = clock_boot_us() + RACE_MS * 1000LL;
-
-    for (;;) {
-        bool held = file_is_locked_at(AT_FDCWD, lock, NULL) > 0;
-        struct client *c = connect_at(path, e);
-
-        if (c || clock_boot_us() > until)
-            return c;
-        if (!held) {
-            *gone = true;
-            err_set(e, ERR_UNREACHABLE,
-                    "several daemons started at %s and exited; none answered", path);
-            return NULL;
-        }
-        poll(NULL, 0, RACE_STEP_MS);
-    }
-}
-
-/* The daemon we started is up, or it lost a race, or it says what is wrong. */
-static struct client *
-settle_start(const struct places *p, const char *path, const char *line, bool *started,
-             bool *again, struct err *e)
-{
-    auto_free char *lock = xasprintf("%s/lock", p->state);
-
-    if (strcmp(line, "ready") == 0) {
-        if (started)
-            *started = true;
-        return connect_at(path, e);
-    }
-    if (file_is_locked_at(AT_FDCWD, lock, NULL) > 0) {
-        struct client *c = await_holder(path, lock, again, e);
-
-        if (c)
-            return c;
-    }
-    if (line[0])
-        err_set(e, ERR_UNREACHABLE, "the daemon did not start: %s", line);
-    else
-        err_set(e, ERR_UNREACHABLE, "the daemon died during its start; its log is %s", p->log);
-    return NULL;
-}
-
-/* A name that means the same from the daemon's folder, which is the root. NULL: none. */
-static int
-absolute_config(const struct daemon_args *args, char **out, struct err *e)
-{
-    auto_free char *here = NULL;
-
-    *out = NULL;
-    if (!args || !args->config)
-        return 0;
-    if (args->config[0] == '/') {
-        *out = xstrdup(args->config);
-        return 0;
-    }
-    here = getcwd(NULL, 0);
-    if (!here)
-        return err_errno(e, ERR_USAGE, errno, "--config %s: cannot find out the current folder",
-                         args->config);
-    *out = xasprintf("%s/%s", here, args->config);
-    return 0;
-}
-
-/* *again: the daemon that was in the way is gone by now. */
-static struct client *
-start_daemon(const struct places *p, const struct daemon_args *args, bool *started, bool *again,
-             struct err *e)
-{
-    auto_free char *program = places_program("berthd", e);
-    auto_free char *config = NULL;
-    auto_buf struct buf line = BUF_INIT;
-    const char *argv[16 + 2 * SETTINGS_MAX];
-    auto_close int ready = -1;
-
-    *again = false;
-    if (!program || absolute_config(args, &config, e) < 0)
-        return NULL;
-    build_argv(p, args, config, program, argv);
-    ready = spawn_daemon(argv, e);
-    if (ready < 0 || read_ready(ready, &line, e) < 0)
-        return NULL;
-    return settle_start(p, p->socket, buf_str(&line), started, again, e);
-}
-
-/* A refusal may be about a daemon that has left meanwhile: one that comes twice is not. */
-static struct client *
-start_until_reached(const struct places *p, const struct daemon_args *args, bool *started,
-                    struct err *e)
-{
-    for (int i = 0, refusals = 0; i < STARTS_MAX && refusals < 2; i++) {
-        bool again;
-        struct client *c = start_daemon(p, args, started, &again, e);
-
-        if (!c)
-            c = connect_at(p->socket, NULL);
-        if (c)
-            return c;
-        refusals += !again;
-    }
-    return NULL;
-}
+/* --- which one --- */
 
 /* A daemon whose socket was given by name is another user's to start, the machine's is
  * systemd's: neither is ours to start. */
@@ -441,7 +193,7 @@ is_machines_turn(const struct cli *cli, const struct places *p, const struct dae
 static struct client *
 revive_daemon(const struct places *p, bool quiet, struct err *e)
 {
-    struct client *c = start_until_reached(p, NULL, NULL, e);
+    struct client *c = daemon_start(p, NULL, NULL, e);
 
     if (c && !quiet)
         cli_say("the daemon had died and was restarted");
@@ -521,7 +273,7 @@ connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *st
         c = await_machine(cli, &p, args, &why);
     /* A socket given by name: its daemon is not ours to start. */
     if (!c && why.code == ERR_UNREACHABLE && !cli->socket)
-        c = start_until_reached(&p, args, started, e);
+        c = daemon_start(&p, args, started, e);
     else if (!c && e)
         *e = why;
     places_free(&p);
@@ -590,7 +342,7 @@ connect_or_revive(const struct keeper *k, const struct places *p, bool *over, st
     if (last_end(p) == END_DIED)
         c = revive_daemon(p, k->how.quiet, e);
     else if (k->args && last_end(p) == END_IN_ORDER)
-        c = start_until_reached(p, k->args, NULL, e);
+        c = daemon_start(p, k->args, NULL, e);
     else
         return NULL;
     *over = !c; /* it said what is wrong, or died as it started */
@@ -602,7 +354,7 @@ await_daemon(const struct keeper *k, const struct places *p, struct err *e)
 {
     int64_t now_us = clock_boot_us(), say_us = now_us + SAY_AFTER_MS * 1000LL;
     int64_t until_us = k->how.until_us ? k->how.until_us : now_us + AGAIN_MS * 1000LL;
-    int pause_ms = RACE_STEP_MS;
+    int pause_ms = PAUSE_MIN_MS;
     bool over = false;
     struct client *c;
 
