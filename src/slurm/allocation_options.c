@@ -68,5 +68,5 @@ slurm_add_allocation_options(const struct allocation_spec *spec, const struct co
     r.limit_ms = spec->limit_ms;
     r.grace_ms = ALLOCATION_GRACE_MS + ALLOCATION_SLACK_MS;
     r.name = name;
-    slurm_add_options(&r, c, out);
+    slurm_add_options(&r, true, c, out);
 }

@@ -39,7 +39,8 @@ add_words(const char *words, struct buf *out)
 }
 
 void
-slurm_add_options(const struct request *r, const struct config *c, struct buf *out)
+slurm_add_options(const struct request *r, bool with_name, const struct config *c,
+                  struct buf *out)
 {
     const struct sbatch_site site = {.shard_mib = (int32_t)c->slurm_shard_mib,
                                      .partition = said(c->slurm_partition),
@@ -49,7 +50,7 @@ slurm_add_options(const struct request *r, const struct config *c, struct buf *o
     struct request bare = request_standard;
     bare.demand = r->demand;
     bare.limit_ms = outer_limit_ms(r);
-    bare.name = r->name ? r->name : (char[]){"berth"};
+    bare.name = with_name && r->name ? r->name : (char[]){"berth"};
     sbatch_options_of(&bare, &site, &options);
     for (int i = 0; i < options.n_options; i++)
         buf_add(out, options.options[i], strlen(options.options[i]) + 1);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/request.h"
+#include "slurm/cancel_ids.h"
 #include "slurm/sent_options.h"
 #include "slurm/slurm_answers.h"
 #include "spec/attr.h"
@@ -37,7 +38,7 @@ assert_options(const char *words, const char *settings, const char *expected)
         assert_int_equal(attr_assign(&r, word, value, ATTR_JOBS_FILE, &e), 0);
     }
     assert_int_equal(request_validate(&r, &e), 0);
-    slurm_add_options(&r, &config, &out);
+    slurm_add_options(&r, true, &config, &out);
     for (size_t i = 0; i + 1 < out.len; i++)
         if (!out.data[i])
             out.data[i] = ' ';
@@ -219,14 +220,44 @@ test_words_of_sbatch(void **state)
     }
 }
 
+static void
+assert_cancelled(const char *const *texts, size_t n, int most, size_t covered,
+                 const char *expected)
+{
+    struct cancel_id ids[8];
+    auto_buf struct buf out = BUF_INIT;
+    for (size_t i = 0; i < n; i++)
+        assert_true(cancel_id_read(texts[i], &ids[i]));
+    assert_int_equal(cancel_ids_add(ids, n, most, &out), covered);
+    for (size_t i = 0; i + 1 < out.len; i++)
+        if (!out.data[i])
+            out.data[i] = ' ';
+    assert_string_equal(out.len ? out.data : "", expected);
+}
+
+static void
+test_cancel_ids(void **state)
+{
+    static const char *const texts[] = {"24_7", "31", "24_0", "9_2", "24_2", "24_1", "30"};
+    static const char *const bad[] = {"", "x", "12_", "_3", "12_x", "0"};
+    struct cancel_id id;
+    (void)state;
+    assert_cancelled(texts, 7, 5, 7, "9_[2] 24_[0-2,7] 30 31");
+    assert_cancelled(texts, 7, 2, 5, "9_[2] 24_[0-2,7]");
+    assert_cancelled(texts, 0, 2, 0, "");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(cancel_id_read(bad[i], &id));
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options), cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_shards),  cmocka_unit_test(test_no_counterpart),
-        cmocka_unit_test(test_squeue),  cmocka_unit_test(test_states),
-        cmocka_unit_test(test_sbatch),  cmocka_unit_test(test_words_of_sbatch),
+        cmocka_unit_test(test_options),    cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_shards),     cmocka_unit_test(test_no_counterpart),
+        cmocka_unit_test(test_squeue),     cmocka_unit_test(test_states),
+        cmocka_unit_test(test_sbatch),     cmocka_unit_test(test_words_of_sbatch),
+        cmocka_unit_test(test_cancel_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

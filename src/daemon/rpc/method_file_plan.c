@@ -278,7 +278,7 @@ write_options(const struct look *k, struct jsonw *out, const struct line *line)
     if (is_packed)
         slurm_add_allocation_options(&spec, c, &options);
     else
-        slurm_add_options(&line->req, c, &options);
+        slurm_add_options(&line->req, true, c, &options);
     jsonw_kbool(out, "packed", is_packed);
     jsonw_key(out, "sbatch");
     jsonw_array(out);

@@ -285,11 +285,12 @@ settle_unseen(struct slurm *s, struct alloc *a)
 /* Whether every folder was looked at once more since it was found dead: what began there before
  * a restart of ours counts for it only then. */
 static bool
-all_was_seen(const struct slurm *s, struct alloc *a)
+all_was_seen(struct slurm *s, struct alloc *a)
 {
     if (!a->is_doomed) {
         a->is_doomed = true;
         a->doomed_round = s->round;
+        s->sweep_round = s->round + 1;
     }
     return s->round - a->doomed_round >= 2;
 }
@@ -303,8 +304,10 @@ slurm_allocs_follow(struct slurm *s)
         bool was_here = a->is_here, was_dead = slurm_alloc_is_dead(a);
         if (a->is_sent && !a->is_over)
             read_events(s, a);
-        if (a->is_here != was_here || slurm_alloc_is_dead(a) != was_dead)
+        if (a->is_here != was_here || slurm_alloc_is_dead(a) != was_dead) {
+            s->waiting_is_old = true; /* it may have more, or others */
             slurm_poll_soon(s);
+        }
         if (!slurm_alloc_is_dead(a) || a->n_begun > 0 || a == s->sending_alloc ||
             !all_was_seen(s, a))
             continue;

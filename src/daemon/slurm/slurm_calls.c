@@ -30,9 +30,6 @@
 #define POLL_MAX_US   (10 * S_US)
 #define POLL_LATE_US  (5 * S_US)
 #define POLL_COST     20 /* times what squeue took is the rest after it */
-#define STOP_AGAIN_US (10 * S_US)
-#define STUCK_US      (300 * S_US) /* in which one that runs there makes its mark */
-#define CANCEL_MAX    200          /* jobs in one scancel */
 
 static const char *const names[] = {
     [CALL_SBATCH] = "sbatch", [CALL_SQUEUE] = "squeue", [CALL_SCANCEL] = "scancel"};
@@ -67,9 +64,9 @@ trouble_of(struct slurm *s, enum slurm_call call)
     return s->sending ? &s->sending->trouble : &s->pack_trouble;
 }
 
-/* args: NUL-terminated strings behind the program's name. */
-static int
-start_call(struct slurm *s, enum slurm_call call, struct buf *args, const struct buf *input)
+int
+slurm_start_call(struct slurm *s, enum slurm_call call, struct buf *args,
+                 const struct buf *input)
 {
     struct err e = {0};
     size_t n = 1;
@@ -244,12 +241,12 @@ send_lot(struct slurm *s, struct lot *lot)
         return;
     }
     add_sbatch(s, lot->key, &args);
-    slurm_add_options(&job->req, &s->daemon->config, &args);
+    slurm_add_options(&job->req, slurm_lot_has_one_name(s, lot), &s->daemon->config, &args);
     add_array(lot, &args);
     crash_point("slurm-before-sbatch");
     set_sent(lot);
     s->sending = lot;
-    if (start_call(s, CALL_SBATCH, &args, &script) < 0) {
+    if (slurm_start_call(s, CALL_SBATCH, &args, &script) < 0) {
         s->sending = NULL;
         set_unsent(lot);
         again(lot);
@@ -268,7 +265,7 @@ send_alloc(struct slurm *s, struct alloc *a)
     crash_point("slurm-before-sbatch");
     if (slurm_send_alloc(s, a, &args, &script, &e) < 0)
         set_trouble(&s->pack_trouble, "sbatch", e.text);
-    if (e.code || start_call(s, CALL_SBATCH, &args, &script) < 0) {
+    if (e.code || slurm_start_call(s, CALL_SBATCH, &args, &script) < 0) {
         a->is_sent = false;
         a->due_us = clock_boot_us() + slurm_pause_us(&a->pause_us);
         return;
@@ -404,7 +401,7 @@ ask_squeue(struct slurm *s)
     add_arg(&args, user);
     add_arg(&args, "--format=" SLURM_FORMAT);
     s->poll_us = 0;
-    if (start_call(s, CALL_SQUEUE, &args, NULL) < 0)
+    if (slurm_start_call(s, CALL_SQUEUE, &args, NULL) < 0)
         s->poll_us = clock_boot_us() + POLL_MAX_US;
 }
 
@@ -414,6 +411,15 @@ liveliness(enum slurm_phase phase)
     return phase == SLURM_RUNS ? 2 : phase == SLURM_WAITS ? 1 : 0;
 }
 
+/* What Slurm keeps of an array that has no tasks any more is listed like a job that is none. */
+static bool
+is_empty_array(const struct remote *r, const struct job *job, const struct slurm_job *j)
+{
+    size_t n = strlen(j->array);
+    const char *id = job->run->sent.id;
+    return !j->is_task && (r->lot->n > 1 || (strncmp(id, j->array, n) == 0 && id[n] == '_'));
+}
+
 /* Of two jobs of one attempt, as an unsure send can make, the one that may run counts. */
 static void
 take_job(struct slurm *s, const struct slurm_job *j)
@@ -421,11 +427,15 @@ take_job(struct slurm *s, const struct slurm_job *j)
     struct remote *r = slurm_member(s, j->key, j->index);
     struct job *job = r ? slurm_job_of(s, r) : NULL;
     enum slurm_phase phase = slurm_phase_of(j->state);
-    if (!job || !r->is_sent || (r->is_known && liveliness(r->phase) >= liveliness(phase)))
+    if (!job || !r->is_sent || is_empty_array(r, job, j))
+        return;
+    if (r->is_known && liveliness(r->phase) >= liveliness(phase))
         return;
     if (r->phase != phase)
         s->poll_pause_us = POLL_FIRST_US;
     r->is_known = r->was_listed = true;
+    if (phase != SLURM_IS_OVER)
+        r->listed_us = s->call_began_us;
     r->phase = phase;
     snprintf(r->state, sizeof r->state, "%s", j->state);
     snprintf(r->reason, sizeof r->reason, "%s", j->reason);
@@ -485,62 +495,6 @@ take_squeue(struct slurm *s, struct buf *out, const struct buf *errors, bool lat
     s->poll_us = now + pause;
 }
 
-/* --- scancel --- */
-
-enum stop { STOP_NONE, STOP_WAITING, STOP_RUNNING, STOP_NOW };
-
-/* A node that died in the wrong moment leaves jobs that run for Slurm and are nowhere. */
-static bool
-is_stuck(const struct remote *r, int64_t now)
-{
-    return r->runs_us && !r->began && now - r->runs_us > STUCK_US;
-}
-
-static enum stop
-stop_of(const struct remote *r, int64_t now)
-{
-    bool asked = r->stop_asked || is_stuck(r, now);
-    if (!asked || r->stop_us > now || !r->is_sent || r->ended || !r->is_known ||
-        r->phase == SLURM_IS_OVER)
-        return STOP_NONE;
-    bool boots = !r->began && strcmp(r->state, "CONFIGURING") == 0; /* no script to signal */
-    if ((r->kill_us && r->kill_us <= now) || boots || is_stuck(r, now))
-        return STOP_NOW;
-    return r->phase == SLURM_WAITS && !r->began ? STOP_WAITING : STOP_RUNNING;
-}
-
-/* The batch script alone gets TERM: it tells the supervisor, which ends the command with its
- * grace. */
-static void
-ask_scancel(struct slurm *s, enum stop how)
-{
-    auto_buf struct buf args = BUF_INIT;
-    int64_t now = clock_boot_us();
-    int n = 0;
-    if (how == STOP_WAITING)
-        add_arg(&args, "--state=PENDING");
-    if (how == STOP_RUNNING) {
-        add_arg(&args, "--signal=TERM");
-        add_arg(&args, "--batch");
-    }
-    for (struct remote *r = s->remotes; r && n < CANCEL_MAX; r = r->hh.next) {
-        const struct job *job = slurm_job_of(s, r);
-        if (!job || stop_of(r, now) != how)
-            continue;
-        add_arg(&args, job->run->sent.id);
-        r->stop_us = now + STOP_AGAIN_US;
-        r->is_stuck |= is_stuck(r, now);
-        n++;
-    }
-    for (struct alloc *a = s->allocs; a && how == STOP_WAITING; a = a->hh.next)
-        if (slurm_alloc_is_to_stop(a, now)) {
-            add_arg(&args, a->id);
-            a->stop_us = now + STOP_AGAIN_US;
-        }
-    (void)start_call(s, CALL_SCANCEL, &args, NULL);
-    slurm_poll_soon(s);
-}
-
 /* --- what is most due --- */
 
 static void
@@ -574,30 +528,20 @@ next_lot(const struct slurm *s, int64_t now)
     return lot;
 }
 
-static enum stop
-next_stop(const struct slurm *s, int64_t now)
-{
-    for (const struct remote *r = s->remotes; r; r = r->hh.next)
-        if (stop_of(r, now) != STOP_NONE)
-            return stop_of(r, now);
-    for (const struct alloc *a = s->allocs; a; a = a->hh.next)
-        if (slurm_alloc_is_to_stop(a, now))
-            return STOP_WAITING;
-    return STOP_NONE;
-}
-
+/* Of many jobs that are to end, a few at a time: between two scancels goes what else is due. */
 void
 slurm_pump(struct slurm *s)
 {
     int64_t now = clock_boot_us();
     if (s->command || s->next_call_us > now || (!s->remotes && !s->allocs))
         return;
-    enum stop stop = next_stop(s, now);
     struct lot *lot = next_lot(s, now);
     struct alloc *alloc = slurm_next_alloc(s, now);
     bool polls = s->poll_us && s->poll_us <= now;
-    if (stop != STOP_NONE)
-        ask_scancel(s, stop);
+    bool others = s->has_just_stopped && (alloc || lot || polls);
+    s->has_just_stopped = false;
+    if (!others && slurm_ask_stops(s))
+        s->has_just_stopped = true;
     else if (polls && s->poll_us + POLL_LATE_US <= now)
         ask_squeue(s);
     else if (alloc)

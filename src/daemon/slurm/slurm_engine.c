@@ -6,6 +6,7 @@
 #include "daemon/slurm/slurm_engine.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,6 @@ on_tick(uv_timer_t *timer)
     slurm_allocs_follow(s);
     slurm_scan(s);
     slurm_grow(s);
-    slurm_write_backlog(s);
     slurm_pump(s);
     if (!s->remotes && !s->allocs)
         uv_timer_stop(timer);
@@ -106,8 +106,10 @@ enter(struct slurm *s, const struct job *job)
     r->attempt = job->run->number;
     HASH_ADD(hh, s->remotes, job, sizeof r->job, r);
     slurm_wake(s);
-    if (strcmp(sent->key, PACKED_KEY) == 0)
+    if (strcmp(sent->key, PACKED_KEY) == 0) {
+        s->waiting_is_old = true;
         return r;
+    }
     r->index = sent->index;
     r->lot = lot_of(s, sent->key);
     if (r->index >= r->lot->n) {
@@ -151,12 +153,17 @@ slurm_free(struct slurm *s)
     HASH_ITER(hh, s->remotes, r, next)
     drop(s, r);
     slurm_allocs_free(s);
+    slurm_waiting_free(s);
     buf_free(&s->backlog);
     buf_free(&s->words);
     free(s);
 }
 
 /* --- what goes together --- */
+
+/* An array has one name in Slurm. A job for each of a thousand names would take a thousand
+ * seconds to be sent, so with more than these, names keep no jobs apart. */
+#define NAMES_MAX 8
 
 struct forming {
     struct forming *next;
@@ -182,30 +189,55 @@ forming_of(struct forming **all, struct buf *options, int32_t most)
     return f;
 }
 
-void
-slurm_prepare(struct daemon *d)
+static void
+free_forming(struct forming *all)
 {
-    const struct changes *c = &d->state.changes;
-    struct forming *all = NULL, *next;
-    for (size_t i = 0; i < c->n_unsaved; i++) {
-        struct job *job = c->unsaved[i];
-        if (!(job->unsaved & SAVE_ATTEMPT_NEW) || job->req.demand.engine != ENGINE_SLURM)
-            continue;
-        if (slurm_is_to_pack(&job->req.demand, &d->config)) {
-            snprintf(job->run->sent.key, sizeof job->run->sent.key, PACKED_KEY);
-            continue;
-        }
-        auto_buf struct buf options = BUF_INIT;
-        slurm_add_options(&job->req, &d->config, &options);
-        struct forming *f = forming_of(&all, &options, (int32_t)d->config.slurm_array_max);
-        memcpy(job->run->sent.key, f->key, sizeof f->key);
-        job->run->sent.index = f->n++;
-    }
-    for (; all; all = next) {
+    for (struct forming *next; all; all = next) {
         next = all->next;
         buf_free(&all->options);
         free(all);
     }
+}
+
+static bool
+is_new_here(const struct job *job)
+{
+    return (job->unsaved & SAVE_ATTEMPT_NEW) && job->req.demand.engine == ENGINE_SLURM;
+}
+
+/* False, with some of the keys given: there are more than most of them. */
+static bool
+form(const struct daemon *d, bool with_names, int most)
+{
+    const struct changes *c = &d->state.changes;
+    struct forming *all = NULL;
+    int n = 0;
+    for (size_t i = 0; i < c->n_unsaved && n <= most; i++) {
+        struct job *job = c->unsaved[i];
+        if (!is_new_here(job) || slurm_is_to_pack(&job->req.demand, &d->config))
+            continue;
+        auto_buf struct buf options = BUF_INIT;
+        slurm_add_options(&job->req, with_names, &d->config, &options);
+        struct forming *f = forming_of(&all, &options, (int32_t)d->config.slurm_array_max);
+        n += f->n == 0;
+        memcpy(job->run->sent.key, f->key, sizeof f->key);
+        job->run->sent.index = f->n++;
+    }
+    free_forming(all);
+    return n <= most;
+}
+
+void
+slurm_prepare(struct daemon *d)
+{
+    const struct changes *c = &d->state.changes;
+    for (size_t i = 0; i < c->n_unsaved; i++) {
+        struct job *job = c->unsaved[i];
+        if (is_new_here(job) && slurm_is_to_pack(&job->req.demand, &d->config))
+            snprintf(job->run->sent.key, sizeof job->run->sent.key, PACKED_KEY);
+    }
+    if (!form(d, true, NAMES_MAX))
+        (void)form(d, false, INT_MAX);
 }
 
 int32_t
@@ -231,11 +263,12 @@ slurm_launch(struct daemon *d, const struct job *job)
 
 /* If its batch script does not end it in time, Slurm is to. */
 static void
-ask_stop(struct remote *r, const struct job *job)
+ask_stop(struct slurm *s, struct remote *r, const struct job *job)
 {
     r->stop_asked = true;
     r->stops++;
     r->look_us = 0;
+    s->waiting_is_old = true;
     r->stop_us = clock_boot_us();
     r->kill_us = r->stop_us + (request_grace_ms(&job->req) + 60000) * 1000;
 }
@@ -249,7 +282,7 @@ slurm_recover(struct daemon *d, const struct job *job)
     r->sends = 1;
     r->pulse_us = clock_boot_us();
     if (job->cancel_asked || job->requeue_asked)
-        ask_stop(r, job);
+        ask_stop(s, r, job);
     slurm_poll_soon(s);
 }
 
@@ -300,13 +333,14 @@ slurm_read_change(struct daemon *d, const struct change *change)
     const struct job *job = r && !r->ended ? slurm_job_of(d->slurm, r) : NULL;
     if (!job)
         return;
+    d->slurm->waiting_is_old |= change->type == CHANGE_PRIORITY;
     if (change->type == CHANGE_CANCEL || change->type == CHANGE_CANCEL_MORE)
         leave_word(d->slurm, r, job, NULL, job->cancelled_by);
     else if (change->type == CHANGE_REQUEUE)
         leave_word(d->slurm, r, job, "requeue", change->by);
     else
         return;
-    ask_stop(r, job);
+    ask_stop(d->slurm, r, job);
     slurm_wake(d->slurm);
 }
 

@@ -20,9 +20,10 @@
 #include "daemon/slurm/slurm_priv.h"
 #include "slurm/allocation_options.h"
 
-#define BACKLOG_LINES 2000  /* at most: more than all allocations can start in a look */
-#define WORTH_MS      60000 /* a job that is shorter is worth a part of a GPU */
-#define SLACK         0.01
+#define BACKLOG_LINES  2000  /* at most: more than all allocations can start in a look */
+#define WORTH_MS       60000 /* a job that is shorter is worth a part of a GPU */
+#define SLACK          0.01
+#define WAITING_MAX_US (5 * S_US)
 
 /* --- lines --- */
 
@@ -44,38 +45,62 @@ waits(const struct remote *r)
     return slurm_is_packed(r) && !r->began && !r->ended && !r->stop_asked;
 }
 
-/* One of those that wait, and its line. */
+/* One of those that waited when the list was made. */
 struct wait {
-    struct remote *remote;
-    const struct job *job;
     struct backlog_line line;
+    int32_t priority;
 };
 
 static int
 by_order(const void *a, const void *b)
 {
-    const struct job *x = ((const struct wait *)a)->job, *y = ((const struct wait *)b)->job;
-    if (x->req.priority != y->req.priority)
-        return x->req.priority > y->req.priority ? -1 : 1;
-    return x->id < y->id ? -1 : x->id > y->id;
+    const struct wait *x = a, *y = b;
+    if (x->priority != y->priority)
+        return x->priority > y->priority ? -1 : 1;
+    return x->line.job < y->line.job ? -1 : x->line.job > y->line.job;
 }
 
-/* In the order in which they are to start; the caller frees. */
-static struct wait *
-find_waiting(const struct slurm *s, size_t *n)
+void
+slurm_waiting_free(struct slurm *s)
 {
-    struct wait *out = xcalloc(HASH_COUNT(s->remotes) + 1, sizeof *out);
-    *n = 0;
+    free(TAKE(s->waiting));
+    s->n_waiting = 0;
+}
+
+/* In the order in which they are to start. */
+static void
+list_waiting(struct slurm *s)
+{
+    slurm_waiting_free(s);
+    s->waiting = xcalloc(HASH_COUNT(s->remotes) + 1, sizeof *s->waiting);
     for (struct remote *r = s->remotes; r; r = r->hh.next) {
         const struct job *job = waits(r) ? slurm_job_of(s, r) : NULL;
         if (!job)
             continue;
-        struct wait *w = &out[(*n)++];
-        *w = (struct wait){.remote = r, .job = job};
+        struct wait *w = &s->waiting[s->n_waiting++];
+        w->priority = job->req.priority;
         line_of(s, r, job, &w->line);
     }
-    qsort(out, *n, sizeof *out, by_order);
-    return out;
+    qsort(s->waiting, s->n_waiting, sizeof *s->waiting, by_order);
+}
+
+/* NULL: it does not wait any more. */
+static struct remote *
+remote_of(const struct slurm *s, const struct wait *w)
+{
+    struct remote *r;
+    HASH_FIND(hh, s->remotes, &w->line.job, sizeof w->line.job, r);
+    return r && r->attempt == w->line.attempt && waits(r) ? r : NULL;
+}
+
+/* With thousands that wait, the list and what follows from it cost more than a tick is worth:
+ * what is new counts at once, what has begun or ended in a second, and what changes without a
+ * word, such as estimates, in a few. */
+static bool
+list_is_old(const struct slurm *s, int64_t now)
+{
+    return !s->waiting || s->waiting_is_old || now - s->waiting_us >= WAITING_MAX_US ||
+           (s->some_left && now - s->waiting_us >= S_US);
 }
 
 static void
@@ -95,17 +120,15 @@ add_others(const struct slurm *s, struct buf *out)
         }
 }
 
-void
-slurm_write_backlog(struct slurm *s)
+static void
+write_backlog(struct slurm *s)
 {
-    size_t n;
     struct err e;
     auto_buf struct buf text = BUF_INIT;
     if (s->allocs_fd < 0)
         return;
-    auto_free struct wait *all = find_waiting(s, &n);
-    for (size_t i = 0; i < n && i < BACKLOG_LINES; i++)
-        backlog_add(&all[i].line, &text);
+    for (size_t i = 0; i < s->n_waiting && i < BACKLOG_LINES; i++)
+        backlog_add(&s->waiting[i].line, &text);
     add_others(s, &text);
     if (s->backlog_is_written && text.len == s->backlog.len &&
         (text.len == 0 || memcmp(text.data, s->backlog.data, text.len) == 0))
@@ -218,16 +241,16 @@ count_allocs(const struct slurm *s)
 
 /* A line that finds no allocation goes before the sum of all. */
 static const struct wait *
-choose(const struct slurm *s, const struct wait *all, size_t n, const struct numbers *have)
+choose(const struct slurm *s, const struct numbers *have)
 {
     double wanted = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (!any_may_have(s, &all[i].line))
-            return &all[i];
-        wanted += worth(s, &all[i]);
+    for (size_t i = 0; i < s->n_waiting; i++) {
+        if (!any_may_have(s, &s->waiting[i].line))
+            return &s->waiting[i];
+        wanted += worth(s, &s->waiting[i]);
     }
     bool is_known = s->gpu_mib >= 0 || have->live == 0;
-    return is_known && wanted > have->free + SLACK ? &all[0] : NULL;
+    return is_known && wanted > have->free + SLACK ? &s->waiting[0] : NULL;
 }
 
 static void
@@ -257,43 +280,43 @@ largest_mib(const struct slurm *s, const struct demand *d)
 
 /* No larger GPUs can be hoped for. */
 static void
-refuse_too_large(struct slurm *s, const struct wait *all, size_t n)
+refuse_too_large(struct slurm *s)
 {
     char words[200];
-    for (size_t i = 0; i < n; i++) {
-        const struct demand *d = &all[i].line.demand;
+    for (size_t i = 0; i < s->n_waiting; i++) {
+        const struct demand *d = &s->waiting[i].line.demand;
         int64_t has = largest_mib(s, d);
-        if (has == 0 || needed_mib(d) <= has)
+        struct remote *r =
+            has == 0 || needed_mib(d) <= has ? NULL : remote_of(s, &s->waiting[i]);
+        if (!r)
             continue;
         snprintf(words, sizeof words,
                  "it needs %d + %d MiB margin of VRAM, and the GPUs%s%s of allocations have "
                  "%lld: use %s, or omit pack",
                  d->vram_mib, d->margin_mib, d->gpu_type[0] ? " " : "", d->gpu_type,
                  (long long)has, d->gpu_type[0] ? "another gpu-type" : "gpu-type");
-        slurm_refuse(s, all[i].remote, words);
+        slurm_refuse(s, r, words);
     }
 }
 
-void
-slurm_grow(struct slurm *s)
+static void
+grow(struct slurm *s)
 {
-    size_t n;
     struct allocation_spec spec;
-    auto_free struct wait *all = find_waiting(s, &n);
-    if (n == 0) {
+    if (s->n_waiting == 0) {
         give_back(s);
         return;
     }
     s->quiet_us = 0;
-    refuse_too_large(s, all, n);
+    refuse_too_large(s);
     count_used(s);
     struct numbers have = count_allocs(s);
     int running = have.live - have.pending;
     if (clock_boot_us() < s->grow_us || have.live >= s->daemon->config.slurm_allocations ||
         have.pending >= (running > 1 ? running : 1))
         return;
-    const struct wait *first = choose(s, all, n, &have);
-    if (!first || first->remote->ended)
+    const struct wait *first = choose(s, &have);
+    if (!first || !remote_of(s, first))
         return;
     allocation_spec_for(&s->daemon->config, any_may_have(s, &first->line) ? NULL : &first->line,
                         &spec);
@@ -301,20 +324,38 @@ slurm_grow(struct slurm *s)
 }
 
 void
+slurm_grow(struct slurm *s)
+{
+    int64_t now = clock_boot_us();
+    bool is_old = list_is_old(s, now);
+    if (is_old) {
+        s->waiting_is_old = s->some_left = false;
+        s->waiting_us = now;
+        list_waiting(s);
+    }
+    if (is_old || s->n_waiting == 0 || now - s->grown_us >= S_US) {
+        s->grown_us = now;
+        grow(s);
+    }
+    if (is_old)
+        write_backlog(s);
+}
+
+void
 slurm_refuse_like(struct slurm *s, const struct allocation_spec *spec, const char *text)
 {
-    size_t n;
     struct allocation_spec standard;
-    auto_free struct wait *all = find_waiting(s, &n);
     allocation_spec_for(&s->daemon->config, NULL, &standard);
     bool is_special = spec->gpus > standard.gpus || spec->cpus > standard.cpus ||
                       spec->mem_mib > standard.mem_mib || spec->limit_ms > standard.limit_ms ||
                       spec->type[0];
-    for (size_t i = 0; i < n; i++) {
-        const struct backlog_line *line = &all[i].line;
-        if (allocation_is_fit(spec, line) && !any_may_have(s, line) &&
+    list_waiting(s);
+    for (size_t i = 0; i < s->n_waiting; i++) {
+        const struct backlog_line *line = &s->waiting[i].line;
+        struct remote *r = remote_of(s, &s->waiting[i]);
+        if (r && allocation_is_fit(spec, line) && !any_may_have(s, line) &&
             !(is_special && allocation_is_fit(&standard, line)))
-            slurm_refuse(s, all[i].remote, text);
+            slurm_refuse(s, r, text);
     }
 }
 

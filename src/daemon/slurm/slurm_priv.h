@@ -17,6 +17,7 @@
 struct daemon;
 struct lot;
 struct slurm_command;
+struct wait;
 
 #define S_US INT64_C(1000000)
 
@@ -31,17 +32,18 @@ struct remote {
     int64_t blank_us;    /* packed: since when its mark is there and says nothing yet */
     int64_t look_us;     /* packed: when its folder is looked at again */
     int32_t index;
-    bool is_sent;    /* a command that may have sent it was started */
-    bool began;      /* its mark was seen */
-    bool is_void;    /* the daemon made its mark: no Slurm job begins it any more */
-    bool ended;      /* its outcome is known; the commit is under way */
-    bool is_again;   /* it was sent before, perhaps: another Slurm job of it may be alive */
-    int sends;       /* so often */
-    int64_t sent_us; /* boot clock, as all times here */
-    int64_t gone_us; /* since when Slurm has it no more; 0: it has it, or was not asked */
-    int gone_polls;  /* how often it said so since then */
-    bool is_known;   /* Slurm listed it in the last poll, as: */
-    bool was_listed; /* in any */
+    bool is_sent;      /* a command that may have sent it was started */
+    bool began;        /* its mark was seen */
+    bool is_void;      /* the daemon made its mark: no Slurm job begins it any more */
+    bool ended;        /* its outcome is known; the commit is under way */
+    bool is_again;     /* it was sent before, perhaps: another Slurm job of it may be alive */
+    int sends;         /* so often */
+    int64_t sent_us;   /* boot clock, as all times here */
+    int64_t gone_us;   /* since when Slurm has it no more; 0: it has it, or was not asked */
+    int gone_polls;    /* how often it said so since then */
+    bool is_known;     /* Slurm listed it in the last poll, as: */
+    bool was_listed;   /* in any */
+    int64_t listed_us; /* when it was listed last, and not as over; 0: by an earlier daemon */
     enum slurm_phase phase;
     char state[24], reason[104], node[64];
     bool folder_gone;  /* somebody removed it: whether it ran is not to be known */
@@ -116,18 +118,25 @@ struct slurm {
     enum slurm_call call;
     struct lot *sending; /* with CALL_SBATCH: this, or */
     struct alloc *sending_alloc;
-    int64_t next_call_us; /* not before */
+    int64_t next_call_us;  /* not before */
+    bool has_just_stopped; /* the last call was scancel */
     int64_t call_began_us;
     int64_t poll_us;       /* when squeue is due; 0: it is not */
     int64_t poll_pause_us; /* until the one after */
     int64_t poll_rest_us;  /* not before that, whatever happens */
     int64_t scan_us;       /* when the folders are looked at */
     uint32_t round;        /* how often all of them were */
+    uint32_t sweep_round;  /* the round in which none is left out */
     struct alloc *allocs;
-    int allocs_fd;           /* their folders and the backlog; -1: none was needed yet */
-    struct buf backlog;      /* as it was written last */
-    bool backlog_is_written; /* since the start */
-    int64_t quiet_us;        /* since when no packed job waits; 0: one does */
+    int allocs_fd;        /* their folders and the backlog; -1: none was needed yet */
+    struct wait *waiting; /* what waits for an allocation, when it was listed last */
+    size_t n_waiting;
+    int64_t waiting_us, grown_us; /* when that was, and when their number was looked at */
+    bool waiting_is_old;          /* something was added, or is to end */
+    bool some_left;               /* some of them do not wait any more */
+    struct buf backlog;           /* as it was written last */
+    bool backlog_is_written;      /* since the start */
+    int64_t quiet_us;             /* since when no packed job waits; 0: one does */
     int32_t gpu_mib; /* of the GPUs of allocations; 0: they cannot tell, -1: not known */
     int64_t grow_us, grow_pause_us; /* no allocation before, as the last ones began nothing */
     int misses;              /* allocations in a row that ended before they said anything */
@@ -140,6 +149,7 @@ struct slurm {
 #define PACKED_KEY "packed" /* of all packed attempts: they are not sent themselves */
 struct job *slurm_job_of(const struct slurm *s, const struct remote *r); /* NULL: it has gone */
 struct remote *slurm_member(const struct slurm *s, const char *key, int32_t index);
+bool slurm_lot_has_one_name(const struct slurm *s, const struct lot *lot);
 bool slurm_is_to_send(const struct remote *r);
 bool slurm_is_packed(const struct remote *r);
 struct alloc *slurm_alloc_of(const struct slurm *s, const char *key);
@@ -153,6 +163,13 @@ void slurm_let_go(struct slurm *s, struct lot *lot);
 
 /* slurm_calls.c: starts the command that is most due, if it is time for one. */
 void slurm_pump(struct slurm *s);
+/* One of Slurm's commands; args: NUL-terminated strings behind the program's name. -1: it could
+ * not be started, which was said. */
+int slurm_start_call(struct slurm *s, enum slurm_call call, struct buf *args,
+                     const struct buf *input);
+
+/* slurm_stops.c: has Slurm end some of those that are to end. False: there are none. */
+bool slurm_ask_stops(struct slurm *s);
 
 /* slurm_alloc.c: the allocations, and their folders */
 /* A new one, which will be sent; its record is durable. NULL: that was said in the log. */
@@ -171,9 +188,9 @@ void slurm_packed_look(struct slurm *s, struct remote *r, struct job *job, int64
 void slurm_packed_let_go(struct remote *r);
 
 /* slurm_grow.c */
-/* How many there are to be: makes one, or gives one back. */
+/* Writes the backlog, and sees how many there are to be: makes one, or gives one back. */
 void slurm_grow(struct slurm *s);
-void slurm_write_backlog(struct slurm *s);
+void slurm_waiting_free(struct slurm *s);
 /* Those that wait for an allocation like this one, and can have no other, never run. */
 void slurm_refuse_like(struct slurm *s, const struct allocation_spec *spec, const char *text);
 void slurm_add_packed_words(const struct slurm *s, const struct remote *r, struct buf *out);

@@ -33,16 +33,19 @@
  * killed gives none, and may need 30 s of grace and 60 s of killing to end its command. */
 #define SILENT_US     (120 * S_US)
 #define CAUSE_US      (60 * S_US) /* for Slurm to say why one was ended */
+#define PURGE_US      (60 * S_US) /* Slurm keeps what is over for 300 s, unless told otherwise */
 #define SENDS_MAX     3
 #define AGAIN_DOUBLED 5          /* times at most: until it is 160 s */
 #define VOID_MARK     "-1\n"     /* in the daemon's own mark; a node's begins with a time */
-#define PACKED_US     (5 * S_US) /* between two looks at one that nothing points out */
+#define PACKED_US     (5 * S_US) /* between two looks at one that nothing points out, */
+#define PACKED_MANY   1000       /* but for so many, which are too much for a file system */
 
 static void
 end(struct slurm *s, struct remote *r, const struct ending *ending)
 {
     struct job *job = slurm_job_of(s, r);
     r->ended = true;
+    s->some_left = true;
     if (!job)
         return;
     log_info("job=%u attempt=%d event=slurm-ended outcome=%s slurm_job=%s", r->job, r->attempt,
@@ -99,6 +102,17 @@ may_be_slurms(const struct job *job, const struct ending *e)
            (e->outcome == OUTCOME_CANCELLED || signalled);
 }
 
+/* A slurmctld that was killed can forget jobs; nodes that report them are told to end them,
+ * which nobody has asked for. One that was there a minute ago has not just been purged. */
+static bool
+was_forgotten(const struct remote *r, const struct ending *e)
+{
+    int64_t since = r->listed_us > r->sent_us ? r->listed_us : r->sent_us;
+    bool by_term = e->outcome == OUTCOME_CANCELLED ||
+                   (e->outcome == OUTCOME_SIGNALED && e->signal == SIGTERM);
+    return by_term && !r->is_known && r->gone_us && since && r->gone_us - since < PURGE_US;
+}
+
 /* What the record cannot know: why Slurm ended it. */
 static void
 name_the_cause(const struct remote *r, struct exitrec *rec)
@@ -111,6 +125,10 @@ name_the_cause(const struct remote *r, struct exitrec *rec)
     } else if (r->is_known && strcmp(r->state, "PREEMPTED") == 0) {
         e->outcome = OUTCOME_PREEMPTED;
         snprintf(e->text, sizeof e->text, "preempted by another job in Slurm");
+    } else if (was_forgotten(r, e)) {
+        e->outcome = OUTCOME_LOST;
+        snprintf(e->text, sizeof e->text,
+                 "Slurm ended it on its node and does not know it any more");
     } else if (e->outcome == OUTCOME_CANCELLED ||
                (r->is_known && strcmp(r->state, "CANCELLED") == 0)) {
         e->outcome = OUTCOME_CANCELLED;
@@ -271,11 +289,12 @@ send_again(struct slurm *s, struct remote *r, const struct job *job, int64_t now
 }
 
 /* By a person: a slurmctld that forgot jobs gives their numbers out again, and then Slurm
- * itself cancels the new ones, which nodes take for the old. */
+ * itself cancels the new ones, which nodes take for the old. Those have a node. */
 static bool
 was_cancelled(const struct remote *r)
 {
-    return r->is_known && !r->is_stuck && !r->is_again && strcmp(r->state, "CANCELLED") == 0;
+    return r->is_known && !r->is_stuck && !r->is_again && !r->node[0] &&
+           strcmp(r->state, "CANCELLED") == 0;
 }
 
 /* The daemon before this one took its mark and could not say why: the next attempt will. */
@@ -336,6 +355,7 @@ look_at_mark(struct slurm *s, struct remote *r, struct job *job, int dir)
     if (at_us <= 0 || (slurm_is_packed(r) && !slurm_packed_began(s, r, words)))
         return;
     r->began = true;
+    s->some_left = true;
     r->is_sent = !slurm_is_packed(r);
     if (words[0])
         snprintf(sent->node, sizeof sent->node, "%.*s", (int)strcspn(words, " "), words);
@@ -386,13 +406,16 @@ drop_unsent(struct slurm *s, struct remote *r)
 }
 
 /* Its allocation says when there is something to see; it is looked at in any case now and
- * then. */
+ * then, and when an allocation has ended. */
 static void
 look_at_packed(struct slurm *s, struct remote *r, int64_t now)
 {
-    if (r->look_us > now)
+    int64_t many = HASH_COUNT(s->remotes) / PACKED_MANY;
+    if (r->look_us > now && s->round > s->sweep_round)
         return;
-    r->look_us = now + (r->has_left ? SCAN_US : PACKED_US);
+    r->look_us = now + (r->has_left            ? SCAN_US
+                        : r->began || many < 1 ? PACKED_US
+                                               : PACKED_US * many);
     look(s, r, now);
     struct job *job = r->ended || r->began ? NULL : slurm_job_of(s, r);
     if (job && r->stop_asked)

@@ -95,3 +95,19 @@ slurm_make_key(char *out, size_t size)
     for (size_t i = 0; i < sizeof bytes && 2 * i + 2 < size; i++)
         snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
+
+bool
+slurm_lot_has_one_name(const struct slurm *s, const struct lot *lot)
+{
+    const struct job *first = NULL;
+    for (int32_t i = 0; i < lot->n; i++) {
+        const struct job *job = lot->members[i] ? slurm_job_of(s, lot->members[i]) : NULL;
+        const char *name = job && job->req.name ? job->req.name : "";
+        if (!job)
+            continue;
+        first = first ? first : job;
+        if (strcmp(name, first->req.name ? first->req.name : "") != 0)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,127 @@
+/* Ends that Slurm is asked for: of attempts that wait or run there and are to end, and of
+ * allocations that nobody needs. slurm_calls.c says when it is time for a call.
+ *
+ * A supervisor on a node looks every ten seconds by itself whether it is to end, so Slurm is
+ * not needed for that, only faster; and scancel makes a call to slurmctld for each word, and
+ * for each running job. So it gets a few words at a time, and the next command waits as if each
+ * had been a command of its own. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/common/daemon.h"
+#include "daemon/slurm/slurm_priv.h"
+#include "slurm/cancel_ids.h"
+
+#define STOP_AGAIN_US (10 * S_US)
+#define STUCK_US      (300 * S_US) /* in which one that runs there makes its mark */
+#define WORDS_MAX     5
+
+enum stop { STOP_NONE, STOP_WAITING, STOP_RUNNING, STOP_NOW };
+
+/* A node that died in the wrong moment leaves jobs that run for Slurm and are nowhere. */
+static bool
+is_stuck(const struct remote *r, int64_t now)
+{
+    return r->runs_us && !r->began && now - r->runs_us > STUCK_US;
+}
+
+static enum stop
+stop_of(const struct remote *r, int64_t now)
+{
+    bool asked = r->stop_asked || is_stuck(r, now);
+    if (!asked || r->stop_us > now || !r->is_sent || r->ended || !r->is_known ||
+        r->phase == SLURM_IS_OVER)
+        return STOP_NONE;
+    bool boots = !r->began && strcmp(r->state, "CONFIGURING") == 0; /* no script to signal */
+    if ((r->kill_us && r->kill_us <= now) || boots || is_stuck(r, now))
+        return STOP_NOW;
+    return r->phase == SLURM_WAITS && !r->began ? STOP_WAITING : STOP_RUNNING;
+}
+
+static enum stop
+next_stop(const struct slurm *s, int64_t now)
+{
+    for (const struct remote *r = s->remotes; r; r = r->hh.next)
+        if (stop_of(r, now) != STOP_NONE)
+            return stop_of(r, now);
+    for (const struct alloc *a = s->allocs; a; a = a->hh.next)
+        if (slurm_alloc_is_to_stop(a, now))
+            return STOP_WAITING;
+    return STOP_NONE;
+}
+
+/* What is to end in this way; the caller frees. */
+static struct cancel_id *
+find_ids(const struct slurm *s, enum stop how, int64_t now, size_t *n)
+{
+    struct cancel_id *ids = xcalloc(HASH_COUNT(s->remotes) + 1, sizeof *ids);
+    *n = 0;
+    for (struct remote *r = s->remotes; r; r = r->hh.next) {
+        const struct job *job = stop_of(r, now) == how ? slurm_job_of(s, r) : NULL;
+        if (!job || !cancel_id_read(job->run->sent.id, &ids[*n]))
+            continue;
+        ids[(*n)++].owner = r;
+        if (how != STOP_WAITING && *n == WORDS_MAX)
+            break;
+    }
+    return ids;
+}
+
+static int
+add_attempts(const struct slurm *s, enum stop how, int64_t now, struct buf *args)
+{
+    size_t n;
+    auto_free struct cancel_id *ids = find_ids(s, how, now, &n);
+    size_t begin = args->len;
+    int words = 0;
+    n = cancel_ids_add(ids, n, WORDS_MAX, args);
+    for (size_t i = 0; i < n; i++) {
+        struct remote *r = ids[i].owner;
+        r->stop_us = now + STOP_AGAIN_US;
+        r->is_stuck |= is_stuck(r, now);
+    }
+    for (size_t i = begin; i < args->len; i++)
+        words += args->data[i] == '\0';
+    return how == STOP_WAITING ? words : (int)n;
+}
+
+static int
+add_allocs(const struct slurm *s, int most, int64_t now, struct buf *args)
+{
+    int n = 0;
+    for (struct alloc *a = s->allocs; a && n < most; a = a->hh.next)
+        if (slurm_alloc_is_to_stop(a, now)) {
+            buf_add(args, a->id, strlen(a->id) + 1);
+            a->stop_us = now + STOP_AGAIN_US;
+            n++;
+        }
+    return n;
+}
+
+/* Of one that runs, the batch script alone gets TERM: it tells the supervisor, which ends the
+ * command with its grace. One that was waiting a moment ago, and runs now, gets Slurm's. */
+bool
+slurm_ask_stops(struct slurm *s)
+{
+    static const char term[] = "--signal=TERM", batch[] = "--batch";
+    auto_buf struct buf args = BUF_INIT;
+    int64_t now = clock_boot_us();
+    enum stop how = next_stop(s, now);
+    if (how == STOP_NONE)
+        return false;
+    if (how == STOP_RUNNING) {
+        buf_add(&args, term, sizeof term);
+        buf_add(&args, batch, sizeof batch);
+    }
+    int n = add_attempts(s, how, now, &args);
+    if (how == STOP_WAITING && n < WORDS_MAX)
+        n += add_allocs(s, WORDS_MAX - n, now, &args);
+    if (n == 0)
+        return false;
+    (void)slurm_start_call(s, CALL_SCANCEL, &args, NULL);
+    s->next_call_us = now + n * S_US;
+    slurm_poll_soon(s);
+    return true;
+}
