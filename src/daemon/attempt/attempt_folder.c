@@ -41,8 +41,8 @@ remove_file(struct daemon *d, const char *folder, const char *name)
 static int
 folder_try_remove(struct daemon *d, const char *name)
 {
-    static const char *const others[] = {"ctl.sock", "exit",  "exit.tmp",
-                                         "started",  "pulse", "stop"}; /* there are seldom */
+    static const char *const others[] = {"ctl.sock", "exit", "exit.tmp", "started",
+                                         "pulse",    "stop", "signals"}; /* there are seldom */
     remove_file(d, name, "lock");
     if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return 0;

@@ -15,6 +15,7 @@
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/array_turns.h"
 
 static int
@@ -50,11 +51,9 @@ send_one(struct daemon *d, struct sending *x, const struct job *job)
     if (!is_running(job)) {
         err_set(&x->last, ERR_FAILED, "job %u is not running (%s)", job->id,
                 job_state_name(job->state));
-    } else if (job->req.demand.engine == ENGINE_SLURM) {
-        err_set(&x->last, ERR_REFUSED,
-                "job %u runs on Slurm, where Berth signals none; use scancel --signal with %s",
-                job->id, job->run->sent.id);
-    } else if (!watch_signal(d, job, x->sig)) {
+    } else if (job->req.demand.engine == ENGINE_SLURM && !slurm_signal(d, job, x->sig)) {
+        err_set(&x->last, ERR_FAILED, "job %u: its command has not begun on Slurm", job->id);
+    } else if (job->req.demand.engine != ENGINE_SLURM && !watch_signal(d, job, x->sig)) {
         err_set(&x->last, ERR_FAILED, "job %u: its supervisor cannot be reached", job->id);
     } else {
         ids_add_job(&x->sent, job);

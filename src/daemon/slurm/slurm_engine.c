@@ -5,6 +5,7 @@
  * attempt ended. */
 #include "daemon/slurm/slurm_engine.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -342,6 +343,21 @@ slurm_read_change(struct daemon *d, const struct change *change)
         return;
     ask_stop(d->slurm, r, job);
     slurm_wake(d->slurm);
+}
+
+/* Appended: those before it may not have been read yet. */
+bool
+slurm_signal(struct daemon *d, const struct job *job, int sig)
+{
+    const struct remote *r = find(d->slurm, job->id);
+    char name[32], path[64], text[48];
+    if (!r || r->ended || !r->began)
+        return false;
+    snprintf(path, sizeof path, "%s/signals", folder_name(r->job, r->attempt, name));
+    auto_close int fd =
+        openat(d->jobs_fd, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int n = snprintf(text, sizeof text, "{\"op\":\"signal\",\"signal\":%d}\n", sig);
+    return fd >= 0 && file_write_all(fd, text, (size_t)n) == 0;
 }
 
 /* --- words --- */

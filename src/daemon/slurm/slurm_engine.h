@@ -43,6 +43,10 @@ void slurm_settled(struct daemon *d, uint32_t job, int32_t attempt);
 /* A reader of the turn's changes: stops. */
 void slurm_read_change(struct daemon *d, const struct change *change);
 
+/* A signal for its command, which its node reads within ten seconds. False: the command has not
+ * begun, or that cannot be written. */
+bool slurm_signal(struct daemon *d, const struct job *job, int sig);
+
 /* Where a job that was decided for Slurm is there, and why it does not run yet. Borrowed until
  * the next call. */
 const char *slurm_tell(const struct daemon *d, const struct job *job);

@@ -39,6 +39,7 @@
 
 #define READ_SIZE      4096
 #define STOP_MAX_BYTES 512
+#define SIGNALS_PART   4096 /* bytes of them at a time */
 
 /* --- its folder --- */
 
@@ -173,6 +174,20 @@ node_attempt_pass_on_stop(const struct node_attempt *a)
     return n > 0;
 }
 
+/* Signals, a line each, which the daemon appends; those that were passed on are behind us. */
+static void
+pass_on_signals(struct node_attempt *a)
+{
+    char text[SIGNALS_PART];
+    auto_close int fd = openat(a->dir, "signals", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = fd < 0 ? 0 : pread(fd, text, sizeof text, a->signals);
+    const char *end = n > 0 ? memrchr(text, '\n', (size_t)n) : NULL;
+    if (!end)
+        return;
+    say(a, text, (size_t)(end + 1 - text));
+    a->signals += end + 1 - text;
+}
+
 void
 node_attempt_requeue(const struct node_attempt *a, const char *by)
 {
@@ -304,5 +319,6 @@ node_attempt_pulse(struct node_attempt *a, int64_t now_us)
         return;
     say_alive(a);
     (void)node_attempt_pass_on_stop(a); /* Slurm may have forgotten this job */
+    pass_on_signals(a);
     a->pulse_us = now_us + NODE_PULSE_MS * INT64_C(1000);
 }

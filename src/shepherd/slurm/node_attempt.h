@@ -22,6 +22,7 @@ struct node_attempt {
     int64_t limit_ms, grace_ms; /* limit 0: none */
     pid_t supervisor;           /* 0: none was forked */
     struct frame in;
+    off_t signals;           /* so many bytes of them were passed on */
     int64_t pulse, pulse_us; /* how many, and when the next is due (boot clock) */
     struct measured seen;
     int status; /* of the command, as a shell has it; -1: not known */
@@ -53,7 +54,7 @@ bool node_attempt_pass_on_stop(const struct node_attempt *a);
 void node_attempt_requeue(const struct node_attempt *a, const char *by);
 
 void node_attempt_read(struct node_attempt *a); /* talk is readable */
-/* Every ten seconds: says that it is alive, and looks whether it is to end. */
+/* Every ten seconds: says that it is alive, and looks whether it is to end, and for signals. */
 void node_attempt_pulse(struct node_attempt *a, int64_t now_us);
 
 #define NODE_PULSE_MS 10000
