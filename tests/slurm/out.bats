@@ -407,11 +407,63 @@ wait'
     submit -G 0 --name again -- sh -c 'echo a$BERTH_ATTEMPT; [ $BERTH_ATTEMPT -gt 1 ] || sleep 1000'
     job=$(berth queue --json | jq '.jobs[0].id')
     within is_state "$job" RUNNING
-    run -6 berth signal "$job" USR2
-    [[ $output == *"use scancel --signal with "* ]]
     berth requeue "$job"
     run -0 wait_for "$job"
     [ "$(berth logs "$job" | tr '\n' ' ')" = "a1 a2 " ]
+}
+
+@test "signals reach the command on its node, each once, alone and packed" {
+    start_cluster --nodes 1
+    for pack in "" --pack; do
+        rm -f got up
+        submit $pack -G 0 --name "s$pack" -- sh -c \
+            'trap "echo usr1 >>got" USR1; trap "echo hup >>got; exit 5" HUP; echo >up; while :; do sleep 0.1; done'
+        within test -e up
+        within is_state @ RUNNING
+        berth signal @ USR1
+        seen() { [ "$(cat got 2>/dev/null)" = usr1 ]; }
+        within seen
+        berth signal @ HUP
+        run -5 wait_for @
+        [ "$(tr '\n' ' ' <got)" = "usr1 hup " ]
+        no_folder() { [ -z "$(ls "$BERTH_DIR/state/jobs")" ]; }
+        within no_folder
+    done
+    # One that waits cannot be signalled.
+    submit -G 7 -- true
+    run berth signal @ USR1
+    [ "$status" -ne 0 ]
+    [[ $output == *"not "* ]]
+}
+
+@test "of jobs that went as one array some are cancelled, and the others keep their place" {
+    start_cluster --nodes 1 --gpus 1
+    submit --vram 1G -- sh -c 'until [ -e go ]; do sleep 0.1; done'
+    within is_state 1 RUNNING
+    for i in 2 3 4 5 6 7; do echo "echo $i >>runs"; done >jobs
+    timeout $LIMIT berth run -d --on slurm jobs
+    waiting() { [ "$(squeue -h -r -t PENDING | wc -l)" = "$1" ]; }
+    within waiting 6
+    array=$(squeue -h -r -t PENDING -o %F | sort -u)
+    berth cancel 3 5-6
+    within waiting 3
+    run -130 wait_for 3 5-6
+    touch go
+    run -130 wait_for 1-7
+    [ "$(sort runs | tr '\n' ' ')" = "2 4 7 " ]
+    [ "$(field 2 '.attempts | map(.slurm_job) | join(" ")')" = "${array}_0" ]
+    [ "$(field 7 '.attempts | map(.slurm_job) | join(" ")')" = "${array}_5" ]
+}
+
+@test "jobs with many names are not sent one by one" {
+    start_cluster --nodes 1
+    for i in $(seq 20); do echo "[gpus=0 name=n$i] echo $i >>runs"; done >jobs
+    run -0 timeout $LIMIT berth run --on slurm jobs
+    [ "$(sort -n runs | tr '\n' ' ')" = "$(seq -s ' ' 20) " ]
+    [ "$(grep -c event=sent "$BERTH_DIR/daemon.log")" = 1 ]
+    for i in 1 2; do echo "[gpus=0 name=m$i] true"; done >few
+    run -0 timeout $LIMIT berth run --on slurm few
+    [ "$(squeue -h -t all -o %j | sort -u | tr '\n' ' ')" = "berth m1 m2 " ]
 }
 
 @test "Berth's own sbatch is never taken for Slurm's, and doctor says whether slurmctld answers" {
