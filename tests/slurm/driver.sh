@@ -68,8 +68,12 @@ mistakes()
     try squeue -j abc
     try squeue --nonsense
     try sh -c 'squeue extra 2>&1 | head -n 1' # the usage behind it differs
-    try squeue -p nowhere
+    # With a job in the queue that none of these means.
+    try sbatch --hold -J here --wrap true
+    # Berth has one partition, and takes any name for it.
+    squeue -h -p "$(sinfo -h -o %R | head -n 1)" -o '%j %T'
     try squeue -n nobody -h
+    try squeue -n here -h -o '%j %T'
     try scancel
     try scancel 4711
     try scancel -s USR1 4711
@@ -77,6 +81,9 @@ mistakes()
     try scancel -u nosuchuser
     try scancel abc
     try scancel --nonsense
+    try squeue -h -o '%j %T'
+    scancel -n here
+    gone 1
     try scontrol show job 4711
     try scontrol hold 4711
     try scontrol release 4711
