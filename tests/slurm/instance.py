@@ -1,0 +1,198 @@
+"""An instance of Berth and a cluster for campaigns: each in a folder of its own, spoken to by
+its commands alone. Standard library only."""
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMIT_S = 600  # for any one thing to happen, on the busiest machine
+
+
+class Failure(Exception):
+    pass
+
+
+def until(what, test, limit_s=LIMIT_S, pause_s=0.3):
+    """Slurm's commands cannot wait for most of what happens."""
+    end = time.monotonic() + limit_s
+    while True:
+        value = test()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise Failure(f"after {limit_s} s: not {what}")
+        time.sleep(pause_s)
+
+
+class Cluster:
+    """tests/slurm/cluster, in a folder of its own."""
+
+    def __init__(self, nodes, options=()):
+        self.nodes = nodes
+        self.folder = tempfile.mkdtemp(prefix="berth-slurm-")
+        os.chmod(self.folder, 0o755)
+        self.dir = os.path.join(self.folder, "c")
+        self.verb("start", "--nodes", str(nodes), *options)
+        os.environ["SLURM_CONF"] = os.path.join(self.dir, "etc", "slurm.conf")
+
+    def verb(self, *args):
+        """Puts nodes into service again meanwhile: some verbs wait until all are usable."""
+        with tempfile.TemporaryFile("w+") as out:
+            done = subprocess.Popen([os.path.join(HERE, "cluster"), self.dir, *args],
+                                    stdout=out, stderr=out)
+            end = time.monotonic() + LIMIT_S
+            while True:
+                try:
+                    status = done.wait(2)
+                    break
+                except subprocess.TimeoutExpired:
+                    if time.monotonic() > end:
+                        done.kill()
+                    if args[0] not in ("start", "stop"):
+                        self.mend()
+            out.seek(0)
+            if status:
+                raise Failure(f"cluster {' '.join(args)}: {out.read()}")
+
+    def ask(self, *command):
+        """What one of Slurm's commands prints; "" where slurmctld does not answer."""
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True, timeout=LIMIT_S, check=False)
+        return done.stdout
+
+    def mend(self):
+        """A slurmctld that forgot jobs takes nodes out of service that have them."""
+        states = self.ask("sinfo", "-h", "-N", "-o", "%N %T").split()
+        for node, state in zip(states[::2], states[1::2]):
+            if re.match("drain|down|fail", state):
+                self.ask("scontrol", "update", f"nodename={node}", "state=resume")
+
+    def nodes_of_strays(self):
+        """Nodes that had jobs which slurmctld did not know to be there: it has had them
+        killed."""
+        with open(os.path.join(self.dir, "log", "slurmctld.log"), encoding="utf-8",
+                  errors="replace") as f:
+            return set(re.findall(r"(?:Registered|Orphan) .* on nodes? (\w+)", f.read()))
+
+    def calls(self):
+        """How many calls of users' commands slurmctld has had, by their kind."""
+        text = self.ask("sdiag")
+        return {name: int(n) for name, n in re.findall(r"(REQUEST_\w+)\s+\(\s*\d+\) count:(\d+)",
+                                                       text)}
+
+    def remove(self, keep=False):
+        with contextlib.suppress(Failure):
+            self.verb("stop")
+        os.environ.pop("SLURM_CONF", None)
+        if not keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Instance:
+    """A user's daemon with settings of its own, and the folder where its jobs run."""
+
+    def __init__(self, binaries, settings=(), sim=None):
+        self.binaries, self.sim = binaries, sim
+        self.folder = tempfile.mkdtemp(prefix="berth-slurm-")
+        os.chmod(self.folder, 0o755)
+        self.work = os.path.join(self.folder, "w")
+        self.dir = os.path.join(self.folder, "b")
+        os.makedirs(self.work)
+        os.makedirs(os.path.join(self.folder, "xdg", "berth"))
+        with open(os.path.join(self.folder, "xdg", "berth", "config.yaml"), "w",
+                  encoding="ascii") as f:
+            f.writelines(line + "\n" for line in settings)
+        self.env = dict(os.environ, BERTH_DIR=self.dir, LC_ALL="C.UTF-8", NO_COLOR="1",
+                        BERTH_LOCK_DIR=self.folder,
+                        XDG_CONFIG_HOME=os.path.join(self.folder, "xdg"),
+                        PATH=binaries + ":" + os.environ["PATH"])
+        self.client = None
+
+    def berth(self, *args, statuses=(0,)):
+        done = subprocess.run([os.path.join(self.binaries, "berth"), *args], env=self.env,
+                              cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
+        if statuses and done.returncode not in statuses:
+            raise Failure(f"berth {' '.join(args)}: {done.returncode}: {done.stderr}{done.stdout}")
+        return done
+
+    def start(self):
+        """Starts the daemon where none runs."""
+        self.berth("daemon", "start", *(["--sim", self.sim] if self.sim else []),
+                   statuses=None)
+        until("a daemon answers", lambda: self.pid() is not None)
+
+    def pid(self):
+        done = self.berth("status", "--json", statuses=None)
+        try:
+            return json.loads(done.stdout)["daemon"]["pid"]
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def begin(self, options):
+        """A client that follows the file, in the background."""
+        log = open(os.path.join(self.folder, "client.log"), "ab")
+        self.client = subprocess.Popen(
+            [os.path.join(self.binaries, "berth"), "run", *options, "jobs"], env=self.env,
+            cwd=self.work, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        log.close()
+
+    def kill_client(self):
+        if self.client and self.client.poll() is None:
+            self.client.kill()
+            self.client.wait()
+
+    def rows(self):
+        """All jobs, by their line; None while no daemon answers."""
+        done = self.berth("queue", "--all", "--json", statuses=None)
+        try:
+            return {job["line"]: job for job in json.loads(done.stdout)["jobs"]}
+        except (ValueError, KeyError):
+            return None
+
+    def show(self, job):
+        return json.loads(self.berth("show", "--json", str(job)).stdout)["jobs"][0]
+
+    def noted(self):
+        """The lines of what commands have noted."""
+        try:
+            with open(os.path.join(self.work, "log"), encoding="ascii") as f:
+                return [line.split() for line in f]
+        except FileNotFoundError:
+            return []
+
+    def tail(self):
+        try:
+            with open(os.path.join(self.dir, "daemon.log"), encoding="utf-8",
+                      errors="replace") as f:
+                return "".join(f.readlines()[-40:])
+        except OSError:
+            return ""
+
+    def remove(self, keep=False):
+        self.kill_client()
+        self.berth("daemon", "stop", "--cancel", statuses=None)
+        if not keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def processes(pattern):
+    """Pids of processes whose command line, with blanks, has this in it."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if pattern in f.read().replace(b"\0", b" ").decode(errors="replace"):
+                    found.append(int(pid))
+    return found
+
+
+def kill(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
