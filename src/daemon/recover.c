@@ -70,7 +70,7 @@ on_live(struct job *job, const char *const *uuids, void *arg)
             remake_attempt(d, job);
         remember_cards(d, job, uuids);
     }
-    job->env_bytes = store_env_bytes(d->store, job->env);
+    job->env_bytes = (int32_t)store_env_bytes(d->store, job->env);
     jobs_recover(&d->state, job);
     return 0;
 }

@@ -390,7 +390,7 @@ add_with_env(struct queue *q, uint32_t id, uint32_t uid, int64_t env, int64_t by
     job->order = id;
     job->uid = uid;
     job->env = env;
-    job->env_bytes = bytes;
+    job->env_bytes = (int32_t)bytes;
     queue_add(q, job);
     return job;
 }

@@ -166,9 +166,9 @@ struct job {
     int32_t line;        /* its line there, for messages; 0: none */
     char *key;           /* owned; identity of its line in that file; NULL: none */
     int64_t env;         /* store's id of the captured environment */
-    int64_t env_bytes;   /* its size; not stored */
-    char *cwd;           /* counted_text.h; as are rlimits and user */
+    int32_t env_bytes;   /* its size, which one request bounds; not stored */
     int32_t umask_bits;
+    char *cwd;          /* counted_text.h; as are rlimits and user */
     char *rlimits;      /* the submitter's (sys/rlimits.h); NULL: not known */
     char *user;         /* the owner's name when it was submitted; NULL: not known */
     char *cancelled_by; /* owned; NULL: none */
@@ -183,14 +183,14 @@ struct job {
     } entry;               /* libbsd's RB_ENTRY(job), written out */
     uint8_t filed_state;   /* the state under which it is counted */
     uint8_t filed_place;   /* which tree holds entry */
+    uint8_t unsaved;       /* the daemon's: what the next commit must write (changes.h) */
+    bool same_listed;      /* runtimes.c's: in the list of same_next */
     uint32_t waiting_told; /* the daemon's (turn_plan.c): followers have been sent why it waits;
                               0: no */
-    uint8_t unsaved;       /* the daemon's: what the next commit must write (changes.h) */
     int32_t filed_waiting; /* as how many waiting ones it is counted */
     uint32_t filed_uid;    /* the user it is counted for */
     int64_t filed_text;    /* bytes of text with which it is counted */
     int64_t filed_env;     /* the environment with which it is; 0: none */
-    bool same_listed;      /* runtimes.c's: in the list of same_next */
     struct job *hash_next; /* the id table's chain */
 
     /* runtimes.c's: live jobs with the same fingerprint */

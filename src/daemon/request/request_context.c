@@ -141,7 +141,7 @@ reqcontext_apply(const struct reqcontext *ctx, struct job *job)
     job->cwd = shared_new(job->req.chdir ? job->req.chdir : ctx->cwd);
     job->umask_bits = ctx->umask_bits;
     job->env = ctx->env;
-    job->env_bytes = ctx->env_bytes;
+    job->env_bytes = (int32_t)ctx->env_bytes;
     shared_free(job->rlimits);
     job->rlimits = ctx->rlimits[0] ? shared_new(ctx->rlimits) : NULL;
     shared_free(job->user);

@@ -94,7 +94,7 @@ take_back(struct daemon *d, uint32_t id, struct err *e)
     job = store_job_load(d->store, id, e);
     if (!job)
         return NULL;
-    job->env_bytes = store_env_bytes(d->store, job->env);
+    job->env_bytes = (int32_t)store_env_bytes(d->store, job->env);
     estimate_enter(&d->state, job);
     queue_add(d->queue, job);
     return job;
