@@ -63,10 +63,9 @@ storage_conf()
         "$1" "$1" "$1" >"$1/storage.conf"
 }
 
-# What podman still has of containers, by its own list.
+# What podman still has of containers, by its own lists: later versions keep those with --rm in one of their own.
 containers_left()
 {
-    python3 -c 'import json, sys
-try: print(len(json.load(open(sys.argv[1] + "/graph/vfs-containers/containers.json"))))
-except FileNotFoundError: print(0)' "$1"
+    python3 -c 'import glob, json, sys
+print(sum(len(json.load(open(name))) for name in glob.glob(sys.argv[1] + "/graph/vfs-containers/*containers.json")))' "$1"
 }

@@ -17,6 +17,7 @@ start_with_image()
     local why first=$((1000000 + RANDOM * 65536))
     why=$(why_no_podman)
     if [ -z "$why" ] && ! command -v newuidmap >/dev/null; then why="there is no newuidmap here"; fi
+    if [ -z "$why" ] && ! as "$ALICE" unshare --user true 2>/dev/null; then why="no user namespaces for users here, as in a chroot"; fi
     if [ -n "$why" ]; then skip "$why"; fi
     grep -q "^$ALICE:" /etc/subuid || usermod --add-subuids $first-$((first + 65535)) --add-subgids $first-$((first + 65535)) "$ALICE"
     STORE=$USERS_HOME/store
