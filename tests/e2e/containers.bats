@@ -144,9 +144,11 @@ sh
     [ ! -e "$FAKE_PODMAN/removed" ] || fail_with "podman ended by itself: $(cat "$FAKE_PODMAN/removed")"
     berth submit -G 0 --grace 1s --container i -- sh -c 'trap "" TERM; echo ready; while :; do sleep 1; done'
     wait_for_line 2 ready
+    touch "$FAKE_PODMAN/fail"
     berth cancel 2
     try berth wait 2
     is state "$(job_field 2 state)" CANCELLED
+    is "tries to remove it" "$(grep -c -- '-2\.1$' "$FAKE_PODMAN/removed")" 2
     has removed "$(cat "$FAKE_PODMAN/removed")" '^--cgroup-manager=cgroupfs rm --force --ignore berth-[0-9a-f]{8}-2.1$'
     # Without its supervisor, by the sweep.
     berth submit -G 0 --container i --open-mode truncate --log log.txt -- sh -c 'echo ready; kill -KILL "$(cut -d" " -f4 /proc/$PPID/stat)"; exec sleep 1000'

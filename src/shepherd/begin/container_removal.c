@@ -28,6 +28,8 @@
 
 #define PATIENCE_MS 30000 /* for a child that its user may stop */
 #define FD_FIRST    3     /* behind the standard descriptors */
+/* Where its monitor was killed too, Podman 5 only notes that at first, and fails. */
+#define TRIES_MAX 3
 
 static pid_t
 spawn_podman(const struct spec *spec, const struct identity *id)
@@ -60,6 +62,16 @@ spawn_podman(const struct spec *spec, const struct identity *id)
     return spawn_process(&s, &errnum, &stage);
 }
 
+static bool
+run_podman(const struct spec *spec, const struct identity *id)
+{
+    int status = -1;
+    pid_t pid = spawn_podman(spec, id);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return pid > 0 && status == 0;
+}
+
 /* The groups are entered while their descriptors are open; then nothing of the supervisor's is
  * kept: with its lock an attempt would seem to have a supervisor. */
 static int
@@ -73,10 +85,11 @@ run_removal(const struct spec *spec, const struct groups *groups, pid_t parent)
     libc_close_from(FD_FIRST);
     if (as_user && identity_look_up(spec, &id) < 0)
         return 1;
-    pid_t pid = spawn_podman(spec, as_user ? &id : NULL);
-    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        ;
-    return pid > 0 ? 0 : 1;
+    for (int tries = 0; tries < TRIES_MAX; tries++) {
+        if (run_podman(spec, as_user ? &id : NULL))
+            return 0;
+    }
+    return 1;
 }
 
 pid_t
