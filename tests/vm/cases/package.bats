@@ -1,10 +1,12 @@
-# Installed from the packages for Debian 12, as an administrator does it: first job, upgrade with
+# Installed from the packages for the machine's release, as an administrator does it: first job, upgrade with
 # running jobs, removal, purge. The packages are those of tools/dist, in build/dist.
 load ../lib
 
 case_setup()
 {
-    local deb debs=("$BERTH_SOURCE"/build/dist/berth*+deb12_*.deb)
+    local deb debs number=12
+    if [ "$VM_RELEASE" = trixie ]; then number=13; fi
+    debs=("$BERTH_SOURCE"/build/dist/berth*+deb"${number}"_*.deb)
     [ -e "${debs[0]}" ] || skip "there are no packages: tools/dist debs makes them"
     forget_the_build
     for deb in "${debs[@]}"; do
