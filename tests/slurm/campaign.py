@@ -18,6 +18,7 @@ import collections
 import json
 import os
 import random
+import signal
 import sys
 import time
 
@@ -48,7 +49,8 @@ def new_cluster(args, *options):
 
 def check_promises(noted, forgiven=()):
     """At no moment do commands hold more of a GPU than it has; those without VRAM hold all of
-    it. Commands that were killed note no end; forgiven: (line, attempt) of those."""
+    it. Commands that were killed note no end; forgiven: (line, attempt) of those that may have
+    been."""
     used, held, forgiven = collections.Counter(), {}, set(forgiven)
     for number, words in enumerate(noted, 1):
         key = (words[1], words[2])
@@ -114,6 +116,14 @@ def check_lines(lines, rows, noted):
             raise Failure(f"line {line.number}, {line.text()}: {got} ({job['text']}), should be "
                           f"{want}")
         check_begun(line, tries, noted)
+    check_promises(noted, {key for line in lines for key in
+                           timeouts_of(line, rows[line.number])})
+
+
+def timeouts_of(line, job):
+    """A command that does not end within its grace is killed."""
+    return {(str(line.number), str(a["number"])) for a in job["attempts"]
+            if a["outcome"] == "timeout"}
 
 
 def report_of(instance):
@@ -139,11 +149,11 @@ def run_whole(args, way, lines):
         rows = instance.rows()
         noted = instance.noted()
         check_lines(lines, rows, noted)
-        check_promises(noted)
         summary = done.stdout.strip().splitlines() or [""]
         print(f"     {way}: {seconds:.1f} s, exit status {done.returncode}: {summary[-1]}",
               flush=True)
-        texts = {n: job["text"] for n, job in rows.items()}
+        # What is said of a limit says also whether the command had to be killed.
+        texts = {n: job["text"] for n, job in rows.items() if job["state"] != "TIMEOUT"}
         return {"exit status": done.returncode, "report": report_of(instance),
                 "ends": {n: (job["state"], job["exit_status"], len(tries_of(job)))
                          for n, job in rows.items()}, "texts": texts}
@@ -175,7 +185,7 @@ def same(args, rng):
 
 def check_killed(round_, lines, rows, noted):
     """As the file says, but for what was cut off with those who were killed."""
-    ends, forgiven = {}, set()
+    ends, forgiven, n_cut = {}, set(), 0
     for line in lines:
         job = rows.get(line.number)
         if not job:
@@ -184,7 +194,8 @@ def check_killed(round_, lines, rows, noted):
         tries = tries_of(job)
         true = round_.check_attempts(line, tries)
         cut = {a["number"] for a in tries} - {a["number"] for a in true}
-        forgiven |= {(str(line.number), str(n)) for n in cut}
+        n_cut += len(cut)
+        forgiven |= {(str(line.number), str(n)) for n in cut} | timeouts_of(line, job)
         check_begun(line, tries, noted, cut)
         got, want = (job["state"], job["exit_status"], len(true)), wanted_end(line, ends)
         is_lost = tries and tries[-1]["outcome"] == "lost" and not line.requeue
@@ -194,7 +205,7 @@ def check_killed(round_, lines, rows, noted):
             raise Failure(f"line {line.number}, {line.text()}: {got} ({job['text']}), should be "
                           f"{want}; attempts: {[(a['outcome'], a['text']) for a in tries]}")
     check_promises(noted, forgiven)
-    return len(forgiven)
+    return n_cut
 
 
 def one_round(args, rng, cluster, way, kinds):
@@ -319,6 +330,7 @@ def main():
     args.bin = os.path.abspath(args.bin)
     seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1 << 30)
     failed = 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and nothing is left behind
     for name in args.names or CAMPAIGNS:
         began = time.monotonic()
         try:

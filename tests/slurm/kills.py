@@ -27,6 +27,20 @@ class Kills:
         # Not synchronisation: how long it is away is what is being varied.
         time.sleep(self.rng.random() * 3)
 
+    def back(self, *verb):
+        """Starts again what was killed; on a busy machine the cluster is ready later."""
+        try:
+            self.cluster.verb(*verb)
+        except Failure:
+            until(f"the cluster is ready after {verb}", self.is_ready)
+
+    def is_ready(self):
+        try:
+            self.cluster.verb("wait")
+            return True
+        except Failure:
+            return False
+
     def cut(self, node, do):
         before = time.time()
         do()
@@ -45,19 +59,19 @@ class Kills:
     def slurmctld(self):
         self.cluster.verb("kill-ctld")
         self.pause()
-        self.cluster.verb("restart-ctld")
+        self.back("restart-ctld")
 
     def slurmd(self):
         node = str(self.rng.randrange(1, self.cluster.nodes + 1))
         self.cluster.verb("kill-slurmd", node)
         self.pause()
-        self.cluster.verb("restart-slurmd", node)
+        self.back("restart-slurmd", node)
 
     def node(self):
         node = str(self.rng.randrange(1, self.cluster.nodes + 1))
         self.cut(f"n{node}", lambda: self.cluster.verb("kill-node", node))
         self.pause()
-        self.cluster.verb("start-node", node)
+        self.back("start-node", node)
 
     def script(self):
         """A batch script: of an allocation, or of one attempt. What ran in it is ended."""
