@@ -17,8 +17,8 @@
 #include "gpu/backend.h"
 
 #define NUMA_NODE_MAX 4096
-#define LINE_MAX_BYTES                                                                         \
-    65536 /* a sysfs file is at most a page, which some machines have large */
+/* A sysfs file is at most a page, which some machines have large. */
+#define LINE_MAX_BYTES 65536
 
 char *
 sysfs_read_line(const char *dir, const char *name)

@@ -6,9 +6,8 @@
 
 struct request;
 
-#define FINGERPRINT_HEX                                                                        \
-    16 /* 64 bits: among a million jobs, two alike by chance once in 4e7                       \
-        * \ */
+/* 64 bits: among a million jobs, two alike by chance once in 4e7. */
+#define FINGERPRINT_HEX 16
 
 /* SHA-1 cut to FINGERPRINT_HEX digits. */
 void fingerprint_make(const struct request *r, const char *cwd, char out[FINGERPRINT_HEX + 1]);

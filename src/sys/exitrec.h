@@ -10,9 +10,8 @@
 
 #include "core/queue/job.h"
 
-#define EXITREC_MAX_BYTES                                                                      \
-    8192 /* longest record that is read; written ones stay below 2 KiB                         \
-          * \ */
+/* Longest record that is read; written ones stay below 2 KiB. */
+#define EXITREC_MAX_BYTES 8192
 
 struct buf;
 struct err;

@@ -10,8 +10,8 @@
 #define NURSERY_ATTEMPT 'a' /* supervise the attempt */
 #define NURSERY_SWEEP   's' /* end what is left of one whose shepherd died */
 #define NURSERY_DELIVER 'd' /* the second holds what to deliver; the third plays no part */
-#define NURSERY_TRY                                                                            \
-    't' /* fork, say {"event":"tried"} on the first and end; no part for others */
+/* Fork, say {"event":"tried"} on the first and end; no part for others. */
+#define NURSERY_TRY 't'
 
 /* The signal by which the service manager stops a unit of jobs (KillSignal= of that unit):
  * supervisors have their jobs end. Ignored by all that do not ask for it, as a job must be

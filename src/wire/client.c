@@ -23,14 +23,14 @@
 #include "base/unixsock.h"
 
 #define LINE_MAX_BYTES (64UL * 1024 * 1024)
-#define ANSWER_MAX_BYTES                                                                       \
-    (256UL * 1024 * 1024) /* whole objects of 100,000 jobs, and then some */
-#define READ_CHUNK (64UL * 1024)
-#define AGAIN_MAX  5 /* daemons that go before they have been asked again */
-#define SILENT_MAX                                                                             \
-    3 /* daemons that go, soon after they were asked, before they have answered */
-#define LASTED_US INT64_C(10000000) /* a later death has another cause */
-#define NO_METHOD (-32601)          /* JSON-RPC's */
+/* Whole objects of 100,000 jobs, and then some. */
+#define ANSWER_MAX_BYTES (256UL * 1024 * 1024)
+#define READ_CHUNK       (64UL * 1024)
+#define AGAIN_MAX        5 /* daemons that go before they have been asked again */
+/* Daemons that go, soon after they were asked, before they have answered. */
+#define SILENT_MAX 3
+#define LASTED_US  INT64_C(10000000) /* a later death has another cause */
+#define NO_METHOD  (-32601)          /* JSON-RPC's */
 /* So many bytes of a request give the daemon a second more to answer. */
 #define SECOND_MORE_BYTES (64UL * 1024)
 

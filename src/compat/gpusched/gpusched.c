@@ -25,9 +25,9 @@
 #define SAMPLE_MIN_MS 50
 #define SAMPLE_MAX_MS 1000
 #define POLL_MIN_US   20000
-#define STOP_WAIT_US                                                                           \
-    (12 * GS_GRACE_US) /* a busy machine may need it; a second Ctrl-C is at once */
-#define INTERRUPTED 130
+/* A busy machine may need it; a second Ctrl-C is at once. */
+#define STOP_WAIT_US (12 * GS_GRACE_US)
+#define INTERRUPTED  130
 
 /* --- its places --- */
 

@@ -195,8 +195,8 @@ void ledger_set_wall_offset(struct ledger *l, int64_t offset_us);
 /* Since when the card is in its state, as wall time; 0: not known, or no offset was set. */
 int64_t ledger_state_since_wall_us(const struct ledger *l, const struct card *c);
 
-#define LEDGER_TRIAL                                                                           \
-    UINT32_MAX /* no job has this number: bookings that are taken back at once */
+/* No job has this number: bookings that are taken back at once. */
+#define LEDGER_TRIAL UINT32_MAX
 
 /* Books the cards, cores and host memory for the job, from the moment of the decision. The
  * caller has placed it; a job found running after a restart is booked as it is. Aborts when

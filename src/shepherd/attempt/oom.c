@@ -14,9 +14,8 @@
 
 #define WINDOW_BYTES LOG_TAIL_BYTES
 #define TEXT_BYTES   150
-#define LEAD_BYTES                                                                             \
-    100 /* of a longer line, what stands this far before the match is left out                 \
-         * \ */
+/* Of a longer line, what stands this far before the match is left out. */
+#define LEAD_BYTES 100
 
 static void
 fold(char *s, size_t n)

@@ -36,9 +36,8 @@
 
 #define GIVE_UP_US INT64_C(20000000)
 #define PAUSE_NS   5000000
-#define EXEC_WAIT_US                                                                           \
-    INT64_C(1000000) /* one that looks like that for longer is no such case                    \
-                      * \ */
+/* One that looks like that for longer is no such case. */
+#define EXEC_WAIT_US INT64_C(1000000)
 
 struct sweep {
     struct spec spec;

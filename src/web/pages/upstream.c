@@ -17,9 +17,8 @@
 #include "wire/client.h"
 #include "wire/places.h"
 
-#define LINGER_US                                                                              \
-    (INT64_C(8) * 1000000) /* longer than live_pages.c waits between questions                 \
-                            * \ */
+/* Longer than live_pages.c waits between questions. */
+#define LINGER_US   (INT64_C(8) * 1000000)
 #define PATIENCE_US (INT64_C(15) * 1000000)
 #define TICK_MS     1000
 #define SEND_MS     2000
