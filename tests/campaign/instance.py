@@ -18,12 +18,13 @@ class Failure(Exception):
 
 def attempt_folders(instance_dir):
     """Names of attempts' folders; also of spare ones that hold a job's environment still. A
-    supervisor that was about to leave may have put a record beside the empty lock."""
+    supervisor that was about to leave may have put a record or its socket beside the empty lock:
+    both go before the folder is used again."""
     jobs, found = os.path.join(instance_dir, "state", "jobs"), []
     for name in os.listdir(jobs):
         folder = os.path.join(jobs, name)
         if not name.startswith(".spare.") or os.path.getsize(os.path.join(folder, "lock")) > 0 or \
-                not set(os.listdir(folder)) <= {"lock", "exit", "exit.tmp"}:
+                not set(os.listdir(folder)) <= {"lock", "exit", "exit.tmp", "ctl.sock"}:
             found.append(name)
     return found
 
