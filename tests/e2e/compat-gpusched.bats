@@ -307,6 +307,8 @@ LINES
     printf 'read line <gate\necho b >>order\necho a >>order\necho c >>order\n' >new
     cp new jobs.txt
     "$AWAIT" output "$LIMIT" gpusched_logs/journal.jsonl '"no": 5'
+    # The journal comes first; then the queue changes, all at once.
+    BERTH_DIR=$PWD/gpusched_logs/.berth "$AWAIT" prints "$LIMIT" 'berth queue' 'echo c >>order'
     echo go >gate
     finish run
     is status "$status" 0

@@ -48,20 +48,25 @@ slurm_as()
 }
 
 # Its name can be guessed: by the user, the job and its start.
-@test "a folder of another user's in the place of a job's steps is named, and not waited for" {
+@test "what another user has put in the place of a job's steps is named, and not waited for" {
+    local id=0 thing
     start_system
     berth compat install "$ROOT/bin" slurm >/dev/null
     chmod 755 "$ROOT/bin"
     mkdir -m 1777 "$ROOT/tmp"
     as "$ALICE" mkfifo gate
     as "$ALICE" sh -c 'printf "#!/bin/sh\necho \$SLURM_JOB_START_TIME\nread x <gate\nsrun -G 1 echo ran\n" >job.sh; chmod +x job.sh'
-    slurm_as "$ALICE" env TMPDIR="$ROOT/tmp" sbatch -D "$USERS_HOME/alice" -o out --gres=gpu:1 job.sh
-    is status "$status" 0
-    "$AWAIT" prints "$LIMIT" "cat $USERS_HOME/alice/out" '^[0-9]+'
-    as "$BOB" mkdir -m 700 "$ROOT/tmp/berth-steps-$(id -u "$ALICE")-1-$(head -1 "$USERS_HOME/alice/out")"
-    as "$ALICE" sh -c 'echo >gate'
-    try berth wait 1
-    is status "$status" 1
-    has words "$(cat "$USERS_HOME/alice/out")" "berth-steps-[0-9-]+ is somebody else's; set TMPDIR"
+    for thing in 'mkdir -m 700' mkfifo 'ln -s /nonexistent'; do
+        id=$((id + 1))
+        slurm_as "$ALICE" env TMPDIR="$ROOT/tmp" sbatch -D "$USERS_HOME/alice" -o "out$id" --gres=gpu:1 job.sh
+        is status "$status" 0
+        "$AWAIT" prints "$LIMIT" "cat $USERS_HOME/alice/out$id" '^[0-9]+'
+        # shellcheck disable=SC2086
+        as "$BOB" $thing "$ROOT/tmp/berth-steps-$(id -u "$ALICE")-$id-$(head -1 "$USERS_HOME/alice/out$id")"
+        as "$ALICE" sh -c 'echo >gate'
+        try berth wait "$id"
+        is status "$status" 1
+        has words "$(cat "$USERS_HOME/alice/out$id")" "berth-steps-[0-9-]+ is somebody else's; set TMPDIR"
+    done
     rm "$USERS_HOME/alice/gate"
 }
