@@ -182,6 +182,7 @@ open_state(struct daemon *d, struct err *e)
     d->spare_folders = spare_new();
     if (store_open(d->places.state, &d->store, e) < 0)
         return -1;
+    d->pruned_any = true; /* the daemon before this one may have left in the middle of it */
     snprintf(d->instance, sizeof d->instance, "%s", store_token(d->store));
     return 0;
 }

@@ -22,9 +22,8 @@
  * system. */
 #define WAL_IDLE_PAGES  256
 #define WAL_BOUND_PAGES 1024
-#define WAL_KEPT_BYTES  (4 << 20) /* of its file, once it has been emptied */
 #define WAL_PAGE_BYTES  (24 + PAGE_BYTES)
-#define WAL_BOUND_BYTES ((int64_t)WAL_BOUND_PAGES * WAL_PAGE_BYTES)
+#define WAL_BOUND_BYTES (WAL_BOUND_PAGES * WAL_PAGE_BYTES) /* kept when it has been emptied */
 #define WAL_ROOM_BYTES  (1 << 20) /* so much is made for it at a time */
 #define WAL_ROOM_LEFT   (WAL_ROOM_BYTES / 8)
 #define WAL_ROOM_PART   64 /* of what is free on the disk */
@@ -319,6 +318,8 @@ store_commit(struct store *s, struct err *e)
     }
     if (e)
         *e = s->failed;
+    /* Where a quota shows only when it is written back, it may be our zeros that are too much. */
+    s->wal_has_no_room = true;
     store_rollback(s);
     return -1;
 }
@@ -407,8 +408,11 @@ store_compact(struct store *s, struct err *e)
 {
     if (s->in_turn)
         return 0;
-    if (sqlite3_exec(s->db, "VACUUM", NULL, NULL, NULL) != SQLITE_OK)
-        return store_read_failed(s, e);
+    if (sqlite3_exec(s->db, "VACUUM", NULL, NULL, NULL) != SQLITE_OK) {
+        int rc = store_read_failed(s, e);
+        (void)store_shrink_log(s, NULL); /* which may have taken all the room there was */
+        return rc;
+    }
     return store_shrink_log(s, e);
 }
 
@@ -503,7 +507,7 @@ store_pragmas(struct store *s, struct err *e)
 
     if (sqlite3_exec(s->db, pragmas, NULL, NULL, NULL) != SQLITE_OK)
         return store_read_failed(s, e);
-    auto_free char *kept = xasprintf("PRAGMA journal_size_limit = %d", WAL_KEPT_BYTES);
+    auto_free char *kept = xasprintf("PRAGMA journal_size_limit = %d", WAL_BOUND_BYTES);
     sqlite3_exec(s->db, kept, NULL, NULL, NULL);
     sqlite3_wal_hook(s->db, store_on_wal, s);
     return 0;

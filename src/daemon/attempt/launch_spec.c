@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -21,6 +22,9 @@
 #include "daemon/attempt/log_names.h"
 #include "daemon/common/daemon.h"
 #include "sys/exitrec.h"
+
+#define LOCK_TRIES    10
+#define LOCK_PAUSE_NS 2000000
 
 static void
 write_argv(struct jsonw *w, const struct job *job)
@@ -152,6 +156,20 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     return 0;
 }
 
+/* A sweeper of an earlier daemon may hold the lock of a folder that is used again, for a
+ * moment: it finds that the attempt is another one. */
+static int
+take_lock(int lock)
+{
+    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+    for (int i = 0; flock(lock, LOCK_EX | LOCK_NB) < 0; i++) {
+        if (errno != EWOULDBLOCK || i == LOCK_TRIES)
+            return -1;
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
 /* The folder and its lock, held, in which its spec stands. */
 int
 spec_fill_folder(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
@@ -162,7 +180,7 @@ spec_fill_folder(struct daemon *d, const struct job *job, int *dir, int *lock, s
     if (*dir < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
     *lock = openat(*dir, "lock", O_RDWR | O_CLOEXEC);
-    if (*lock < 0 || flock(*lock, LOCK_EX | LOCK_NB) < 0)
+    if (*lock < 0 || take_lock(*lock) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot lock the attempt's folder %s", name);
     crash_point("daemon-folder-locked");
     return write_spec(d, job, *lock, e);

@@ -147,6 +147,8 @@ let_go(struct daemon *d)
         n = make_room(d, &more, &e);
     trim_files(d, &more, &e);
     if (store_commit(d->store, &e) < 0) {
+        d->pruned_any = true;
+        d->envs_at = 0;
         log_warn("event=prune-failed %s", e.text);
         return false;
     }

@@ -83,14 +83,17 @@ part(struct daemon *d, const char *what)
     pace_spent(d, what, UINT32_MAX);
 }
 
+/* While there is more to do it stays overdue, so that a daemon that is never idle comes to the
+ * end of it. */
 static void
 on_checkpoint(uv_timer_t *timer)
 {
     struct daemon *d = timer->data;
     d->turn->ended_some = false;
-    d->turn->idle_us = clock_boot_us();
     if (idle_work(d))
         uv_timer_start(timer, on_checkpoint, PRUNE_MS, 0);
+    else
+        d->turn->idle_us = clock_boot_us();
     part(d, "upkeep");
 }
 
