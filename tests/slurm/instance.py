@@ -30,6 +30,15 @@ def until(what, test, limit_s=LIMIT_S, pause_s=0.3):
         time.sleep(pause_s)
 
 
+def run(command, **options):
+    """A command to its end, with what it prints."""
+    try:
+        return subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT_S,
+                              check=False, **options)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"{' '.join(command)}: not done after {LIMIT_S} s") from None
+
+
 class Cluster:
     """tests/slurm/cluster, in a folder of its own."""
 
@@ -62,9 +71,7 @@ class Cluster:
 
     def ask(self, *command):
         """What one of Slurm's commands prints; "" where slurmctld does not answer."""
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              text=True, timeout=LIMIT_S, check=False)
-        return done.stdout
+        return run(command, stderr=subprocess.DEVNULL).stdout
 
     def mend(self):
         """A slurmctld that forgot jobs takes nodes out of service that have them."""
@@ -82,9 +89,9 @@ class Cluster:
 
     def calls(self):
         """How many calls of users' commands slurmctld has had, by their kind."""
-        text = self.ask("sdiag")
-        return {name: int(n) for name, n in re.findall(r"(REQUEST_\w+)\s+\(\s*\d+\) count:(\d+)",
-                                                       text)}
+        return until("sdiag says how many calls there were", lambda: {
+            name: int(n) for name, n in re.findall(r"(REQUEST_\w+)\s+\(\s*\d+\) count:(\d+)",
+                                                   self.ask("sdiag"))})
 
     def remove(self, keep=False):
         with contextlib.suppress(Failure):
@@ -115,9 +122,8 @@ class Instance:
         self.client = None
 
     def berth(self, *args, statuses=(0,)):
-        done = subprocess.run([os.path.join(self.binaries, "berth"), *args], env=self.env,
-                              cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
+        done = run([os.path.join(self.binaries, "berth"), *args], env=self.env, cwd=self.work,
+                   stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if statuses and done.returncode not in statuses:
             raise Failure(f"berth {' '.join(args)}: {done.returncode}: {done.stderr}{done.stdout}")
         return done

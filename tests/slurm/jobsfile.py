@@ -43,6 +43,7 @@ class Line:
     notes: bool = True  # that it begins
     may_be_silent: bool = False  # it may be ended before it has noted anything
     requeue: bool = False
+    runs_out: bool = False  # of VRAM, so many times
     after: tuple = ()
 
     def text(self):
@@ -89,7 +90,7 @@ def out_of_memory(rng, n, nap):
     """What it asks for after one more is still less than a GPU has."""
     times, retries = rng.choice([1, 1, 2]), rng.choice([0, 1, 1])
     line = Line(n, [f"vram={rng.randrange(1, 15)}G", f"oom-retries={retries}"],
-                f"./job {n} {nap} oom {times}", "COMPLETED", 0, times + 1)
+                f"./job {n} {nap} oom {times}", "COMPLETED", 0, times + 1, runs_out=True)
     if times > retries:
         line.state, line.status, line.tries = "OUT_OF_MEMORY", 1, retries + 1
     return line
