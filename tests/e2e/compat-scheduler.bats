@@ -222,8 +222,12 @@ EOF
     schedule run --state-interval 1000 --monitor-interval 1000
     wait_for_state '[0.0, 0.0] []'
     # Both are there when it looks: who pauses a card and then adds a line means it.
-    # Stopped while it does not hold the folder's lock, for which `pause` would wait.
-    flock . kill -STOP "$pid_of_run"
+    # Stopped while it does not hold the folder's lock, for which `pause` would wait. It may get the lock just
+    # as it is stopped.
+    while flock . kill -STOP "$pid_of_run" && "$AWAIT" prints "$LIMIT" "cat /proc/$pid_of_run/status" '^State:.*T' &&
+        ! flock -n . true; do
+        kill -CONT "$pid_of_run"
+    done
     try scheduler.py pause 1
     is 'pause' "$status:$out" "0:GPU 1 pause request written to state file 'gpu_scheduler_state.json'.
 The running scheduler should detect this change shortly."

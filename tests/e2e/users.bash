@@ -54,7 +54,7 @@ case_setup()
     chmod 755 "$ROOT"
     export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks
     mkdir -p "$ROOT/bin" "$BERTH_LOCK_DIR"
-    for program in berth berthd berth-compat berth-shepherd berth-init berth-user berth-probe berth-web; do
+    for program in berth berthd berth-compat berth-shepherd berth-init berth-user berth-probe berth-web berth-srun-step; do
         install -m 755 "$(find_program $program)" "$ROOT/bin/"
     done
     PATH=$ROOT/bin:$PATH
