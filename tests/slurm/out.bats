@@ -260,6 +260,21 @@ db.commit()" "$BERTH_DIR/state/berth.db"
     [[ $(field 2 .text) == *"Slurm"*"before it could record the end"* ]]
 }
 
+@test "a job whose node is set down is LOST, and runs again where it was asked for" {
+    start_cluster --nodes 1
+    submit -G 0 --requeue -- sh -c 'echo x >>runs; [ $BERTH_ATTEMPT -gt 1 ] || exec sleep 1000'
+    submit -G 0 -- sh -c 'sleep 1000'
+    within is_state 1 RUNNING
+    within is_state 2 RUNNING
+    within test -s runs
+    scontrol update nodename=n1 state=down reason=test
+    run -1 wait_for 2
+    is_state 2 LOST
+    scontrol update nodename=n1 state=resume || true # it may be in service again already
+    run -0 wait_for 1
+    [ "$(wc -l <runs)" = 2 ]
+}
+
 @test "a job whose node Slurm cannot reach is not LOST while it runs, and can be cancelled" {
     start_cluster --nodes 1 --conf SlurmdTimeout=5
     submit -G 0 --requeue -- sh -c 'echo x >>runs; until [ -e go ]; do sleep 0.1; done; exit 5'

@@ -113,7 +113,16 @@ was_forgotten(const struct remote *r, const struct ending *e)
     return by_term && !r->is_known && r->gone_us && since && r->gone_us - since < PURGE_US;
 }
 
-/* What the record cannot know: why Slurm ended it. */
+/* Also one that was set down by a person: Slurm ends what runs there with TERM. */
+static bool
+has_failed_node(const struct remote *r)
+{
+    return r->is_known &&
+           (strcmp(r->state, "NODE_FAIL") == 0 || strcmp(r->state, "BOOT_FAIL") == 0);
+}
+
+/* What the record cannot know: why Slurm ended it. A command that ran out of memory on a node
+ * that fails has ended by itself. */
 static void
 name_the_cause(const struct remote *r, struct exitrec *rec)
 {
@@ -125,6 +134,10 @@ name_the_cause(const struct remote *r, struct exitrec *rec)
     } else if (r->is_known && strcmp(r->state, "PREEMPTED") == 0) {
         e->outcome = OUTCOME_PREEMPTED;
         snprintf(e->text, sizeof e->text, "preempted by another job in Slurm");
+    } else if (has_failed_node(r) && e->oom == OOM_NONE) {
+        e->outcome = OUTCOME_LOST;
+        snprintf(e->text, sizeof e->text, "Slurm ended it because its node failed%s%s",
+                 r->node[0] ? ": " : "", r->node);
     } else if (was_forgotten(r, e)) {
         e->outcome = OUTCOME_LOST;
         snprintf(e->text, sizeof e->text,
