@@ -41,6 +41,7 @@ struct remote {
     int64_t sent_us;   /* boot clock, as all times here */
     int64_t gone_us;   /* since when Slurm has it no more; 0: it has it, or was not asked */
     int gone_polls;    /* how often it said so since then */
+    bool has_vanished; /* it was not listed then, not even as over */
     bool is_known;     /* Slurm listed it in the last poll, as: */
     bool was_listed;   /* in any */
     int64_t listed_us; /* when it was listed last, and not as over; 0: by an earlier daemon */

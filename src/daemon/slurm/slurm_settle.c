@@ -103,14 +103,18 @@ may_be_slurms(const struct job *job, const struct ending *e)
 }
 
 /* A slurmctld that was killed can forget jobs; nodes that report them are told to end them,
- * which nobody has asked for. One that was there a minute ago has not just been purged. */
+ * which nobody has asked for. One that was there a minute ago, or has ended since then, as its
+ * record says, has not just been purged. */
 static bool
 was_forgotten(const struct remote *r, const struct ending *e)
 {
     int64_t since = r->listed_us > r->sent_us ? r->listed_us : r->sent_us;
+    int64_t gone_wall_us = clock_wall_us() - (clock_boot_us() - r->gone_us);
     bool by_term = e->outcome == OUTCOME_CANCELLED ||
                    (e->outcome == OUTCOME_SIGNALED && e->signal == SIGTERM);
-    return by_term && !r->is_known && r->gone_us && since && r->gone_us - since < PURGE_US;
+    if (!by_term || r->is_known || !r->gone_us || !r->has_vanished)
+        return false;
+    return (since && r->gone_us - since < PURGE_US) || gone_wall_us - e->ended_us < PURGE_US;
 }
 
 /* Also one that was set down by a person: Slurm ends what runs there with TERM. */
