@@ -29,7 +29,8 @@
 #define POLL_FIRST_US S_US
 #define POLL_MAX_US   (10 * S_US)
 #define POLL_LATE_US  (5 * S_US)
-#define POLL_COST     20 /* times what squeue took is the rest after it */
+#define POLL_COST     20 /* times what squeue took is the rest after it, up to: */
+#define REST_MAX_US   (30 * S_US)
 
 static const char *const names[] = {
     [CALL_SBATCH] = "sbatch", [CALL_SQUEUE] = "squeue", [CALL_SCANCEL] = "scancel"};
@@ -401,8 +402,10 @@ ask_squeue(struct slurm *s)
     add_arg(&args, user);
     add_arg(&args, "--format=" SLURM_FORMAT);
     s->poll_us = 0;
-    if (slurm_start_call(s, CALL_SQUEUE, &args, NULL) < 0)
-        s->poll_us = clock_boot_us() + POLL_MAX_US;
+    if (slurm_start_call(s, CALL_SQUEUE, &args, NULL) < 0) {
+        s->polled_us = clock_boot_us();
+        s->poll_us = s->polled_us + POLL_MAX_US;
+    }
 }
 
 static int
@@ -462,6 +465,7 @@ static void
 take_squeue(struct slurm *s, struct buf *out, const struct buf *errors, bool late)
 {
     int64_t now = clock_boot_us();
+    s->polled_us = s->call_began_us;
     if (late || strncmp(buf_str(out), SLURM_HEADER, strlen(SLURM_HEADER)) != 0) {
         set_trouble(&s->trouble, "squeue",
                     errors->len ? buf_str(errors) : "it does not answer");
@@ -489,6 +493,7 @@ take_squeue(struct slurm *s, struct buf *out, const struct buf *errors, bool lat
     }
     /* What the answer takes is what Slurm pays for it. */
     int64_t pause = (now - s->call_began_us) * POLL_COST;
+    pause = pause < REST_MAX_US ? pause : REST_MAX_US;
     s->poll_rest_us = now + pause;
     pause = pause > s->poll_pause_us ? pause : s->poll_pause_us;
     s->poll_pause_us =

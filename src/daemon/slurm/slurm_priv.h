@@ -49,6 +49,7 @@ struct remote {
     char state[24], reason[104], node[64];
     bool folder_gone;  /* somebody removed it: whether it ran is not to be known */
     int64_t record_us; /* when its record was seen */
+    int64_t cause_us;  /* since when Slurm was asked why it ended */
     int64_t runs_us;   /* since when it is RUNNING in Slurm, without a mark; 0: it is not */
     bool is_stuck;     /* for too long: its Slurm job was cancelled */
     bool stop_asked;
@@ -125,6 +126,7 @@ struct slurm {
     int64_t poll_us;       /* when squeue is due; 0: it is not */
     int64_t poll_pause_us; /* until the one after */
     int64_t poll_rest_us;  /* not before that, whatever happens */
+    int64_t polled_us;     /* when the last squeue began that has answered or failed */
     int64_t scan_us;       /* when the folders are looked at */
     uint32_t round;        /* how often all of them were */
     uint32_t sweep_round;  /* the round in which none is left out */

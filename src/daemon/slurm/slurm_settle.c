@@ -32,7 +32,7 @@
 /* Of pulses, before one that Slurm has no more is lost. A supervisor whose batch script was
  * killed gives none, and may need 30 s of grace and 60 s of killing to end its command. */
 #define SILENT_US     (120 * S_US)
-#define CAUSE_US      (60 * S_US) /* for Slurm to say why one was ended */
+#define CAUSE_US      (60 * S_US) /* for Slurm, once asked, to say why one was ended */
 #define PURGE_US      (60 * S_US) /* Slurm keeps what is over for 300 s, unless told otherwise */
 #define SENDS_MAX     3
 #define AGAIN_DOUBLED 5          /* times at most: until it is 160 s */
@@ -193,6 +193,16 @@ take_packed_record(struct slurm *s, struct remote *r, struct job *job, struct ex
     end(s, r, &rec->ending);
 }
 
+/* Whether Slurm may yet say that it has ended. It may be a while until it can be asked. */
+static bool
+may_hear_cause(const struct slurm *s, struct remote *r, int64_t now)
+{
+    r->record_us = r->record_us ? r->record_us : now;
+    if (!r->cause_us && s->polled_us > r->record_us)
+        r->cause_us = now;
+    return !r->gone_us && (!r->cause_us || now - r->cause_us < CAUSE_US);
+}
+
 static void
 take_record(struct slurm *s, struct remote *r, struct job *job, struct exitrec *rec,
             int64_t now)
@@ -202,8 +212,7 @@ take_record(struct slurm *s, struct remote *r, struct job *job, struct exitrec *
         take_packed_record(s, r, job, rec);
         return;
     }
-    r->record_us = r->record_us ? r->record_us : now;
-    if (asks && !r->gone_us && now - r->record_us < CAUSE_US) {
+    if (asks && may_hear_cause(s, r, now)) {
         slurm_poll_soon(s);
         return; /* Slurm says why in a moment */
     }
