@@ -105,6 +105,28 @@ kill_daemon()
     within none_left
 }
 
+@test "a waiting job is cancelled though many that run take long to end" {
+    start_cluster --nodes 1 --gpus 1 --cpus 16
+    submit -- sh -c 'until [ -e go ]; do sleep 0.1; done'
+    for i in $(seq 12); do
+        echo '[gpus=0 grace=1h] trap "" TERM; echo >up$BERTH_JOB_ID; until [ -e go ]; do sleep 0.1; done'
+    done >jobs
+    timeout $LIMIT berth run -d --on slurm jobs
+    all_run() { [ "$(ls up* | wc -l)" = 12 ]; }
+    within all_run
+    within is_state 1 RUNNING
+    submit -- touch never
+    waits() { [ -n "$(squeue -h -t PENDING)" ]; }
+    within waits
+    berth cancel 2-13
+    berth cancel 14
+    run -130 wait_for 14
+    [ -z "$(squeue -h -t PENDING)" ]
+    touch go
+    timeout $LIMIT berth wait 1-13 || true
+    [ ! -e never ]
+}
+
 @test "the time limit is Berth's, with its words and code" {
     start_cluster --nodes 1
     run -124 timeout $LIMIT berth submit --on slurm -W -G 0 -t 1s --grace 1s -- sleep 1000

@@ -5,6 +5,7 @@
  * not needed for that, only faster; and scancel makes a call to slurmctld for each word, and
  * for each running job. So it gets a few words at a time, and the next command waits as if each
  * had been a command of its own. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -40,31 +41,57 @@ stop_of(const struct remote *r, int64_t now)
     return r->phase == SLURM_WAITS && !r->began ? STOP_WAITING : STOP_RUNNING;
 }
 
+/* The same of one that Slurm can be told of, as id. */
+static enum stop
+stop_with_id(const struct slurm *s, const struct remote *r, int64_t now, struct cancel_id *id)
+{
+    enum stop how = stop_of(r, now);
+    const struct job *job = how == STOP_NONE ? NULL : slurm_job_of(s, r);
+    return job && cancel_id_read(job->run->sent.id, id) ? how : STOP_NONE;
+}
+
+/* How what has been due longest is to end: some take long, and are asked for again and again. */
 static enum stop
 next_stop(const struct slurm *s, int64_t now)
 {
-    for (const struct remote *r = s->remotes; r; r = r->hh.next)
-        if (stop_of(r, now) != STOP_NONE)
-            return stop_of(r, now);
+    enum stop how = STOP_NONE;
+    int64_t since = INT64_MAX;
+    struct cancel_id id;
+    for (const struct remote *r = s->remotes; r; r = r->hh.next) {
+        enum stop its = r->stop_us < since ? stop_with_id(s, r, now, &id) : STOP_NONE;
+        if (its != STOP_NONE) {
+            how = its;
+            since = r->stop_us;
+        }
+    }
     for (const struct alloc *a = s->allocs; a; a = a->hh.next)
-        if (slurm_alloc_is_to_stop(a, now))
-            return STOP_WAITING;
-    return STOP_NONE;
+        if (a->stop_us < since && slurm_alloc_is_to_stop(a, now)) {
+            how = STOP_WAITING;
+            since = a->stop_us;
+        }
+    return how;
 }
 
-/* What is to end in this way; the caller frees. */
+static int
+compare_due(const void *a, const void *b)
+{
+    const struct remote *x = ((const struct cancel_id *)a)->owner;
+    const struct remote *y = ((const struct cancel_id *)b)->owner;
+    return (x->stop_us > y->stop_us) - (x->stop_us < y->stop_us);
+}
+
+/* What is to end in this way; of those that run, what has been due longest. The caller frees. */
 static struct cancel_id *
 find_ids(const struct slurm *s, enum stop how, int64_t now, size_t *n)
 {
     struct cancel_id *ids = xcalloc(HASH_COUNT(s->remotes) + 1, sizeof *ids);
     *n = 0;
-    for (struct remote *r = s->remotes; r; r = r->hh.next) {
-        const struct job *job = stop_of(r, now) == how ? slurm_job_of(s, r) : NULL;
-        if (!job || !cancel_id_read(job->run->sent.id, &ids[*n]))
-            continue;
-        ids[(*n)++].owner = r;
-        if (how != STOP_WAITING && *n == WORDS_MAX)
-            break;
+    for (struct remote *r = s->remotes; r; r = r->hh.next)
+        if (stop_with_id(s, r, now, &ids[*n]) == how)
+            ids[(*n)++].owner = r;
+    if (how != STOP_WAITING && *n > WORDS_MAX) {
+        qsort(ids, *n, sizeof *ids, compare_due);
+        *n = WORDS_MAX;
     }
     return ids;
 }
