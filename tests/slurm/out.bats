@@ -473,6 +473,21 @@ wait'
     [[ $output == *"not "* ]]
 }
 
+@test "a signal that was asked for before a cancel reaches the command before its end" {
+    start_cluster --nodes 1
+    for pack in "" --pack; do
+        rm -f got up
+        submit $pack -G 0 -- sh -c \
+            'trap "echo usr1 >>got" USR1; trap "echo term >>got; exit 5" TERM; echo >up; while :; do sleep 0.1; done'
+        within test -e up
+        within is_state @ RUNNING
+        berth signal @ USR1
+        berth cancel @
+        run -130 wait_for @
+        [ "$(tr '\n' ' ' <got)" = "usr1 term " ]
+    done
+}
+
 @test "of jobs that went as one array some are cancelled, and the others keep their place" {
     start_cluster --nodes 1 --gpus 1
     submit --vram 1G -- sh -c 'until [ -e go ]; do sleep 0.1; done'

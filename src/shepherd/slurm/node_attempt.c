@@ -164,28 +164,39 @@ say(const struct node_attempt *a, const char *words, size_t n)
         (void)send(a->talk, words, n, MSG_NOSIGNAL);
 }
 
-bool
-node_attempt_pass_on_stop(const struct node_attempt *a)
-{
-    char words[STOP_MAX_BYTES];
-    size_t n = read_stop(a->dir, words, sizeof words);
-    if (n > 0)
-        say(a, words, n);
-    return n > 0;
-}
-
 /* Signals, a line each, which the daemon appends; those that were passed on are behind us. */
-static void
-pass_on_signals(struct node_attempt *a)
+static bool
+pass_on_some_signals(struct node_attempt *a)
 {
     char text[SIGNALS_PART];
     auto_close int fd = openat(a->dir, "signals", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     ssize_t n = fd < 0 ? 0 : pread(fd, text, sizeof text, a->signals);
     const char *end = n > 0 ? memrchr(text, '\n', (size_t)n) : NULL;
     if (!end)
-        return;
+        return false;
     say(a, text, (size_t)(end + 1 - text));
     a->signals += end + 1 - text;
+    return true;
+}
+
+static void
+pass_on_signals(struct node_attempt *a)
+{
+    while (pass_on_some_signals(a))
+        ;
+}
+
+/* Behind the signals that were asked for before it, which are there once it is. */
+bool
+node_attempt_pass_on_stop(struct node_attempt *a)
+{
+    char words[STOP_MAX_BYTES];
+    size_t n = read_stop(a->dir, words, sizeof words);
+    if (n == 0)
+        return false;
+    pass_on_signals(a);
+    say(a, words, n);
+    return true;
 }
 
 void

@@ -48,8 +48,9 @@ int node_attempt_end_unstarted(const struct node_attempt *a, int errnum, struct 
 
 /* Whether the daemon has asked for its end. */
 bool node_attempt_is_stopped(const struct node_attempt *a);
-/* Passes on to the supervisor what the daemon has asked for; false: nothing. */
-bool node_attempt_pass_on_stop(const struct node_attempt *a);
+/* Passes on to the supervisor that the daemon has asked for its end, behind the signals that
+ * were asked for before; false: it has not. */
+bool node_attempt_pass_on_stop(struct node_attempt *a);
 /* Has it stopped to run again, as `by` says. */
 void node_attempt_requeue(const struct node_attempt *a, const char *by);
 
