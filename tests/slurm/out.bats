@@ -127,6 +127,40 @@ kill_daemon()
     [ ! -e never ]
 }
 
+@test "what is cancelled while slurmctld is away ends once it is back and has been asked what it has" {
+    start_cluster --nodes 1 --gpus 1
+    local folder=$PWD/bin
+    mkdir "$folder"
+    for name in sbatch squeue scancel; do
+        printf '#!/bin/sh\necho "%s" >>"%s"\n%s "$@"\ns=$?\n[ $s != 0 ] || echo "%s ok" >>"%s"\nexit $s\n' \
+            $name "$PWD/calls" "$(command -v $name)" $name "$PWD/calls" >"$folder/$name"
+        chmod 755 "$folder/$name"
+    done
+    echo "slurm_commands: $folder" >config
+    berth daemon start --config config
+    submit -- sleep 1000
+    within is_state 1 RUNNING
+    submit -- touch never
+    waits() { [ -n "$(squeue -h -t PENDING)" ]; }
+    within waits
+    # Not forgotten when it is killed.
+    is_saved() { [ "$(sed -n 's/.*event=sent key=\([0-9a-f]*\) .*/\1/p' "$BERTH_DIR/daemon.log" | xargs -I{} grep -alF {} "$ROOT/c/state/job_state" | wc -l)" = 2 ]; }
+    within is_saved
+    cluster kill-ctld
+    away() { berth explain 2 | grep -q "Slurm does not answer now: squeue: "; }
+    within away
+    : >calls
+    berth cancel 2
+    refused() { grep -q squeue calls; }
+    within refused
+    cluster restart-ctld
+    run -130 wait_for 2
+    # None before the first squeue that was answered.
+    [ "$(grep -m 1 -e '^squeue ok' -e '^scancel' calls)" = "squeue ok" ]
+    grep -q '^scancel ok' calls
+    [ ! -e never ]
+}
+
 @test "the time limit is Berth's, with its words and code" {
     start_cluster --nodes 1
     run -124 timeout $LIMIT berth submit --on slurm -W -G 0 -t 1s --grace 1s -- sleep 1000

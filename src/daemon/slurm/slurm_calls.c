@@ -378,6 +378,7 @@ take_sbatch(struct slurm *s, struct lot *lot, struct alloc *alloc, struct buf *o
     char *words = errors->len ? errors->data : silent;
     enum slurm_refusal why = late || !errors->len ? SLURM_UNKNOWN : slurm_refusal_of(words);
     crash_point("slurm-sbatch-answered");
+    s->are_ids_old |= !id && why != SLURM_NEVER && !slurm_is_limit(words);
     if (alloc && id)
         clear_trouble(&s->pack_trouble);
     else if (alloc && why != SLURM_NEVER)
@@ -403,6 +404,7 @@ ask_squeue(struct slurm *s)
     add_arg(&args, "--format=" SLURM_FORMAT);
     s->poll_us = 0;
     if (slurm_start_call(s, CALL_SQUEUE, &args, NULL) < 0) {
+        s->are_ids_old = true;
         s->polled_us = clock_boot_us();
         s->poll_us = s->polled_us + POLL_MAX_US;
     }
@@ -466,6 +468,7 @@ take_squeue(struct slurm *s, struct buf *out, const struct buf *errors, bool lat
 {
     int64_t now = clock_boot_us();
     s->polled_us = s->call_began_us;
+    s->are_ids_old = true;
     if (late || strncmp(buf_str(out), SLURM_HEADER, strlen(SLURM_HEADER)) != 0) {
         set_trouble(&s->trouble, "squeue",
                     errors->len ? buf_str(errors) : "it does not answer");
@@ -473,6 +476,7 @@ take_squeue(struct slurm *s, struct buf *out, const struct buf *errors, bool lat
         return;
     }
     clear_trouble(&s->trouble);
+    s->are_ids_old = false;
     struct remote *r;
     for (r = s->remotes; r; r = r->hh.next)
         r->is_known = r->is_known && slurm_is_packed(r);
@@ -503,6 +507,17 @@ take_squeue(struct slurm *s, struct buf *out, const struct buf *errors, bool lat
 
 /* --- what is most due --- */
 
+/* That a job is over already, or ends, is an answer. */
+static void
+take_scancel(struct slurm *s, const struct buf *errors, bool late)
+{
+    const char *words = errors->len ? errors->data : NULL;
+    if (words)
+        log_info("event=scancel %.*s", (int)strcspn(words, "\n"), words);
+    s->are_ids_old |= late || (words && (slurm_refusal_of(words) != SLURM_NEVER ||
+                                         strstr(words, "Invalid job id")));
+}
+
 static void
 on_done(void *arg, struct buf *out, struct buf *errors, bool late)
 {
@@ -519,8 +534,8 @@ on_done(void *arg, struct buf *out, struct buf *errors, bool late)
         slurm_poll_soon(s);
     } else if (call == CALL_SQUEUE) {
         take_squeue(s, out, errors, late);
-    } else if (errors->len) {
-        log_info("event=scancel %.*s", (int)strcspn(errors->data, "\n"), errors->data);
+    } else {
+        take_scancel(s, errors, late);
     }
     turn_touch(s->daemon); /* there may be room for others */
 }

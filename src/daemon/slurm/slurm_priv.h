@@ -122,6 +122,7 @@ struct slurm {
     struct alloc *sending_alloc;
     int64_t next_call_us;  /* not before */
     bool has_just_stopped; /* the last call was scancel */
+    bool are_ids_old;      /* slurmctld did not answer, and may have forgotten jobs since */
     int64_t call_began_us;
     int64_t poll_us;       /* when squeue is due; 0: it is not */
     int64_t poll_pause_us; /* until the one after */

@@ -4,7 +4,10 @@
  * A supervisor on a node looks every ten seconds by itself whether it is to end, so Slurm is
  * not needed for that, only faster; and scancel makes a call to slurmctld for each word, and
  * for each running job. So it gets a few words at a time, and the next command waits as if each
- * had been a command of its own. */
+ * had been a command of its own.
+ *
+ * A slurmctld that forgot jobs gives their numbers out again. So after one that did not answer,
+ * none is ended until squeue says which numbers are ours now. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,7 +138,7 @@ slurm_ask_stops(struct slurm *s)
     static const char term[] = "--signal=TERM", batch[] = "--batch";
     auto_buf struct buf args = BUF_INIT;
     int64_t now = clock_boot_us();
-    enum stop how = next_stop(s, now);
+    enum stop how = s->are_ids_old ? STOP_NONE : next_stop(s, now);
     if (how == STOP_NONE)
         return false;
     if (how == STOP_RUNNING) {
