@@ -161,6 +161,25 @@ kill_daemon()
     [ ! -e never ]
 }
 
+@test "the word of a cancel is written again, by the next daemon too, where it could not be" {
+    start_cluster --nodes 1
+    submit -G 0 --grace 1h -- sh -c 'trap "" TERM; echo >up; until [ -e go ]; do sleep 0.1; done'
+    within test -e up
+    within is_state 1 RUNNING
+    word=$BERTH_DIR/state/jobs/1.1/stop
+    mkdir "$word"
+    berth cancel 1
+    within grep -q event=stop-not-written "$BERTH_DIR/daemon.log"
+    rmdir "$word"
+    within test -f "$word"
+    kill_daemon
+    rm "$word"
+    berth daemon start
+    within grep -q '"by":"root"' "$word"
+    touch go
+    run -130 wait_for 1
+}
+
 @test "the time limit is Berth's, with its words and code" {
     start_cluster --nodes 1
     run -124 timeout $LIMIT berth submit --on slurm -W -G 0 -t 1s --grace 1s -- sleep 1000

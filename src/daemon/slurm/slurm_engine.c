@@ -142,6 +142,7 @@ drop(struct slurm *s, struct remote *r)
         lot->members[r->index] = NULL;
     slurm_packed_let_go(r);
     HASH_DEL(s->remotes, r);
+    free(r->word);
     free(r);
     if (lot)
         slurm_let_go(s, lot);
@@ -262,6 +263,41 @@ slurm_launch(struct daemon *d, const struct job *job)
         r->lot->waits = true;
 }
 
+/* The words for the supervisor, which it reads on the node. */
+static void
+leave_word(const struct slurm *s, struct remote *r, const struct job *job, const char *why,
+           const char *by)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct jsonw w;
+    jsonw_init(&w, &text);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "op", "cancel");
+    if (why)
+        jsonw_kstr(&w, "why", why);
+    jsonw_kstr(&w, "by", by ? by : "");
+    jsonw_kint(&w, "grace_ms", request_grace_ms(&job->req));
+    jsonw_end_object(&w);
+    buf_addc(&text, '\n');
+    free(r->word);
+    r->word = xstrdup(buf_str(&text));
+    slurm_write_word(s, r);
+}
+
+/* A daemon that died may not have written it; its words would say who requeued. */
+static void
+leave_word_again(const struct slurm *s, struct remote *r, const struct job *job)
+{
+    char name[32], path[64];
+    snprintf(path, sizeof path, "%s/stop", folder_name(r->job, r->attempt, name));
+    if (faccessat(s->daemon->jobs_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return;
+    if (job->cancel_asked)
+        leave_word(s, r, job, NULL, job->cancelled_by);
+    else
+        leave_word(s, r, job, "requeue", NULL);
+}
+
 /* If its batch script does not end it in time, Slurm is to. */
 static void
 ask_stop(struct slurm *s, struct remote *r, const struct job *job)
@@ -282,8 +318,10 @@ slurm_recover(struct daemon *d, const struct job *job)
     r->is_sent = r->lot != NULL; /* or it was not: squeue, and then the folder, will tell */
     r->sends = 1;
     r->pulse_us = clock_boot_us();
-    if (job->cancel_asked || job->requeue_asked)
+    if (job->cancel_asked || job->requeue_asked) {
+        leave_word_again(s, r, job);
         ask_stop(s, r, job);
+    }
     slurm_poll_soon(s);
 }
 
@@ -302,30 +340,6 @@ slurm_settled(struct daemon *d, uint32_t job, int32_t attempt)
 }
 
 /* --- stops --- */
-
-/* The words for the supervisor, which it reads on the node. */
-static void
-leave_word(const struct slurm *s, const struct remote *r, const struct job *job,
-           const char *why, const char *by)
-{
-    char name[32], path[64];
-    struct err e;
-    auto_buf struct buf text = BUF_INIT;
-    struct jsonw w;
-    jsonw_init(&w, &text);
-    jsonw_object(&w);
-    jsonw_kstr(&w, "op", "cancel");
-    if (why)
-        jsonw_kstr(&w, "why", why);
-    jsonw_kstr(&w, "by", by ? by : "");
-    jsonw_kint(&w, "grace_ms", request_grace_ms(&job->req));
-    jsonw_end_object(&w);
-    buf_addc(&text, '\n');
-    snprintf(path, sizeof path, "%s/stop", folder_name(r->job, r->attempt, name));
-    if (file_write_atomic_at(s->daemon->jobs_fd, path, text.data, text.len, 0600, false, &e) <
-        0)
-        log_error("job=%u event=stop-not-written %s", r->job, e.text);
-}
 
 void
 slurm_read_change(struct daemon *d, const struct change *change)

@@ -53,6 +53,8 @@ struct remote {
     int64_t runs_us;   /* since when it is RUNNING in Slurm, without a mark; 0: it is not */
     bool is_stuck;     /* for too long: its Slurm job was cancelled */
     bool stop_asked;
+    char *word;        /* owned: of its end for its supervisor, not written yet; NULL: none */
+    bool word_failed;  /* that was said */
     int64_t stop_us;   /* when it is time to ask Slurm for its end */
     int64_t kill_us;   /* and when for one without grace */
     uint32_t round;    /* in which its folder was looked at */
@@ -161,6 +163,8 @@ bool slurm_alloc_is_dead(const struct alloc *a); /* nothing more will begin ther
 void slurm_wake(struct slurm *s);                /* something is due */
 void slurm_poll_soon(struct slurm *s);
 int64_t slurm_pause_us(int64_t *pause_us); /* a call failed: the pause, which doubles */
+/* Tries to write r->word, if there is one. A failure is said once. */
+void slurm_write_word(const struct slurm *s, struct remote *r);
 
 /* slurm_engine.c: one that counted there has gone */
 void slurm_let_go(struct slurm *s, struct lot *lot);

@@ -463,6 +463,7 @@ slurm_scan(struct slurm *s)
         if (clock_boot_us() - now > SCAN_PIECE_US)
             return;
         r->round = s->round;
+        slurm_write_word(s, r);
         if (slurm_is_packed(r)) {
             look_at_packed(s, r, now);
             continue;

@@ -1,13 +1,18 @@
-/* What all files of this folder use: what is in the tables, when the engine looks again, keys.
- * Calls none of them. */
+/* What all files of this folder use: what is in the tables, when the engine looks again, keys,
+ * words for supervisors. Calls none of them. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/attempt_folder.h"
 #include "daemon/common/daemon.h"
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/slurm/slurm_priv.h"
@@ -110,4 +115,20 @@ slurm_lot_has_one_name(const struct slurm *s, const struct lot *lot)
             return false;
     }
     return true;
+}
+
+void
+slurm_write_word(const struct slurm *s, struct remote *r)
+{
+    char name[32], path[64];
+    struct err e;
+    if (!r->word)
+        return;
+    snprintf(path, sizeof path, "%s/stop", folder_name(r->job, r->attempt, name));
+    if (file_write_atomic_at(s->daemon->jobs_fd, path, r->word, strlen(r->word), 0600, false,
+                             &e) == 0)
+        free(TAKE(r->word));
+    else if (!r->word_failed)
+        log_error("job=%u event=stop-not-written %s", r->job, e.text);
+    r->word_failed = r->word != NULL;
 }
