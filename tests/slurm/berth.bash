@@ -1,0 +1,33 @@
+# For tests of jobs with --on slurm, after `load lib`: each test has a daemon of its own, in the folder $BERTH_DIR, and runs in $ROOT/w.
+
+case_setup()
+{
+    export BERTH_DIR=$ROOT/b BERTH_LOCK_DIR=$ROOT/locks LC_ALL=C.UTF-8 NO_COLOR=1
+    mkdir -p "$BERTH_LOCK_DIR" "$ROOT/w"
+    cd "$ROOT/w" || return 1
+}
+
+case_teardown()
+{
+    unset BERTH_CRASH_AT
+    if [ -S "$BERTH_DIR/berth.sock" ]; then
+        timeout "$LIMIT" berth daemon stop --cancel >/dev/null 2>&1 || true
+    fi
+    if [ -z "${BATS_TEST_COMPLETED:-}" ]; then
+        echo "# the daemon's log:"
+        tail -n 30 "$BERTH_DIR/daemon.log" 2>/dev/null || true
+    fi
+}
+
+submit() { timeout "$LIMIT" berth submit --on slurm "$@"; }
+wait_for() { timeout "$LIMIT" berth wait "$@"; }
+# `field JOB JQ`: of a job's object.
+field() { berth show --json "$1" | jq -r ".jobs[0] | $2"; }
+is_state() { [ "$(field "$1" .state)" = "$2" ]; }
+kill_daemon()
+{
+    local pid
+    pid=$(berth status --json | jq .daemon.pid)
+    kill -KILL "$pid"
+    timeout "$LIMIT" tail --pid="$pid" -f /dev/null
+}
