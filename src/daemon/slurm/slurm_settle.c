@@ -315,7 +315,8 @@ send_again(struct slurm *s, struct remote *r, const struct job *job, int64_t now
 }
 
 /* By a person: a slurmctld that forgot jobs gives their numbers out again, and then Slurm
- * itself cancels the new ones, which nodes take for the old. Those have a node. */
+ * itself cancels the new ones, which nodes take for the old. Those have a node, and so have
+ * those that it cancels where a prolog fails: squeue shows no difference. */
 static bool
 was_cancelled(const struct remote *r)
 {
