@@ -28,8 +28,7 @@
 #include "daemon/gpu/samples.h"
 
 #define SLOW_MS 3000 /* an answer later than this: the cards count as unknown */
-/* First interval after a start; doubles up to sample_ms, so that short jobs are measured too.
- */
+/* First interval after a start; doubles up to sample_ms: short jobs are measured too. */
 #define YOUNG_MS            100
 #define COST_PER_CENT       10  /* of the time at most goes into early samples */
 #define RESTART_FIRST_MS    500 /* before a dead probe is replaced; doubles */
