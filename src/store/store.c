@@ -318,7 +318,7 @@ store_commit(struct store *s, struct err *e)
     }
     if (e)
         *e = s->failed;
-    /* Where a quota shows only when it is written back, it may be our zeros that are too much. */
+    /* Where a quota shows only when it is written back, it may be our zeros that do not fit. */
     s->wal_has_no_room = true;
     store_rollback(s);
     return -1;

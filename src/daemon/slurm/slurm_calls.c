@@ -514,8 +514,9 @@ take_scancel(struct slurm *s, const struct buf *errors, bool late)
     const char *words = errors->len ? errors->data : NULL;
     if (words)
         log_info("event=scancel %.*s", (int)strcspn(words, "\n"), words);
-    s->are_ids_old |= late || (words && (slurm_refusal_of(words) != SLURM_NEVER ||
-                                         strstr(words, "Invalid job id")));
+    s->are_ids_old |=
+        late ||
+        (words && (slurm_refusal_of(words) != SLURM_NEVER || strstr(words, "Invalid job id")));
 }
 
 static void

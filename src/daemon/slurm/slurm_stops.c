@@ -53,7 +53,7 @@ stop_with_id(const struct slurm *s, const struct remote *r, int64_t now, struct 
     return job && cancel_id_read(job->run->sent.id, id) ? how : STOP_NONE;
 }
 
-/* How what has been due longest is to end: some take long, and are asked for again and again. */
+/* How what has been due longest is to end: some take long and are asked for again and again. */
 static enum stop
 next_stop(const struct slurm *s, int64_t now)
 {
@@ -83,7 +83,7 @@ compare_due(const void *a, const void *b)
     return (x->stop_us > y->stop_us) - (x->stop_us < y->stop_us);
 }
 
-/* What is to end in this way; of those that run, what has been due longest. The caller frees. */
+/* What is to end in this way; of those that run, what was due longest. The caller frees. */
 static struct cancel_id *
 find_ids(const struct slurm *s, enum stop how, int64_t now, size_t *n)
 {
