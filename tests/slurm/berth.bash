@@ -15,7 +15,12 @@ case_teardown()
     fi
     if [ -z "${BATS_TEST_COMPLETED:-}" ]; then
         echo "# the daemon's log:"
-        tail -n 30 "$BERTH_DIR/daemon.log" 2>/dev/null || true
+        tail -n 40 "$BERTH_DIR/daemon.log" 2>/dev/null || true
+        if [ -d "$BERTH_DIR/state/allocations" ]; then
+            echo "# events of allocations:"
+            tail -n 20 "$BERTH_DIR"/state/allocations/*/events "$BERTH_DIR"/logs/allocation-* 2>/dev/null || true
+        fi
+        cat "$BERTH_DIR/logs/slurm.log" 2>/dev/null || true
     fi
 }
 

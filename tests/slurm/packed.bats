@@ -4,47 +4,15 @@
 
 bats_require_minimum_version 1.5.0
 load lib
-
-case_setup()
-{
-    export BERTH_DIR=$ROOT/b BERTH_LOCK_DIR=$ROOT/locks LC_ALL=C.UTF-8 NO_COLOR=1
-    mkdir -p "$BERTH_LOCK_DIR" "$ROOT/w"
-    cd "$ROOT/w" || return 1
-}
-
-case_teardown()
-{
-    unset BERTH_CRASH_AT
-    if [ -S "$BERTH_DIR/berth.sock" ]; then
-        timeout "$LIMIT" berth daemon stop --cancel >/dev/null 2>&1 || true
-    fi
-    if [ -z "${BATS_TEST_COMPLETED:-}" ]; then
-        echo "# the daemon's log:"
-        tail -n 40 "$BERTH_DIR/daemon.log" 2>/dev/null || true
-        echo "# events of allocations:"
-        tail -n 20 "$BERTH_DIR"/state/allocations/*/events "$BERTH_DIR"/logs/allocation-* 2>/dev/null || true
-        cat "$BERTH_DIR/logs/slurm.log" 2>/dev/null || true
-    fi
-}
+load berth
 
 submit() { timeout "$LIMIT" berth submit --on slurm --pack "$@"; }
 run_file() { timeout "$LIMIT" berth run --on slurm --pack "$@"; }
-wait_for() { timeout "$LIMIT" berth wait "$@"; }
-# `field JOB JQ`: of a job's object.
-field() { berth show --json "$1" | jq -r ".jobs[0] | $2"; }
-is_state() { [ "$(field "$1" .state)" = "$2" ]; }
 # `settings LINE...`: a daemon with these, on GPUs of 24,000 MiB.
 settings()
 {
     printf '%s\n' "slurm_gpu_mib: 24000" "$@" >config
     berth daemon start --config config
-}
-kill_daemon()
-{
-    local pid
-    pid=$(berth status --json | jq .daemon.pid)
-    kill -KILL "$pid"
-    timeout "$LIMIT" tail --pid="$pid" -f /dev/null
 }
 none_left() { [ -z "$(squeue -h)" ]; }
 n_allocations() { squeue -h -n berth-pack | wc -l; }
