@@ -122,6 +122,24 @@ case_setup()
     done
 }
 
+@test "a daemon that is reached and gone before it answers is no reason not to start one" {
+    stop_daemon
+    # It takes one connection, leaves its socket to nobody, and hangs up on what is asked.
+    background dying timeout "$LIMIT" python3 -c 'import os, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen(1)
+print("listens", flush=True)
+c = s.accept()[0]
+s.close()
+os.unlink(sys.argv[1])
+c.recv(1)' "$BERTH_DIR/berth.sock"
+    wait_for_output dying '^listens$'
+    try berth daemon start --sim 1
+    is 'status' "$status:$err" 0:
+    has 'what it says' "$out" '^started$'
+}
+
 @test "an instance can lie at a path of any length" {
     local deep=$ROOT/$(printf 'a-long-name-%d/' {1..12})
     mkdir -p "$deep"
