@@ -1,7 +1,7 @@
 /* A job as a batch script: #SBATCH lines, what is lost as comments, and then what Berth would
- * run. sbatch reads its lines up to the first that is no comment, and whoever submits the jobs
- * of others may have options that they may not: no text of a job can add a line. sbatch also
- * refuses a carriage return at the end of a line, which quoting here avoids. */
+ * run. sbatch reads its lines up to the first that is no comment, and root, who submits the
+ * jobs of others, may use options that they may not: no text of a job can add a line. sbatch
+ * also refuses a carriage return at the end of a line, which quoting here avoids. */
 #include <string.h>
 
 #include "base/buf.h"
