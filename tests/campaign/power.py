@@ -61,6 +61,14 @@ def sh(*words, check=True):
     return done.stdout.strip()
 
 
+def enter_own_mounts():
+    """Others' mount namespaces made meanwhile, by a test beside this one for example, hold a copy of each
+    mount that they see, and with it the loop device: they must not see these."""
+    if "BERTH_POWER_OWN_MOUNTS" not in os.environ:
+        os.environ["BERTH_POWER_OWN_MOUNTS"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
+
+
 def is_mounted(folder):
     """os.path.ismount asks the file system, which may have no power."""
     with open("/proc/self/mounts") as f:
@@ -120,12 +128,24 @@ class Disk:
             raise Failure(f"{self.mount} is busy: " + sh("fuser", "-vm", self.mount, check=False))
         if self.loop:
             sh("losetup", "-d", self.loop)
+            self.await_free(self.loop)
         self.loop = None
         sh("umount", "-l", self.folder, check=False)
         if self.server:
             self.server.kill()
             self.server.wait()
         self.server = None
+
+    @staticmethod
+    def await_free(loop):
+        """The kernel lets go of the device when the last mount namespace of a killed daemon has gone, which
+        can be after its processes: until then xfs refuses to mount the same file system again."""
+        backing = f"/sys/block/{os.path.basename(loop)}/loop/backing_file"
+        for _ in range(600):
+            if not os.path.exists(backing):
+                return
+            time.sleep(0.05)
+        raise Failure(f"{loop} is still in use")
 
     def fill(self):
         """Leaves room for next to nothing."""
@@ -505,6 +525,7 @@ def main():
     if why := missing(kinds):
         print(f"skipped: {why}")
         return 77
+    enter_own_mounts()
     print(f"seed {args.seed}\n{'state on':10} {'cuts':>5} {'acked':>6} {'lines':>6} {'cancels':>7} {'ends':>6} "
           f"{'upgrades':>8} {'running':>7} {'jobs':>6} {'unflushed':>9} {'lost':>7}", flush=True)
     for i, kind in enumerate(kinds):
