@@ -11,7 +11,7 @@
 #include "base/search.h"
 
 /* demand is compared with memcmp, so nothing of it may be left to the compiler. */
-_Static_assert(sizeof(struct demand) == 96, "struct demand has no hidden padding");
+_Static_assert(sizeof(struct demand) == 104, "struct demand has no hidden padding");
 
 const struct request request_standard = {
     .demand = {.gpus = 1, .margin_mib = -1},

@@ -62,7 +62,10 @@ request_vram_for_peak_mib(int64_t peak_mib)
 /* What decides where a job can run. Two jobs with equal demands stand in one line, so this
  * must be comparable with memcmp: set it with demand_init (or memset 0) first. */
 struct demand {
-    uint64_t devices;       /* any of these indices; 0: all */
+    uint64_t devices; /* any of these indices; 0: all */
+    /* Whose job it is, plus 1, where a card may serve one user at a time; 0: nothing depends on
+     * it. The queue says so (queue_tell_users_apart), not the user. */
+    uint64_t user;
     int32_t gpus;           /* how many; 0: CPU only */
     int32_t vram_mib;       /* on each GPU; 0: not declared, wants each GPU whole and idle */
     int32_t cpus;           /* booked cores; 0: none */
@@ -159,8 +162,9 @@ struct request {
     bool hold;           /* enters the queue held */
     bool cancel;         /* a jobs-file word: stop it, or never start it */
     bool requeue; /* run again when it was lost (its supervisor died, the machine went down) */
-    bool unique;  /* refuse it when the same is pending, running or completed */
-    bool gpus_said;             /* else the number of GPUs is a default (spec/attr.h) */
+    bool singleton; /* only while no other of the user's jobs with its name runs or is ahead */
+    bool unique;    /* refuse it when the same is pending, running or completed */
+    bool gpus_said; /* else the number of GPUs is a default (spec/attr.h) */
     bool gpus_shared;           /* a part of one was said as gpus=0.5, and is the share */
     enum type_origin type_from; /* which demand.gpu_type is */
     bool gpus_rounded;          /* a fraction above 1 was said, and rounded up */

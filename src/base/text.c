@@ -313,18 +313,31 @@ text_nearest(const char *word, const char *const *candidates)
     return nearest;
 }
 
+/* What SHA1Final does, which adds the padding byte by byte: for a short text that takes longer
+ * than the digest itself. */
+static void
+sha1_finish(SHA1_CTX *ctx, size_t n)
+{
+    uint8_t pad[SHA1_BLOCK_LENGTH + 8] = {0x80};
+    size_t used = n % SHA1_BLOCK_LENGTH;
+    size_t zeros = (used < 56 ? 56 : 56 + SHA1_BLOCK_LENGTH) - used;
+
+    for (int i = 0; i < 8; i++)
+        pad[zeros + (size_t)i] = (uint8_t)((uint64_t)n * 8 >> (56 - 8 * i));
+    SHA1Update(ctx, pad, zeros + 8);
+}
+
 static void
 sha1_hex(const void *bytes, size_t n, char *out, size_t digits)
 {
     static const char hex[] = "0123456789abcdef";
-    uint8_t digest[SHA1_DIGEST_LENGTH];
     SHA1_CTX ctx;
 
     SHA1Init(&ctx);
     SHA1Update(&ctx, bytes, n);
-    SHA1Final(digest, &ctx);
+    sha1_finish(&ctx, n);
     for (size_t i = 0; i < digits; i++)
-        out[i] = hex[digest[i / 2] >> (i % 2 ? 0 : 4) & 0xf];
+        out[i] = hex[ctx.state[i / 8] >> (28 - 4 * (i % 8)) & 0xf];
     out[digits] = '\0';
 }
 

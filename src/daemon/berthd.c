@@ -52,11 +52,12 @@
 #include "daemon/service/notify.h"
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/learned_demands.h"
-#include "daemon/turn/clock_steps.h"
 #include "daemon/turn/past_store.h"
 #include "daemon/turn/promises_kept.h"
 #include "daemon/turn/runs_kept.h"
 #include "daemon/turn/turn.h"
+#include "daemon/turn/turn_loop.h"
+#include "daemon/turn_wiring.h"
 #include "daemon/view/expected_starts.h"
 #include "store/store.h"
 #include "sys/confine.h"
@@ -89,8 +90,7 @@ leave(struct daemon *d, const char *why)
     slurm_close(d->slurm);
     machine_close(d->machine);
     courier_close(d->courier);
-    turn_close(d->turn);
-    clockset_close(d->clockset);
+    turn_loop_close(d->turn_loop);
     uv_close((uv_handle_t *)&d->clear_timer, NULL);
     uv_close((uv_handle_t *)&d->strays_timer, NULL);
     uv_timer_start(&d->idle_timer, on_patience_over, LEAVE_MS, 0);
@@ -109,7 +109,7 @@ on_signal(uv_signal_t *handle, int number)
         exit(1); /* nothing was promised yet; a process that waits for `ready` sees the end */
     }
     works_finish(d);
-    turn_run(d); /* what arrived is made durable; a failure stays with the shepherds */
+    turn_run(d->turn); /* what arrived is made durable; a failure stays with the shepherds */
     leave(d, number == SIGINT ? "SIGINT" : "SIGTERM");
 }
 
@@ -375,8 +375,6 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->health = health_new();
     rules_make(d);
     make_state(d);
-    d->turn = turn_new(d, after_turn);
-    d->clockset = clockset_new(d);
     d->watcher = watcher_new(d);
     d->slurm = slurm_new(d);
     d->machine = machine_new(d);
@@ -384,6 +382,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->waits = waits_new();
     d->tally = tally_new();
     d->telemetry = telemetry_new();
+    turn_wire(d, after_turn);
     if (runs_load(d->store, d->state.history, d->planner, e) < 0 || tally_load(d, e) < 0 ||
         recover_load(d, e) < 0 || courier_load(d, e) < 0 || find_cards(d, o, e) < 0)
         return -1;
@@ -395,7 +394,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     if (!d->server)
         return -1;
     learned_recover(&d->state);
-    promises_load(d);
+    promises_load(d->turn);
     pace_start(d, new_round);
     d->ready = true;
     turn_touch(d);
@@ -458,7 +457,7 @@ finish(struct daemon *d)
     tally_free(d->tally);
     telemetry_free(d->telemetry);
     turn_free(d->turn);
-    clockset_free(d->clockset);
+    turn_loop_free(d->turn_loop);
     state_close(&d->state);
     queue_free(d->queue);
     rules_free(d);

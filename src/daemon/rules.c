@@ -9,11 +9,13 @@
 #include "core/ledger/ledger.h"
 #include "core/plan/fair.h"
 #include "core/plan/plan.h"
+#include "core/queue/queue.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
 #include "daemon/gpu/model_file.h"
 #include "daemon/view/expected_starts.h"
+#include "spec/value.h"
 
 /* Beside vram_wait_ms: from the KILL until the end is known, on a machine that is busy. */
 #define SETTLE_MS 5000
@@ -147,6 +149,17 @@ set_bind(struct daemon *d)
     ledger_set_bind(d->ledger, modes[d->config.cpu_bind]);
 }
 
+/* Not when settings are read again: which jobs are alike depends on it (queue.h). */
+static void
+set_mps(struct daemon *d)
+{
+    uint64_t cards = 0;
+    (void)value_mps(d->config.mps, &cards, NULL); /* it has been checked */
+    ledger_set_mps(d->ledger, cards);
+    if (cards)
+        queue_tell_users_apart(d->queue);
+}
+
 void
 rules_make(struct daemon *d)
 {
@@ -154,6 +167,7 @@ rules_make(struct daemon *d)
         users_find_uid(d->config.users[i].name);
     set_caps(d);
     set_bind(d);
+    set_mps(d);
     d->fair = fair_new(d->config.fair_half_life_s * 1000);
     struct plan_rules rules = make_rules(d);
     d->planner = planner_new(&rules, d->fair);

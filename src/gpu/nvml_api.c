@@ -3,6 +3,7 @@
 #include "gpu/nvml_api.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -91,8 +92,15 @@ nvml_api_load(struct nvml_api *api, const char *path, struct err *e)
     if (!path)
         path = "libnvidia-ml.so.1";
     api->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!api->library)
-        return err_set(e, ERR_FAILED, "cannot load NVML: %s", dlerror());
+    if (!api->library) {
+        const char *words = dlerror();
+        (void)err_set(e, ERR_FAILED, "cannot load NVML: %s", words);
+        /* dlopen gives words, no number. */
+        e->errnum = strncmp(words, path, strlen(path)) == 0 && strstr(words, "No such file")
+                        ? ENOENT
+                        : 0;
+        return -1;
+    }
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         const struct symbol *s = &symbols[i];
         void *found = find_symbol(api->library, s);

@@ -1,6 +1,7 @@
 /* Tries the backends in order of how much they report. Called once, when the probe starts. */
 #include "probe/choose_backend.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -63,6 +64,26 @@ add_drm(const struct backend *first, const struct backend_config *config, void *
     return joined_backend_make(first, *state, drm_state, machine, others, state);
 }
 
+#define ADVICE                                                                                 \
+    "Install or repair the NVIDIA driver or that of AMD or Intel, or use simulated GPUs "      \
+    "(--sim 2; drop-in commands: BERTH_SIM=2)"
+
+/* Why there is no backend, and what would help. A machine without any driver is told so
+ * briefly: it is what many people see first. */
+static void
+say_none(const struct backend_config *config, const struct err *nvml, const struct err *smi,
+         const struct err *drm, const struct backend_machine *machine, struct err *e)
+{
+    if (!config->nvml_path && nvml->errnum == ENOENT && !config->smi_path &&
+        smi->errnum == ENOENT && machine->n_left_out == 0)
+        err_set(e, ERR_FAILED,
+                "neither NVML (libnvidia-ml.so.1) nor nvidia-smi is installed, and no GPU uses "
+                "amdgpu, xe or i915. " ADVICE);
+    else
+        err_set(e, ERR_FAILED, "nvml: %.260s; nvidia-smi: %.260s; drm: %.260s. " ADVICE,
+                nvml->text, smi->text, drm->text);
+}
+
 static const struct backend *
 choose_auto(const struct backend_config *config, void **state, struct backend_machine *machine,
             struct err *e)
@@ -82,11 +103,7 @@ choose_auto(const struct backend_config *config, void **state, struct backend_ma
         return add_drm(&backend_smi, config, state, machine);
     if (try_backend(&backend_drm, config, state, machine, &drm) == 0)
         return &backend_drm;
-    err_set(e, ERR_FAILED,
-            "no GPU can be read. nvml: %.260s. nvidia-smi: %.260s. drm: %.260s. Install or "
-            "repair the NVIDIA driver or that of AMD or Intel, or use simulated GPUs: --sim 2 "
-            "(BERTH_SIM=2 for the commands of other schedulers)",
-            nvml.text, smi.text, drm.text);
+    say_none(config, &nvml, &smi, &drm, machine, e);
     return NULL;
 }
 

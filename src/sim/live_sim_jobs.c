@@ -132,6 +132,9 @@ demand_of_shape(const struct shape *s, struct demand *d)
     d->devices = s->allowed == UINT64_MAX ? 0 : s->allowed;
 }
 
+#define THE_FILE                                                                               \
+    1 /* jobs with requests come from one: the daemon keeps the order of its lines */
+
 /* An estimate that the job will exceed cannot be its limit: it is a guess. */
 static void
 set_span(struct job *job, const struct sim_job *row)
@@ -179,6 +182,7 @@ live_arrive(struct live *live)
     job->order = job->id;
     job->submitted_us = live_wall(live->now);
     live->out.events++;
+    job->file = row->request ? THE_FILE : 0;
     if (row->request)
         take_request(live, &w->requests[row->request - 1], job);
     else

@@ -449,6 +449,7 @@ static const struct row {
     {"grace", map_grace, NULL},
     {"priority", map_priority, NULL},
     {"after", map_dependency, NULL}, /* after-any, after-failed */
+    {"singleton", NULL, NULL},       /* sbatch_add_dependency */
     {"begin", map_begin, NULL},
     {"array", map_array, NULL},
     {"hold", map_hold, NULL},
@@ -558,6 +559,8 @@ sbatch_add_dependency(const struct request *r, sbatch_add_id add_id, void *conte
         buf_addf(out, ":%s", buf_str(&id));
         last = (int)dep->type;
     }
+    if (r->singleton)
+        buf_addf(out, "%ssingleton", last >= 0 ? "," : "");
     return unknown;
 }
 

@@ -158,6 +158,8 @@ static const struct attr attrs[] = {
      .set = attr_set_after_any},
     {VALUE("after-failed", "JOBS", "start once these have failed"),
      .set = attr_set_after_failed},
+    {WORD("singleton", "one at a time with your other jobs of its name, in order"),
+     FLAG(singleton, "singleton")},
     {VALUE("begin", "TIME", "start no earlier than: now+2h, 16:00, 2026-12-24T18:30"),
      NUMBER(ATTR_US, begin_us, "begin_us", 0, BEGIN_MAX_US), .column = "wanted_begin_us",
      .unshown = true, .settled = true, .set_at = attr_set_begin},

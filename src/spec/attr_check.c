@@ -228,6 +228,19 @@ check_deps(const struct request *r, struct err *e)
     return 0;
 }
 
+/* Tasks have one name, so they are no different from jobs that do. */
+static int
+check_singleton(struct request *r, struct err *e)
+{
+    if (r->singleton && !r->name)
+        return err_set(e, ERR_USAGE,
+                       "singleton: it runs alone among jobs of its name, but has no name; add "
+                       "a name");
+    if (r->singleton && r->array.n)
+        r->array_max = 1;
+    return 0;
+}
+
 /* A user sits before it, and before one at a time. */
 static int
 check_interactive(struct request *r, struct err *e)
@@ -338,8 +351,9 @@ request_validate(struct request *r, struct err *e)
     if (d->gpus == GPUS_UNSAID)
         d->gpus = d->n_ids ? d->n_ids : 1;
     if (check_fields(r, e) < 0 || check_ids(d, e) < 0 || check_share(d, e) < 0 ||
-        check_warning(r, e) < 0 || check_deps(r, e) < 0 || check_interactive(r, e) < 0 ||
-        check_setup(r, e) < 0 || check_container(r, e) < 0 || check_command(r, e) < 0)
+        check_warning(r, e) < 0 || check_deps(r, e) < 0 || check_singleton(r, e) < 0 ||
+        check_interactive(r, e) < 0 || check_setup(r, e) < 0 || check_container(r, e) < 0 ||
+        check_command(r, e) < 0)
         return -1;
     if (d->engine == ENGINE_SLURM && slurm_check(r, e) < 0)
         return -1;

@@ -92,6 +92,10 @@ const struct setting config_settings[] = {
         "whether a job that shares a GPU is held to the VRAM it declared, and tolerance: where "
         "the GPU can enforce it (auto), only on such GPUs (require), or never",
         "auto", "require", "off"),
+    TEXT(
+        mps, 300, "off",
+        "on which GPUs jobs that share one are clients of MPS, one user at a time: off, on, or "
+        "0-3,5"),
     CHOICE(cpu_bind, "auto",
            "whether jobs with GPUs run on CPUs of their NUMA node only: if they book cores and "
            "those are free there (auto), always (node), or never",
@@ -104,7 +108,7 @@ const struct setting config_settings[] = {
         "0: any size"),
     INT(keep_events, 0, 1000000000, "200000", "how many events are kept; 0: all"),
     INT(pending_max, 1, 10000000, "1000000", "the largest number of pending jobs"),
-    CHOICE(order, "queue", "order of jobs within a priority and among users with equal use",
+    CHOICE(order, "balanced", "order of jobs within a priority and among users with equal use",
            "queue", "short", "longest", "balanced"),
     INT(patience_s, 0, 31536000, "14400",
         "a job that others have passed for this many seconds gets GPUs reserved, if it is "
@@ -114,7 +118,7 @@ const struct setting config_settings[] = {
         "-1: one, none under `short`"),
     INT(reservation_horizon_s, -1, 31536000, "-1",
         "a start becomes firm when it is at most so many seconds away; 0: however far it is; "
-        "-1: 3600, and 0 under `balanced`"),
+        "-1: 3600, but 0 under `balanced` while no job without a time limit waits"),
     INT(aging_s, 0, 31536000, "86400",
         "a pending job's priority grows by one each time this many seconds have passed; 0: "
         "never"),
@@ -394,6 +398,8 @@ set_text(const struct setting *s, struct config *c, const char *value, struct er
         return err_prefix(e, "%s", s->key);
     enum on_exceed rules[GPU_MAX];
     if (field == &c->on_exceed_gpus && value_exceed_rules(value, rules, e) < 0)
+        return err_prefix(e, "%s", s->key);
+    if (field == &c->mps && value_mps(value, &unused, e) < 0)
         return err_prefix(e, "%s", s->key);
     if (field == &c->drop_capabilities && capabilities_parse(value, &unused, e) < 0)
         return err_prefix(e, "%s", s->key);

@@ -48,6 +48,7 @@ struct config {
     int64_t oom_retries;        /* for jobs that do not say */
     int gpu_env;                /* enum config_gpu_env */
     int on_exceed;              /* enum config_on_exceed */
+    char *mps;                  /* owned; the GPUs that have it (value.h) */
     char *on_exceed_gpus;       /* owned; other rules for some GPUs (value.h) */
     int vram_cap;               /* enum config_vram_cap */
     int cpu_bind;               /* enum config_cpu_bind */

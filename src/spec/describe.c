@@ -165,7 +165,7 @@ static void
 also_line(const struct request *r, struct buf *out)
 {
     const char *const words[] = {r->hold ? "hold" : NULL, r->requeue ? "requeue" : NULL,
-                                 r->unique ? "unique" : NULL,
+                                 r->unique ? "unique" : NULL, r->singleton ? "singleton" : NULL,
                                  r->preemptible ? "preemptible" : NULL};
     auto_buf struct buf all = BUF_INIT;
 

@@ -518,6 +518,8 @@ finish_mem(struct sbatch *s, struct err *e)
     int64_t each = s->mem_per_cpu ? s->mem_per_cpu : s->mem_per_gpu;
     int64_t count = s->mem_per_cpu ? (d->cpus ? d->cpus : 1) : gpus_of(s->r);
 
+    script_add_variable(s->out, xasprintf("SLURM_MEM_PER_%s=%lld",
+                                          s->mem_per_cpu ? "CPU" : "GPU", (long long)each));
     s->mem_per_cpu = s->mem_per_gpu = 0;
     return multiply(each, count, VRAM_MAX_MIB, &d->mem_mib, e);
 }

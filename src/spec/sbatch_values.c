@@ -150,12 +150,17 @@ one_dependency(struct sbatch *s, const char *term, struct err *e)
     } types[] = {
         {"afterok:", DEP_SUCCESS}, {"afterany:", DEP_ANY}, {"afternotok:", DEP_FAILED}};
 
+    if (strcasecmp(term, "singleton") == 0) {
+        s->r->singleton = true;
+        return 0;
+    }
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         size_t n = strlen(types[i].prefix);
         if (strncasecmp(term, types[i].prefix, n) == 0)
             return add_deps(s, types[i].type, term + n, e);
     }
-    return sbatch_refuse(e, "%s: only afterok, afterany and afternotok are supported", term);
+    return sbatch_refuse(
+        e, "%s: only afterok, afterany, afternotok and singleton are supported", term);
 }
 
 static void
@@ -182,6 +187,7 @@ sbatch_set_deps(struct sbatch *s, const char *value, struct err *e)
     const char *before = NULL;
 
     drop_deps(s->r);
+    s->r->singleton = false;
     if (!value[0])
         return 0;
     if (strchr(value, '?'))

@@ -428,3 +428,14 @@ value_exceed_rules(const char *text, enum on_exceed out[GPU_MAX], struct err *e)
     }
     return 0;
 }
+
+int
+value_mps(const char *text, uint64_t *gpus, struct err *e)
+{
+    *gpus = strcmp(text, "on") == 0 ? UINT64_MAX : 0;
+    if (*gpus || strcmp(text, "off") == 0)
+        return 0;
+    if (text[0] >= '0' && text[0] <= '9')
+        return parse_index_set(text, gpus, e);
+    return err_set(e, ERR_USAGE, "'%.40s' is none of off, on and GPUs by number, 0-3,5", text);
+}

@@ -36,6 +36,9 @@ const char *value_dep_name(enum dep_type type);
 int value_placing(const char *s, uint8_t *out, struct err *e);
 const char *value_placing_name(uint8_t rule);
 
+/* "off", "on" or "0-3,5": the GPUs on which MPS is wanted, as a mask. */
+int value_mps(const char *text, uint64_t *gpus, struct err *e);
+
 /* "0-3=kill 5,7=ignore": what happens to jobs on these GPUs that use more VRAM than they
  * declared, into out; the others become ON_EXCEED_DEFAULT, with "" all. A GPU that is named
  * twice is an error. */

@@ -16,7 +16,7 @@ store_job_insert(struct store *s, const struct job *job, struct err *e)
         return -1;
     counter_reach(&s->job_id, job->id);
     counter_reach(&s->order, job->order);
-    row_bind_job(st, job, true);
+    row_bind_new_job(st, job, s->inserted);
     return store_write(s, st, e);
 }
 
@@ -37,7 +37,7 @@ store_job_update(struct store *s, const struct job *job, struct err *e)
     if (!st)
         return -1;
     counter_reach(&s->order, job->order);
-    row_bind_job(st, job, false);
+    row_bind_job(st, job);
     if (store_write(s, st, e) < 0)
         return -1;
     return jobs_expect_one(s, job->id, e);

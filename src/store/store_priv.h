@@ -104,6 +104,13 @@ struct counter {
     uint64_t saved;
 };
 
+/* What a column's parameter holds since the last job. */
+struct row_bound {
+    bool is_known; /* it holds v */
+    int64_t v;
+};
+#define ROW_JOB_COLUMNS_MAX 128
+
 struct store {
     sqlite3 *db;
     sqlite3_stmt *stmts[STMT_COUNT];
@@ -128,6 +135,7 @@ struct store {
     char boot_id[STORE_BOOT_ID_BYTES];
     struct buf env_bytes; /* the environment put last, and its id: they repeat */
     int64_t env_id;       /* 0: none remembered */
+    struct row_bound inserted[ROW_JOB_COLUMNS_MAX]; /* of the statement that inserts jobs */
 };
 
 /* store_stmt.c: a kept statement, ready to be bound. NULL with e filled when it cannot be
@@ -166,8 +174,12 @@ void row_attempt_columns(struct buf *out, const char *prefix);
 void row_attempt_values(struct buf *out); /* from ?2: ?1 is the job */
 void row_attempt_assignments(struct buf *out);
 int row_job_count(void); /* columns of a job */
-/* fixed: also what an update leaves alone */
-void row_bind_job(sqlite3_stmt *st, const struct job *job, bool fixed);
+/* All columns. bound: the statement's own, zeroed before the first job; most numbers are those
+ * of the job before, and are not bound anew. */
+void row_bind_new_job(sqlite3_stmt *st, const struct job *job,
+                      struct row_bound bound[ROW_JOB_COLUMNS_MAX]);
+/* Those that may have changed since. */
+void row_bind_job(sqlite3_stmt *st, const struct job *job);
 void row_bind_attempt(sqlite3_stmt *st, uint32_t job, const struct attempt *attempt,
                       const char *const *uuids);
 /* Fill from the columns that start at `first`; -1 when they make no sense. */

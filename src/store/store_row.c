@@ -28,7 +28,7 @@ enum column_type {
     COLUMN_OUTCOME,
     COLUMN_OOM,
     COLUMN_CHOICE,  /* an enum of an attribute, below the column's bound */
-    COLUMN_CHOICE8, /* the same in a byte */
+    COLUMN_CHOICE8, /* the same in a byte. Up to here they are numbers */
     COLUMN_TYPE,    /* struct demand's gpu_type */
     COLUMN_TEXT,    /* char *, owned; NULL is NULL */
     COLUMN_SHARED,  /* the same, of counted_text.h */
@@ -92,7 +92,7 @@ static const struct column own_columns[] = {
 };
 
 /* All of them, the book last; laid out when the first statement is. */
-static struct column job_columns[128];
+static struct column job_columns[ROW_JOB_COLUMNS_MAX];
 static int n_job_columns;
 
 static const struct column attempt_columns[] = {
@@ -290,31 +290,45 @@ row_job_count(void)
 
 /* --- writing --- */
 
+/* Whether the field at p is a number: which. */
+static bool
+row_number(enum column_type type, const void *p, int64_t *out)
+{
+    if (type > COLUMN_CHOICE8)
+        return false;
+    if (type == COLUMN_I64)
+        *out = *(const int64_t *)p;
+    else if (type == COLUMN_U32)
+        *out = *(const uint32_t *)p;
+    else if (type == COLUMN_U8 || type == COLUMN_CHOICE8)
+        *out = *(const uint8_t *)p;
+    else if (type == COLUMN_BOOL)
+        *out = *(const bool *)p;
+    else
+        *out = *(const int32_t *)p;
+    return true;
+}
+
 /* One field at p into parameter `at`. */
 static void
 row_bind(sqlite3_stmt *st, int at, enum column_type type, const void *p,
          const char *const *uuids)
 {
+    int64_t v = 0;
+
     switch (type) {
     case COLUMN_I32:
     case COLUMN_STATE:
     case COLUMN_OUTCOME:
     case COLUMN_OOM:
     case COLUMN_CHOICE:
-        sqlite3_bind_int(st, at, *(const int32_t *)p);
-        break;
     case COLUMN_U32:
-        sqlite3_bind_int64(st, at, *(const uint32_t *)p);
-        break;
     case COLUMN_I64:
-        sqlite3_bind_int64(st, at, *(const int64_t *)p);
-        break;
     case COLUMN_U8:
     case COLUMN_CHOICE8:
-        sqlite3_bind_int(st, at, *(const uint8_t *)p);
-        break;
     case COLUMN_BOOL:
-        sqlite3_bind_int(st, at, *(const bool *)p);
+        row_number(type, p, &v);
+        sqlite3_bind_int64(st, at, v);
         break;
     case COLUMN_TEXT:
     case COLUMN_SHARED:
@@ -356,11 +370,26 @@ _Static_assert(sizeof(enum job_state) == 4 && sizeof(enum outcome) == 4 &&
                "enumerators are bound as 32 bits");
 
 void
-row_bind_job(sqlite3_stmt *st, const struct job *job, bool fixed)
+row_bind_new_job(sqlite3_stmt *st, const struct job *job,
+                 struct row_bound bound[ROW_JOB_COLUMNS_MAX])
 {
     for (int i = 0; i < n_job_columns; i++) {
         const struct column *c = &job_columns[i];
-        if (fixed || !c->fixed)
+        const char *p = (const char *)job + c->offset;
+        int64_t v;
+        if (!row_number(c->type, p, &v))
+            row_bind(st, i + 1, c->type, p, NULL);
+        else if (!bound[i].is_known || bound[i].v != v)
+            bound[i] = (struct row_bound){sqlite3_bind_int64(st, i + 1, v) == SQLITE_OK, v};
+    }
+}
+
+void
+row_bind_job(sqlite3_stmt *st, const struct job *job)
+{
+    for (int i = 0; i < n_job_columns; i++) {
+        const struct column *c = &job_columns[i];
+        if (!c->fixed)
             row_bind(st, i + 1, c->type, (const char *)job + c->offset, NULL);
     }
     sqlite3_bind_int64(st, 1, job->id);

@@ -126,7 +126,9 @@ try_vram(struct confinement *c)
         c->has[CONFINE_VRAM] = true;
     else
         c->why[CONFINE_VRAM] =
-            xasprintf("the group %s has no dmem controller (Linux 6.14 and later)", c->base);
+            xasprintf("the group %s has no dmem controller (Linux 6.14 and later, "
+                      "built with CONFIG_CGROUP_DMEM)",
+                      c->base);
 }
 
 static void

@@ -44,6 +44,7 @@ static const char *const OOMS[] = {
 static const char *const BLAMES[] = {[BLAME_COMMAND] = "command",
                                      [BLAME_USER] = "user",
                                      [BLAME_MACHINE] = "machine",
+                                     [BLAME_MPS] = "mps",
                                      [BLAME_CAP] = "cap"};
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

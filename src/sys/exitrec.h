@@ -21,6 +21,7 @@ enum blame {
     BLAME_COMMAND, /* what the job asked for cannot be done */
     BLAME_USER,    /* something that only its user lacks: a quota, a disk, processes */
     BLAME_MACHINE,
+    BLAME_MPS, /* MPS could not be started on its card */
     BLAME_CAP, /* its cards' driver would not hold it to its VRAM */
 };
 

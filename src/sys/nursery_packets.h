@@ -10,6 +10,9 @@
 #define NURSERY_ATTEMPT 'a' /* supervise the attempt */
 #define NURSERY_SWEEP   's' /* end what is left of one whose shepherd died */
 #define NURSERY_DELIVER 'd' /* the second holds what to deliver; the third plays no part */
+/* Keep a control daemon of MPS: the second holds the order, the third is the card's folder. The
+ * first is closed once the job that it is for has come. */
+#define NURSERY_MPS 'm'
 /* Fork, say {"event":"tried"} on the first and end; no part for others. */
 #define NURSERY_TRY 't'
 

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/unixsock.h"
+#include "wire/json_text.h"
 
 #define LINE_MAX_BYTES (64UL * 1024 * 1024)
 /* Whole objects of 100,000 jobs, and then some. */
@@ -495,7 +496,7 @@ take_line(struct client *c, const char *line, size_t n, struct err *e)
         return 0;
 
     json_error_t why;
-    auto_json json_t *msg = json_loadb(line, n, 0, &why);
+    auto_json json_t *msg = json_text_read(line, n, &why);
     const char *method;
 
     if (!msg || !json_is_object(msg)) {
@@ -657,11 +658,24 @@ client_call(struct client *c, const char *method, json_t *params, json_t **resul
     return id < 0 ? -1 : await(c, id, result, e);
 }
 
+int64_t
+client_call_begin(struct client *c, const char *method, const char *params, size_t n,
+                  struct err *e)
+{
+    return send_request(c, method, params, n, e);
+}
+
+int
+client_call_end(struct client *c, int64_t id, json_t **result, struct err *e)
+{
+    return await(c, id, result, e);
+}
+
 int
 client_call_text(struct client *c, const char *method, const char *params, size_t n,
                  json_t **result, struct err *e)
 {
-    int64_t id = send_request(c, method, params, n, e);
+    int64_t id = client_call_begin(c, method, params, n, e);
 
-    return id < 0 ? -1 : await(c, id, result, e);
+    return id < 0 ? -1 : client_call_end(c, id, result, e);
 }

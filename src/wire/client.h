@@ -87,6 +87,12 @@ int client_call(struct client *c, const char *method, json_t *params, json_t **r
 int client_call_text(struct client *c, const char *method, const char *params, size_t n,
                      json_t **result, struct err *e);
 
+/* client_call_text in two: what the caller does in between it does while the daemon works. It
+ * calls nothing else of c there. The first returns what the second wants to know, or -1. */
+int64_t client_call_begin(struct client *c, const char *method, const char *params, size_t n,
+                          struct err *e);
+int client_call_end(struct client *c, int64_t id, json_t **result, struct err *e);
+
 /* The same, but the result stays JSON text: for lists so long that building a tree takes
  * longer than drawing them. Borrowed, valid until the next call on c. */
 int client_call_raw(struct client *c, const char *method, json_t *params, const char **result,

@@ -2,7 +2,6 @@
 #include "wire/places.h"
 
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "wire/account.h"
 
 static char *
 absolute(const char *path)
@@ -30,10 +30,9 @@ state_home(char **out, struct err *e)
         return 0;
     }
     const char *home = getenv("HOME");
-    if (!home || home[0] != '/') {
-        const struct passwd *pw = getpwuid(getuid());
-        home = pw ? pw->pw_dir : NULL;
-    }
+    auto_account struct account account = ACCOUNT_INIT;
+    if (!home || home[0] != '/')
+        home = account_by_uid(getuid(), &account) ? account.home : NULL;
     if (!home || home[0] != '/')
         return err_set(e, ERR_FAILED,
                        "no home directory to keep the queue in; set HOME, or choose a folder "
@@ -75,6 +74,7 @@ fill(struct places *p, const char *base)
     p->log = xasprintf("%s/daemon.log", base);
     p->sim = xasprintf("%s/sim", base);
     p->attach = xasprintf("%s/attach", base);
+    p->mps = xasprintf("%s/mps", base);
 }
 
 int
@@ -118,6 +118,7 @@ places_system(const char *dir, struct places *out, struct err *e)
     out->log = xstrdup("/var/lib/berth/daemon.log");
     out->sim = xstrdup("/var/lib/berth/sim");
     out->attach = xstrdup("/run/berth/attach");
+    out->mps = xstrdup("/run/berth/mps");
     out->socket = xstrdup(PLACES_SYSTEM_SOCKET);
     return 0;
 }
@@ -132,6 +133,7 @@ places_free(struct places *p)
     free(p->log);
     free(p->sim);
     free(p->attach);
+    free(p->mps);
     *p = (struct places){0};
 }
 

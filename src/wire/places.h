@@ -16,6 +16,7 @@ struct places {
     char *socket;
     char *state; /* berth.db, lock, jobs/ */
     char *logs;
+    char *mps;    /* folders of MPS, one for each card's UUID (sys/mps_place.h) */
     char *attach; /* sockets of interactive jobs: ID.N.sock, N the attempt */
     char *log;    /* the daemon's own */
     char *sim;    /* simulated cards */

@@ -1,5 +1,6 @@
 /* UTF-8, safe display, columns, globs, suggestions and digests: tables of cases. */
 #include <setjmp.h>
+#include <sha1.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -221,6 +222,22 @@ digests_as_published(void **state)
     assert_string_equal(digest, "a9993e364706");
 }
 
+/* The padding ends in the last block or begins another. */
+static void
+digests_of_every_length(void **state)
+{
+    uint8_t bytes[200];
+    char digest[41], expected[SHA1_DIGEST_STRING_LENGTH];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 7);
+    for (size_t n = 0; n <= sizeof bytes; n++) {
+        text_sha1(bytes, n, digest);
+        assert_string_equal(digest, SHA1Data(bytes, n, expected));
+    }
+}
+
 static void
 json_stays_the_same_json(void **state)
 {
@@ -260,6 +277,7 @@ main(void)
         cmocka_unit_test(suggests_the_nearest),
         cmocka_unit_test(quotes_for_a_shell),
         cmocka_unit_test(digests_as_published),
+        cmocka_unit_test(digests_of_every_length),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,12 +8,15 @@ status, submits and waits for ends all the while, and each of these is measured,
 attack after the other, then under all of them. Standard library only; for root.
 
     tests/campaign/hostile.py --bin DIR [--minutes 10 | --seconds 20] [--users ALICE,BOB]
-        [--attacks a,b] [--queue 50000] [--smoke]
+        [--attacks a,b] [--queue 50000] [--nice 15] [--smoke]
 
 Without --users two accounts are made, and removed at the end. Prints p50, p99 and the longest of
 each thing measured, rounds of the daemon's loop that took more than 50 ms and what took most of
 each, its memory and CPU, and what the attacks were told. With --smoke it asserts that each of the
-bystander's jobs ended as it should and that the daemon is alive and not large, and no times."""
+bystander's jobs ended as it should and that the daemon is alive and not large, and no times.
+
+The attackers are dozens of processes. systemd gives the daemon a share of the CPUs beside all
+of a user's together; where this runs without, --nice does the same: the attackers give way."""
 import argparse
 import json
 import os
@@ -322,11 +325,12 @@ def on_alarm(number, frame):
     raise OSError("late")
 
 
-def attack(path, account, what, seconds, seed, told):
+def attack(path, account, what, seconds, seed, told, nice):
     """In a process of its own, as that user, until the time is over."""
     pid = os.fork()
     if pid:
         return pid
+    os.nice(nice)
     become(account)
     rng, end, n, words = random.Random(seed), time.monotonic() + seconds, 0, {}
     signal.signal(signal.SIGALRM, on_alarm)
@@ -432,7 +436,7 @@ def tell(title, times):
         found = sorted(ms for _, w, ms in times if w == what)
         if found:
             parts.append(f"{what} " + "/".join(f"{quantile(found, q):.0f}" for q in (.5, .99, 1)))
-    print(f"{title:14} " + "  ".join(parts))
+    print(f"{title:14} " + "  ".join(parts) + f"  of {len(times)}")
 
 
 # --- and the daemon --------------------------------------------------------------------------
@@ -463,7 +467,9 @@ def tell_slow_turns(machine):
                         x[1:] = [max(a, int(b)) for a, b in zip(x[1:], (m[1], m[2], m[4]))]
         except FileNotFoundError:
             pass
-    print("rounds of the loop over 50 ms, by what took most of each")
+    wall, cpu = (max((x[i] for x in found.values()), default=0) for i in (1, 2))
+    n = sum(x[0] for x in found.values())
+    print(f"{n} rounds of the loop over 50 ms, the longest {wall} ms, the most CPU in one {cpu} ms; by what took most")
     for what, (n, ms, cpu_ms, most_ms) in sorted(found.items(), key=lambda x: -x[1][2]):
         print(f"  {what:14} {n:5} times, the longest {ms} ms; at most {cpu_ms} ms of CPU in all, {most_ms} ms for this")
 
@@ -492,7 +498,7 @@ def all_of_it(args, machine, path, alice, bob, told):
         plan, each = [], args.seconds / 2
     plan.append(("all at once", wanted, args.seconds / 2))
     for title, attacks, seconds in plan:
-        pids = [attack(path, bob, a, seconds, args.seed + i, told) for i, a in enumerate(attacks)]
+        pids = [attack(path, bob, a, seconds, args.seed + i, told, args.nice) for i, a in enumerate(attacks)]
         times, wrong = figures(watch(path, alice, seconds))
         for pid in pids:
             os.waitpid(pid, 0)
@@ -523,6 +529,7 @@ def main():
     p.add_argument("--users")
     p.add_argument("--attacks")
     p.add_argument("--queue", type=int, default=50000, help="jobs of the hostile one that wait from the beginning")
+    p.add_argument("--nice", type=int, default=0, help="by how much attackers give way to the daemon")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--together", action="store_true", help="only all attacks at once")
     p.add_argument("--smoke", action="store_true")

@@ -91,9 +91,11 @@ static struct job *
 draw_job(struct world *w)
 {
     struct job *job = job_new();
-    struct known *p = past_of(w, w->next_id);
+    uint32_t id = store_next_job_id(w->store);
+    struct known *p = past_of(w, id);
     memset(p, 0, sizeof *p);
-    job->id = w->next_id++;
+    job->id = id;
+    w->next_id = id + 1;
     job->uid = (uint32_t)draw(w, w->calm ? 1 : USERS);
     job->task = -1;
     job->order = store_next_order(w->store);

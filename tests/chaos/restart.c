@@ -182,7 +182,8 @@ restart_daemon(struct world *w, bool committed)
     struct queue *was = w->q;
     world_say(w, "the daemon is restarted");
     if (committed)
-        turn_commit(w);
+        turns_commit(w);
+    turn_free(w->turn);
     find_jobs(w, &f);
     state_close(&w->s);
     ledger_free(w->l);
@@ -198,6 +199,7 @@ restart_daemon(struct world *w, bool committed)
     w->fair = restore_usage(w, w->fair);
     w->planner = planner_new(&w->rules, w->fair);
     world_make_state(w);
+    turns_make(w);
     if (runs_load(w->store, w->s.history, w->planner, &e) < 0)
         err_abort("%s", e.text);
     build_queue(w, &f);

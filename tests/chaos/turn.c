@@ -1,87 +1,23 @@
-/* What the daemon's turn does: plan, commit, launch; and what must be true of each decision
- * when it is made: that is checked against a copy of the ledger from before the plan. */
+/* The daemon's own turn (src/daemon/turn), with one part that stands for all that the daemon
+ * has besides: it launches processes, loses its disk and dies, and checks what must be true.
+ * Each decision is checked when it is made, against a copy of the ledger from before the
+ * plan. */
+#include "daemon/turn/turn.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../daemon/full_disk.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "core/place/place.h"
 #include "core/queue/array.h"
 #include "daemon/state/job_facts.h"
-#include "daemon/state/starts.h"
-#include "daemon/turn/job_rows.h"
 #include "store/store.h"
 #include "world.h"
 
-/* What was said to have changed is what is written. */
-static void
-check_changes(struct world *w)
-{
-    const struct changes *c = &w->s.changes;
-    size_t started = 0, ended = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        started += c->list[i].type == CHANGE_STARTED;
-        ended += c->list[i].type == CHANGE_ENDED;
-    }
-    for (size_t i = 0; i < c->n_unsaved; i++) {
-        started -= (c->unsaved[i]->unsaved & SAVE_ATTEMPT_NEW) != 0;
-        ended -= (c->unsaved[i]->unsaved & SAVE_ENDED) != 0;
-    }
-    CHECK(w, started == 0 && ended == 0);
-}
-
-static void
-forget_changes(struct world *w)
-{
-    struct changes *c = &w->s.changes;
-    for (size_t i = 0; i < c->n; i++)
-        change_free(&c->list[i]);
-    c->n = 0;
-}
-
-static void
-write_rows(struct world *w)
-{
-    const struct changes *c = &w->s.changes;
-    for (size_t i = 0; i < c->n_unsaved; i++)
-        rows_write(w->store, &w->s, c->unsaved[i]);
-}
-
-/* Its end is durable. */
-static void
-retire(struct world *w, struct job *job)
-{
-    CHECK(w, past_of(w, job->id)->ended++ == 0);
-    w->n_ended++;
-    world_say(w, "    job %u ended %s", job->id, job_state_name(job->state));
-    jobs_retire(&w->s, job);
-}
-
-void
-turn_commit(struct world *w)
-{
-    struct changes *c = &w->s.changes;
-    struct err e;
-    check_changes(w);
-    forget_changes(w);
-    write_rows(w);
-    if (store_commit(w->store, &e) < 0)
-        err_abort("%s", e.text);
-    size_t n = c->n_unsaved;
-    c->n_unsaved = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct job *job = c->unsaved[i];
-        bool is_over = job->unsaved & SAVE_ENDED;
-        if (job->unsaved & SAVE_ATTEMPT_NEW)
-            starts_keep(job);
-        job->unsaved = 0;
-        if (is_over)
-            retire(w, job);
-    }
-}
-
-/* Starts. */
+/* --- what must be true of a decision --- */
 
 static void
 check_limits(struct world *w, const struct ledger *l, uint32_t uid)
@@ -168,43 +104,6 @@ check_promise(struct world *w, const struct job *job)
     w->n_promised++;
 }
 
-static struct process *
-next_launch(struct world *w)
-{
-    if (w->n_launches == w->cap_launches) {
-        w->cap_launches = w->cap_launches * 2 + 16;
-        w->launches = xrealloc(w->launches, w->cap_launches * sizeof *w->launches);
-    }
-    return &w->launches[w->n_launches++];
-}
-
-static void
-take_start(struct world *w, const struct decision *d)
-{
-    struct job *job = queue_get(w->q, d->task >= 0 ? d->as : d->job);
-    struct process *p = next_launch(w);
-    CHECK(w, job && job->state == JOB_STARTING && job->run->n_gpus == d->where.n);
-    CHECK(w, (uint64_t)job->run->nodes == ledger_bound(w->l, job->id));
-    *p = (struct process){.job = job->id, .n = d->where.n, .ends_us = INT64_MAX};
-    for (int i = 0; i < d->where.n; i++) {
-        p->gpus[i] = d->where.gpus[i];
-        p->sampled[i] = -1;
-    }
-    world_say(w, "    job %u starts on %d cards, the first is %d", job->id, d->where.n,
-              d->where.n ? d->where.gpus[0] : -1);
-}
-
-/* The task that is to leave its array. */
-static void
-check_task(struct world *w, const struct job *array, const struct decision *d)
-{
-    CHECK(w, array->tasks && task_set_has(&array->tasks->pending, d->task));
-    CHECK(w, !array_is_full(array) && d->as >= w->next_id && array_next(array) == d->task);
-    *past_of(w, d->as) = (struct known){0};
-    w->next_id = d->as + 1;
-    w->n_accepted++;
-}
-
 /* Whoever does not insist is bound only where its cores are free. */
 static void
 check_nodes(struct world *w, const struct ledger *replay, uint32_t id, const struct demand *d)
@@ -215,48 +114,68 @@ check_nodes(struct world *w, const struct ledger *replay, uint32_t id, const str
         CHECK(w, ledger_node_held(replay, __builtin_ctzll(nodes)) <= CPUS / NODES);
 }
 
+/* The task that is to leave its array: the next behind those that leave in this very plan. */
 static void
-take(struct world *w, struct ledger *replay, const struct decision *d)
+check_task(struct world *w, const struct plan *p, size_t at)
 {
-    struct job *job = queue_get(w->q, d->job);
-    uint32_t uid;
+    const struct decision *d = &p->decisions[at];
+    const struct job *array = queue_get(w->q, d->job);
+    int32_t active = array->tasks->active;
+    const struct decision *before = NULL;
+    for (size_t i = 0; i < at; i++) {
+        if (p->decisions[i].job == d->job && p->decisions[i].task >= 0) {
+            before = &p->decisions[i];
+            active++;
+        }
+    }
+    CHECK(w, task_set_has(&array->tasks->pending, d->task));
+    CHECK(w, before ? before->task < d->task : array_next(array) == d->task);
+    CHECK(w, !array->req.array_max || active < array->req.array_max);
+    CHECK(w, d->as >= w->next_id);
+    *past_of(w, d->as) = (struct known){0};
+    w->next_id = d->as + 1;
+    w->n_accepted++;
+}
+
+static void
+check_preempt(struct world *w, const struct job *job, const struct decision *d)
+{
+    const struct job *by = queue_get(w->q, d->by);
+    CHECK(w, job->req.preemptible && job_state_is_active(job->state));
+    CHECK(w, by && by->req.priority > job->req.priority && !job->requeue_asked);
+    world_say(w, "    job %u gives way to job %u", job->id, d->by);
+}
+
+static void
+check_decision(struct world *w, const struct plan *p, size_t at)
+{
+    const struct decision *d = &p->decisions[at];
+    const struct job *job = queue_get(w->q, d->job);
+    uint32_t id = d->task >= 0 ? d->as : d->job;
     CHECK(w, job != NULL);
     switch (d->type) {
     case PLAN_START:
-        check_start(w, replay, job, &d->where);
+        check_start(w, w->replay, job, &d->where);
         check_promise(w, job);
-        ledger_hold(replay, d->task >= 0 ? d->as : d->job, &job->req.demand, d->where.gpus,
-                    d->where.n);
-        check_nodes(w, replay, d->task >= 0 ? d->as : d->job, &job->req.demand);
+        ledger_hold(w->replay, id, &job->req.demand, d->where.gpus, d->where.n);
+        check_nodes(w, w->replay, id, &job->req.demand);
         if (d->task >= 0)
-            check_task(w, job, d);
-        uid = job->uid;
-        CHECK(w, starts_carry_out(&w->s, d));
-        take_start(w, d);
-        check_limits(w, replay, uid);
+            check_task(w, p, at);
         break;
     case PLAN_INFEASIBLE:
-        starts_carry_out(&w->s, d);
         break;
-    case PLAN_PREEMPT: {
-        const struct job *by = queue_get(w->q, d->by);
-        CHECK(w, job->req.preemptible && job_state_is_active(job->state));
-        CHECK(w, by && by->req.priority > job->req.priority && !job->requeue_asked);
-        world_say(w, "    job %u gives way to job %u", job->id, d->by);
-        starts_carry_out(&w->s, d);
+    case PLAN_PREEMPT:
+        check_preempt(w, job, d);
         break;
-    }
     }
 }
 
 /* Whoever is first in a line and would fit waits for a reason that is not room. */
 static void
-check_nothing_was_missed(struct world *w, const struct plan *p)
+check_nothing_was_missed(struct world *w)
 {
-    for (size_t i = 0; i < p->n; i++) {
-        if (p->decisions[i].type == PLAN_INFEASIBLE)
-            return; /* who waited for that one may be new in a line */
-    }
+    if (w->some_infeasible)
+        return; /* who waited for that one may be new in a line */
     for (size_t i = 0; i < queue_n_kinds(w->q); i++) {
         const struct kind *k = queue_kind(w->q, i);
         struct placement unused;
@@ -283,90 +202,243 @@ note_promise(struct world *w)
     p->promised_us = r->at_us;
 }
 
-/* What was decided is durable: now it is launched. */
-static void
-launch(struct world *w)
+/* --- the part --- */
+
+static bool
+before_plan(void *arg)
 {
-    for (size_t i = 0; i < w->n_launches; i++) {
-        struct process p = w->launches[i];
-        struct job *job = queue_get(w->q, p.job);
-        p.started_us = w->now_us;
-        if (job->req.limit_ms)
-            p.ends_us = w->now_us + job->req.limit_ms * 1000;
-        if (w->calm)
-            p.ends_us -= (int64_t)draw(w, (uint64_t)(job->req.limit_ms / 1000)) * SECOND_US;
-        if (w->n_procs == w->cap_procs) {
-            w->cap_procs = w->cap_procs * 2 + 16;
-            w->procs = xrealloc(w->procs, w->cap_procs * sizeof *w->procs);
-        }
-        w->procs[w->n_procs++] = p;
-        if (w->calm || chance(w, 80))
-            jobs_attempt_started(&w->s, job, w->now_us);
-    }
-    w->n_launches = 0;
-    turn_commit(w);
+    struct world *w = arg;
+    if (w->plans_not)
+        return false;
+    w->replay = ledger_clone(w->l);
+    return true;
 }
 
 static void
-on_gone(void *world, const struct job *job)
+planned(void *arg, const struct plan *p, int64_t took_us)
 {
-    struct world *w = world;
+    struct world *w = arg;
+    (void)took_us;
+    world_say(w, "  plan: %zu decisions", p->n);
+    for (size_t i = 0; i < p->n; i++)
+        check_decision(w, p, i);
+    w->has_planned = true;
+    w->some_infeasible = false;
+    for (size_t i = 0; i < p->n; i++)
+        w->some_infeasible |= p->decisions[i].type == PLAN_INFEASIBLE;
+}
+
+/* The attempt's folder, which cannot always be made. */
+static bool
+prepare_start(void *arg, struct job *job)
+{
+    struct world *w = arg;
+    CHECK(w, job->state == JOB_STARTING);
+    CHECK(w, (uint64_t)job->run->nodes == ledger_bound(w->l, job->id));
+    if (w->calm || !chance(w, 1))
+        return true;
+    world_say(w, "    job %u finds no folder", job->id);
+    w->some_unprepared = true;
+    return false;
+}
+
+/* What was said to have changed is what is written. */
+static void
+sum_up(void *arg, struct job *const *jobs, size_t n)
+{
+    struct world *w = arg;
+    const struct changes *c = &w->s.changes;
+    size_t started = 0, ended = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        started += c->list[i].type == CHANGE_STARTED;
+        ended += c->list[i].type == CHANGE_ENDED;
+    }
+    for (size_t i = 0; i < n; i++) {
+        started -= (jobs[i]->unsaved & SAVE_ATTEMPT_NEW) != 0;
+        ended -= (jobs[i]->unsaved & SAVE_ENDED) != 0;
+    }
+    CHECK(w, c->n == c->n_read && started == 0 && ended == 0);
+    if (w->dies)
+        longjmp(w->died, 1);
+}
+
+static void
+read_change(void *arg, struct change *x)
+{
+    (void)arg;
+    snprintf(x->kind, sizeof x->kind, "%d", (int)x->type); /* so that it is kept */
+    buf_clear(&x->json);
+    buf_adds(&x->json, "{}");
+}
+
+static void
+job_gone(void *arg, const struct job *job)
+{
+    struct world *w = arg;
     w->n_accepted--;
     *past_of(w, job->id) = (struct known){0};
 }
 
-/* The disk takes nothing: nobody was told of the plan, so it was never made. What has ended in
- * it is still to be written. */
 static void
-refuse(struct world *w)
+must_be_durable(struct world *w)
 {
-    world_say(w, "the disk is full");
-    check_changes(w);
-    write_rows(w);
-    store_rollback(w->store);
-    starts_take_back(&w->s, NULL, on_gone, w);
-    struct changes *c = &w->s.changes;
-    size_t keep = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        if (c->list[i].type == CHANGE_ENDED)
-            c->list[keep++] = c->list[i];
-        else
-            change_free(&c->list[i]);
+    CHECK(w, !store_has_changes(w->store));
+}
+
+static void
+saved(void *arg)
+{
+    must_be_durable(arg);
+}
+
+static void
+answer(void *arg, const struct err *failed)
+{
+    struct world *w = arg;
+    w->n_answers++;
+    if (!failed)
+        must_be_durable(w);
+}
+
+static void
+launch(void *arg, struct job *job)
+{
+    struct world *w = arg;
+    const struct attempt *run = job->run;
+    CHECK(w, job->state == JOB_STARTING && !world_process(w, job->id));
+    must_be_durable(w);
+    struct process p = {
+        .job = job->id, .n = run->n_gpus, .started_us = w->now_us, .ends_us = INT64_MAX};
+    for (int i = 0; i < run->n_gpus; i++) {
+        p.gpus[i] = run->gpus[i];
+        p.sampled[i] = -1;
     }
-    c->n = keep;
-    w->n_launches = 0;
+    if (job->req.limit_ms)
+        p.ends_us = w->now_us + job->req.limit_ms * 1000;
+    if (w->calm)
+        p.ends_us -= (int64_t)draw(w, (uint64_t)(job->req.limit_ms / 1000)) * SECOND_US;
+    world_say(w, "    job %u starts on %d cards, the first is %d", job->id, run->n_gpus,
+              run->n_gpus ? run->gpus[0] : -1);
+    if (w->n_procs == w->cap_procs) {
+        w->cap_procs = w->cap_procs * 2 + 16;
+        w->procs = xrealloc(w->procs, w->cap_procs * sizeof *w->procs);
+    }
+    w->procs[w->n_procs++] = p;
+}
+
+/* Its end is durable. */
+static void
+act(void *arg, const struct job *job, unsigned what)
+{
+    struct world *w = arg;
+    if (!(what & SAVE_ENDED))
+        return;
+    CHECK(w, past_of(w, job->id)->ended++ == 0);
+    w->n_ended++;
+    world_say(w, "    job %u ended %s", job->id, job_state_name(job->state));
 }
 
 void
-turn_plan(struct world *w, bool crash)
+turns_make(struct world *w)
 {
-    auto_plan struct plan p = PLAN_INIT;
-    struct ledger *replay = ledger_clone(w->l);
-    uint32_t next_id_before = w->next_id, next_id = next_id_before;
-    size_t n_accepted = w->n_accepted, n_ended = w->n_ended;
-    plan_make(w->planner, w->q, w->l, w->now_us, &next_id, &p);
-    world_say(w, "  plan: %zu decisions", p.n);
-    for (size_t i = 0; i < p.n; i++)
-        take(w, replay, &p.decisions[i]);
-    ledger_free(replay);
-    if (!crash)
+    const struct turn_part part = {.name = "world",
+                                   .arg = w,
+                                   .read = read_change,
+                                   .before_plan = before_plan,
+                                   .planned = planned,
+                                   .prepare_start = prepare_start,
+                                   .sum_up = sum_up,
+                                   .job_gone = job_gone,
+                                   .saved = saved,
+                                   .answer = answer,
+                                   .launch = launch,
+                                   .act = act};
+    const struct turn_host host = virtual_host_of(&w->host);
+    w->host = (struct virtual_host){.now_us = &w->now_us};
+    w->turn = turn_new(&w->s, w->store, &host, &part, 1);
+}
+
+/* --- turns --- */
+
+static void
+check_all_limits(struct world *w)
+{
+    for (uint32_t uid = 0; uid < USERS; uid++)
+        check_limits(w, w->l, uid);
+}
+
+static void
+drop_replay(struct world *w)
+{
+    if (w->replay)
+        ledger_free(w->replay);
+    w->replay = NULL;
+}
+
+static void
+run(struct world *w, bool disk_is_full)
+{
+    size_t n_answers = w->n_answers;
+    w->has_planned = w->some_unprepared = false;
+    virtual_fire(&w->host, w->turn);
+    turn_is_due(w->turn);
+    disk_set_full(disk_is_full);
+    int rc = turn_run(w->turn);
+    disk_set_full(false);
+    drop_replay(w);
+    CHECK(w, w->n_answers == n_answers + 1);
+    CHECK(w, rc == 0 || (disk_is_full && turn_trouble(w->turn)));
+    check_all_limits(w);
+    /* A start that must wait for a row, or for a folder, has left room. */
+    if (rc == 0 && w->has_planned && !w->some_unprepared && !virtual_is_due(&w->host)) {
         note_promise(w);
-    check_nothing_was_missed(w, &p);
-    if (crash) {
-        world_say(w, "the daemon dies before it commits");
-        w->n_launches = 0;
+        check_nothing_was_missed(w);
+    }
+}
+
+void
+turns_commit(struct world *w)
+{
+    w->plans_not = true;
+    run(w, false);
+    w->plans_not = false;
+}
+
+/* Supervisors of what was launched say that it runs: most do at once. */
+static void
+hear_launched(struct world *w)
+{
+    for (size_t i = 0; i < w->n_procs; i++) {
+        struct job *job = queue_get(w->q, w->procs[i].job);
+        if (job->state == JOB_STARTING && w->procs[i].started_us == w->now_us &&
+            (w->calm || chance(w, 80)))
+            jobs_attempt_started(&w->s, job, w->now_us);
+    }
+}
+
+static void
+die(struct world *w)
+{
+    world_say(w, "the daemon dies before it commits");
+    drop_replay(w);
+    restart_daemon(w, false);
+}
+
+void
+turns_plan(struct world *w, bool crash)
+{
+    uint32_t next_id = w->next_id;
+    size_t n_accepted = w->n_accepted;
+    w->dies = crash;
+    if (setjmp(w->died) == 0) {
+        run(w, !w->calm && !crash && chance(w, 2));
+    } else {
+        w->dies = false;
         w->n_accepted = n_accepted;
-        w->n_ended = n_ended;
-        for (uint32_t id = next_id_before; id < w->next_id; id++)
-            *past_of(w, id) = (struct known){0};
-        store_rollback(w->store);
-        restart_daemon(w, false);
+        w->next_id = next_id;
+        die(w);
         return;
     }
-    if (!w->calm && chance(w, 2)) {
-        refuse(w);
-        return;
-    }
-    turn_commit(w);
-    launch(w);
+    hear_launched(w);
+    turns_commit(w);
 }

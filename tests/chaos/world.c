@@ -143,6 +143,7 @@ world_new(uint64_t seed, const char *dir, bool verbose)
     if (store_open(dir, &w->store, &e) < 0)
         err_abort("%s", e.text);
     world_make_state(w);
+    turns_make(w);
     world_say(w, "%d cards, %s, order %d, fair share %d, limits %d", w->n_cards,
               w->calm ? "calm" : "wild", (int)w->rules.order, w->rules.fair_share,
               w->rules.limits != NULL);
@@ -152,6 +153,7 @@ world_new(uint64_t seed, const char *dir, bool verbose)
 void
 world_free(struct world *w)
 {
+    turn_free(w->turn);
     state_close(&w->s);
     planner_free(w->planner);
     fair_free(w->fair);
@@ -159,7 +161,6 @@ world_free(struct world *w)
     queue_free(w->q);
     store_close(w->store);
     free(w->procs);
-    free(w->launches);
     free(w->past);
     free(w->dir);
     free(w);
@@ -300,9 +301,11 @@ world_step(struct world *w, long number)
     w->rng = mix(w->seed ^ mix((uint64_t)number));
     run_kind(w);
     cards_clear_ended(w);
-    turn_commit(w);
-    if (w->calm || chance(w, 70))
-        turn_plan(w, chance(w, 1));
+    bool crash = chance(w, 1);
+    if (crash || chance(w, 50))
+        turns_commit(w);
+    if (w->calm || crash || chance(w, 70))
+        turns_plan(w, crash);
     check_world(w);
 }
 
@@ -349,8 +352,8 @@ world_drain(struct world *w)
             cards_end_one(w);
         cards_sample(w);
         cards_clear_ended(w);
-        turn_commit(w);
-        turn_plan(w, false);
+        turns_commit(w);
+        turns_plan(w, false);
         check_world(w);
     }
     CHECK(w, w->n_ended == w->n_accepted);

@@ -1,21 +1,23 @@
 /* One world of the deterministic simulation: the daemon's state (src/daemon/state) with the
- * core below it, the store behind it, and beside them what is really on the cards. A history is
- * a seed and a list of step numbers; what a step does follows from both and from the state, so
- * steps can be left out and the rest still means something: that is how a failing history is
- * made small (main.c).
+ * core below it, the turn and the store behind it, and beside them what is really on the cards.
+ * A history is a seed and a list of step numbers; what a step does follows from both and from
+ * the state, so steps can be left out and the rest still means something: that is how a failing
+ * history is made small (main.c).
  *
  *   ask.c      people: submissions of every kind, edits, cancels, holds
  *   cards.c    the machine: processes, strangers, samples, ends, cards that come and go
- *   turn.c     plan, commit, launch: what the daemon's turn does, and what must be true of it
+ *   turn.c     what the daemon's turn does to the world, and what must be true of it
  *   restart.c  the daemon is gone; another one starts from the store
  *   world.c    what is asked of the state, and what must be true of it after each step */
 #ifndef TESTS_CHAOS_WORLD_H
 #define TESTS_CHAOS_WORLD_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../daemon/virtual_host.h"
 #include "core/ledger/ledger.h"
 #include "core/plan/fair.h"
 #include "core/plan/limits.h"
@@ -78,16 +80,22 @@ struct world {
     struct limits limits;
     struct store *store;
     char *dir; /* of the store */
+    struct virtual_host host;
+    struct turn *turn;
+    bool plans_not; /* the next turn has no plan */
+    bool dies;      /* nor a commit */
+    jmp_buf died;
+    struct ledger *replay; /* from before the plan of this turn */
+    bool has_planned, some_infeasible, some_unprepared;
+    size_t n_answers;
     int64_t now_us;
-    uint32_t next_id;
+    uint32_t next_id;   /* of jobs */
     struct known *past; /* by id */
     size_t cap_past;
     size_t n_accepted, n_ended;
     size_t n_promised; /* promises that were kept */
     struct process *procs;
     size_t n_procs, cap_procs;
-    struct process *launches; /* decided, and launched once that is durable */
-    size_t n_launches, cap_launches;
     struct other others[CARDS_MAX][STRANGERS];
     int32_t next_pid;
     int64_t used[CARDS_MAX];        /* as last sampled */
@@ -149,9 +157,10 @@ int64_t cards_true_external(const struct world *w, const struct ledger *l, int c
 int64_t cards_true_budget(struct world *w, const struct hold *h, int card);
 int64_t cards_next_end(const struct world *w); /* INT64_MAX: none is known */
 
-/* turn.c */
-void turn_commit(struct world *w);
-void turn_plan(struct world *w, bool crash);
+/* turn.c: with the state and the store there; a turn without a plan; one with. */
+void turns_make(struct world *w);
+void turns_commit(struct world *w);
+void turns_plan(struct world *w, bool crash);
 
 /* restart.c */
 void restart_daemon(struct world *w, bool committed);

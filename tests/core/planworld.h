@@ -73,6 +73,7 @@ struct spec {
     int cpus;
     int share;
     bool on_slurm;
+    uint32_t file; /* the jobs file it came from */
 };
 
 static inline struct job *
@@ -85,6 +86,7 @@ add(struct world *w, struct spec s)
         d.engine = ENGINE_SLURM;
     struct job *job = new_job(s.id, d);
     job->uid = s.uid;
+    job->file = s.file;
     job->req.priority = s.priority;
     job->req.preemptible = s.preemptible;
     job->req.limit_ms = s.limit * INT64_C(1000);

@@ -551,6 +551,56 @@ test_clone_is_apart(void **state)
     ledger_free(l);
 }
 
+/* A clone's parts lie in one block: it grows out of it, and the parts are given back. */
+static void
+test_a_clone_grows(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(2, CARD_MIB);
+    book(l, 1, 0, 1000);
+    book(l, 2, 1, 1000);
+    machine_stranger(l, 1, 77, 500, 2);
+    struct ledger *copy = ledger_clone(l);
+    struct gpu_info third = {.index = 2, .numa = -1, .total_mib = CARD_MIB};
+    for (uint32_t job = 3; job < 300; job++)
+        book(copy, job, job % 2, 10);
+    machine_stranger(copy, 1, 78, 700, 3);
+    ledger_release(copy, 1);
+    ledger_add_card(copy, &third);
+    assert_null(ledger_check(copy));
+    assert_null(ledger_check(l));
+    assert_int_equal(ledger_card(l, 0)->n_holds, 1);
+    assert_int_equal(ledger_card(copy, 0)->n_holds, 148);
+    ledger_free(copy);
+    assert_true(ledger_holds(l, 1));
+    ledger_free(l);
+}
+
+/* A clone has no count: another clone with the same one might differ. */
+static void
+test_whatever_changes_room_counts(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB), *copy = ledger_clone(l);
+    uint64_t before = ledger_changes(l);
+    assert_int_not_equal(before, 0);
+    book(l, 1, 0, 1000);
+    assert_int_not_equal(ledger_changes(l), before);
+    before = ledger_changes(l);
+    machine_stranger(l, 0, 77, 500, 2);
+    assert_int_not_equal(ledger_changes(l), before);
+    before = ledger_changes(l);
+    ledger_set_admin(l, 0, GPU_PAUSED, 3);
+    assert_int_not_equal(ledger_changes(l), before);
+    before = ledger_changes(l);
+    ledger_release(l, 1);
+    assert_int_not_equal(ledger_changes(l), before);
+    book(copy, 1, 0, 1000);
+    assert_int_equal(ledger_changes(copy), 0);
+    ledger_free(copy);
+    ledger_free(l);
+}
+
 int
 main(void)
 {
@@ -581,6 +631,8 @@ main(void)
         cmocka_unit_test(test_clear_waits_for_process_and_memory),
         cmocka_unit_test(test_clear_without_reports),
         cmocka_unit_test(test_clone_is_apart),
+        cmocka_unit_test(test_a_clone_grows),
+        cmocka_unit_test(test_whatever_changes_room_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

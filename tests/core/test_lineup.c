@@ -138,6 +138,65 @@ test_the_queue_changes_meanwhile(void **state)
     world_free(&w);
 }
 
+/* Jobs of several users, some of jobs files, some wide, some that have waited for days. */
+static void
+fill_balanced(struct world *w, uint32_t n, uint64_t seed)
+{
+    for (uint32_t id = 1; id <= n; id++) {
+        struct job *job = new_job(id, want(1 + (int)draw(&seed, 3), 20 + (int)draw(&seed, 5)));
+        job->uid = (uint32_t)draw(&seed, 3);
+        job->file = draw(&seed, 2) ? 0 : 10 * job->uid + 1 + (uint32_t)draw(&seed, 2);
+        job->req.priority = draw(&seed, 4) == 0;
+        job->span_ms = (int64_t)draw(&seed, 20) * 600000;
+        int64_t waited = (int64_t)draw(&seed, draw(&seed, 20) ? 10000 : 900000);
+        job->order = waited < 10000 ? 900000 + draw(&seed, 1000) : 900000 - (uint64_t)waited;
+        job->submitted_us = wall(-waited);
+        queue_add(w->q, job);
+    }
+}
+
+/* Lines that no pass has looked at count nothing in the backlog: one that starts nothing. */
+static void
+look_at_lines(struct world *w)
+{
+    struct ledger *full = machine_new(8, CARD_MIB);
+    struct demand d = want(8, CARD_MIB);
+    uint8_t gpus[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    struct plan p = PLAN_INIT;
+    ledger_hold(full, 1000000, &d, gpus, 8);
+    plan_make(w->planner, w->q, full, wall(0), &w->next_id, &p);
+    assert_int_equal(p.n, 0);
+    plan_free(&p);
+    ledger_free(full);
+}
+
+/* Under `balanced` the list is the order in which a pass starts jobs when all have room. */
+static void
+test_balanced_as_they_are_tried(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        struct world w;
+        struct plan p = PLAN_INIT;
+        const struct plan_rules balanced = {.order = PLAN_BALANCED, .fair_share = true};
+        size_t n;
+        world_init(&w, 8, &balanced);
+        fill_balanced(&w, 400, seed);
+        look_at_lines(&w);
+        uint32_t *ids = list(&w, LINEUP_IN_TURN, &n);
+        plan_make(w.planner, w.q, w.l, wall(0), &w.next_id, &p);
+        assert_int_equal(p.n, 400);
+        for (size_t i = 0; i < n; i++) {
+            if (ids[i] != p.decisions[i].job)
+                fail_msg("seed %u: job %u stands in place %zu, which is job %u's",
+                         (unsigned)seed, ids[i], i, p.decisions[i].job);
+        }
+        plan_free(&p);
+        free(ids);
+        world_free(&w);
+    }
+}
+
 static void
 test_ids_are_sorted(void **state)
 {
@@ -160,6 +219,7 @@ main(void)
         cmocka_unit_test(test_by_id_and_by_priority),
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_the_queue_changes_meanwhile),
+        cmocka_unit_test(test_balanced_as_they_are_tried),
         cmocka_unit_test(test_ids_are_sorted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -169,6 +169,30 @@ test_parts_are_charged_as_parts(void **state)
     world_free(&w);
 }
 
+/* Passes in between change nothing that it could be told. */
+static void
+test_why_a_job_waits_is_found_anew_when_cards_change(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 1, &queue_fair);
+    add(&w, (struct spec){.id = 1, .limit = HOUR});
+    plan_now(&w);
+    struct job *job = add(&w, (struct spec){.id = 2, .limit = HOUR});
+    for (int i = 0; i < 3; i++) {
+        plan_now(&w);
+        assert_int_equal(job->kind->blocked.holders[0].id, 1);
+    }
+    end_job(&w, 1, OUTCOME_EXITED);
+    machine_stranger(w.l, 0, 77, 20000, wall(1));
+    plan_now(&w);
+    assert_int_equal(job->kind->blocked.stranger_pid, 77);
+    machine_stranger(w.l, 0, 78, 20000, wall(2));
+    plan_now(&w);
+    assert_int_equal(job->kind->blocked.stranger_pid, 78);
+    world_free(&w);
+}
+
 /* Orders. */
 
 static void
@@ -192,6 +216,65 @@ test_short_is_by_response_ratio(void **state)
     assert_string_equal(w.text, "3@0");
     end_job(&w, 3, OUTCOME_EXITED);
     assert_string_equal(plan_now(&w), "4@0");
+    world_free(&w);
+}
+
+/* A long job in front of a short one waits for its turn, and the short one for it. */
+static void
+test_balanced_keeps_the_order_of_a_file(void **state)
+{
+    (void)state;
+    for (uint32_t file = 0; file < 2; file++) {
+        struct world w;
+        struct plan_rules rules = ordered(PLAN_BALANCED);
+        world_init(&w, 1, &rules);
+        add(&w, (struct spec){.id = 1, .limit = 1000});
+        plan_now(&w);
+        add(&w, (struct spec){.id = 2, .limit = 20 * HOUR, .file = file});
+        add(&w, (struct spec){.id = 3, .limit = 2 * HOUR, .file = file});
+        add(&w, (struct spec){.id = 4, .limit = HOUR});
+        run_to(&w, 1000 + 24 * HOUR);
+        assert_int_equal(w.started[4], 1000);
+        assert_int_equal(w.started[2], 1000 + HOUR + (file ? 0 : 2 * HOUR));
+        assert_int_equal(w.started[3], 1000 + HOUR + (file ? 20 * HOUR : 0));
+        world_free(&w);
+    }
+}
+
+/* Within a file priority comes first, and one that is due before those in front of it. */
+static void
+test_balanced_passes_lines_of_a_file(void **state)
+{
+    (void)state;
+    struct world w;
+    struct plan_rules rules = ordered(PLAN_BALANCED);
+    world_init(&w, 2, &rules);
+    add(&w, (struct spec){.id = 1, .limit = 1000, .gpus = 2});
+    plan_now(&w);
+    add(&w, (struct spec){.id = 2, .limit = HOUR, .gpus = 2, .file = 5});
+    add(&w, (struct spec){.id = 3, .limit = HOUR, .gpus = 2, .file = 5, .priority = 1});
+    add(&w, (struct spec){.id = 4, .limit = 2 * HOUR, .gpus = 2, .file = 5});
+    queue_get(w.q, 4)->first_since_us = wall(0);
+    run_to(&w, 1000 + 4 * HOUR);
+    assert_int_equal(w.started[3], 1000);
+    assert_int_equal(w.started[4], 1000 + HOUR);
+    assert_int_equal(w.started[2], 1000 + 3 * HOUR);
+    world_free(&w);
+}
+
+static void
+test_equal_jobs_start_as_they_were_submitted(void **state)
+{
+    (void)state;
+    struct world w;
+    struct plan_rules rules = ordered(PLAN_BALANCED);
+    world_init(&w, 1, &rules);
+    for (uint32_t id = 1; id <= 10; id++)
+        add(&w, (struct spec){.id = id, .guess = 100, .run = 10 + (int)(id * 7 % 10) * 20});
+    plan_now(&w);
+    run_to(&w, 10 * HOUR);
+    for (uint32_t id = 2; id <= 10; id++)
+        assert_true(w.started[id] >= w.started[id - 1] && w.started[id - 1] >= 0);
     world_free(&w);
 }
 
@@ -489,6 +572,10 @@ main(void)
         cmocka_unit_test(test_without_fair_share_submission_counts),
         cmocka_unit_test(test_parts_are_charged_as_parts),
         cmocka_unit_test(test_short_is_by_response_ratio),
+        cmocka_unit_test(test_why_a_job_waits_is_found_anew_when_cards_change),
+        cmocka_unit_test(test_balanced_keeps_the_order_of_a_file),
+        cmocka_unit_test(test_balanced_passes_lines_of_a_file),
+        cmocka_unit_test(test_equal_jobs_start_as_they_were_submitted),
         cmocka_unit_test(test_longest_is_by_length_then_size),
         cmocka_unit_test(test_tasks_start_in_ascending_order),
         cmocka_unit_test(test_an_array_runs_no_more_than_it_may),

@@ -502,6 +502,32 @@ test_a_promise_is_made_when_its_time_is_near(void **state)
     world_free(&w);
 }
 
+/* Under `balanced` a due job is promised its start in two days, unless there are jobs without a
+ * limit, which would have to leave a card idle for so long. */
+static void
+test_balanced_promises_far_ahead_among_limits_only(void **state)
+{
+    (void)state;
+    for (int guess = 0; guess <= 60; guess += 60) {
+        struct plan_rules rules = rules_of(PLAN_BALANCED, 1);
+        struct world w;
+        rules.horizon_ms = plan_horizon_ms(PLAN_BALANCED);
+        world_init(&w, 2, &rules);
+        add(&w, (struct spec){.id = 1, .limit = 172800});
+        add(&w, (struct spec){.id = 2, .limit = guess ? 0 : 60, .guess = guess, .run = 60});
+        plan_now(&w);
+        run_to(&w, 60);
+        assert_int_equal(w.ended[2], 60);
+        add(&w, (struct spec){.id = 10, .gpus = 2, .limit = 500});
+        plan_now(&w);
+        assert_int_equal(promised(&w, 10), guess ? 0 : 172800 + SPARE);
+        add(&w, (struct spec){.id = 20, .guess = 60, .run = 60});
+        plan_now(&w);
+        assert_int_equal(w.started[20], guess ? 60 : -1);
+        world_free(&w);
+    }
+}
+
 /* The wall clock is set: the limits of what runs go on counting, as the promises do. */
 static void
 test_a_clock_that_is_set_breaks_nothing(void **state)
@@ -672,6 +698,7 @@ main(void)
         cmocka_unit_test(test_a_stranger_for_a_moment_breaks_nothing),
         cmocka_unit_test(test_settings_take_promises_back_and_say_so),
         cmocka_unit_test(test_a_promise_is_made_when_its_time_is_near),
+        cmocka_unit_test(test_balanced_promises_far_ahead_among_limits_only),
         cmocka_unit_test(test_a_clock_that_is_set_breaks_nothing),
         cmocka_unit_test(test_a_start_that_fails_can_give_it_back),
         cmocka_unit_test(test_others_move_up),

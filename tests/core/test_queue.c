@@ -420,12 +420,70 @@ test_environments_count_once_for_each_user(void **state)
     queue_free(q);
 }
 
+static struct job *
+add_named(struct queue *q, uint32_t id, const char *name, bool singleton)
+{
+    struct job *job = new_job(id, want(0, 0));
+    job->req.name = xstrdup(name);
+    job->req.singleton = singleton;
+    queue_add(q, job);
+    return job;
+}
+
+static bool
+is_parked(const struct queue *q, uint32_t id)
+{
+    assert_null(queue_check(q));
+    return queue_get(q, id)->parked & PARK_SINGLETON;
+}
+
+static void
+test_singletons(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    add_named(q, 1, "a", true);
+    add_named(q, 2, "a", true);
+    add_named(q, 3, "a", false);
+    add_named(q, 4, "b", true);
+    add_named(q, 5, "a", true)->uid = 77; /* another user's: not refiled yet */
+    queue_refile(q, queue_get(q, 5));
+    assert_false(is_parked(q, 1));
+    assert_true(is_parked(q, 2));
+    assert_false(is_parked(q, 3) || is_parked(q, 4) || is_parked(q, 5));
+    set_state(q, 1, JOB_RUNNING);
+    assert_true(is_parked(q, 2));
+    set_state(q, 1, JOB_COMPLETED);
+    assert_false(is_parked(q, 2));
+    /* One that does not ask for it may start at any time, and keeps the others waiting. */
+    set_state(q, 3, JOB_RUNNING);
+    assert_true(is_parked(q, 2));
+    job_free(queue_remove(q, 3));
+    assert_false(is_parked(q, 2));
+    /* It runs again, and was first. */
+    set_state(q, 1, JOB_PENDING);
+    assert_true(is_parked(q, 2));
+    set_state(q, 1, JOB_HELD);
+    assert_true(is_parked(q, 2));
+    /* With another name it is in nobody's way. */
+    struct job *job = queue_get(q, 1);
+    free(job->req.name);
+    job->req.name = xstrdup("c");
+    queue_refile(q, job);
+    assert_false(is_parked(q, 2));
+    set_state(q, 2, JOB_RUNNING);
+    set_state(q, 4, JOB_CANCELLED);
+    assert_null(queue_check(q));
+    queue_free(q);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_environments_count_once_for_each_user),
         cmocka_unit_test(test_ids_and_counts),
+        cmocka_unit_test(test_singletons),
         cmocka_unit_test(test_lines_by_kind),
         cmocka_unit_test(test_spans_and_preemptible_ones_stand_apart),
         cmocka_unit_test(test_parked_ones_stand_in_no_line),

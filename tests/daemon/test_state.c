@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "core/queue/array.h"
 #include "daemon/state/unique.h"
-#include "state_world.h"
+#include "daemon_world.h"
 
 static int
 setup(void **state)
@@ -116,8 +116,8 @@ a_start_that_was_not_committed_never_was(void **state)
 {
     struct world *w = *state;
     uint32_t id = world_submit(w, world_job(w, ALICE, 1));
-    assert_int_equal(world_commit(w, false), 0);
-    world_plan(w);
+    world_turn_without_plan(w);
+    world_turn_dies(w, DEATH_BEFORE_COMMIT);
     assert_int_equal(world_get(w, id)->state, JOB_STARTING);
     world_crash(w);
     assert_int_equal(world_get(w, id)->state, JOB_PENDING);
@@ -190,15 +190,15 @@ a_refused_commit_takes_back_what_nobody_knows(void **state)
 {
     struct world *w = *state;
     uint32_t kept = world_submit(w, world_job(w, ALICE, 2));
-    assert_int_equal(world_commit(w, false), 0);
+    world_turn_without_plan(w);
     uint32_t fresh = world_submit(w, world_job(w, ALICE, 1));
-    world_plan(w);
-    assert_int_equal(world_commit(w, true), -1);
+    world_turn_on_full_disk(w);
     assert_null(world_get(w, fresh));
     assert_int_equal(world_get(w, kept)->state, JOB_PENDING);
     assert_int_equal(world_get(w, kept)->attempts, 0);
     assert_false(ledger_holds(w->s.ledger, kept));
     assert_int_equal(w->n_launched, 0);
+    world_pass(w, RETRY_US);
     world_turn(w);
     assert_int_equal(w->n_launched, 1);
 }
@@ -214,10 +214,8 @@ a_refused_start_leaves_the_attempt_before_it(void **state)
     world_runs(w, id);
     world_is_lost(w, id, OUTCOME_LOST);
     world_sample(w);
-    assert_int_equal(world_commit(w, false), 0);
-    world_plan(w);
-    assert_int_equal(job->run->number, 2);
-    assert_int_equal(world_commit(w, true), -1);
+    world_turn_without_plan(w);
+    world_turn_on_full_disk(w);
     assert_int_equal(job->attempts, 1);
     assert_non_null(job->run);
     assert_int_equal(job->run->number, 1);
@@ -233,7 +231,7 @@ a_refused_commit_keeps_ends_for_the_next(void **state)
     world_runs(w, id);
     world_ends(w, id, 0);
     world_sample(w);
-    assert_int_equal(world_commit(w, true), -1);
+    world_turn_on_full_disk(w);
     assert_int_equal(world_get(w, id)->state, JOB_COMPLETED);
     world_turn(w);
     assert_null(world_get(w, id));
@@ -429,12 +427,12 @@ a_refused_commit_puts_tasks_back(void **state)
 {
     struct world *w = *state;
     uint32_t array = world_submit(w, array_of(w, 0, 3, 0));
-    assert_int_equal(world_commit(w, false), 0);
-    world_plan(w);
-    assert_int_equal(array_n_pending(world_get(w, array)), 2);
-    assert_int_equal(world_commit(w, true), -1);
+    world_turn_without_plan(w);
+    world_turn_on_full_disk(w);
+    assert_non_null(strstr(w->steps, "planned 2"));
     assert_int_equal(array_n_pending(world_get(w, array)), 4);
     assert_int_equal(queue_n(w->s.queue), 1);
+    world_pass(w, RETRY_US);
     world_turn(w);
     assert_int_equal(world_get(w, w->launched[0])->task, 0);
 }
@@ -550,7 +548,7 @@ a_refused_commit_loses_nothing_that_was_learned(void **state)
     world_ends(w, id, 0);
     world_sample(w);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(world_commit(w, true), -1);
+        world_turn_on_full_disk(w);
     world_turn(w);
     assert_int_equal(world_stored(w, id), JOB_COMPLETED);
     world_crash(w);
@@ -584,6 +582,30 @@ a_change_that_nobody_has_read_is_kept(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* Both fit, and the plan decides both: the one of that name that starts first keeps the
+ * singleton back. */
+static void
+a_singleton_waits_for_another_of_its_name_in_one_plan(void **state)
+{
+    struct world *w = *state;
+    struct job *single = world_job(w, ALICE, 1), *other = world_job(w, ALICE, 1);
+    single->req.name = xstrdup("x");
+    single->req.singleton = true;
+    other->req.name = xstrdup("x");
+    other->req.priority = 5;
+    uint32_t s = world_submit(w, single), o = world_submit(w, other);
+    world_turn(w);
+    assert_int_equal(world_get(w, o)->state, JOB_STARTING);
+    assert_int_equal(world_get(w, s)->state, JOB_PENDING);
+    world_runs(w, o);
+    world_turn(w);
+    assert_int_equal(world_get(w, s)->state, JOB_PENDING);
+    world_ends(w, o, 0);
+    world_sample(w);
+    world_turn(w);
+    assert_int_equal(world_get(w, s)->state, JOB_STARTING);
+}
+
 int
 main(void)
 {
@@ -605,6 +627,7 @@ main(void)
         TEST(what_is_to_be_unique_is_refused_twice),
         TEST(a_user_runs_as_many_as_the_limit_allows),
         TEST(what_is_above_a_limit_never_enters_the_line),
+        TEST(a_singleton_waits_for_another_of_its_name_in_one_plan),
         TEST(an_array_ends_with_its_last_task),
         TEST(an_array_survives_with_what_has_left_it),
         TEST(a_refused_commit_puts_tasks_back),

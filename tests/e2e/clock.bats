@@ -61,7 +61,7 @@ set_clock_by()
 # Limits count on a clock that cannot be set; so do promises that rest on them.
 @test "setting the clock keeps promised starts, also over a restart of the daemon" {
     local by promised=
-    printf '%s\n' 'reservation_horizon_s: 0' >"$BERTH_DIR/config.yaml"
+    printf '%s\n' 'order: queue' 'reservation_horizon_s: 0' >"$BERTH_DIR/config.yaml"
     berth daemon stop
     LD_PRELOAD=$ROOT/clock_shift.so start_daemon 2
     mkfifo gate
@@ -84,4 +84,30 @@ set_clock_by()
     printf '\n\n' >&8
     wait_for_event kind=ended job=3 exit_status=0
     exec 8>&-
+}
+
+# Jobs that ended, the oldest first: once it is this one.
+wait_until_oldest_is()
+{
+    "$AWAIT" until "$LIMIT" "berth history --all --json" jobs.0.id "$1"
+}
+
+@test "a clock that jumps ahead does not make the history go by its age, until it has gone evenly for an hour" {
+    stop_daemon
+    echo '1000 1000' >"$CLOCK_SHIFT"
+    printf 'keep_days: 30\nkeep_jobs: 4\n' >"$BERTH_DIR/config.yaml"
+    LD_PRELOAD=$ROOT/clock_shift.so start_daemon 2
+    for _ in 1 2 3 4 5 6; do berth submit -G 0 --wait -- true; done
+    # It has run for long enough to trust its clock.
+    echo '2000 2000' >"$ROOT/new" && mv "$ROOT/new" "$CLOCK_SHIFT"
+    set_clock_by "$((400 * DAY + 2000)) 2000"
+    berth submit -G 0 --wait -- true
+    # By their number 3 and 4 go; 5 and 6 are as old now, and stay.
+    wait_until_oldest_is 5
+    is "the job before the jump" "$(job_field 6 state)" COMPLETED
+    echo "$((400 * DAY + 6000)) 6000" >"$ROOT/new" && mv "$ROOT/new" "$CLOCK_SHIFT"
+    berth submit -G 0 --wait -- true
+    wait_until_oldest_is 8
+    try berth show 6
+    is "status of show, an hour later" "$status" 3
 }

@@ -177,10 +177,12 @@ ID: X | User: $ALICE | GPUs: 1 | Mem: 15000 | CMD: echo a >>order | Status: queu
 
 @test "C10 C11 a job over its time limit is stopped and goes to the end of the queue; its own limit wins" {
     serve --max-job-time 2
+    berth pause 0 1 >/dev/null # all three are in the queue before the first begins
     srun --gpu-ids 0 --mem 20000 --time-limit 1 -- 'echo limited >>turns; sleep 60'
     srun --gpu-ids 1 -- 'echo global >>turns; sleep 60'
     srun --gpu-ids 0 --mem 20000 -- 'echo other >>turns'
     is "limits" "$(for job in 1 2 3; do berth show $job --json | json jobs.0.limit_ms; done | xargs)" '1000 2000 2000'
+    berth resume 0 1 >/dev/null
     wait_for_event kind=requeued job=1 >/dev/null
     wait_for_event kind=started job=1 attempt=2 >/dev/null
     wait_for_event kind=requeued job=2 >/dev/null

@@ -125,7 +125,7 @@ b"; do
     : >jobs.txt
     XDG_RUNTIME_DIR=$ROOT/run XDG_STATE_HOME=$ROOT/state try scheduler.py start --jobs-file jobs.txt
     is status "$status" 1
-    has stderr "$err" 'ERROR .*no GPU can be read'
+    has stderr "$err" 'ERROR .*nvidia-smi.*BERTH_SIM'
 }
 
 @test "A3 A4 halves share a GPU; a job waits for two whole GPUs and gets them as --cuda and mask" {
@@ -634,7 +634,9 @@ No matching screen sessions found."
     daemon=$(daemon_pid)
     wait_for_output run 'is found again'
     # They never start, for their card is paused.
-    { echo '0,fails.py,,,0'; seq -f '1,fails.py,,--n %.0f,1' 1600; } >>jobs.txt
+    # They come in one write: it takes what it reads out of the file.
+    { echo '0,fails.py,,,0'; seq -f '1,fails.py,,--n %.0f,1' 1600; } >more.txt
+    cat more.txt >>jobs.txt
     timeout "$LIMIT" tail --pid="$daemon" -f /dev/null
     # It comes back when the job has ended again.
     kill -STOP "$pid_of_run"

@@ -94,3 +94,20 @@ print(job["job_resources"], job["flags"], job["nice"], job["cpus_per_task"], job
     try scontrol show reservation=maintenance
     is 'one by name' "$status:$out" '1:Reservation maintenance not found'
 }
+
+@test "a job that is being started has its node and a start, as all that run" {
+    local nursery
+    nursery=$(for pid in $(marked_pids); do
+        if [ "$(cat "/proc/$pid/comm")" = berth-nursery ]; then echo "$pid"; fi
+    done)
+    kill -STOP "$nursery" # nothing is forked until it is woken up
+    mkfifo gate
+    sbatch --wrap 'read x <gate' >/dev/null
+    wait_for_event kind=started job=1 >/dev/null
+    scontrol show job 1 >job
+    kill -CONT "$nursery"
+    has state "$(cat job)" 'JobState=RUNNING'
+    has node "$(cat job)" ' NodeList=[^ ]+$'
+    has host "$(cat job)" ' BatchHost=.'
+    if grep -q 'StartTime=Unknown' job; then fail_with "$(cat job)"; fi
+}

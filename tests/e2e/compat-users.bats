@@ -209,14 +209,15 @@ make_machine()
     : >"$ROOT/smi/procs"
 }
 
-# The same as be, in front of no daemon that is named.
+# The same as be, in front of no daemon that is named. The root is entered too, since that of the mounts alone is
+# outside a chroot.
 at_machine()
 {
     local user=$1 home
     home=$(home_of "$user")
     umask 027
     unset BERTH_DIR
-    exec nsenter -t "$pid_of_machine" -m --wd="$home/$2" setpriv --reuid "$user" --regid "$user" \
+    exec nsenter -t "$pid_of_machine" -m -r --wd="$home/$2" setpriv --reuid "$user" --regid "$user" \
         --init-groups env HOME="$home" USER="$user" XDG_RUNTIME_DIR="$home" FAKE_SMI_DIR="$ROOT/smi" \
         BERTH_NVML=/none BERTH_NVIDIA_SMI="$ROOT/smi/nvidia-smi" "${@:3}"
 }

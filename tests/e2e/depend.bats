@@ -214,7 +214,8 @@ gated()
 }
 
 @test "a preemptible job makes way for one of higher priority and runs again in its place" {
-    start_daemon 1
+    echo 'order: queue' >settings.yaml
+    timeout "$LIMIT" berth daemon start --sim 1 --config settings.yaml
     berth submit --preemptible -- sh -c 'read line <gate'
     wait_for_event kind=started job=1
     berth submit -- true
@@ -254,4 +255,45 @@ gated()
     try berth priority 1 3
     is status "$status" 1
     has err "$err" 'job 1 has ended'
+}
+
+@test "singletons of one name run one at a time in their order, beside those of other names; an array's tasks too" {
+    start_daemon 2
+    gated 0 -J one --singleton
+    wait_for_event kind=started job=1
+    berth submit --gpus 0 -J one --singleton -- true
+    berth submit --gpus 0 -J one --singleton --array 0-1 -- sh -c 'echo $BERTH_ARRAY_TASK_ID >>ran'
+    berth submit --gpus 0 -J two --singleton --wait -- true
+    is "reason" "$(job_field 2 reason)" Dependency
+    has "explain" "$(job_field 2 explain)" 'waits for job 1 to end, which has the same name'
+    has "show" "$(berth show 2)" 'singleton'
+    stop_daemon
+    start_daemon 2
+    is "state after a restart" "$(job_field 2 state)" PENDING
+    open_gate
+    wait_for_event kind=ended job=3
+    is "order of the tasks" "$(tr '\n' ' ' <ran)" "0 1 "
+    is "end of the one before" "$(job_field 2 state)" COMPLETED
+    try berth submit --gpus 0 --singleton -- true
+    is "status without a name" "$status" 2
+    has "words" "$err" 'has no name; add a name'
+}
+
+@test "a Slurm script's dependency singleton, and its memory for each core, mean what they mean there" {
+    start_daemon 2
+    gated 0 -J chain
+    wait_for_event kind=started job=1
+    cat >chain.sh <<'END'
+#!/bin/bash
+#SBATCH --job-name=chain
+#SBATCH --dependency=singleton
+#SBATCH --cpus-per-task=1
+#SBATCH --mem-per-cpu=64M
+echo "$SLURM_MEM_PER_CPU ${SLURM_MEM_PER_NODE-none}"
+END
+    berth submit -o out.txt chain.sh
+    is "reason" "$(job_field 2 reason)" Dependency
+    open_gate
+    berth wait 2
+    is "what it saw" "$(cat out.txt)" "64 none"
 }

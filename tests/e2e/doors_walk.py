@@ -69,6 +69,8 @@ CASES = {
     "array": case("0-3%2", "\\[0-3%2\\]|4 tasks|tasks +4", "5-1", "runs backwards", "--array=0-3%2", {"array": "0-3", "array_max": 2},
                   array={"tasks": "0-3", "max": 2}),
     "hold": case(None, "HELD", "x", "not true or false", "--hold", {"hold": True}, state="HELD"),
+    "singleton": case(None, "also .*singleton", "x", "not true or false", "--dependency=singleton", wire={"singleton": True, "name": "one"}, needs=["name=one"],
+                      singleton=True),
     "unique": case(None, "also .*unique", "x", "not true or false", unique=True),
     "on": case("slurm", "on Slurm", "moon", "use here or slurm", on="slurm"),
     "pack": case(None, "packed, on Slurm", "x", "not true or false", needs=["on=slurm"], pack=True),

@@ -220,3 +220,24 @@ divide()
     is mask "$(masks --gpu-type mi210 | sed -n 's/^HIP_VISIBLE_DEVICES=//p')" 0
     is probe "$(pgrep -P "$(daemon_pid)" berth-probe)" "$probe"
 }
+
+@test "NVIDIA's driver that is loaded later: its GPUs come without a restart, beside the others" {
+    amd 0 24560 0c1e8a2b5f3d4960
+    nvidia
+    echo 'init 9' >>"$ROOT/world"
+    start
+    is backend "$(berth gpus --json | json backend)" drm
+    berth submit --gpu-ids 0 --vram 1000 -- "$AWAIT" prints 120 "ls $ROOT" '^go'
+    wait_until_running 1
+    sed -i /^init/d "$ROOT/world"
+    mkdir -p "$PROC/driver/nvidia"
+    echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54  Thu' >"$PROC/driver/nvidia/version"
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' backend nvml+drm
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.1.vendor nvidia
+    is first "$(berth gpus --json | json gpus.0.uuid)" GPU-0c1e8a2b5f3d4960
+    has cuda "$(masks --gpu-type fake)" CUDA_VISIBLE_DEVICES=
+    is running "$(job_field 1 state) $(job_field 1 gpus.0.index)" 'RUNNING 0'
+    touch "$ROOT/go"
+    try berth wait 1
+    is status "$status" 0
+}

@@ -124,7 +124,7 @@ ended_as()
 }
 
 @test "waiting behind a reservation, with the time at which it falls due" {
-    with_settings 2 reservation_horizon_s 0
+    with_settings 2 order queue reservation_horizon_s 0
     holder --gpu-ids 0 -t 2h
     id=$(berth submit --parsable -G 2 -t 1h -- true)
     "$AWAIT" until "$LIMIT" "berth explain $id --json" jobs.0.reserved true
@@ -138,7 +138,7 @@ ended_as()
 }
 
 @test "waiting for a GPU that one job holds and another has reserved" {
-    start_daemon 2
+    with_settings 2 order queue
     holder --gpu-ids 0 -t 1h
     holder --gpu-ids 1 -t 2h
     id=$(berth submit --parsable -G 2 -t 1h -- true)
@@ -148,7 +148,7 @@ ended_as()
 }
 
 @test "a start is promised only where time limits bound it; who waits for it is told" {
-    with_settings 2 reservation_horizon_s 0
+    with_settings 2 order queue reservation_horizon_s 0
     holder --gpu-ids 0 -t 2h
     id=$(berth submit --parsable --gpu-ids 0 -t 1h -- true)
     "$AWAIT" until "$LIMIT" "berth explain $id --json" jobs.0.firm true

@@ -82,3 +82,69 @@ PY
     is "what became of bob" "$(cat "$ROOT/bob.out")" gone
     as "$ALICE" berth submit -G 0 --wait -- true
 }
+
+@test "callers who never cease do not keep the daemon from those whom it has accepted" {
+    local callers=$ROOT/callers.so
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    cc -shared -fPIC -o "$callers" "$E2E/endless_callers.c" -ldl
+    ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 LD_PRELOAD=$callers CALLERS_WHILE=$ROOT/calling start_system
+    cat >"$ROOT/served.py" <<'PY'
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+f = s.makefile()
+def call(method, params):
+    s.sendall(json.dumps({"id": 1, "method": method, "params": params}).encode() + b"\n")
+    return json.loads(f.readline())["result"]
+call("status", {})
+open(sys.argv[2], "w").close()
+job = call("submit", {"cwd": "/", "jobs": [{"argv": ["true"], "gpus": 0}]})["ids"][0]
+print(call("wait", {"select": [str(job)]})["jobs"][0]["state"])
+PY
+    chmod 777 "$ROOT"
+    served=$(as "$ALICE" timeout "$LIMIT" python3 "$ROOT/served.py" "$BERTH_DIR/berth.sock" "$ROOT/calling") || served=nothing
+    rm -f "$ROOT/calling"
+    is "what became of the job" "$served" COMPLETED
+}
+
+@test "long answers that nobody reads yet come whole, with events between them" {
+    start_system
+    cat >"$ROOT/unread.py" <<'PY'
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+f = s.makefile("rb")
+def ask(n, method, params):
+    s.sendall(json.dumps({"id": n, "method": method, "params": params}).encode() + b"\n")
+job = {"argv": ["true", "x" * 800], "gpus": 0, "hold": True}
+ask(0, "submit", {"cwd": "/", "jobs": [job] * 1000})
+answer = json.loads(f.readline())
+if "result" not in answer:
+    print(answer)
+ask(1, "events", {"follow": True})
+f.readline()
+other = socket.socket(socket.AF_UNIX)
+other.connect(sys.argv[1])
+done = other.makefile("rb")
+wanted = []
+for n in range(2, 6):
+    ask(n, "jobs", {})
+    ask(100 + n, "submit", {"cwd": "/", "jobs": [job] * 20})
+    wanted += [n, 100 + n]
+    # The daemon has read what came before on this connection.
+    other.sendall(b'{"id":1,"method":"status"}\n')
+    done.readline()
+had, events = [], 0
+while len(had) < len(wanted):
+    line = json.loads(f.readline())
+    if line.get("method") == "event":
+        events += 1
+    elif "id" in line:
+        had.append(line["id"])
+        if line["id"] < 100 and len(line["result"]["jobs"]) < 1000:
+            print("answer", line["id"], "has", len(line["result"]["jobs"]), "jobs")
+# Long ones are answered when they are done, so behind short ones that came later.
+print("all answers", sorted(had) == sorted(wanted), "and events", events >= 80)
+PY
+    is "what came" "$(as "$BOB" timeout "$LIMIT" python3 "$ROOT/unread.py" "$BERTH_DIR/berth.sock")" "all answers True and events True"
+}

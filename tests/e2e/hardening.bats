@@ -9,7 +9,7 @@ installed_programs()
 {
     local bin file
     bin=$(dirname "$(command -v berth)")
-    for file in "$bin"/berth* "$bin"/../libexec/berth/*; do
+    find "$bin"/berth* "$bin"/../libexec/berth -type f | while read -r file; do
         if readelf -h "$file" >/dev/null 2>&1; then printf '%s\n' "$file"; fi
     done
 }
@@ -22,7 +22,7 @@ each_program()
         n=$((n + 1))
         "$1" "$program" || bad+=" ${program##*/}"
     done < <(installed_programs)
-    [ "$n" -ge 6 ] || fail_with "only $n programs are installed"
+    [ "$n" -ge 7 ] || fail_with "only $n programs are installed"
     [ -z "$bad" ] || fail_with "$1: not so for$bad"
 }
 
@@ -128,4 +128,12 @@ is_sanitized()
     *) skip "not on this machine" ;;
     esac
     each_program marks_where_to_jump
+}
+
+@test "the machine's daemon has a memory limit of its own, and its memory is not taken before others'" {
+    local unit
+    unit=$(dirname "$(command -v berth)")/../lib/systemd/system/berthd.service
+    [ -e "$unit" ] || skip "no units are installed beside berth"
+    is "limit" "$(grep -c '^MemoryMax=[1-9][0-9]*[MG]$' "$unit")" 1
+    is "what the kernel ends first" "$(grep -c '^OOMScoreAdjust=-[1-9]' "$unit")" 1
 }

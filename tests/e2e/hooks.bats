@@ -138,6 +138,21 @@ PY
     has "words" "$err" "unknown mail type 'SOMETIMES'; use BEGIN, END, FAIL"
 }
 
+@test "a job that is ended for what it used beyond its VRAM is a failure to whoever wants mail of those" {
+    fake_mailer 'on_exceed: kill'
+    start_daemon
+    berth submit --vram 8000 --mail-user me@example.org --mail-type FAIL -- berth simjob --vram 12000 --ramp 0 --hold 1000
+    wait_for_event kind=hook job=1 hook=mail state=done
+    is "its state" "$(job_field 1 state)" FAILED
+    is "mails" "$(ls mail.* | wc -l)" 1
+    python3 - mail.0 <<'PY'
+import email, email.policy, sys
+end = email.message_from_binary_file(open(sys.argv[1], "rb"), policy=email.policy.default)
+assert end["To"] == "me@example.org" and "failed" in end["Subject"], end.items()
+assert "used 11.7 GiB of 7.8 GiB VRAM declared; declare --vram 12.9G" in end.get_content(), end.get_content()
+PY
+}
+
 @test "#SBATCH --mail lines count; a busy mailer is tried again; an array sends one mail" {
     fake_mailer
     start_daemon

@@ -229,6 +229,7 @@ END
     berth submit -G 0 -- 'trap "echo asked; exit 3" TERM; echo ready; while :; do sleep 0.1; done'
     ln -s "$BERTH_DIR/logs/1.log" "$ROOT/job.out"
     wait_for_output job ready
+    wait_until_running 1 # the command may be ahead of what the daemon knows of it
     supervisor=$(ps -o ppid= -p "$(job_field 1 pid)" | tr -d ' ')
     kill_daemon
     kill -URG "$supervisor"

@@ -5,10 +5,13 @@
 
 load lib
 
+# Settings for the daemon: `with_settings SIM 'KEY: VALUE'...`. What is tested here is the order of
+# submission, which reserves for the first job that does not fit, unless another is named.
 with_settings()
 {
     local sim=$1
     shift
+    [[ $* == *order:* ]] || set -- "$@" 'order: queue'
     printf '%s\n' "$@" >settings.yaml
     timeout "$LIMIT" berth daemon start --sim "$sim" --config settings.yaml >"$ROOT/start.out" 2>&1 ||
         fail_with "$(cat "$ROOT/start.out")"
@@ -40,7 +43,7 @@ waits_for()
 }
 
 @test "with time limits: a job that needs every GPU has a reservation, and others fill the rest" {
-    start_daemon 2
+    with_settings 2
     holder a --time 100
     holder b --time 200
     is_running "$id_a"
@@ -106,7 +109,7 @@ waits_for()
 }
 
 @test "only a preemptible job makes way for a higher priority, and it runs again" {
-    start_daemon 2
+    with_settings 2
     holder firm
     holder way --preemptible
     is_running "$id_firm"
@@ -269,7 +272,7 @@ latest()
     holder next --time 1h
     has "far" "$(berth explain "$id_next" --json)" '"firm":false,"latest_start":null'
     has "in words" "$(berth explain "$id_next")" 'expected '
-    printf '%s\n' 'reservation_horizon_s: 14400' >settings.yaml
+    printf '%s\n' 'order: queue' 'reservation_horizon_s: 14400' >settings.yaml
     kill -HUP "$(daemon_pid)"
     "$AWAIT" until "$LIMIT" "berth explain $id_next --json" jobs.0.firm true
     let_go a
@@ -284,7 +287,7 @@ latest()
     is_running "$id_b"
     holder wide --gpus 2 --time 5h
     has "a time" "$(latest "$id_wide")" '^[0-9.]+$'
-    printf '%s\n' 'reservation_horizon_s: 0' 'user_max_running: 2' >settings.yaml
+    printf '%s\n' 'order: queue' 'reservation_horizon_s: 0' 'user_max_running: 2' >settings.yaml
     kill -HUP "$(daemon_pid)"
     wait_for_event kind=delayed "job=$id_wide" >/dev/null
     has "the event" "$(berth events --kind delayed)" 'a limit that was set since may hold the job back'
@@ -325,7 +328,7 @@ print(sum(s["at_us"] > at_us and s["seq"] < seq for s in starts))' "$1" "$2")
 
 @test "a stream of small jobs with limits: a job that needs every GPU starts when promised, though the daemon dies" {
     local promised
-    start_daemon 4
+    with_settings 4
     # Four that end when they are told to, or at their limit: on a slow machine, too, there is time
     # to ask for the promise.
     stream 4 '[time=10]' 'until [ -e enough ]; do sleep 0.05; done'
@@ -333,7 +336,7 @@ print(sum(s["at_us"] > at_us and s["seq"] < seq for s in starts))' "$1" "$2")
     promised=$(berth explain "$id_wide" --json | json jobs.0.expected_start.unix)
     stream 150 '[time=1]' 'sleep 0.6'
     kill_daemon
-    start_daemon 4
+    with_settings 4
     touch enough
     starts_in_time "$id_wide" "$(awk "BEGIN { printf \"%.0f\", $promised * 1e6 }")"
 }

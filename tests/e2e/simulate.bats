@@ -164,12 +164,14 @@ PY
 
 @test "simulate: the daemon's orders are policies too, with separate users" {
     printf 'arrival_s,duration_s,gpus,vram_mib,user\n0,100,1,20000,a\n0,100,1,20000,a\n1,100,1,20000,b\n' >users.csv
-    berth simulate users.csv --gpus 1x24G --dump schedule >out
+    berth simulate users.csv --gpus 1x24G --policy queue --dump schedule >out
     # The second job was promised its start before the other user came.
     printf '0,0,100,0\n1,100,200,0\n2,200,300,0\n' | diff - schedule
-    berth simulate users.csv --gpus 1x24G --reservations 0 --dump schedule >out
+    berth simulate users.csv --gpus 1x24G --policy queue --reservations 0 --dump schedule >out
     sed -n 3p out | grep -q '^queue '
     printf '0,0,100,0\n1,200,300,0\n2,100,200,0\n' | diff - schedule
+    # What the daemon does by default.
+    berth simulate users.csv --gpus 1x24G | sed -n 3p | grep -q '^balanced '
     berth simulate "$data/node8.csv" --policy queue,short,longest,balanced >out
     [ "$(wc -l <out)" = 6 ]
 }

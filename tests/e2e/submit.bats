@@ -179,7 +179,8 @@ END
 }
 
 @test "--dry-run says when a job would start behind the pending ones" {
-    start_daemon 1
+    echo 'order: queue' >settings.yaml
+    timeout "$LIMIT" berth daemon start --sim 1 --config settings.yaml
     mkfifo gate
     berth submit -t 1h -- sh -c 'read line <gate'
     wait_for_event kind=started job=1

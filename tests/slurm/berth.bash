@@ -1,8 +1,9 @@
-# For tests of jobs with --on slurm, after `load lib`: each test has a daemon of its own, in the folder $BERTH_DIR, and runs in $ROOT/w.
+# For tests of jobs with --on slurm, after `load lib`: each test has a daemon of its own, in the folder $BERTH_DIR, and runs in $ROOT/w. Pulses, and
+# the silence after which a job is LOST, are six times as short.
 
 case_setup()
 {
-    export BERTH_DIR=$ROOT/b BERTH_LOCK_DIR=$ROOT/locks LC_ALL=C.UTF-8 NO_COLOR=1
+    export BERTH_DIR=$ROOT/b BERTH_LOCK_DIR=$ROOT/locks BERTH_SLURM_HASTE=6 LC_ALL=C.UTF-8 NO_COLOR=1
     mkdir -p "$BERTH_LOCK_DIR" "$ROOT/w"
     cd "$ROOT/w" || return 1
 }

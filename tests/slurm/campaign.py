@@ -2,7 +2,7 @@
 """Runs jobs files at home, on a real Slurm cluster with one Slurm job each, and packed into
 allocations, and checks what must never differ and never break. Needs root and Slurm (README.md).
 
-    tests/slurm/campaign.py --bin DIR [--seed N] [same | kills | many]...
+    tests/slurm/campaign.py --bin DIR [--seed N] [same | kills | pace | many]...
 
 same: a file of --lines lines ends with the same states, exit codes, texts, tries, exit status
       of the client and report at home, sent one by one and packed, and at no moment is a GPU
@@ -10,6 +10,8 @@ same: a file of --lines lines ends with the same states, exit codes, texts, trie
 kills: --kills kills of client, daemon, slurmctld, slurmd, nodes and batch scripts under such
       files, --each under one: no line is lost, none runs twice that was not to, and the codes
       are right.
+pace: --lines lines of a second with 4 GiB each end at least five times as fast packed as sent one
+      by one, where Slurm schedules as often as it does by default.
 many: --many lines are accepted, and followed with at most one call to slurmctld in a second.
 
 Without a name all run. A failing run prints its seed and keeps its folders with --keep."""
@@ -31,16 +33,20 @@ GPU_MIB = 24000
 OPTIONS = {"home": [], "slurm": ["--on", "slurm"], "pack": ["--on", "slurm", "--pack"]}
 
 
-def new_instance(args, way):
+def new_instance(args, way, gpus=0):
+    """gpus: of an allocation; 0: half of a node."""
     if way == "home":
         return Instance(args.bin, sim=f"{args.gpus}x{GPU_MIB}M")
     return Instance(args.bin, settings=[
-        f"slurm_gpu_mib: {GPU_MIB}", f"slurm_allocation_gpus: {max(1, args.gpus // 2)}",
+        f"slurm_gpu_mib: {GPU_MIB}",
+        f"slurm_allocation_gpus: {gpus or max(1, args.gpus // 2)}",
         f"slurm_allocations: {args.nodes * 2}", "slurm_allocation_idle_s: 2",
-        f"slurm_max_jobs: {max(1000, args.many)}"])
+        f"slurm_max_jobs: {max(1000, args.many)}"], state_in=args.state_in)
 
 
 def new_cluster(args, *options):
+    if args.on_boot:
+        options += ("--on-boot", args.on_boot)
     return Cluster(args.nodes, ["--gpus", str(args.gpus), *options])
 
 
@@ -224,14 +230,27 @@ def check_killed(round_, lines, rows, noted):
     return n_cut
 
 
+def check_again(instance, way, rows, noted):
+    """Where all has ended, the file run once more says how, and runs nothing."""
+    done = instance.berth("run", *OPTIONS[way], "jobs", statuses=None)
+    highest = min(255, max(job["exit_status"] for job in rows.values()))
+    if done.returncode != highest:
+        raise Failure(f"run once more: exit status {done.returncode}, should be {highest}: "
+                      f"{done.stdout}{done.stderr}")
+    ids = {n: job["id"] for n, job in rows.items()}
+    if {n: job["id"] for n, job in instance.rows().items()} != ids or instance.noted() != noted:
+        raise Failure(f"run once more, lines ran again: {done.stdout}")
+
+
 def one_round(args, rng, cluster, way, kinds):
     lines = jobsfile.make(rng, max(12, len(kinds) * 10), longest_s=2, requeue=0.5)
     instance = new_instance(args, way)
     round_ = Kills(args, rng, cluster, instance, way)
     try:
         jobsfile.write(lines, instance.work)
-        n_cut = check_killed(round_, lines, *round_.run(lines, kinds))
-        instance.berth("run", *OPTIONS[way], "jobs", statuses=None)
+        rows, noted = round_.run(lines, kinds)
+        n_cut = check_killed(round_, lines, rows, noted)
+        check_again(instance, way, rows, noted)
         told = ", ".join(f"{n} {kind}" for kind, n in sorted(round_.told.items()))
         print(f"     {way}: {len(lines)} lines under kills of {told}: {n_cut} attempts cut off",
               flush=True)
@@ -255,6 +274,38 @@ def kills(args, rng):
     finally:
         cluster.remove(args.keep)
     return f"{len(kinds)} kills: nothing is lost, nothing runs twice"
+
+
+# --- pace -------------------------------------------------------------------------------------
+
+# Those of Slurm 22.05; the cluster's own are those of tests, which are to end soon.
+SLURMS_OWN = "SchedulerParameters=batch_sched_delay=3,sched_interval=60,bf_interval=30"
+
+
+def seconds_of(args, way):
+    """From the client's start to its end, allocations and all."""
+    instance = new_instance(args, way, args.gpus)
+    try:
+        with open(os.path.join(instance.work, "jobs"), "w", encoding="ascii") as f:
+            f.writelines("[vram=4G] sleep 1\n" for _ in range(args.lines))
+        began = time.monotonic()
+        done = instance.berth("run", *OPTIONS[way], "jobs")
+        seconds = time.monotonic() - began
+        print(f"     {way}: {seconds:.1f} s: {done.stdout.strip().splitlines()[-1]}", flush=True)
+        return seconds
+    finally:
+        instance.remove(args.keep)
+
+
+def pace(args, _):
+    cluster = new_cluster(args, "--conf", SLURMS_OWN)
+    try:
+        alone, packed = (seconds_of(args, w) for w in ("slurm", "pack"))
+    finally:
+        cluster.remove(args.keep)
+    if alone < 5 * packed:
+        raise Failure(f"packed {packed:.1f} s, one job each {alone:.1f} s")
+    return f"{args.lines} lines of a second, packed {alone / packed:.1f} times as fast"
 
 
 # --- many lines -------------------------------------------------------------------------------
@@ -326,7 +377,7 @@ def many(args, _):
     return f"{args.many} lines"
 
 
-CAMPAIGNS = {"same": same, "kills": kills, "many": many}
+CAMPAIGNS = {"same": same, "kills": kills, "pace": pace, "many": many}
 
 
 def main():
@@ -342,6 +393,9 @@ def main():
     p.add_argument("--wait", type=float, default=20, help="seconds in which many lines wait")
     p.add_argument("--nodes", type=int, default=3)
     p.add_argument("--gpus", type=int, default=8, help="of each node")
+    p.add_argument("--state-in", help="folder for what the daemon and the nodes share")
+    p.add_argument("--on-boot", help="of the cluster: a script for its nodes, as one to mount "
+                   "that folder")
     p.add_argument("--keep", action="store_true", help="keep all folders")
     p.add_argument("names", nargs="*", help="which campaigns: " + ", ".join(CAMPAIGNS))
     args = p.parse_args()

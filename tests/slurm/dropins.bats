@@ -21,7 +21,8 @@ case_teardown()
 needs_22_05()
 {
     local version
-    version=$(sbatch --version) || return 0 # start_cluster says what is missing
+    # sbatch of later releases tells its own only once it has found a cluster.
+    version=$(slurmctld -V) || return 0 # start_cluster says what is missing
     [[ $version == slurm-wlm\ 22.05.* ]] || skip "the Slurm here is another release: $version"
 }
 

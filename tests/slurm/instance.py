@@ -1,6 +1,7 @@
 """An instance of Berth and a cluster for campaigns: each in a folder of its own, spoken to by
 its commands alone. Standard library only."""
 import contextlib
+import datetime
 import json
 import os
 import re
@@ -80,12 +81,19 @@ class Cluster:
             if re.match("drain|down|fail", state):
                 self.ask("scontrol", "update", f"nodename={node}", "state=resume")
 
-    def nodes_of_strays(self):
-        """Nodes that had jobs which slurmctld did not know to be there: it has had them
-        killed."""
+    def strays(self):
+        """(node, wall clock) of each job that slurmctld did not know to be there: it has had
+        them killed."""
+        found = []
         with open(os.path.join(self.dir, "log", "slurmctld.log"), encoding="utf-8",
                   errors="replace") as f:
-            return set(re.findall(r"(?:Registered|Orphan) .* on nodes? (\w+)", f.read()))
+            for line in f:
+                m = re.match(r"\[([^]]+)\].*(?:Registered|Orphan) .* on (?:wrong )?(?:node )?"
+                             r"(\w+)", line)
+                if m:
+                    at = datetime.datetime.fromisoformat(m.group(1))
+                    found.append((m.group(2), at.timestamp()))
+        return found
 
     def calls(self):
         """How many calls of users' commands slurmctld has had, by their kind."""
@@ -104,12 +112,14 @@ class Cluster:
 class Instance:
     """A user's daemon with settings of its own, and the folder where its jobs run."""
 
-    def __init__(self, binaries, settings=(), sim=None):
+    def __init__(self, binaries, settings=(), sim=None, state_in=None):
+        """state_in: where the folder of its state is made; None: beside the others."""
         self.binaries, self.sim = binaries, sim
         self.folder = tempfile.mkdtemp(prefix="berth-slurm-")
         os.chmod(self.folder, 0o755)
         self.work = os.path.join(self.folder, "w")
-        self.dir = os.path.join(self.folder, "b")
+        self.dir = os.path.join(tempfile.mkdtemp(prefix="berth-slurm-", dir=state_in)
+                                if state_in else self.folder, "b")
         os.makedirs(self.work)
         os.makedirs(os.path.join(self.folder, "xdg", "berth"))
         with open(os.path.join(self.folder, "xdg", "berth", "config.yaml"), "w",
@@ -186,6 +196,7 @@ class Instance:
         self.berth("daemon", "stop", "--cancel", statuses=None)
         if not keep:
             shutil.rmtree(self.folder, ignore_errors=True)
+            shutil.rmtree(os.path.dirname(self.dir), ignore_errors=True)
 
 
 def processes(pattern):

@@ -28,15 +28,16 @@ class Kills:
         time.sleep(self.rng.random() * 3)
 
     def back(self, *verb):
-        """Starts again what was killed; on a busy machine the cluster is ready later."""
+        """Starts again what was killed; on a busy machine the cluster is ready later. The node
+        that was killed must be in service again, whatever the others are."""
         try:
             self.cluster.verb(*verb)
         except Failure:
-            until(f"the cluster is ready after {verb}", self.is_ready)
+            until(f"the cluster is ready after {verb}", lambda: self.is_ready(*verb[1:]))
 
-    def is_ready(self):
+    def is_ready(self, *node):
         try:
-            self.cluster.verb("wait")
+            self.cluster.verb("wait", *node)
             return True
         except Failure:
             return False
@@ -114,13 +115,13 @@ class Kills:
 
     def may_be_cut(self, attempt):
         """Somebody was killed on its node between its start and its end; or slurmctld had
-        forgotten the job when it was killed, and had the node end it."""
+        forgotten the job when it was killed, and had the node end it meanwhile."""
         began, ended = attempt["started"]["unix"], attempt["ended"]["unix"]
-        node = attempt["slurm_node"]
-        return (not node or
-                any(node == there and before <= ended + 1 and began <= after + 1
-                    for there, before, after in self.cuts) or
-                (self.told["slurmctld"] > 0 and node in self.cluster.nodes_of_strays()))
+        node, cuts = attempt["slurm_node"], list(self.cuts)
+        if self.told["slurmctld"] > 0:
+            cuts += [(there, at, at) for there, at in self.cluster.strays()]
+        return not node or any(node == there and before <= ended + 1 and began <= after + 1
+                               for there, before, after in cuts)
 
     def check_attempts(self, line, tries):
         """Those that were cut off, of which none goes unexplained. Returns the others."""

@@ -1,49 +1,11 @@
 #!/usr/bin/env bats
 # Jobs with --on slurm --pack on a real cluster: allocations of whole GPUs that jobs share by VRAM. The words and codes of
-# jobs at home, each command exactly once, and no GPU promised more than it has, whoever is killed.
+# jobs at home, each command exactly once, and no GPU promised more than it has. Who is killed: packed_kills.bats.
 
 bats_require_minimum_version 1.5.0
 load lib
 load berth
-
-submit() { timeout "$LIMIT" berth submit --on slurm --pack "$@"; }
-run_file() { timeout "$LIMIT" berth run --on slurm --pack "$@"; }
-# `settings LINE...`: a daemon with these, on GPUs of 24,000 MiB.
-settings()
-{
-    printf '%s\n' "slurm_gpu_mib: 24000" "$@" >config
-    berth daemon start --config config
-}
-none_left() { [ -z "$(squeue -h)" ]; }
-n_allocations() { squeue -h -n berth-pack | wc -l; }
-
-# What allocations have written of what began and ended on their GPUs: at no moment is more promised of one than it has.
-# Prints how many began.
-check_promises()
-{
-    awk '
-        $2 == "here" { for (i = 4; i <= NF; i++) size[FILENAME, i - 4] = $i }
-        $2 == "began" {
-            n = split($4, gpus, ",")
-            began++
-            cards[$3] = $4
-            vram[$3] = $5
-            for (i = 1; i <= n; i++) {
-                at = FILENAME SUBSEP gpus[i]
-                used[at] += $5 > 0 ? $5 : $4 == "-" ? 0 : size[at]
-                if (gpus[i] != "-" && used[at] > size[at]) { print "more than it has: " FILENAME ": " $0; exit 1 }
-            }
-        }
-        $2 == "ended" && $3 in cards {
-            n = split(cards[$3], gpus, ",")
-            for (i = 1; i <= n; i++) {
-                at = FILENAME SUBSEP gpus[i]
-                used[at] -= vram[$3] > 0 ? vram[$3] : cards[$3] == "-" ? 0 : size[at]
-            }
-        }
-        END { print began }
-    ' $(find "$BERTH_DIR/state/allocations" "$BERTH_DIR/logs" -name events -o -name 'allocation-*.log')
-}
+load packed
 
 @test "a packed job runs in an allocation, with one GPU of it and the words and codes of a job at home" {
     start_cluster --nodes 1 --gpus 4
@@ -131,11 +93,13 @@ check_promises()
     start_cluster --nodes 1 --gpus 2
     settings "slurm_allocation_s: 30" "slurm_allocation_idle_s: 1"
     # The second begins when the allocation has been there for a while, also on a busy machine, is cut off, and
-    # ends in the next. The third's limit is longer than an allocation: it gets one that is longer.
+    # ends in the next. The third's limit is longer than an allocation: it gets one that is longer, and comes
+    # when nothing else could use that.
     submit --vram 1G --name first -- sleep 5
     submit --vram 1G --grace 1s --after first -- sh -c 'echo $BERTH_ATTEMPT >>runs; [ $BERTH_ATTEMPT = 2 ] || sleep 1000'
+    run -0 wait_for 1-2
     submit --vram 1G -t 1h -- true
-    run -0 wait_for 1-3
+    run -0 wait_for 3
     [ "$(tr '\n' ' ' <runs)" = "1 2 " ]
     [ "$(field 2 '.attempts[0] | [.outcome, .text] | join(": ")')" = "requeued: stopped to run again: the time of its allocation is over" ]
     [ "$(field 3 '.attempts | length')" = 1 ]
@@ -193,84 +157,18 @@ check_promises()
     run -0 wait_for 5
 }
 
-@test "the daemon is killed around the making of an allocation and of ends: nothing is lost or runs twice" {
-    start_cluster --nodes 1
-    for at in slurm-allocation-made slurm-before-sbatch slurm-sbatch-started slurm-sbatch-answered slurm-before-record-taken; do
-        printf '%s\n' "slurm_gpu_mib: 24000" "slurm_allocation_idle_s: 1" >config
-        BERTH_CRASH_AT=$at berth daemon start --config config
-        submit --vram 1G -- sh -c "echo $at >>runs; exit 9" || true
-        ended() { berth daemon start --config config >/dev/null 2>&1 || true; run wait_for @; [ "$status" = 9 ]; }
-        within ended
-        [ "$(grep -c $at runs)" = 1 ]
-        within none_left
-        berth daemon stop
-    done
-}
-
-@test "the daemon is killed again and again while a packed file runs" {
-    start_cluster --nodes 2
-    settings "slurm_allocation_gpus: 2"
-    for i in $(seq 40); do echo "[vram=$((2 + i % 9))G] echo $i >>runs; sleep 0.5; exit $((i % 4))"; done >jobs
-    timeout $LIMIT berth run -d --on slurm --pack jobs
-    for i in $(seq 8); do
-        kill_daemon
-        berth daemon start --config config
-        more() { [ "$(berth queue --json | jq '.jobs | length')" -lt $((42 - 2 * i)) ]; }
-        within more
-    done
-    run -3 run_file jobs
-    [ "$(sort -n runs | tr '\n' ' ')" = "$(seq -s ' ' 40) " ]
-    [ "$(berth queue --all --json | jq -r '.jobs[] | select(.exit_status != (.line % 4)) | .id')" = "" ]
-    check_promises
-}
-
-@test "slurmctld is killed right after it took allocations, and forgets them: each job runs once" {
-    start_cluster --nodes 2 --gpus 2
-    settings "slurm_allocations: 2"
-    for i in $(seq 8); do echo "[gpus=1] echo $i >>runs; sleep 0.2"; done >jobs
-    timeout $LIMIT berth run --on slurm --pack -d jobs
-    is_sent() { grep -q event=sent "$BERTH_DIR/daemon.log"; }
-    within is_sent
-    cluster kill-ctld
-    cluster restart-ctld
-    is_over() { scontrol update nodename=n[1-2] state=resume 2>/dev/null || true; [ "$(berth queue --json | jq '.jobs | length')" = 0 ]; }
-    within is_over
-    run -0 run_file jobs
-    [ "$(sort -n runs | tr '\n' ' ')" = "$(seq -s ' ' 8) " ]
-}
-
-@test "a node that loses power costs only what ran there: the rest goes on elsewhere" {
-    [ -n "${BERTH_E2E_SLOW:-}" ] || skip "two minutes of silence: BERTH_E2E_SLOW=1 runs it"
-    LIMIT=$((LIMIT + 180))
-    start_cluster --nodes 2 --gpus 1 --conf SlurmdTimeout=5
-    settings "slurm_allocations: 2"
-    # Each takes a whole GPU, and so a node; those behind them wait.
-    submit --requeue -- sh -c 'echo 1 on $(hostname) >>runs; [ $BERTH_ATTEMPT -gt 1 ] || sleep 1000'
-    within is_state 1 RUNNING
-    node=$(field 1 '.attempts[0].slurm_node')
-    submit -- sh -c 'echo 2 >>runs; until [ -e go ]; do sleep 0.1; done'
-    within is_state 2 RUNNING
-    for i in 3 4 5; do submit -- sh -c "echo $i >>runs"; done
-    cluster kill-node "${node#n}"
-    cluster start-node "${node#n}"
-    touch go
-    run -0 wait_for 1-5
-    [ "$(cut -c1 runs | sort | tr '\n' ' ')" = "1 1 2 3 4 5 " ]
-    [ "$(field 1 '.attempts[0].outcome')" = lost ]
-    [[ $(field 1 '.attempts[0].text') == "lost: Slurm ended it ("*") before it could record the end" ]]
-}
-
-@test "an allocation that is cancelled in Slurm costs nothing: its jobs go on in the next" {
+@test "a few allocations are asked for at once, before the first of them has begun" {
     start_cluster --nodes 1 --gpus 1
     settings
-    submit --vram 1G --grace 1s -- sh -c 'echo x >>runs; [ $BERTH_ATTEMPT -gt 1 ] || sleep 1000'
-    submit --vram 2G --grace 1s -- sh -c 'echo y >>runs; [ $BERTH_ATTEMPT -gt 1 ] || sleep 1000'
-    within is_state 1 RUNNING
-    within is_state 2 RUNNING
-    scancel "$(field 1 '.attempts[0].slurm_job')"
-    run -0 wait_for 1 2
-    [ "$(sort runs | tr '\n' ' ')" = "x x y y " ]
-    [ "$(field 1 '.attempts[0].outcome')" = requeued ]
-    [[ $(field 1 '.attempts[0].text') == "stopped to run again"*": its allocation was ended by Slurm"* ]]
-    [ "$(field 1 '.attempts | map(.slurm_job) | join(" ")')" = "1 2" ]
+    # Slurm has no room for any of them.
+    sbatch --exclusive -N 1 --gres=gpu:1 -o /dev/null --wrap 'sleep 1000'
+    within job_is 1 RUNNING
+    for i in $(seq 12); do echo "[vram=20G] echo $i >>runs"; done >jobs
+    timeout $LIMIT berth run --on slurm --pack -d jobs
+    four_wait() { [ "$(squeue -h -t PENDING -n berth-pack | wc -l)" = 4 ]; }
+    within four_wait
+    scancel 1
+    run -0 run_file jobs
+    [ "$(sort -n runs | tr '\n' ' ')" = "$(seq -s ' ' 12) " ]
+    [ "$(check_promises)" = 12 ]
 }

@@ -43,6 +43,16 @@ write_piece(const struct bulk *b, bool more, struct buf *out)
     buf_addc(out, '}');
 }
 
+/* The answer to the piece before. */
+static int
+hear(struct bulk *b, struct err *e)
+{
+    int64_t id = b->asked;
+
+    b->asked = 0;
+    return id ? client_call_end(b->client, id, NULL, e) : 0;
+}
+
 int
 bulk_next(struct bulk *b, struct err *e)
 {
@@ -54,7 +64,10 @@ bulk_next(struct bulk *b, struct err *e)
     write_piece(b, true, &text);
     buf_clear(&b->jobs);
     b->n = 0;
-    return client_call_text(b->client, b->method, text.data, text.len, NULL, e);
+    if (hear(b, e) < 0)
+        return -1;
+    b->asked = client_call_begin(b->client, b->method, text.data, text.len, e);
+    return b->asked < 0 ? -1 : 0;
 }
 
 struct jsonw *
@@ -69,6 +82,8 @@ bulk_finish(struct bulk *b, json_t **result, struct err *e)
 {
     auto_buf struct buf text = BUF_INIT;
 
+    if (hear(b, e) < 0)
+        return -1;
     write_piece(b, false, &text);
     return client_call_text(b->client, b->method, text.data, text.len, result, e);
 }

@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/jsonw.h"
@@ -23,12 +24,15 @@ struct bulk {
     const char *method;
     struct buf each, jobs, rest;
     struct jsonw w;
-    size_t n; /* of the jobs in `jobs` */
+    size_t n;      /* of the jobs in `jobs` */
+    int64_t asked; /* the piece that is on its way; 0: none is */
 };
 
 struct jsonw *bulk_begin(struct bulk *b, struct client *client, const char *method);
 struct jsonw *bulk_job(struct bulk *b);
-/* The job is whole. Sends what there is once it is enough for a piece; -1 with e. */
+/* The job is whole. Sends what there is once it is enough for a piece, and does not wait for
+ * the answer: the next one is made while the daemon reads it. -1 with e when the piece before
+ * was refused. Nothing else may be asked of the client until bulk_finish. */
 int bulk_next(struct bulk *b, struct err *e);
 struct jsonw *bulk_rest(struct bulk *b);
 /* As client_call. */

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <pwd.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "wire/account.h"
 
 /* The supplementary groups of this process. *n: how many, -1 on error. The caller frees. */
 static gid_t *
@@ -28,15 +28,21 @@ groups_now(int *n)
 }
 
 static int
-open_as(const char *path, const struct passwd *pw)
+open_as(const char *path, const struct account *user)
 {
     int n, fd = -1, why;
+    size_t n_theirs;
+    auto_free gid_t *theirs = account_groups(user, &n_theirs);
+    if (!theirs) {
+        errno =
+            errno == ENOENT ? EACCES : errno; /* ENOENT would mean that there is no log yet */
+        return -1;
+    }
     auto_free gid_t *groups = groups_now(&n);
     gid_t gid = getegid();
     if (n < 0)
         return -1;
-    if (initgroups(pw->pw_name, pw->pw_gid) == 0 && setegid(pw->pw_gid) == 0 &&
-        seteuid(pw->pw_uid) == 0)
+    if (setgroups(n_theirs, theirs) == 0 && setegid(user->gid) == 0 && seteuid(user->uid) == 0)
         fd = file_open_regular(path);
     why = errno;
     if (seteuid(0) < 0 || setegid(gid) < 0 || setgroups((size_t)n, groups) < 0)
@@ -48,14 +54,13 @@ open_as(const char *path, const struct passwd *pw)
 int
 joblog_open(const char *path, const char *user)
 {
-    const struct passwd *pw;
+    auto_account struct account account = ACCOUNT_INIT;
     if (geteuid() != 0 || !user || !user[0])
         return file_open_regular(path);
-    errno = 0;
-    pw = getpwnam(user);
-    if (!pw) { /* an account that is gone: only root's rights are left to read with */
-        errno = errno ? errno : EACCES;
+    if (!account_by_name(user, &account)) {
+        /* One that is gone: only root's rights are left to read with. */
+        errno = errno == ENOENT ? EACCES : errno;
         return -1;
     }
-    return open_as(path, pw);
+    return open_as(path, &account);
 }

@@ -2,7 +2,6 @@
  * own variables win over nothing: what --env says takes their place. */
 #include "cli/ask/submit_env.h"
 
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "base/text.h"
 #include "cli/common/cli.h"
 #include "spec/value.h"
+#include "wire/account.h"
 
 #define PATH_OF_USERS "/usr/local/bin:/usr/bin:/bin"
 #define PATH_OF_ROOT  "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -192,15 +192,16 @@ add_at_login(struct jsonw *w, const struct env_choice *c, const char *name, cons
 static void
 add_login(struct jsonw *w, const struct env_choice *c)
 {
-    const struct passwd *pw = getpwuid(getuid());
+    auto_account struct account account;
+    bool is_known = account_by_uid(getuid(), &account);
 
     add_at_login(w, c, "PATH", getuid() == 0 ? PATH_OF_ROOT : PATH_OF_USERS);
-    if (!pw)
+    if (!is_known)
         return;
-    add_at_login(w, c, "HOME", pw->pw_dir);
-    add_at_login(w, c, "LOGNAME", pw->pw_name);
-    add_at_login(w, c, "SHELL", pw->pw_shell[0] ? pw->pw_shell : "/bin/sh");
-    add_at_login(w, c, "USER", pw->pw_name);
+    add_at_login(w, c, "HOME", account.home);
+    add_at_login(w, c, "LOGNAME", account.name);
+    add_at_login(w, c, "SHELL", account.shell[0] ? account.shell : "/bin/sh");
+    add_at_login(w, c, "USER", account.name);
 }
 
 void

@@ -61,6 +61,21 @@ say_nodes(struct doctor *d, const json_t *gpu, uint64_t set)
                    (long long)answer_int(gpu, "numa_node", -1));
 }
 
+static void
+say_mps(struct doctor *d, const json_t *gpu, uint64_t set)
+{
+    auto_buf struct buf cards = BUF_INIT;
+    const char *why = answer_str(gpu, "mps_why");
+
+    gpu_set_text(set, &cards);
+    if (why[0])
+        doctor_say(d, DOCTOR_WARN, "mps", "%s: jobs do not get the MPS of the settings: %s",
+                   buf_str(&cards), why);
+    else if (answer_str(gpu, "mps")[0])
+        doctor_say(d, DOCTOR_OK, "mps",
+                   "%s: jobs that share it do so by MPS, one user at a time", buf_str(&cards));
+}
+
 /* Cards that say the same together: the same `key`, or where that says nothing, `other`. */
 static void
 say_groups(struct doctor *d, const json_t *gpus, const char *key, const char *other,
@@ -83,4 +98,5 @@ doctor_check_caps(struct doctor *d, const json_t *gpus)
 {
     say_groups(d, gpus, "cap", "cap_why", say_cards);
     say_groups(d, gpus, "bind_why", "cpu_list", say_nodes);
+    say_groups(d, gpus, "mps", "mps_why", say_mps);
 }

@@ -1,6 +1,5 @@
 /* What jobs with --container need of the machine, as `berth doctor` says it. Only they need it,
  * so that it is missing is no fault. */
-#include <pwd.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include "cli/doctor/doctor_verb.h"
 #include "sys/cdi_names.h"
 #include "sys/container_find.h"
+#include "wire/account.h"
 #include "wire/places.h"
 
 #define SUBUID_MAX_BYTES (16 << 20)
@@ -37,7 +37,8 @@ has_range(const char *file, const char *user)
 static const char *
 podman_lacks(void)
 {
-    const struct passwd *pw = getpwuid(geteuid());
+    auto_account struct account account;
+    bool is_known = account_by_uid(geteuid(), &account);
     struct err unfound = {0};
     auto_free char *init = places_program("berth-init", &unfound);
     auto_free char *crun = container_find("crun");
@@ -46,7 +47,7 @@ podman_lacks(void)
         return "podman needs crun for it: install the package 'crun'";
     if (!init)
         return "this build of Berth has no berth-init, which podman needs for it";
-    if (geteuid() != 0 && pw && !has_range("/etc/subuid", pw->pw_name))
+    if (geteuid() != 0 && is_known && !has_range("/etc/subuid", account.name))
         return "podman needs a range of user ids for you: 'usermod --add-subuids "
                "100000-165535 --add-subgids 100000-165535 NAME'";
     return NULL;

@@ -2,7 +2,6 @@
  * it. Nothing is changed and no daemon is started. FAIL: jobs will not run as asked. */
 #include "cli/doctor/doctor_verb.h"
 
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
@@ -20,6 +19,7 @@
 #include "cli/common/cli.h"
 #include "cli/common/opt.h"
 #include "cli/common/term.h"
+#include "wire/account.h"
 #include "wire/client.h"
 #include "wire/places.h"
 
@@ -201,14 +201,16 @@ check_inotify(struct doctor *d)
 static void
 check_linger(struct doctor *d)
 {
-    const struct passwd *pw = getpwuid(geteuid());
-    auto_free char *name = xasprintf("/var/lib/systemd/linger/%s", pw ? pw->pw_name : "");
+    auto_account struct account account;
+    bool is_known = account_by_uid(geteuid(), &account);
+    auto_free char *name =
+        xasprintf("/var/lib/systemd/linger/%s", is_known ? account.name : "");
     auto_free char *flag = doctor_system_path(name);
     auto_free char *logind = doctor_system_path("/run/systemd/users");
 
     if (geteuid() == 0 || d->machines || access(logind, F_OK) < 0)
         return;
-    if (pw && access(flag, F_OK) == 0)
+    if (is_known && access(flag, F_OK) == 0)
         doctor_say(d, DOCTOR_OK, "linger", "on: jobs survive a logout");
     else
         doctor_say(d, DOCTOR_WARN, "linger",

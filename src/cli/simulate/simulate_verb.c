@@ -57,7 +57,7 @@ static const struct opt options[] = {
     {"aging", 0, "T", "waiting adds one to the priority each T (1d); 0: never"},
     {"reservations", 0, "N", "starts promised at a time (1; short: 0)"},
     {"reservation-horizon", 0, "T",
-     "how far ahead a start is promised (1h; balanced, 0: any time)"},
+     "how far ahead a start is promised (1h; 0: any time, as balanced)"},
     {"duration", 0, "T", "run time of jobs-file lines without a time limit"},
     {"history", 0, NULL, "take run times of jobs-file lines from the daemon's history"},
     {"format", 0, "F", "csv, swf or jobs (default: by the file's name)"},
@@ -374,7 +374,7 @@ cmd_simulate(struct cli *cli, int argc, char **argv)
     if (sim.n_policies > 1 && (sim.dump || sim.svg))
         return cli_usage(
             "simulate: --dump and --svg show one policy; select one with --policy");
-    if (default_policies(&sim, "queue", &e) < 0)
+    if (default_policies(&sim, "balanced", &e) < 0)
         return cli_fail(&e);
     sim.file = r.words[0];
     int status = simulate(cli, &sim);

@@ -1,6 +1,5 @@
 /* `berth shell`: a lease on GPUs with a shell in it: a job on a terminal whose command is the
  * user's own shell. Everything about it is an option of submit; leaving it ends the lease. */
-#include <pwd.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include "cli/common/opt.h"
 #include "cli/submit/submit_verb.h"
 #include "spec/attr.h"
+#include "wire/account.h"
 
 static const struct page page = {
     .usage = "berth shell [options]",
@@ -20,15 +20,15 @@ static const struct page page = {
 };
 
 /* As the account has it. */
-static const char *
+static char *
 find_shell(void)
 {
-    const struct passwd *pw = getpwuid(getuid());
-    const char *shell = pw ? pw->pw_shell : NULL;
+    auto_account struct account account;
+    const char *shell = account_by_uid(getuid(), &account) ? account.shell : NULL;
 
     if (!shell || !shell[0])
         shell = getenv("SHELL");
-    return shell && shell[0] ? shell : "/bin/sh";
+    return xstrdup(shell && shell[0] ? shell : "/bin/sh");
 }
 
 static int
@@ -36,7 +36,7 @@ lease(struct cli *cli, struct submission *s)
 {
     s->req.pty = true;
     s->req.argv = xcalloc(2, sizeof *s->req.argv);
-    s->req.argv[0] = xstrdup(find_shell());
+    s->req.argv[0] = find_shell();
     if (!s->req.name)
         s->req.name = xstrdup("shell");
     return submit_send(cli, s);

@@ -19,7 +19,7 @@
 #include "spec/models.h"
 #include "spec/when.h"
 
-#define OPTIONS_MAX 96
+#define OPTIONS_MAX 128
 
 enum {
     OWN_TITLE,

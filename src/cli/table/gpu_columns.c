@@ -133,6 +133,7 @@ static const struct {
     {"external", {"OTHERS", true, false}, MIB, "external_mib"},
     {"uuid", {"UUID", false, false}, TEXT, "uuid"},
     {"cap", {"CAP", false, false}, TEXT, "cap"},
+    {"mps", {"MPS", false, false}, TEXT, "mps"},
     {"vendor", {"VENDOR", false, false}, TEXT, "vendor"},
     {"numa", {"NUMA", true, false}, NUMBER, "numa_node"},
     {"cpus", {"CPUS", false, false}, TEXT, "cpu_list"},

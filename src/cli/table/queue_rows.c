@@ -2,7 +2,6 @@
  * sent: what is kept of each is where it begins and what it is sorted by. */
 #include "cli/table/queue_rows.h"
 
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/parse.h"
+#include "wire/account.h"
 
 #define CUT_MIN 3
 #define CUT_MAX 1000
@@ -150,9 +150,9 @@ read_key(struct sort_key *k, const struct scan_value *v)
 static bool
 is_own_name(const struct scan_value *user)
 {
-    const struct passwd *pw = getpwuid(geteuid());
+    auto_account struct account account;
 
-    return pw && scan_is(user, pw->pw_name);
+    return account_by_uid(geteuid(), &account) && scan_is(user, account.name);
 }
 
 static bool

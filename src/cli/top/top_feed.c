@@ -3,7 +3,6 @@
  * it took has passed, so that looking never takes more than a tenth of the daemon. */
 #include "cli/top/top_feed.h"
 
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "cli/ask/connect.h"
 #include "cli/table/render.h"
 #include "cli/top/top_model.h"
+#include "wire/account.h"
 #include "wire/client.h"
 
 #define FIGURES_US   INT64_C(1000000)
@@ -257,15 +257,16 @@ jobs_params(struct top_feed *f)
 static json_t *
 failed_params(void)
 {
-    const struct passwd *pw = getuid() ? getpwuid(getuid()) : NULL;
+    auto_account struct account account = ACCOUNT_INIT;
+    bool is_one = getuid() != 0 && account_by_uid(getuid(), &account);
     json_t *params =
         json_pack("{s:[s,s,s,s,s], s:b, s:[s,s,s,s,s], s:I, s:i}", "fields", "id", "array_job",
                   "array_task", "state", "array", "ended", 1, "state", "FAILED", "TIMEOUT",
                   "OUT_OF_MEMORY", "INFEASIBLE", "LOST", "since_us",
                   (json_int_t)(clock_wall_us() - FAILED_US), "limit", FAILED_LIMIT);
 
-    if (pw)
-        json_object_set_new(params, "user", json_string(pw->pw_name));
+    if (is_one)
+        json_object_set_new(params, "user", json_string(account.name));
     return params;
 }
 

@@ -194,7 +194,7 @@ add_demand(struct buf *out, const json_t *job)
 static void
 add_also(struct buf *out, const json_t *job)
 {
-    static const char *const flags[] = {"unique", "requeue", "screen"};
+    static const char *const flags[] = {"singleton", "unique", "requeue", "screen"};
     static const char *const counts[][2] = {{"retries", "retries"},
                                             {"oom_retries", "oom-retries"}};
     auto_buf struct buf also = BUF_INIT;

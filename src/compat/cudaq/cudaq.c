@@ -268,7 +268,7 @@ static int
 begin(struct cudaq *q, int lock)
 {
     static const char *const settings[] = {"margin_mib=0", "placement=spread", "aging_s=0",
-                                           NULL};
+                                           "order=queue", NULL};
     const struct compat_home home = {.root = q->log_root, .settings = settings};
     struct err e = {0};
 

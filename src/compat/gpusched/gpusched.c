@@ -21,7 +21,7 @@
 #include "compat/engine/takeover.h"
 #include "compat/py/pytext.h"
 
-#define SETTINGS      7
+#define SETTINGS      8
 #define SAMPLE_MIN_MS 50
 #define SAMPLE_MAX_MS 1000
 #define POLL_MIN_US   20000
@@ -83,8 +83,8 @@ open_session(struct gpusched *g, struct err *e)
     auto_free char *margin = xasprintf("margin_mib=%lld", (long long)g->opt.margin_mib);
     auto_free char *tolerance = xasprintf("tolerance=%.6f", clamp(g->opt.tolerance, 0, 1));
     auto_free char *spike = xasprintf("spike_buffer=%.6f", clamp(g->opt.spike_buffer, 0, 10));
-    const char *settings[SETTINGS] = {sample, idle,        margin, tolerance,
-                                      spike,  "aging_s=0", NULL};
+    const char *settings[SETTINGS] = {sample, idle,        margin,        tolerance,
+                                      spike,  "aging_s=0", "order=queue", NULL};
     const struct compat_home home = {.root = g->log_root, .sim = sim, .settings = settings};
 
     if (compat_open(&g->session, &home, e) < 0)

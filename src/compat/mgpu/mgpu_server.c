@@ -241,7 +241,7 @@ open_daemon(struct server *s, const char *root, struct err *e)
     /* Behind the device filter cards have to be named by UUID; mgpu's jobs read numbers. Each
      * of mgpu's clients has a connection of its user's, as many as there are. */
     static const char *const settings[] = {
-        "user_priority_max=1000",    "fair_share=off",    "aging_s=0",
+        "user_priority_max=1000",    "fair_share=off",    "aging_s=0", "order=queue",
         "user_max_connections=1000", "device_filter=off", NULL};
     const struct compat_home home = {
         .root = root, .settings = settings, .system = geteuid() == 0};

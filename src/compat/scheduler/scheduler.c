@@ -164,7 +164,7 @@ check_start(const struct pyarg_parser *p, const struct pyarg_value *v)
 static int
 start(const char *state_file, const struct pyarg_value *v)
 {
-    static const char *const settings[] = {"margin_mib=0", "aging_s=0", NULL};
+    static const char *const settings[] = {"margin_mib=0", "aging_s=0", "order=queue", NULL};
     struct sched s = {.session = {.signals = -1}, .log = quiet_log};
     int status;
 

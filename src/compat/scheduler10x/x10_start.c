@@ -236,7 +236,7 @@ run(const struct x10_config *c, const struct x10_start *o)
     if (o->config)
         warn_of_paths(&s);
     running = xasprintf("max_running=%lld", (long long)s.config.running_max);
-    const char *const settings[] = {"margin_mib=0", "aging_s=0", running, NULL};
+    const char *const settings[] = {"margin_mib=0", "aging_s=0", "order=queue", running, NULL};
     status = sched_start(&s, settings, on_ready);
     if (!s.is_ready) {
         if (s.failure)

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/ids.h"
 #include "base/request.h"
@@ -155,6 +156,9 @@ job_from(json_t *json, struct slurm_job *out)
         out->array = out->id;
         out->tasks = waiting_tasks(array);
     }
+    /* What Slurm calls running has a node and a start. */
+    if (!out->started_us && strcmp(answer_str(json, "state"), "STARTING") == 0)
+        out->started_us = clock_wall_us();
 }
 
 /* --- lists --- */

@@ -211,6 +211,8 @@ slurm_add_dependency(struct buf *out, const struct slurm_job *job)
             buf_addf(out, "_%lld", (long long)task);
         buf_adds(out, "(unfulfilled)");
     }
+    if (json_is_true(json_object_get(job->json, "singleton")))
+        buf_addf(out, "%ssingleton(unfulfilled)", i ? "," : "");
 }
 
 bool

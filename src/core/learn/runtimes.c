@@ -82,7 +82,7 @@ find_or_add(struct history *h, uint64_t key)
     struct row *row = find(h, key);
     if (row->key)
         return row;
-    if ((h->n + 1) * 4 > h->cap * 3) {
+    if ((h->n + 1) * 5 > h->cap * 4) {
         grow(h);
         row = find(h, key);
     }

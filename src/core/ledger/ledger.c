@@ -31,7 +31,7 @@ ledger_new(const struct ledger_policy *p)
         ledger_policy_init(&l->policy);
     l->cap_mode = VRAM_CAP_AUTO;
     l->bind_mode = CPU_BIND_AUTO;
-    l->generation = 1;
+    l->generation = l->changes = 1;
     l->cards = xcalloc(GPU_MAX, sizeof *l->cards); /* here they never move */
     l->cap_cards = GPU_MAX;
     l->n_buckets = HOLDINGS_FIRST;
@@ -39,42 +39,93 @@ ledger_new(const struct ledger_policy *p)
     return l;
 }
 
-static void *
-copy_array(const void *from, int32_t n, size_t size)
+/* A clone and all that it copies lie in one block: each pass makes some. What is added later
+ * has memory of its own. */
+
+static bool
+is_own(const struct ledger *l, const void *p)
 {
-    if (n == 0)
+    return (const char *)p < l->block || (const char *)p >= l->block_end;
+}
+
+void
+ledger_free_part(const struct ledger *l, void *p)
+{
+    if (is_own(l, p))
+        free(p);
+}
+
+void *
+ledger_grow(const struct ledger *l, void *list, size_t n, size_t *cap, size_t size)
+{
+    if (is_own(l, list) || n < *cap)
+        return xgrow(list, n, cap, size);
+    *cap = 2 * n + 1;
+    void *own = xmalloc(*cap * size);
+    memcpy(own, list, n * size);
+    return own;
+}
+
+static size_t
+rounded(size_t bytes)
+{
+    return (bytes + 15) & ~(size_t)15;
+}
+
+static size_t
+size_of_clone(const struct ledger *l)
+{
+    size_t size = rounded(sizeof *l) + rounded((size_t)l->n_cards * sizeof *l->cards) +
+                  rounded(l->n_buckets * sizeof *l->buckets) +
+                  l->n_holdings * rounded(sizeof(struct holding));
+    for (int i = 0; i < l->n_cards; i++)
+        size += rounded((size_t)l->cards[i].n_holds * sizeof *l->cards[i].holds);
+    return size;
+}
+
+static void *
+copy_to(char **at, const void *from, size_t bytes)
+{
+    void *to = *at;
+    if (bytes == 0)
         return NULL;
-    void *to = xmalloc((size_t)n * size);
-    memcpy(to, from, (size_t)n * size);
+    memcpy(to, from, bytes);
+    *at += rounded(bytes);
     return to;
 }
 
 static void
-clone_lists(struct card *c)
+clone_lists(struct card *c, char **at)
 {
-    c->holds = copy_array(c->holds, c->n_holds, sizeof *c->holds);
-    c->cap_holds = c->n_holds;
-    c->strangers = copy_array(c->strangers, c->n_strangers, sizeof *c->strangers);
-    c->cap_strangers = c->n_strangers;
+    c->holds = copy_to(at, c->holds, (size_t)c->n_holds * sizeof *c->holds);
+    c->cap_holds = (size_t)c->n_holds;
+    if (c->n_strangers > 0) { /* seldom */
+        struct stranger *strangers = xcalloc((size_t)c->n_strangers, sizeof *strangers);
+        memcpy(strangers, c->strangers, (size_t)c->n_strangers * sizeof *strangers);
+        c->strangers = strangers;
+    } else {
+        c->strangers = NULL;
+    }
+    c->cap_strangers = (size_t)c->n_strangers;
 }
 
 struct ledger *
 ledger_clone(const struct ledger *l)
 {
-    struct ledger *to = xmalloc(sizeof *to);
-    *to = *l;
-    to->cards = copy_array(l->cards, l->n_cards, sizeof *l->cards);
+    size_t size = size_of_clone(l);
+    char *block = xmalloc(size), *at = block;
+    struct ledger *to = copy_to(&at, l, sizeof *l);
+    to->changes = 0;
+    to->block = block;
+    to->block_end = block + size;
+    to->cards = copy_to(&at, l->cards, (size_t)l->n_cards * sizeof *l->cards);
     to->cap_cards = (size_t)l->n_cards;
     for (int i = 0; i < to->n_cards; i++)
-        clone_lists(&to->cards[i]);
-    to->buckets = xcalloc(to->n_buckets, sizeof *to->buckets);
-    for (size_t b = 0; b < l->n_buckets; b++) {
-        for (const struct holding *h = l->buckets[b]; h; h = h->next) {
-            struct holding *copy = xmalloc(sizeof *copy);
-            *copy = *h;
-            copy->next = to->buckets[b];
-            to->buckets[b] = copy;
-        }
+        clone_lists(&to->cards[i], &at);
+    to->buckets = copy_to(&at, l->buckets, l->n_buckets * sizeof *l->buckets);
+    for (size_t b = 0; b < to->n_buckets; b++) {
+        for (struct holding **h = &to->buckets[b]; *h; h = &(*h)->next)
+            *h = copy_to(&at, *h, sizeof **h);
     }
     return to;
 }
@@ -85,17 +136,17 @@ ledger_free(struct ledger *l)
     if (!l)
         return;
     for (int i = 0; i < l->n_cards; i++) {
-        free(l->cards[i].holds);
+        ledger_free_part(l, l->cards[i].holds);
         free(l->cards[i].strangers);
     }
     for (size_t b = 0; b < l->n_buckets; b++) {
         for (struct holding *h = l->buckets[b], *next; h; h = next) {
             next = h->next;
-            free(h);
+            ledger_free_part(l, h);
         }
     }
-    free(l->cards);
-    free(l->buckets);
+    ledger_free_part(l, l->cards);
+    ledger_free_part(l, l->buckets);
     free(l);
 }
 
@@ -112,7 +163,27 @@ card_at(struct ledger *l, int card)
 {
     if (card < 0 || card >= l->n_cards)
         err_abort("card %d of %d", card, l->n_cards);
+    ledger_changed(l);
     return &l->cards[card];
+}
+
+void
+ledger_changed(struct ledger *l)
+{
+    if (l->changes)
+        l->changes++;
+}
+
+static void
+note_sets(struct ledger *l)
+{
+    l->sets = (struct ledger_sets){.present = 0};
+    for (int i = 0; i < l->n_cards; i++) {
+        const struct card *c = &l->cards[i];
+        l->sets.present |= (uint64_t)!c->gone << i;
+        l->sets.instances |= (uint64_t)(c->info.mig_gpu[0] != 0) << i;
+        l->sets.vendors[c->info.vendor] |= UINT64_C(1) << i;
+    }
 }
 
 static void
@@ -120,7 +191,7 @@ set_info(struct ledger *l, struct card *c, const struct gpu_info *info)
 {
     c->info = *info;
     c->gone = false;
-    c->cap_refused[0] = '\0';
+    c->cap_refused[0] = c->mps_refused[0] = '\0';
     for (size_t i = 0; i < sizeof c->type; i++)
         c->type[i] = (char)tolower((unsigned char)info->name[i]);
     for (int i = 0; i < c->n_holds; i++) {
@@ -129,6 +200,7 @@ set_info(struct ledger *l, struct card *c, const struct gpu_info *info)
             h->demand_mib = (int32_t)(info->total_mib * h->share_permille / 1000);
     }
     l->generation++;
+    note_sets(l);
     card_derive(l, c);
 }
 
@@ -149,7 +221,7 @@ ledger_add_card(struct ledger *l, const struct gpu_info *info)
 {
     if (l->n_cards == GPU_MAX || info->index != l->n_cards)
         err_abort("card %d added as number %d", info->index, l->n_cards);
-    l->cards = xgrow(l->cards, (size_t)l->n_cards, &l->cap_cards, sizeof *l->cards);
+    l->cards = ledger_grow(l, l->cards, (size_t)l->n_cards, &l->cap_cards, sizeof *l->cards);
     init_card(l, &l->cards[l->n_cards++], info);
     return info->index;
 }
@@ -163,6 +235,7 @@ ledger_set_gone(struct ledger *l, int card)
     if (!c->gone)
         l->generation++;
     c->gone = true;
+    note_sets(l);
 }
 
 void
@@ -173,7 +246,7 @@ ledger_replace_card(struct ledger *l, const struct gpu_info *info)
         err_abort("card %d is replaced with %d jobs on it", info->index, c->n_holds);
     for (int i = 0; i < l->n_cards; i++)
         l->cards[i].links &= ~(UINT64_C(1) << info->index);
-    free(c->holds);
+    ledger_free_part(l, c->holds);
     free(c->strangers);
     init_card(l, c, info);
 }
@@ -201,6 +274,7 @@ ledger_set_known(struct ledger *l)
 {
     if (!l->known)
         l->generation++;
+    ledger_changed(l);
     l->known = true;
 }
 
@@ -264,6 +338,18 @@ uint64_t
 ledger_generation(const struct ledger *l)
 {
     return l->generation;
+}
+
+uint64_t
+ledger_changes(const struct ledger *l)
+{
+    return l->changes;
+}
+
+const struct ledger_sets *
+ledger_sets(const struct ledger *l)
+{
+    return &l->sets;
 }
 
 static bool

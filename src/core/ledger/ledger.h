@@ -30,6 +30,7 @@ struct hold {
     int32_t share_permille; /* of the card's compute; 0: none was asked */
     bool by_share;          /* it declared no VRAM: demand_mib is its share of the card's */
     bool exclusive;         /* nothing of ours beside it; true for a whole card */
+    uint64_t user;          /* demand.user: whose job it is, where that counts; 0 */
     bool exceeded;          /* on_excess has been called */
     uint8_t over;           /* samples in a row above its demand, EXCESS_SURE at most */
     int32_t now_mib;        /* measured in the newest sample; -1: not attributed */
@@ -56,6 +57,8 @@ struct card {
     bool gone; /* removed for good: nothing is placed there, and its number may be used again */
     char cap_refused[72];   /* why its driver would not cap a job; "": it has not refused */
     int64_t cap_refused_us; /* when that was */
+    char mps_refused[120];  /* why MPS could not be started there; "": nothing failed */
+    int64_t mps_refused_us;
     char type[96];         /* info.name in lower case, which a demand's gpu_type is sought in */
     enum gpu_state admin;  /* a person's word: UP, PAUSED, DRAINING */
     enum gpu_state health; /* the machine's: UP, LOST, UNKNOWN, SICK */
@@ -90,6 +93,13 @@ struct card {
 };
 
 struct ledger;
+
+/* Which cards are what, by their infos: a place is sought far more often than these change. */
+struct ledger_sets {
+    uint64_t present;              /* not gone */
+    uint64_t instances;            /* of MIG */
+    uint64_t vendors[GPU_VENDORS]; /* by vendor */
+};
 
 #define EXCESS_SURE 2 /* samples in a row that say the same: one alone may be wrong */
 
@@ -147,6 +157,25 @@ int32_t ledger_cap_mib(const struct ledger *l, const struct demand *d, const uin
  * sampled ten minutes later. Words are cut to fit; now_us as in ledger_sample. */
 void ledger_set_cap_refused(struct ledger *l, int card, const char *why, int64_t now_us);
 
+/* MPS (ledger_mps.c). On these cards, a mask, the settings want it: jobs that share one of them
+ * are clients of a control daemon of their user's, and the card serves one user at a time. It
+ * is not for cards of other vendors, MIG instances, and cards that let one process in. */
+void ledger_set_mps(struct ledger *l, uint64_t cards);
+/* Why jobs that share the card do not get MPS now: "" where the settings do not want it, NULL
+ * where they get it. */
+const char *ledger_mps_why(const struct ledger *l, const struct card *c);
+/* False: jobs of another user have that card. */
+bool ledger_mps_lets_in(const struct ledger *l, const struct card *c, const struct demand *d);
+/* The card on which a job with this demand and these cards is to be a client of MPS; -1: it is
+ * none, as it shares no card or several. */
+int ledger_mps_card(const struct ledger *l, const struct demand *d, const uint8_t *gpus, int n);
+/* What each process of such a job may allocate there: what the job declared, plus the tolerance
+ * of ledger_set_caps. 0: any amount. */
+int32_t ledger_mps_mib(const struct ledger *l, const struct demand *d, int card);
+/* It could not be started there: jobs get none until the card is described again or sampled
+ * ten minutes later. As ledger_set_cap_refused. */
+void ledger_set_mps_refused(struct ledger *l, int card, const char *why, int64_t now_us);
+
 /* NUMA nodes. How many CPUs of a node jobs may use; 0: there is no such node. Nodes from
  * LEDGER_NODES on have no CPUs here. */
 #define LEDGER_NODES 64
@@ -173,7 +202,11 @@ int ledger_n_cards(const struct ledger *l);
 const struct card *ledger_card(const struct ledger *l, int card);
 const struct card *ledger_cards(const struct ledger *l);        /* all of them, by number */
 int ledger_find_uuid(const struct ledger *l, const char *uuid); /* card or -1 */
+const struct ledger_sets *ledger_sets(const struct ledger *l);
 uint64_t ledger_generation(const struct ledger *l); /* moves when the machine itself changes */
+/* Moves on with whatever may change the answer to what has room on its cards; 0, and nothing
+ * can be told by it, for a clone. */
+uint64_t ledger_changes(const struct ledger *l);
 /* Whether every job would find there what it finds here: what is free, used and at work on each
  * card, and in which state it is; cores and host memory. */
 bool ledger_has_room_as(const struct ledger *l, const struct ledger *other);

@@ -10,6 +10,7 @@ ledger_set_caps(struct ledger *l, enum vram_cap mode, int32_t tolerance_permille
 {
     if (l->cap_mode != mode)
         l->generation++;
+    ledger_changed(l);
     l->cap_mode = mode;
     l->cap_tolerance = tolerance_permille;
 }
@@ -41,6 +42,13 @@ ledger_can_cap(const struct ledger *l, const struct card *c)
 }
 
 int32_t
+ledger_with_tolerance(const struct ledger *l, int64_t mib)
+{
+    mib = (mib * (1000 + l->cap_tolerance) + 999) / 1000;
+    return mib > VRAM_MAX_MIB ? VRAM_MAX_MIB : (int32_t)mib;
+}
+
+int32_t
 ledger_cap_mib(const struct ledger *l, const struct demand *d, const uint8_t *gpus, int n)
 {
     int64_t most = 0;
@@ -53,8 +61,7 @@ ledger_cap_mib(const struct ledger *l, const struct demand *d, const uint8_t *gp
         int64_t mib = demand_vram_mib(d, c->info.total_mib);
         most = mib > most ? mib : most;
     }
-    most = (most * (1000 + l->cap_tolerance) + 999) / 1000;
-    return most > VRAM_MAX_MIB ? VRAM_MAX_MIB : (int32_t)most;
+    return ledger_with_tolerance(l, most);
 }
 
 void

@@ -33,7 +33,7 @@ holdings_grow(struct ledger *l)
             *to = h;
         }
     }
-    free(old);
+    ledger_free_part(l, old);
 }
 
 int32_t
@@ -53,13 +53,14 @@ demand_vram_mib(const struct demand *d, int64_t total_mib)
 static void
 card_add_hold(struct ledger *l, struct card *c, uint32_t job, const struct demand *d)
 {
-    c->holds = xgrow(c->holds, c->n_holds, &c->cap_holds, sizeof *c->holds);
+    c->holds = ledger_grow(l, c->holds, c->n_holds, &c->cap_holds, sizeof *c->holds);
     c->holds[c->n_holds++] = (struct hold){
         .job = job,
         .demand_mib = demand_vram_mib(d, c->info.total_mib),
         .share_permille = d->share_permille,
         .by_share = d->vram_mib == 0 && d->share_permille > 0,
         .exclusive = d->exclusive || demand_is_whole(d),
+        .user = d->user,
         .now_mib = -1,
         .peak_mib = -1,
         .rest_mib = card_rest(c),
@@ -125,7 +126,7 @@ ledger_release(struct ledger *l, uint32_t job)
     l->mem_held_mib -= h->mem_mib;
     for (int i = 0; i < h->n; i++)
         card_drop_hold(l, card_at(l, h->gpus[i]), job);
-    free(h);
+    ledger_free_part(l, h);
 }
 
 /* How much of the card's used memory goes with the hold: what was measured of it, and of

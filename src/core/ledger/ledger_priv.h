@@ -22,17 +22,19 @@ struct holding {
 
 struct ledger {
     struct ledger_policy policy;
-    /* Owned; a clone, of which each pass makes some, has room for no more than there are. */
-    struct card *cards;
+    struct card *cards;      /* owned, as all below; a clone's are in its block */
     enum vram_cap cap_mode;  /* the settings' */
     int32_t cap_tolerance;   /* permille */
     enum cpu_bind bind_mode; /* the settings' */
+    uint64_t mps;            /* cards on which the settings want MPS */
     int32_t node_cpus[LEDGER_NODES];
     int64_t node_held[LEDGER_NODES]; /* cores of bound jobs */
     int n_cards;
     size_t cap_cards;
     bool known;
     uint64_t generation;
+    uint64_t changes; /* 0: a clone, of which there may be others with the same number */
+    struct ledger_sets sets;
     bool has_wall;
     int64_t wall_offset_us; /* wall time minus our clock */
     int32_t cpus;           /* 0: not known */
@@ -43,6 +45,7 @@ struct ledger {
     struct holding **buckets; /* by job id, chained */
     size_t n_buckets;         /* a power of two */
     size_t n_holdings;
+    char *block, *block_end; /* a clone: itself and what it copied; NULL */
 };
 
 /* ledger_nodes.c: the cores of a holding on the nodes to which it is bound. */
@@ -50,7 +53,13 @@ void nodes_hold(struct ledger *l, struct holding *h, uint64_t nodes);
 void nodes_release(struct ledger *l, struct holding *h);
 bool nodes_agree(const struct ledger *l); /* for ledger_check */
 
-struct card *card_at(struct ledger *l, int card); /* aborts when there is none */
+struct card *card_at(struct ledger *l, int card); /* to change it; aborts when there is none */
+void ledger_changed(struct ledger *l);
+/* What a job that declared so many MiB may have at most: the settings' tolerance more. */
+int32_t ledger_with_tolerance(const struct ledger *l, int64_t mib);
+/* free and xgrow, for what may lie in a clone's block. */
+void ledger_free_part(const struct ledger *l, void *p);
+void *ledger_grow(const struct ledger *l, void *list, size_t n, size_t *cap, size_t size);
 /* Sets what is derived: external, held, headroom, countable, taken. */
 void card_derive(const struct ledger *l, struct card *c);
 struct hold *card_hold(const struct card *c, uint32_t job); /* or NULL */

@@ -163,11 +163,15 @@ ledger_sample(struct ledger *l, int card, const struct gpu_sample *s, int64_t no
 {
     if (card < 0 || card >= l->n_cards)
         err_abort("sample of card %d of %d", card, l->n_cards);
-    struct card *c = &l->cards[card];
+    struct card *c = card_at(l, card);
     if (c->health == GPU_UNKNOWN)
         ledger_set_health(l, card, GPU_UP, now_us);
     if (c->cap_refused[0] && now_us - c->cap_refused_us > CAP_AGAIN_US) {
         c->cap_refused[0] = '\0';
+        l->generation++;
+    }
+    if (c->mps_refused[0] && now_us - c->mps_refused_us > CAP_AGAIN_US) {
+        c->mps_refused[0] = '\0';
         l->generation++;
     }
     c->sampled_us = now_us;

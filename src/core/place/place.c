@@ -75,24 +75,38 @@ set_terms(struct placing *p, const struct demand *d, const struct ledger *l)
 static uint64_t
 of_one_vendor(const struct placing *p, uint64_t cards)
 {
-    uint64_t of[GPU_VENDORS] = {0}, most = 0;
+    const uint64_t *vendors = ledger_sets(p->l)->vendors;
+    uint64_t most = 0;
     if (p->want < 2 || p->d->n_ids)
         return cards;
-    for (uint64_t rest = cards; rest; rest &= rest - 1)
-        of[p->cards[__builtin_ctzll(rest)].info.vendor] |= rest & -rest;
     for (int v = 0; v < GPU_VENDORS; v++) {
-        if (__builtin_popcountll(of[v]) >= p->want)
-            return of[v];
-        if (__builtin_popcountll(of[v]) > __builtin_popcountll(most))
-            most = of[v];
+        uint64_t of = cards & vendors[v];
+        if (of == cards || __builtin_popcountll(of) >= p->want)
+            return of;
+        if (__builtin_popcountll(of) > __builtin_popcountll(most))
+            most = of;
     }
     return most;
+}
+
+/* Whether it asks nothing of a card but room. */
+static bool
+takes_any(const struct placing *p)
+{
+    const struct demand *d = p->d;
+    return !p->capped && !d->n_ids && !d->devices && d->min_vram_mib <= 0 && d->min_cc == 0 &&
+           !d->gpu_type[0];
 }
 
 void
 place_begin(struct placing *p, const struct demand *d, const struct ledger *l)
 {
+    const struct ledger_sets *sets = ledger_sets(l);
     set_terms(p, d, l);
+    if (takes_any(p)) {
+        p->usable = sets->present & ~(p->want > 1 ? sets->instances : 0);
+        return;
+    }
     for (int i = 0; i < p->n; i++) {
         if (may_use(p, &p->cards[i], i))
             p->usable |= UINT64_C(1) << i;
@@ -212,6 +226,8 @@ room_refuses(const struct placing *p, const struct card *c)
 {
     if (is_in_use(p, c))
         return REASON_GPU_BUSY;
+    if (!ledger_mps_lets_in(p->l, c, p->d))
+        return REASON_GPU_MPS;
     if (c->share_held + p->d->share_permille > 1000)
         return REASON_GPU_SHARE;
     return has_memory(p, c) ? REASON_NONE : REASON_GPU_MEMORY;

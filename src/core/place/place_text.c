@@ -230,6 +230,14 @@ add_card_busy(const struct blocked *b, struct buf *out)
     }
 }
 
+/* "gpu 0 serves one user at a time (MPS), and is held by job 3" */
+static void
+add_card_mps(const struct blocked *b, struct buf *out)
+{
+    buf_addf(out, "gpu %d serves one user at a time (MPS), and is ", b->gpu);
+    add_holders(b, out);
+}
+
 /* "gpu 2 is sick since 2026-11-21T05:01:10Z: XID 79: it fell off the bus" */
 static void
 add_card_state(const struct blocked *b, struct buf *out)
@@ -279,6 +287,8 @@ add_card(const struct blocked *b, const struct demand *d, struct buf *out)
         add_card_guard(b, d, out);
     else if (b->card_reason == REASON_GPU_BUSY)
         add_card_busy(b, out);
+    else if (b->card_reason == REASON_GPU_MPS)
+        add_card_mps(b, out);
     else if (b->card_reason == REASON_PROBE)
         add_probe(b, out);
     else if (b->card_reason == REASON_GPU_CAP)
@@ -360,6 +370,10 @@ add_dependency(const struct blocked *b, struct buf *out)
         [DEP_SUCCESS] = "succeed", [DEP_ANY] = "end", [DEP_FAILED] = "fail"};
     buf_adds(out, "waits for job ");
     called_text(&b->waits_for, out);
+    if (b->waits_single) {
+        buf_adds(out, " to end, which has the same name");
+        return;
+    }
     buf_addf(out, " to %s", to[b->waits_how]);
     if (b->waits_more > 0)
         buf_addf(out, ", and for %d more", b->waits_more);
@@ -397,6 +411,7 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
     case REASON_GPU_BUSY:
     case REASON_GPU_PAUSED:
     case REASON_GPU_SICK:
+    case REASON_GPU_MPS:
     case REASON_GPU_CAP:
         add_resources(b, d, out);
         break;

@@ -53,7 +53,8 @@ blame(const struct ledger *l, const struct card *c, struct blocked *why)
     name_stranger(c, why);
     const struct hold *largest =
         why->n_holders ? ledger_find_hold(l, c->info.index, why->holders[0].id) : NULL;
-    if (largest && (by_share || c->taken || card_budget(l, c, largest) >= c->external_mib))
+    if (largest && (by_share || c->taken || why->card_reason == REASON_GPU_MPS ||
+                    card_budget(l, c, largest) >= c->external_mib))
         why->by = BLOCKED_BY_JOB;
     else if (c->external_mib > 0 && c->external_mib >= why->short_mib)
         why->by = BLOCKED_BY_STRANGER;
@@ -68,6 +69,8 @@ distance(struct refusal r)
 {
     if (r.reason == REASON_GPU_BUSY)
         return r.guard ? 0 : 3;
+    if (r.reason == REASON_GPU_MPS)
+        return 3;
     if (r.reason == REASON_GPU_SHARE)
         return 1;
     return r.reason == REASON_GPU_MEMORY ? 2 : 4 + (int)r.reason;
@@ -161,6 +164,6 @@ place_explain(const struct placing *p, int n_room, struct blocked *why)
     tell_state(p->l, near, why);
     tell_cap(near, why);
     if (said.reason == REASON_GPU_MEMORY || said.reason == REASON_GPU_SHARE ||
-        (said.reason == REASON_GPU_BUSY && !said.guard))
+        said.reason == REASON_GPU_MPS || (said.reason == REASON_GPU_BUSY && !said.guard))
         blame(p->l, near, why);
 }

@@ -108,6 +108,7 @@ advice_for_waiting(const struct job *job, const struct blocked *why,
     case REASON_GPU_BUSY:
     case REASON_GPU_PAUSED:
     case REASON_GPU_SICK:
+    case REASON_GPU_MPS:
     case REASON_GPU_CAP:
         for_card(job, why, out);
         return;

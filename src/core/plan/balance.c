@@ -26,11 +26,18 @@
 #define UNKNOWN_RUN_S    3600
 #define HEIGHTS_MAX      4096
 #define SECOND_US        1000000
+#define DRAINS           256
 
 /* The longest backlog since some moment: heights in order of time, each lower than those
  * before it, since a lower one that is older will never be asked for. */
 struct height {
     int64_t at, backlog;
+};
+
+struct drained {
+    uint64_t demand_hash;
+    uint64_t booked; /* balance.booked; 0: none */
+    int64_t seconds;
 };
 
 struct balance {
@@ -43,10 +50,12 @@ struct balance {
     struct height *heights; /* owned */
     size_t n_heights;
     struct drain *drain;
-    int64_t now_us, now; /* of this pass; the same in seconds */
-    int64_t card_mib;    /* what a job can have of the largest card */
-    int n_cards;         /* that could take work */
-    uint64_t blind;      /* cards with a job of which nobody knows when it leaves */
+    int64_t now_us, now;    /* of this pass; the same in seconds */
+    int64_t card_mib;       /* what a job can have of the largest card */
+    int n_cards;            /* that could take work */
+    uint64_t blind;         /* cards with a job of which nobody knows when it leaves */
+    struct drained *drains; /* owned; DRAINS answers of drain_time, by demand */
+    uint64_t booked;        /* moves on with what may change them */
 };
 
 struct balance *
@@ -56,6 +65,7 @@ balance_new(void)
     expect_init(&b->expect);
     b->heights = xmalloc(HEIGHTS_MAX * sizeof *b->heights);
     b->drain = drain_new();
+    b->drains = xcalloc(DRAINS, sizeof *b->drains);
     return b;
 }
 
@@ -65,6 +75,7 @@ balance_free(struct balance *b)
     if (!b)
         return;
     drain_free(b->drain);
+    free(b->drains);
     free(b->heights);
     free(b);
 }
@@ -77,6 +88,16 @@ balance_clone(const struct balance *b)
     to->heights = xmalloc(HEIGHTS_MAX * sizeof *to->heights);
     memcpy(to->heights, b->heights, b->n_heights * sizeof *to->heights);
     to->drain = drain_new();
+    to->drains = xcalloc(DRAINS, sizeof *to->drains);
+    return to;
+}
+
+struct balance *
+balance_clone_for_list(const struct balance *b, const struct queue *q, const struct ledger *l,
+                       int64_t now_us)
+{
+    struct balance *to = balance_clone(b);
+    balance_begin(to, q, l, now_us);
     return to;
 }
 
@@ -218,6 +239,7 @@ backlog_since(const struct balance *b, int64_t since)
 void
 balance_begin(struct balance *b, const struct queue *q, const struct ledger *l, int64_t now_us)
 {
+    b->booked++;
     b->now_us = now_us;
     b->now = now_us / SECOND_US;
     b->n_cards = 0;
@@ -236,13 +258,20 @@ balance_begin(struct balance *b, const struct queue *q, const struct ledger *l, 
     drain_sort(b->drain);
 }
 
+void
+balance_booked(struct balance *b)
+{
+    b->booked++;
+}
+
 /* Keys. */
 
 static int64_t
 root_of(int64_t x)
 {
     int64_t r = 0;
-    for (int64_t bit = INT64_C(1) << 30; bit; bit >>= 1) {
+    int top = x > 0 ? (63 - __builtin_clzll((uint64_t)x)) / 2 : 0;
+    for (int64_t bit = INT64_C(1) << (top < 30 ? top : 30); bit; bit >>= 1) {
         if ((r + bit) * (r + bit) <= x)
             r += bit;
     }
@@ -269,13 +298,12 @@ part_of(const struct balance *b, const struct demand *d)
 }
 
 static void
-key_of_narrow(struct balance *b, const struct kind *k, struct job *job, int64_t limit,
-              struct balance_key *key)
+key_of_narrow(struct balance *b, const struct kind *k, int64_t limit, struct balance_key *key)
 {
     int64_t waited = key->waited_ms / 1000;
-    if (!job->first_since_us && waited / NARROW_LIMITS >= limit)
-        job->first_since_us = b->now * SECOND_US + 1;
-    key->due = key->reserves = job->first_since_us != 0;
+    if (!key->first_since_us && waited / NARROW_LIMITS >= limit)
+        key->first_since_us = b->now * SECOND_US + 1;
+    key->due = key->reserves = key->first_since_us != 0;
     key->charge = charged_run(b, k) * part_of(b, &k->demand);
     if (key->charge < 1)
         key->charge = 1;
@@ -297,21 +325,29 @@ wait_for_idling(const struct balance *b, int64_t n, int64_t drain)
     return is_blind(b, n) ? IDLE_PART * n * drain / b->n_cards : 0;
 }
 
+static int64_t
+drain_of(struct balance *b, const struct kind *k)
+{
+    struct drained *d = &b->drains[k->demand_hash % DRAINS];
+    if (d->demand_hash != k->demand_hash || d->booked != b->booked)
+        *d = (struct drained){k->demand_hash, b->booked, drain_time(b->drain, &k->demand)};
+    return d->seconds;
+}
+
 /* (run + drain) x (1 + crowd) x root(part of the limit that is left). Cards that will not be
  * free by our own jobs' ends are not drained for; blindly, only once it is due. */
 static void
-key_of_wide(struct balance *b, const struct kind *k, struct job *job, int64_t limit,
-            struct balance_key *key)
+key_of_wide(struct balance *b, const struct kind *k, int64_t limit, struct balance_key *key)
 {
     int64_t waited = key->waited_ms / 1000;
     int64_t n = gpus_here(&k->demand), all = INT64_C(100) * b->n_cards;
-    int64_t drain = drain_time(b->drain, &k->demand);
+    int64_t drain = drain_of(b, k);
     bool can = drain != DRAIN_NEVER;
     limit += can ? wait_for_idling(b, n, drain) : 0;
     int64_t left = limit - waited - (can ? drain : 0);
-    if (!job->first_since_us && waited >= limit)
-        job->first_since_us = b->now * SECOND_US + 1;
-    key->due = job->first_since_us || left <= 0;
+    if (!key->first_since_us && waited >= limit)
+        key->first_since_us = b->now * SECOND_US + 1;
+    key->due = key->first_since_us || left <= 0;
     key->reserves = can && (key->due || !is_blind(b, n));
     key->charge = 1;
     if (key->due)
@@ -343,17 +379,25 @@ waits_since_us(const struct job *job)
 }
 
 void
-balance_key(struct balance *b, const struct kind *k, struct job *job, struct balance_key *out)
+balance_listed(struct balance *b, const struct kind *k, const struct job *job,
+               struct balance_key *out)
 {
     int64_t since_us = waits_since_us(job);
     int64_t limit = patience_of(b) + backlog_since(b, since_us / SECOND_US);
     *out = (struct balance_key){.waited_ms =
-                                    since_us < b->now_us ? (b->now_us - since_us) / 1000 : 0};
+                                    since_us < b->now_us ? (b->now_us - since_us) / 1000 : 0,
+                                .first_since_us = job->first_since_us};
     if (gpus_here(&k->demand) <= 1)
-        key_of_narrow(b, k, job, limit, out);
+        key_of_narrow(b, k, limit, out);
     else
-        key_of_wide(b, k, job, limit, out);
-    out->first_since_us = job->first_since_us;
+        key_of_wide(b, k, limit, out);
+}
+
+void
+balance_key(struct balance *b, const struct kind *k, struct job *job, struct balance_key *out)
+{
+    balance_listed(b, k, job, out);
+    job->first_since_us = out->first_since_us;
 }
 
 /* Jobs that are first for good, by when they became so; then those that are due in order of

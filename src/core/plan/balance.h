@@ -48,6 +48,9 @@ void balance_weigh(struct balance *b, struct queue *q, struct kind *k);
 void balance_begin(struct balance *b, const struct queue *q, const struct ledger *l,
                    int64_t now_us);
 
+/* Something has been booked since. */
+void balance_booked(struct balance *b);
+
 /* Where the front job of a line stands in this pass. */
 struct balance_key {
     int64_t first_since_us; /* it has waited for its limit; 0: it has not */
@@ -60,6 +63,13 @@ struct balance_key {
 /* May set job->first_since_us. */
 void balance_key(struct balance *b, const struct kind *k, struct job *job,
                  struct balance_key *out);
+
+/* For lists: balance_listed says where any job of the line stands, and sets nothing. The copy
+ * is to be used for nothing else; q and l may change meanwhile. */
+struct balance *balance_clone_for_list(const struct balance *b, const struct queue *q,
+                                       const struct ledger *l, int64_t now_us);
+void balance_listed(struct balance *b, const struct kind *k, const struct job *job,
+                    struct balance_key *out);
 
 /* Below 0: a is tried before b; 0: the order of submission says. */
 int balance_compare(const struct balance_key *a, const struct balance_key *b);

@@ -9,6 +9,9 @@
 #include "base/err.h"
 #include "core/plan/plan_priv.h"
 
+/* So long after the last job without a limit was seen to wait more of them may come. */
+#define UNLIMITED_US (INT64_C(86400) * 1000000)
+
 #define TRIES_MAX 32 /* jobs of a pass that are looked at in vain, as they wait for others' */
 
 bool
@@ -159,11 +162,21 @@ is_below_a_limited_one(const struct planning *pl, const struct job *job)
     return pl->limited_priority > job->req.priority;
 }
 
+static int64_t
+horizon_of(const struct planning *pl)
+{
+    const struct planner *p = pl->planner;
+    if (p->rules.horizon_ms >= 0)
+        return p->rules.horizon_ms * 1000;
+    bool are_unlimited = p->unlimited_us && pl->now_us - p->unlimited_us < UNLIMITED_US;
+    return are_unlimited ? PROMISE_HORIZON_MS * 1000 : 0;
+}
+
 /* If not, another pass comes when it is. */
 static bool
 is_near(struct planning *pl, int64_t at_us)
 {
-    int64_t horizon_us = pl->planner->rules.horizon_ms * 1000;
+    int64_t horizon_us = horizon_of(pl);
     if (!horizon_us || at_us - pl->now_us <= horizon_us)
         return true;
     wake_at(pl, at_us - horizon_us);

@@ -29,6 +29,12 @@ struct lined_up {
     int64_t used;
     double cost; /* what it adds to its user's use once it has started */
     struct turn turn;
+    /* PLAN_BALANCED: the rest. */
+    struct balance_key balance;
+    uintptr_t line;  /* the file's number or the kind's address: whose order stays */
+    uint32_t before; /* entry of the one in front of it there; its own: there is none */
+    uint32_t as;     /* entry that says when its turn comes: it, or one that it may not pass */
+    bool is_of_file;
 };
 
 struct owner {
@@ -51,13 +57,25 @@ struct lineup {
     struct owner *owners; /* owned; by uid */
     size_t n_owners;
     int32_t top_priority;
-    struct entry *entries;  /* owned */
-    struct lined_up *lined; /* owned; of the same jobs; NULL: it is not about turns */
+    struct entry *entries;   /* owned */
+    struct lined_up *lined;  /* owned; of the same jobs; NULL: it is not about turns */
+    struct balance *balance; /* owned; NULL: not PLAN_BALANCED */
+    double mean_used;        /* the same */
     size_t n, cap;
     int64_t waiting;
     struct queue_at at;
     struct sorting sorting;
-    enum { COLLECT, SORT, CHARGE, SORT_CHARGED, NUMBER, SORT_NUMBERED, DONE } phase;
+    enum {
+        COLLECT,
+        SORT_LINES,
+        KEEP_LINES,
+        SORT,
+        CHARGE,
+        SORT_CHARGED,
+        NUMBER,
+        SORT_NUMBERED,
+        DONE
+    } phase;
     size_t done; /* in the phase */
 };
 
@@ -94,6 +112,7 @@ note_owners(struct lineup *x)
         uint32_t uid = queue_user(x->q, i)->uid;
         x->owners[i] = (struct owner){uid, plan_users_get(&pl, uid)->used};
     }
+    x->mean_used = fronts_mean_used(&pl.users);
     plan_users_free(&pl);
 }
 
@@ -128,6 +147,11 @@ note_turn(const struct lineup *x, const struct job *job, struct entry *e, struct
     e->priority = u->turn.priority;
     u->used = owner ? used_in_steps(owner->used) : 0;
     u->cost = users_cost_anywhere(&pl, job->uid, &job->req.demand);
+    if (!x->balance)
+        return;
+    balance_listed(x->balance, job->kind, job, &u->balance);
+    u->is_of_file = job->file != 0;
+    u->line = u->is_of_file ? job->file : (uintptr_t)job->kind;
 }
 
 static void
@@ -163,6 +187,42 @@ collect(struct job *job, void *arg)
 
 /* Orders. */
 
+static bool
+is_same_line(const struct lined_up *u, const struct lined_up *v)
+{
+    return u->line == v->line && u->is_of_file == v->is_of_file;
+}
+
+/* Line by line; of a file, what is due comes first: plan_order.c. */
+static int
+compare_in_line(const struct lined_up *u, const struct lined_up *v)
+{
+    if (u->is_of_file != v->is_of_file)
+        return u->is_of_file ? -1 : 1;
+    if (u->line != v->line)
+        return u->line < v->line ? -1 : 1;
+    if (u->is_of_file && u->balance.due != v->balance.due)
+        return u->balance.due ? -1 : 1;
+    return 0;
+}
+
+static int
+compare_balanced(const struct lineup *x, const struct lined_up *u, const struct lined_up *v)
+{
+    return turn_compare_balanced(x->mean_used, u->used, &u->balance, v->used, &v->balance);
+}
+
+static int
+compare_turns(const struct lineup *x, const struct lined_up *u, const struct lined_up *v)
+{
+    if (x->phase == SORT_LINES)
+        return compare_in_line(u, v);
+    if (x->balance)
+        return compare_balanced(x, &x->lined[u->as], &x->lined[v->as]);
+    int c = (u->used > v->used) - (u->used < v->used);
+    return c ? c : turn_compare(x->planner->rules.order, &u->turn, &v->turn);
+}
+
 static int
 compare(const void *va, const void *vb, void *arg)
 {
@@ -175,13 +235,9 @@ compare(const void *va, const void *vb, void *arg)
         return a->group < b->group ? -1 : 1;
     if (a->priority != b->priority)
         return a->priority > b->priority ? -1 : 1;
-    if (a->group == IN_LINE && x->planner->rules.order != PLAN_BALANCED) {
-        const struct lined_up *u = &x->lined[i], *v = &x->lined[j];
-        int c = (u->used > v->used) - (u->used < v->used);
-        c = c ? c : turn_compare(x->planner->rules.order, &u->turn, &v->turn);
-        if (c)
-            return c;
-    }
+    int c = a->group == IN_LINE ? compare_turns(x, &x->lined[i], &x->lined[j]) : 0;
+    if (c)
+        return c;
     if (a->order != b->order)
         return a->order < b->order ? -1 : 1;
     return (a->id > b->id) - (a->id < b->id);
@@ -254,6 +310,34 @@ sort_some(struct lineup *x)
     return x->sorting.width > 0 && x->sorting.width >= x->n;
 }
 
+/* A job that may not pass the one in front of it is not tried before that one. */
+static void
+keep_behind(const struct lineup *x, uint32_t i)
+{
+    struct lined_up *u = &x->lined[i];
+    uint32_t before = x->lined[u->before].as;
+    u->as = i;
+    if (u->before != i && compare_balanced(x, u, &x->lined[before]) < 0)
+        u->as = before;
+}
+
+static bool
+keep_some(struct lineup *x)
+{
+    const uint32_t *in_lines = x->sorting.from;
+    for (size_t k = 0; k < MERGE_EACH && x->done < x->n; k++, x->done++) {
+        uint32_t i = in_lines[x->done], before = x->done ? in_lines[x->done - 1] : i;
+        if (x->entries[i].group != IN_LINE)
+            continue;
+        bool is_behind = x->entries[before].group == IN_LINE &&
+                         x->entries[before].priority == x->entries[i].priority &&
+                         is_same_line(&x->lined[i], &x->lined[before]);
+        x->lined[i].before = is_behind ? before : i;
+        keep_behind(x, i);
+    }
+    return x->done == x->n;
+}
+
 /* Each as if those of its user that stand before it had started. */
 static bool
 charge_some(struct lineup *x)
@@ -266,6 +350,8 @@ charge_some(struct lineup *x)
             continue;
         x->lined[i].used = used_in_steps(owner->used);
         owner->used += x->lined[i].cost;
+        if (x->balance)
+            keep_behind(x, i);
     }
     return x->done == x->n;
 }
@@ -289,6 +375,8 @@ lineup_begin(struct planner *planner, const struct queue *q, const struct ledger
     *x = (struct lineup){.planner = planner, .q = q, .l = l, .now_us = now_us, .order = order};
     if (is_about_turns(x))
         note_owners(x);
+    if (is_about_turns(x) && planner->rules.order == PLAN_BALANCED)
+        x->balance = balance_clone_for_list(planner->balance, q, l, now_us);
     return x;
 }
 
@@ -297,6 +385,7 @@ lineup_free(struct lineup *x)
 {
     if (!x)
         return;
+    balance_free(x->balance);
     free(x->owners);
     free(x->entries);
     free(x->lined);
@@ -309,10 +398,13 @@ static bool
 do_some(struct lineup *x)
 {
     switch (x->phase) {
+    case SORT_LINES:
     case SORT:
     case SORT_CHARGED:
     case SORT_NUMBERED:
         return sort_some(x);
+    case KEEP_LINES:
+        return keep_some(x);
     case CHARGE:
         return charge_some(x);
     case NUMBER:
@@ -332,9 +424,11 @@ next_phase(struct lineup *x)
 {
     bool is_last = (x->phase == SORT && !is_about_turns(x)) ||
                    (x->phase == SORT_CHARGED && x->order == LINEUP_IN_TURN);
-    x->phase = is_last ? DONE : x->phase + 1;
+    bool keeps_lines = x->phase != COLLECT || x->balance;
+    x->phase = is_last ? DONE : keeps_lines ? x->phase + 1 : SORT;
     x->done = 0;
-    if (x->phase == SORT || x->phase == SORT_CHARGED || x->phase == SORT_NUMBERED)
+    if (x->phase == SORT_LINES || x->phase == SORT || x->phase == SORT_CHARGED ||
+        x->phase == SORT_NUMBERED)
         begin_sorting(x);
     if (x->phase == NUMBER || x->phase == DONE) {
         free(x->lined);

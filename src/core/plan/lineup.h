@@ -17,10 +17,10 @@ enum lineup_order {
     /* Active ones in front, ended ones behind, between them by priority and submission. */
     LINEUP_BY_PRIORITY,
     LINEUP_BY_ID,
-    /* Active and ended ones; those that wait in line as a pass made now would try them, by
-     * priority, what their user has used, the order of the settings and submission (under
-     * `balanced`, which weighs all lines against each other, by priority and submission only);
-     * those that wait for a time or for others; those that are held. */
+    /* Active and ended ones; those that wait in line as a pass made now would try them, were
+     * there room for all, by priority, what their user has used, the order of the settings and
+     * submission (`balanced`: plan_order.c); those that wait for a time or for others; those
+     * that are held. */
     LINEUP_IN_TURN,
     /* The same, and then by number: how many wait in front of each. */
     LINEUP_PLACES,

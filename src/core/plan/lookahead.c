@@ -86,6 +86,7 @@ copy_job(const struct job *job)
     to->limited_since_us = job->limited_since_us;
     to->first_since_us = job->first_since_us;
     to->span_ms = job->span_ms;
+    to->file = job->file;
     to->array = job->array;
     to->task = job->task;
     if (job->tasks) {
@@ -268,6 +269,8 @@ forecast_run_begin(const struct planner *planner, const struct queue *q, const s
     w->fair = planner->fair ? fair_clone(planner->fair) : NULL;
     w->planner = planner_clone(planner, w->fair);
     w->q = queue_new();
+    if (queue_tells_users_apart(q))
+        queue_tell_users_apart(w->q);
     w->l = ledger_clone(l);
     w->out = xmalloc((max_jobs + 1) * sizeof *w->out);
     copy_running(w, q);

@@ -126,10 +126,28 @@ refused_slot(struct planning *pl, const struct kind *k)
 }
 
 static void
-note_refusal(struct planning *pl, const struct kind *k)
+remember_refusal(const struct planning *pl, struct kind *k)
 {
-    if (is_about_cards(k->blocked.reason))
-        *refused_slot(pl, k) = (struct refused_line){k, pl->n_booked};
+    k->refused = ledger_changes(pl->l);
+    k->refused_on = pl->l;
+}
+
+static void
+note_refusal(struct planning *pl, struct kind *k)
+{
+    k->refused = 0;
+    if (!is_about_cards(k->blocked.reason))
+        return;
+    *refused_slot(pl, k) = (struct refused_line){k, pl->n_booked};
+    remember_refusal(pl, k);
+}
+
+/* Whether k->blocked says why it finds no cards on the ledger as it is. */
+static bool
+is_refused_still(const struct planning *pl, const struct kind *k)
+{
+    return k->refused && k->refused == ledger_changes(pl->l) && k->refused_on == pl->l &&
+           is_about_cards(k->blocked.reason) && !k->blocked.told_needs;
 }
 
 /* The line with the same demand that has been refused cards since the last start; NULL: there
@@ -163,11 +181,16 @@ find_place(struct planning *pl, const struct front *f, uint32_t id, struct place
     const struct demand *d = &f->job->req.demand;
     struct blocked limit, *why = &k->blocked;
     uint64_t cards;
+    if (is_refused_still(pl, k) && plan_users_allow(pl, f->user, d, &cards, &limit)) {
+        note_refusal(pl, k);
+        return false;
+    }
     if (!plan_users_allow(pl, f->user, d, &cards, why))
         return false;
     const struct kind *like = refused_like(pl, k);
     if (like) {
         *why = like->blocked;
+        remember_refusal(pl, k);
         return false;
     }
     if (reserve_place(pl, f->job, id, pl->l, cards, where, why))
@@ -200,6 +223,7 @@ start(struct planning *pl, struct front *f)
     promises_started(pl, job, id, &where);
     ledger_hold(pl->l, id, &job->req.demand, where.gpus, where.n);
     pl->n_booked++;
+    balance_booked(pl->planner->balance);
     plan_users_charge(pl, f->user, &job->req.demand, &where);
     struct decision *d = plan_add(pl->p, PLAN_START, job->id);
     d->where = where;

@@ -52,7 +52,8 @@ struct plan_rules {
     int64_t aging_ms;     /* a job that waits gains one of priority each time; 0: never */
     int64_t settle_ms;    /* so long after a killed job's end its memory may not be back yet */
     int32_t reservations; /* starts that are promised at a time, at most PROMISES_MAX */
-    int64_t horizon_ms;   /* a start is promised once it is so near; 0: however far it is */
+    int64_t horizon_ms;   /* a start is promised once it is so near; 0: however far it is; -1:
+                             an hour while there are jobs without a limit, else 0 */
     bool fair_share;
     size_t depth; /* lines at which one pass looks, of all users; 0: at all of them */
     /* EASY to the letter: a job that would delay the one with the reservation on the cards that
@@ -93,8 +94,9 @@ enum broken_why {
  * mean wait it would cost. */
 int32_t plan_reservations(enum plan_order order);
 
-/* rules.horizon_ms, unless the settings say otherwise: an hour; none under `balanced`, which
- * promises only to jobs that are due, and whose bound on their waits rests on it. */
+/* rules.horizon_ms, unless the settings say otherwise: an hour; -1 under `balanced`, which
+ * promises only to jobs that are due, and whose bound on their waits rests on it. Jobs without
+ * a limit could not start beside one that is promised its start in two days, however brief. */
 int64_t plan_horizon_ms(enum plan_order order);
 
 /* A promise that cannot be kept. The job gets another when its turn comes. */

@@ -3,6 +3,7 @@
 #include "core/plan/plan.h"
 #include "core/queue/array.h"
 #include "core/queue/queue.h"
+#include "core/queue/singles.h"
 
 static void
 explain_dependency(const struct job *job, struct blocked *out)
@@ -61,6 +62,11 @@ plan_explain(const struct queue *q, const struct job *job, struct blocked *out)
         return; /* nothing of it waits */
     } else if (job->parked & PARK_DEPENDENCY) {
         explain_dependency(job, out);
+    } else if (job->parked & PARK_SINGLETON) {
+        const struct job *before = singles_before(job);
+        out->reason = REASON_DEPENDENCY;
+        out->waits_for.id = before ? before->id : 0;
+        out->waits_single = true;
     } else if (job->parked & PARK_ARRAY_LIMIT) {
         out->reason = REASON_ARRAY_LIMIT;
         out->limit = job->req.array_max;

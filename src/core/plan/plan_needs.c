@@ -167,6 +167,7 @@ is_about_room(const struct blocked *why, const struct demand *d)
     case REASON_GPU_BUSY:
     case REASON_GPU_PAUSED:
     case REASON_GPU_SICK:
+    case REASON_GPU_MPS:
     case REASON_GPU_CAP:
         return demand_n_gpus(d) > 1;
     case REASON_NONE:

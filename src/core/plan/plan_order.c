@@ -1,7 +1,10 @@
 /* Whose turn it is: the fronts of lines in a heap, by priority (which grows with waiting, so
  * that a stream of a higher one starves no job), then by how much their users have used, then
- * by the order of the settings, then as they were submitted. Called by plan.c. While a pass
- * lasts a user's use only grows, and a front that has become too small is put in its place
+ * by the order of the settings, then as they were submitted. `balanced` weighs all jobs against
+ * each other; but the lines of one jobs file keep their order among themselves, as people put
+ * first what they want first: of a file only the first line left is in the heap, and those
+ * behind it come in its place. One that is due comes before them. Called by plan.c. While a
+ * pass lasts a user's use only grows, and a front that has become too small is put in its place
  * when it comes to the top; so a start costs its user's other lines nothing. */
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +53,7 @@ turn_compare(enum plan_order order, const struct turn *a, const struct turn *b)
     case PLAN_LONGEST:
         return compare_lengths(a, b);
     case PLAN_BALANCED:
-        break; /* compare_balanced */
+        break; /* turn_compare_balanced */
     }
     return 0;
 }
@@ -60,22 +63,23 @@ turn_compare(enum plan_order order, const struct turn *a, const struct turn *b)
  * measured in averages. If use came first for all, it would defeat the purpose of the order:
  * users who seldom submit would have short waits, and wide jobs of the others would have no
  * bound. A job that is due is due no matter which user it belongs to. */
-static int
-compare_balanced(const struct planning *pl, const struct front *a, const struct front *b)
+int
+turn_compare_balanced(double mean_used, int64_t used_a, const struct balance_key *a,
+                      int64_t used_b, const struct balance_key *b)
 {
-    if (a->used == b->used || a->balance.due || b->balance.due)
-        return balance_compare(&a->balance, &b->balance);
-    bool is_small_a = (double)a->used < pl->mean_used / SMALL_USE;
-    bool is_small_b = (double)b->used < pl->mean_used / SMALL_USE;
+    if (used_a == used_b || a->due || b->due)
+        return balance_compare(a, b);
+    bool is_small_a = (double)used_a < mean_used / SMALL_USE;
+    bool is_small_b = (double)used_b < mean_used / SMALL_USE;
     if (is_small_a != is_small_b)
         return is_small_a ? -1 : 1;
-    double x = (double)a->balance.waited_ms * (double)b->balance.charge;
-    double y = (double)b->balance.waited_ms * (double)a->balance.charge;
-    x *= pl->mean_used + (double)b->used;
-    y *= pl->mean_used + (double)a->used;
+    double x = (double)a->waited_ms * (double)b->charge;
+    double y = (double)b->waited_ms * (double)a->charge;
+    x *= mean_used + (double)used_b;
+    y *= mean_used + (double)used_a;
     if (x != y)
         return x > y ? -1 : 1;
-    return a->used < b->used ? -1 : 1;
+    return used_a < used_b ? -1 : 1;
 }
 
 static int
@@ -137,7 +141,7 @@ compare_fronts(const struct planning *pl, const struct front *a, const struct fr
     if (c != 0)
         return c;
     if (pl->planner->rules.order == PLAN_BALANCED)
-        return compare_balanced(pl, a, b);
+        return turn_compare_balanced(pl->mean_used, a->used, &a->balance, b->used, &b->balance);
     if (a->used != b->used)
         return a->used < b->used ? -1 : 1;
     return turn_compare(pl->planner->rules.order, &a->turn, &b->turn);
@@ -158,22 +162,112 @@ is_before(const struct planning *pl, const struct front *a, const struct front *
     return c != 0 ? c < 0 : compare_submitted(a, b) < 0;
 }
 
+typedef bool (*before_fn)(const struct planning *pl, const struct front *a,
+                          const struct front *b);
+
+static inline void
+sink_in(const struct planning *pl, struct front **heap, size_t n, size_t at, before_fn before)
+{
+    struct front *front = heap[at];
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= n)
+            break;
+        if (child + 1 < n && before(pl, heap[child + 1], heap[child]))
+            child++;
+        if (!before(pl, heap[child], front))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = front;
+}
+
 static void
 sink(struct planning *pl, size_t at)
 {
-    struct front *front = pl->fronts[at];
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= pl->n_fronts)
-            break;
-        if (child + 1 < pl->n_fronts && is_before(pl, pl->fronts[child + 1], pl->fronts[child]))
-            child++;
-        if (!is_before(pl, pl->fronts[child], front))
-            break;
-        pl->fronts[at] = pl->fronts[child];
-        at = child;
+    sink_in(pl, pl->fronts, pl->n_fronts, at, is_before);
+}
+
+/* Jobs files, under `balanced`. */
+
+static bool
+is_before_in_file(const struct planning *pl, const struct front *a, const struct front *b)
+{
+    (void)pl;
+    int c = compare_priorities(a, b);
+    if (c == 0 && a->balance.due != b->balance.due)
+        return a->balance.due;
+    return c != 0 ? c < 0 : compare_submitted(a, b) < 0;
+}
+
+static void
+sink_in_file(const struct planning *pl, const struct front_group *g, size_t at)
+{
+    sink_in(pl, g->members, g->n, at, is_before_in_file);
+}
+
+static int
+compare_files(const void *va, const void *vb)
+{
+    const struct front *const *a = va, *const *b = vb;
+    uint32_t x = (*a)->job->file, y = (*b)->job->file;
+    return x != y ? (x < y ? -1 : 1) : *a < *b ? -1 : *a > *b;
+}
+
+/* Those of files, sorted by file, become groups; of each the first goes on. */
+static void
+make_groups(struct planning *pl, size_t n)
+{
+    size_t n_groups = 0;
+    qsort(pl->members, n, sizeof *pl->members, compare_files);
+    pl->groups = xcalloc(n, sizeof *pl->groups);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t file = pl->members[i]->job->file;
+        bool is_new = i == 0 || pl->members[i - 1]->job->file != file;
+        struct front_group *g = &pl->groups[is_new ? n_groups++ : n_groups - 1];
+        g->members = is_new ? &pl->members[i] : g->members;
+        g->n++;
+        pl->members[i]->group = g;
     }
-    pl->fronts[at] = front;
+    for (size_t i = 0; i < n_groups; i++) {
+        struct front_group *g = &pl->groups[i];
+        for (size_t at = g->n / 2; at-- > 0;)
+            sink_in_file(pl, g, at);
+        pl->fronts[pl->n_fronts++] = g->members[0];
+    }
+}
+
+static void
+set_files_apart(struct planning *pl)
+{
+    size_t n = 0, left = 0;
+    for (size_t i = 0; i < pl->n_fronts; i++)
+        n += pl->fronts[i]->job->file != 0;
+    if (n == 0)
+        return;
+    pl->members = xmalloc(n * sizeof(struct front *));
+    n = 0;
+    for (size_t i = 0; i < pl->n_fronts; i++) {
+        struct front *f = pl->fronts[i];
+        if (f->job->file)
+            pl->members[n++] = f;
+        else
+            pl->fronts[left++] = f;
+    }
+    pl->n_fronts = left;
+    make_groups(pl, n);
+}
+
+/* Which of its file is the next to try, when its front has changed or (`left`) has gone. */
+static struct front *
+next_of_file(struct planning *pl, struct front_group *g, bool left)
+{
+    if (left)
+        g->members[0] = g->members[--g->n];
+    if (g->n > 0)
+        sink_in_file(pl, g, 0);
+    return g->n > 0 ? g->members[0] : NULL;
 }
 
 static void
@@ -192,8 +286,8 @@ set_front(struct planning *pl, struct front *f, struct job *job)
         balance_key(pl->planner->balance, job->kind, job, &f->balance);
 }
 
-static double
-mean_used(const struct users *u)
+double
+fronts_mean_used(const struct users *u)
 {
     double sum = 0;
     size_t n = 0;
@@ -207,8 +301,12 @@ mean_used(const struct users *u)
 static void
 begin_balance(struct planning *pl)
 {
-    for (size_t i = 0; i < pl->n_lines; i++)
+    for (size_t i = 0; i < pl->n_lines; i++) {
+        const struct job *head = pl->lines[i]->head;
         balance_weigh(pl->planner->balance, pl->q, pl->lines[i]);
+        if (head->req.limit_ms <= 0 && demand_n_gpus(&head->req.demand) > 0)
+            pl->planner->unlimited_us = pl->now_us;
+    }
     balance_begin(pl->planner->balance, pl->q, pl->l, pl->now_us);
 }
 
@@ -227,7 +325,9 @@ fronts_fill(struct planning *pl)
         pl->fronts[i]->user = plan_users_get(pl, k->uid);
         set_front(pl, pl->fronts[i], k->head);
     }
-    pl->mean_used = mean_used(&pl->users);
+    pl->mean_used = fronts_mean_used(&pl->users);
+    if (pl->planner->rules.order == PLAN_BALANCED)
+        set_files_apart(pl);
     for (size_t i = pl->n_fronts / 2; i-- > 0;)
         sink(pl, i);
 }
@@ -237,6 +337,8 @@ fronts_free(struct planning *pl)
 {
     free(pl->front_list);
     free(pl->fronts);
+    free(pl->groups);
+    free(pl->members);
 }
 
 struct front *
@@ -252,10 +354,14 @@ fronts_first(struct planning *pl)
 void
 fronts_next(struct planning *pl, struct job *job)
 {
+    struct front *f = pl->fronts[0];
     if (job)
-        set_front(pl, pl->fronts[0], job);
-    else
-        pl->fronts[0] = pl->fronts[--pl->n_fronts];
+        set_front(pl, f, job);
+    if (f->group)
+        f = next_of_file(pl, f->group, !job);
+    else if (!job)
+        f = NULL;
+    pl->fronts[0] = f ? f : pl->fronts[--pl->n_fronts];
     if (pl->n_fronts > 0)
         sink(pl, 0);
 }

@@ -13,7 +13,7 @@ plan_reservations(enum plan_order order)
 int64_t
 plan_horizon_ms(enum plan_order order)
 {
-    return order == PLAN_BALANCED ? 0 : INT64_C(3600) * 1000;
+    return order == PLAN_BALANCED ? -1 : PROMISE_HORIZON_MS;
 }
 
 struct decision *

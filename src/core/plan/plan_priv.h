@@ -32,11 +32,12 @@ struct planner {
     bool has_ended; /* a job, or something else that was in the way of a promised one */
     uint64_t up;    /* cards, at the last pass */
     struct balance *balance;
-    uint64_t plans;      /* made so far; the number of the one that is being made */
-    uint64_t anew_since; /* the first that looked at lines anew */
-    bool anew;           /* the next one does */
-    bool has_unseen;     /* the last did not come to all */
-    int64_t wake_us;     /* the earliest of those that have looked at parts since then */
+    uint64_t plans;       /* made so far; the number of the one that is being made */
+    uint64_t anew_since;  /* the first that looked at lines anew */
+    bool anew;            /* the next one does */
+    bool has_unseen;      /* the last did not come to all */
+    int64_t wake_us;      /* the earliest of those that have looked at parts since then */
+    int64_t unlimited_us; /* when the last job without a limit waited for GPUs; 0: none did */
     /* Jobs whose lines the next plan looks at wherever they stand, as what the last did for
      * them would be undone otherwise: victims leave for them, or what a limit leaves is
      * kept. */
@@ -96,6 +97,14 @@ struct front {
     int64_t used;               /* of the user, when the front was put in its place */
     struct balance_key balance; /* PLAN_BALANCED */
     int32_t range, task;        /* an array: its next task, in which range of those pending */
+    struct front_group *group;  /* with others of which it keeps the order; NULL: none */
+};
+
+/* Fronts of one jobs file, under `balanced`: a heap of them in the order of its lines. Only the
+ * first is in the heap of all fronts. */
+struct front_group {
+    struct front **members; /* a part of planning.members */
+    size_t n;
 };
 
 /* A job that holds something, by the time at which it is expected to leave. */
@@ -153,6 +162,8 @@ struct planning {
     struct front *front_list; /* owned; one for each line */
     struct front **fronts;    /* of these a heap: whose turn it is on top */
     size_t n_fronts;
+    struct front_group *groups; /* owned, with members; NULL: there are none */
+    struct front **members;
     int32_t top_priority; /* the highest that a job in line was given: plan_top_priority */
     size_t n_refused;
     uint32_t n_booked;                          /* starts so far */
@@ -198,6 +209,10 @@ int32_t plan_top_priority(const struct queue *q); /* INT32_MIN: none is in line 
 struct turn turn_of(const struct planning *pl, const struct job *job);
 /* Below 0: a's is before b's, where priority and use say nothing. */
 int turn_compare(enum plan_order order, const struct turn *a, const struct turn *b);
+/* The same for PLAN_BALANCED, which weighs use too. mean_used: fronts_mean_used. */
+int turn_compare_balanced(double mean_used, int64_t used_a, const struct balance_key *a,
+                          int64_t used_b, const struct balance_key *b);
+double fronts_mean_used(const struct users *u);
 bool fronts_reserves(const struct planning *pl, const struct front *f);
 /* Whether its turn, once come, does not pass to others that come later: unless these have a
  * higher priority or, as fair share has it, have used less. */
@@ -295,6 +310,7 @@ void promises_give_way(struct planning *pl);
 void promise_insert(struct planner *p, const struct promise *x);
 
 /* firm_new.c */
+#define PROMISE_HORIZON_MS (INT64_C(3600) * 1000)
 /* Whether nothing but what runs may keep the job from starting. */
 bool promise_is_possible(const struct planning *pl, const struct job *job);
 /* Promises the job its start, if one can be had for certain, and soon. If not, those behind it

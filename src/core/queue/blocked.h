@@ -56,6 +56,7 @@ struct blocked {
     struct called waits_for; /* Dependency, Reservation: that job; else for which gpu is kept */
     int32_t waits_more;      /* Dependency: other jobs that it waits for as well */
     uint8_t waits_how;       /* Dependency: enum dep_type */
+    bool waits_single;       /* Dependency: it is a singleton, and that job has its name */
     const char *trouble;     /* Disk, Machine, Probe: what is wrong; borrowed, while it lasts */
 
     /* What would have to happen, where that is more than one card says (plan_needs.c): once

@@ -38,6 +38,7 @@ static const char *const reason_names[] = {
     [REASON_GPU_BUSY] = "GpuBusy",
     [REASON_GPU_PAUSED] = "GpuPaused",
     [REASON_GPU_SICK] = "GpuSick",
+    [REASON_GPU_MPS] = "GpuMps",
     [REASON_GPU_CAP] = "GpuCap",
     [REASON_CPUS] = "Cpus",
     [REASON_MEMORY] = "Memory",

@@ -107,6 +107,7 @@ enum reason {
     REASON_GPU_BUSY,   /* wants an idle card, none is; or a guard says that it is too busy */
     REASON_GPU_PAUSED,
     REASON_GPU_SICK,
+    REASON_GPU_MPS, /* a card shared by MPS, which serves another user */
     REASON_GPU_CAP, /* it must be held to its VRAM, and the card's driver has refused that */
     REASON_CPUS,
     REASON_MEMORY, /* host RAM */
@@ -193,6 +194,14 @@ struct job {
     int64_t filed_env;     /* the environment with which it is; 0: none */
     struct job *hash_next; /* the id table's chain */
 
+    /* singles.c's: its place among the jobs of its name */
+    struct single_group *single; /* NULL: none */
+    struct {
+        struct job *rbe_left, *rbe_right, *rbe_parent;
+        int rbe_color;
+    } single_entry;
+    uint8_t single_part;
+
     /* runtimes.c's: live jobs with the same fingerprint */
     struct job *same_next, *same_prev;
 };
@@ -201,6 +210,7 @@ struct job {
 enum park {
     PARK_DEPENDENCY = 1,
     PARK_ARRAY_LIMIT = 2, /* a task, or an array's rest, while array_max tasks run */
+    PARK_SINGLETON = 4,   /* others of its name come first: singles.h */
 };
 
 /* Why an active job is stopped although no user cancels it. */

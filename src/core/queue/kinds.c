@@ -119,22 +119,23 @@ struct kind_key {
     int64_t span_ms;
     uint32_t uid;
     int32_t priority;
-    int64_t preemptible;
+    uint32_t preemptible;
+    uint32_t file;
 };
 _Static_assert(sizeof(struct kind_key) == sizeof(struct demand) + 24, "no hidden padding");
 
 static struct kind_key
 key_of(const struct job *job)
 {
-    return (struct kind_key){job->req.demand, job->span_ms, job->uid, job->req.priority,
-                             job->req.preemptible};
+    return (struct kind_key){job->req.demand,   job->span_ms,         job->uid,
+                             job->req.priority, job->req.preemptible, job->file};
 }
 
 static bool
 kind_has_key(const struct kind *k, const struct kind_key *key)
 {
     return k->uid == key->uid && k->priority == key->priority && k->span_ms == key->span_ms &&
-           k->preemptible == (key->preemptible != 0) &&
+           k->preemptible == (key->preemptible != 0) && k->file == key->file &&
            memcmp(&k->demand, &key->demand, sizeof key->demand) == 0;
 }
 
@@ -173,7 +174,8 @@ kind_slot(const struct kinds *ks, const struct kind_key *key)
 static struct kind **
 slot_of_kind(const struct kinds *ks, const struct kind *k)
 {
-    const struct kind_key key = {k->demand, k->span_ms, k->uid, k->priority, k->preemptible};
+    const struct kind_key key = {k->demand,   k->span_ms,     k->uid,
+                                 k->priority, k->preemptible, k->file};
     return kind_slot(ks, &key);
 }
 
@@ -204,6 +206,7 @@ kind_of(struct kinds *ks, const struct job *job)
     k->priority = job->req.priority;
     k->span_ms = job->span_ms;
     k->preemptible = job->req.preemptible;
+    k->file = job->file;
     k->slot = ks->n;
     k->user = user_of(ks, job->uid);
     k->user->n++;

@@ -1,6 +1,7 @@
 /* The lines in which pending jobs stand, one for each kind of request: same demand, user,
- * priority, expected run and preemptible. A line is ordered by (order, id), and a plan looks at
- * its head only. queue.c owns them, and says which jobs stand in line; plan.c reads them. */
+ * priority, expected run, preemptible and jobs file. A line is ordered by (order, id), and a
+ * plan looks at its head only. queue.c owns them, and says which jobs stand in line; plan.c
+ * reads them. */
 #ifndef CORE_QUEUE_KINDS_H
 #define CORE_QUEUE_KINDS_H
 
@@ -10,6 +11,8 @@
 
 #include "core/queue/blocked.h"
 #include "core/queue/job.h"
+
+struct ledger;
 
 struct job_line { /* libbsd's RB_HEAD(job_line, job), written out */
     struct job *rbh_root;
@@ -38,21 +41,26 @@ struct kind_user {
     size_t n_again; /* looked at in turn one after the other, each for the second time since */
 };
 
-/* A line. Read it; kinds.c writes it, plan.c writes blocked and checked, plan_depth.c seen. */
+/* A line. Read it; kinds.c writes it, plan.c writes blocked, refused and checked, plan_depth.c
+ * seen. */
 struct kind {
     struct demand demand;
     uint64_t demand_hash;
     uint32_t uid;
     int32_t priority;
+    uint32_t file;   /* the jobs file that all of it came from; 0: none */
     int64_t span_ms; /* what one run is expected to take; 0: not known */
     bool preemptible;
     uint32_t n;             /* jobs in it, never 0 */
     struct job_line line;   /* their tree */
     struct job *head;       /* the first of it */
     struct blocked blocked; /* why the head did not start in the last plan */
-    uint64_t checked;       /* ledger generation for which it is known to be feasible; 0 */
-    int64_t work;  /* balance.c's: what its jobs come to, as of when it was last looked at */
-    uint64_t seen; /* the last plan that has looked at it; 0: none has */
+    uint64_t
+        refused; /* ledger_changes of that one when blocked, about cards alone, was true; 0 */
+    const struct ledger *refused_on;
+    uint64_t checked; /* ledger generation for which it is known to be feasible; 0 */
+    int64_t work;     /* balance.c's: what its jobs come to, as of when it was last looked at */
+    uint64_t seen;    /* the last plan that has looked at it; 0: none has */
     struct kind_user *user;
     struct kind_place place;
     struct {

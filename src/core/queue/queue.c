@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "core/queue/array.h"
 #include "core/queue/kinds.h"
+#include "core/queue/singles.h"
 #include "core/queue/waiting.h"
 
 /* RB_GENERATE_STATIC needs BSD's __unused, which glibc does not have. */
@@ -45,6 +46,8 @@ struct queue {
     struct job_ids ids[PLACES]; /* held, parked, active, ended */
     struct kinds kinds;
     struct waiting waiting;
+    bool tells_users; /* demands say whose they are */
+    struct singles singles;
 };
 
 static int
@@ -173,6 +176,7 @@ place_of(const struct job *job)
 static void
 file_at(struct queue *q, struct job *job, enum place place)
 {
+    job->req.demand.user = q->tells_users ? (uint64_t)job->uid + 1 : 0;
     if (place == PLACE_LINE)
         kinds_insert(&q->kinds, job);
     else if (place == PLACE_LATER)
@@ -220,6 +224,25 @@ unfile(struct queue *q, struct job *job)
     kinds_drop_if_empty(&q->kinds, unfile_from(q, job));
 }
 
+static void
+file_anew(struct queue *q, struct job *job)
+{
+    /* A line that it only steps out of keeps what the plan said of it. */
+    struct kind *left = unfile_from(q, job);
+    file_at(q, job, place_of(job));
+    kinds_drop_if_empty(&q->kinds, left);
+}
+
+/* What has become of the job may let another of its name start, or stop it. */
+static void
+settle_singles(struct queue *q, struct job *job, bool gone)
+{
+    struct job *moved[SINGLES_MOVED];
+    int n = singles_settle(&q->singles, job, gone, moved);
+    for (int i = 0; i < n; i++)
+        file_anew(q, moved[i]);
+}
+
 struct queue *
 queue_new(void)
 {
@@ -228,6 +251,20 @@ queue_new(void)
     q->buckets = xcalloc(q->n_buckets, sizeof(struct job *));
     kinds_init(&q->kinds);
     return q;
+}
+
+void
+queue_tell_users_apart(struct queue *q)
+{
+    if (q->n > 0)
+        err_abort("%zu jobs are in lines already", q->n);
+    q->tells_users = true;
+}
+
+bool
+queue_tells_users_apart(const struct queue *q)
+{
+    return q->tells_users;
 }
 
 void
@@ -244,6 +281,7 @@ queue_free(struct queue *q)
     kinds_free(&q->kinds);
     free(q->buckets);
     waiting_free(&q->waiting);
+    singles_free(&q->singles);
     free(q);
 }
 
@@ -257,6 +295,7 @@ queue_add(struct queue *q, struct job *job)
     job->hash_next = NULL;
     if (++q->n > q->n_buckets)
         jobs_grow(q);
+    settle_singles(q, job, false);
     file_at(q, job, place_of(job));
 }
 
@@ -271,6 +310,7 @@ queue_remove(struct queue *q, uint32_t id)
     job->hash_next = NULL;
     q->n--;
     unfile(q, job);
+    settle_singles(q, job, true);
     return job;
 }
 
@@ -283,10 +323,8 @@ queue_get(const struct queue *q, uint32_t id)
 void
 queue_refile(struct queue *q, struct job *job)
 {
-    /* A line that it only steps out of keeps what the plan said of it. */
-    struct kind *left = unfile_from(q, job);
-    file_at(q, job, place_of(job));
-    kinds_drop_if_empty(&q->kinds, left);
+    settle_singles(q, job, false);
+    file_anew(q, job);
 }
 
 void
@@ -517,6 +555,8 @@ queue_check(const struct queue *q)
                 return "a job's state changed and it was not refiled";
             if ((job->filed_place == PLACE_LINE) != (job->kind != NULL))
                 return "a job's line and its place disagree";
+            if (singles_check(job))
+                return singles_check(job);
         }
     }
     if (waiting != q->waiting.total || held != q->waiting.held || n != q->n ||

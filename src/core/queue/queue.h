@@ -6,8 +6,8 @@
  * Every operation is O(log n).
  *
  * After any change of a job's state, order, begin_us, demand, uid, priority, span_ms,
- * preemptible or parked, and before the next call here, call queue_refile: it finds the place
- * the job now belongs to. */
+ * preemptible, parked, name or singleton, and before the next call here, call queue_refile: it
+ * finds the place the job now belongs to. */
 #ifndef CORE_QUEUE_QUEUE_H
 #define CORE_QUEUE_QUEUE_H
 
@@ -22,6 +22,10 @@ struct queue;
 
 struct queue *queue_new(void);
 void queue_free(struct queue *q); /* and every job in it */
+/* From now on the demand of a job says whose it is (demand.user): jobs of two users are then
+ * never one line. For a queue that is still empty. */
+void queue_tell_users_apart(struct queue *q);
+bool queue_tells_users_apart(const struct queue *q);
 
 void queue_add(struct queue *q, struct job *job); /* takes it; aborts when the id is there */
 struct job *queue_remove(struct queue *q, uint32_t id); /* the caller owns it; NULL: none */

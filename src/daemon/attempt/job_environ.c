@@ -20,6 +20,7 @@
 #include "daemon/attempt/job_environ_cards.h"
 #include "daemon/attempt/job_environ_defaults.h"
 #include "daemon/attempt/job_environ_slurm.h"
+#include "daemon/attempt/job_mps.h"
 #include "daemon/attempt/log_names.h"
 #include "daemon/common/daemon.h"
 #include "store/store.h"
@@ -55,6 +56,7 @@ put_ours(const struct daemon *d, const struct job *job, const char *mark, struct
     const struct attempt *run = job->run;
     environ_put_cards(d, job, out);
     put_sharing(job, out);
+    mps_put(d, job, out);
     put_array(d, job, out);
     envblock_put(out, "BERTH_MARK", mark);
     envblock_put_int(out, "BERTH_JOB_ID", job->id);
@@ -109,7 +111,8 @@ merge(const struct daemon *d, const struct buf *theirs, size_t n_captured,
         size_t n = strlen(p) + 1;
         const char *eq = memchr(p, '=', n);
         if (eq && !is_stale(p) && !is_ours(ours, p, (size_t)(eq - p)) &&
-            !environ_was_default(theirs, p) && !environ_hides_cards(d, p)) {
+            !environ_was_default(theirs, p) && !mps_is_stale(d, theirs, p) &&
+            !environ_hides_cards(d, p)) {
             buf_add(out, p, n);
             captured += p < theirs->data + n_captured;
         }

@@ -21,6 +21,7 @@
 #include "daemon/attempt/env_block.h"
 #include "daemon/attempt/job_confines.h"
 #include "daemon/attempt/job_container.h"
+#include "daemon/attempt/job_mps.h"
 #include "daemon/common/daemon.h"
 
 static bool
@@ -160,7 +161,9 @@ environ_put_cards(const struct daemon *d, const struct job *job, struct buf *out
         add_number(&indices, info->index);
         add_item(&uuids, info->uuid);
     }
-    put_vendors(d, run, confines_devices(d) || container_hides_cards(d, job), out);
+    put_vendors(
+        d, run,
+        confines_devices(d) || container_hides_cards(d, job) || mps_card_of(d, job) >= 0, out);
     envblock_put(out, "BERTH_GPUS", buf_str(&indices));
     envblock_put(out, "BERTH_GPU_UUIDS", buf_str(&uuids));
     container_add_options(d, run, &options);

@@ -95,7 +95,9 @@ put_booked(const struct daemon *d, const struct job *job, const struct buf *thei
         envblock_put_int(out, "SLURM_CPUS_PER_TASK", need->cpus);
     envblock_put_int(out, "SLURM_CPUS_ON_NODE", cpus);
     envblock_put_int(out, "SLURM_JOB_CPUS_PER_NODE", cpus);
-    if (need->mem_mib > 0)
+    /* What was said of each core or GPU takes its place, as with Slurm. */
+    if (need->mem_mib > 0 && !envblock_find(theirs, "SLURM_MEM_PER_CPU") &&
+        !envblock_find(theirs, "SLURM_MEM_PER_GPU"))
         envblock_put_int(out, "SLURM_MEM_PER_NODE", need->mem_mib);
     for (int i = 0; i < job->run->n_gpus; i++)
         buf_addf(&cards, "%s%d", i ? "," : "",

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "core/queue/endings.h"
 #include "core/queue/job.h"
+#include "daemon/attempt/job_mps.h"
 #include "daemon/attempt/launch_spec.h"
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/nursery_link.h"
@@ -28,7 +29,10 @@ launch(struct daemon *d, struct job *job, struct err *e)
 {
     auto_close int dir = -1;
     auto_close int lock = -1;
+    auto_close int keeper = -1;
     if (spec_fill_folder(d, job, &dir, &lock, e) < 0)
+        return -1;
+    if (mps_card_of(d, job) >= 0 && (keeper = mps_begin(d, job, e)) < 0)
         return -1;
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
@@ -40,6 +44,7 @@ launch(struct daemon *d, struct job *job, struct err *e)
     if (watch_attempt(d, job, TAKE_FD(ours), e) < 0 ||
         nursery_ask(d->nursery, NURSERY_ATTEMPT, theirs, lock, dir, e) < 0)
         return -1;
+    watch_hold_mps(d, job->id, TAKE_FD(keeper));
     crash_point("daemon-after-spawn");
     return 0;
 }

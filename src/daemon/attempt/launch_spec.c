@@ -19,6 +19,7 @@
 #include "daemon/attempt/job_confines.h"
 #include "daemon/attempt/job_container.h"
 #include "daemon/attempt/job_environ.h"
+#include "daemon/attempt/job_mps.h"
 #include "daemon/attempt/log_names.h"
 #include "daemon/common/daemon.h"
 #include "sys/exitrec.h"
@@ -141,6 +142,7 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     if (!on_slurm)
         confines_write_groups(d, job, NULL, &w);
     confines_write_cpus(d, job, &w);
+    mps_write(d, job, &w);
     if (job->req.container)
         container_write(d, job, captured, &w);
     jsonw_key(&w, "oom_patterns");

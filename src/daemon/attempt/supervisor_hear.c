@@ -17,6 +17,7 @@
 #include "daemon/common/turn_due.h"
 #include "daemon/state/job_facts.h"
 #include "sys/exitrec.h"
+#include "wire/json_text.h"
 
 static void
 on_hello(struct watcher *w, struct watch *x, const json_t *msg)
@@ -42,6 +43,7 @@ on_started(struct watcher *w, struct watch *x, const json_t *msg, const char *ke
     int64_t at_us = json_integer_value(json_object_get(msg, key));
     if (!job || at_us <= 0)
         return;
+    watch_mps_arrived(x);
     machine_started(w->daemon, job->uid);
     job->run->command_pid = (int32_t)json_integer_value(json_object_get(msg, "command_pid"));
     if (!jobs_attempt_started(&w->daemon->state, job, at_us))
@@ -63,6 +65,16 @@ on_warned(struct watcher *w, struct watch *x, struct job *job)
     event_warned(w->daemon, job);
 }
 
+/* The card, not the job, is at fault: it is placed again. what: the outcome's words in front of
+ * the reason. */
+static void
+set_never_ran(struct ending *ending, const char *what, const char *why)
+{
+    ending->outcome = OUTCOME_NEVER_RAN;
+    ending->errno_value = 0;
+    snprintf(ending->text, sizeof ending->text, "%s: %.120s", what, why);
+}
+
 /* Its cards' driver would not hold it to its VRAM. The cards count as such that cannot for a
  * while, and it is placed again: it runs without a cap, or waits where it must have one. */
 static void
@@ -71,11 +83,21 @@ excuse_uncapped(struct watcher *w, const struct watch *x, const struct job *job,
 {
     auto_free char *why = xstrdup(ending->text);
     log_warn("job=%u attempt=%d event=not-capped %s", x->job, x->attempt, why);
-    ending->outcome = OUTCOME_NEVER_RAN;
-    ending->errno_value = 0;
-    snprintf(ending->text, sizeof ending->text, "cannot enforce its VRAM: %.120s", why);
+    set_never_ran(ending, "cannot enforce its VRAM", why);
     for (int i = 0; i < job->run->n_gpus; i++)
         ledger_set_cap_refused(w->daemon->ledger, job->run->gpus[i], why, clock_boot_us());
+}
+
+/* The same of MPS: it runs without. */
+static void
+excuse_unserved(struct watcher *w, const struct watch *x, const struct job *job,
+                struct ending *ending)
+{
+    auto_free char *why = xstrdup(ending->text);
+    log_warn("job=%u attempt=%d event=no-mps %s", x->job, x->attempt, why);
+    set_never_ran(ending, "cannot start MPS", why);
+    if (job->run->n_gpus > 0)
+        ledger_set_mps_refused(w->daemon->ledger, job->run->gpus[0], why, clock_boot_us());
 }
 
 /* That its command was not started is not the job's fault: it waits for the end of the
@@ -114,6 +136,7 @@ watch_take_record(struct watcher *w, struct watch *x, struct job *job,
                   const struct exitrec *rec)
 {
     x->ended = true;
+    watch_mps_arrived(x);
     if (rec->ending.outcome == OUTCOME_CANCELLED && !job->cancelled_by && rec->by[0])
         job->cancelled_by = xstrdup(rec->by);
     if (rec->started_us > 0)
@@ -123,6 +146,8 @@ watch_take_record(struct watcher *w, struct watch *x, struct job *job,
     struct ending ending = rec->ending;
     if (ending.outcome == OUTCOME_NOT_STARTED && rec->blame == BLAME_CAP)
         excuse_uncapped(w, x, job, &ending);
+    else if (ending.outcome == OUTCOME_NOT_STARTED && rec->blame == BLAME_MPS)
+        excuse_unserved(w, x, job, &ending);
     else if (ending.outcome == OUTCOME_NOT_STARTED && rec->blame != BLAME_COMMAND)
         excuse(w, x, job, rec->blame, &ending);
     jobs_attempt_ended(&w->daemon->state, job, &ending);
@@ -157,7 +182,7 @@ void
 watch_hear(struct watcher *w, struct watch *x, const char *line, size_t len)
 {
     json_error_t je;
-    json_t *msg = json_loadb(line, len, 0, &je);
+    json_t *msg = json_text_read(line, len, &je);
     const char *event = json_string_value(json_object_get(msg, "event"));
     if (!event) {
         log_error("job=%u its supervisor sent an invalid message: %s", x->job, je.text);

@@ -76,11 +76,20 @@ unlink_watch(struct watch *x)
     x->link = NULL;
 }
 
+void
+watch_mps_arrived(struct watch *x)
+{
+    if (x->mps_fd >= 0)
+        close(x->mps_fd);
+    x->mps_fd = -1;
+}
+
 static void
 watch_drop(struct watcher *w, struct watch *x)
 {
     unlink_watch(x);
     HASH_DEL(w->watches, x);
+    watch_mps_arrived(x);
     free(x);
 }
 
@@ -116,6 +125,7 @@ add(struct watcher *w, const struct job *job)
     x = xcalloc(1, sizeof *x);
     x->job = job->id;
     x->attempt = job->run->number;
+    x->mps_fd = -1;
     HASH_ADD(hh, w->watches, job, sizeof x->job, x);
     return x;
 }
@@ -266,6 +276,16 @@ watch_attempt(struct daemon *d, struct job *job, int fd, struct err *e)
     struct watch *x = add(d->watcher, job);
     x->linked_us = clock_boot_us();
     return open_link(d->watcher, x, fd, false, e);
+}
+
+void
+watch_hold_mps(struct daemon *d, uint32_t job, int fd)
+{
+    struct watch *x = find(d->watcher, job);
+    if (x)
+        x->mps_fd = fd;
+    else if (fd >= 0)
+        close(fd);
 }
 
 void

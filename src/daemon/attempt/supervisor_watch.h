@@ -27,6 +27,9 @@ void watch_recover(struct daemon *d, struct job *job);
 /* The outcome is committed: the shepherd may forget it, and the folder goes. */
 void watch_settled(struct daemon *d, uint32_t job, int32_t attempt);
 
+/* Keeps the descriptor of mps_begin (job_mps.h), and closes it when it is time. -1: none. */
+void watch_hold_mps(struct daemon *d, uint32_t job, int fd);
+
 /* The attempt was not launched after all. */
 void watch_forget(struct daemon *d, uint32_t job);
 

@@ -39,6 +39,7 @@ struct watch {
     int sweeps;        /* sweepers, or looks at its folder, that came to nothing */
     int64_t linked_us; /* boot clock: when it was handed to the nursery; 0: by another daemon */
     int64_t sweep_us;  /* boot clock: when that is tried again; 0: nothing is due */
+    int mps_fd; /* to the keeper that was started for it, until its supervisor is there; -1 */
     int64_t io_error_us; /* boot clock: the first I/O error of its folder; 0: there was none */
     UT_hash_handle hh;
 };
@@ -53,6 +54,9 @@ struct watcher {
 struct job *watch_job_of(const struct watcher *w, const struct watch *x);
 /* Asks for its end. why: NULL (it is not wanted), "preempt", "requeue" or "exceed". */
 void watch_say_stop(struct watch *x, const struct job *job, const char *why, const char *by);
+
+/* Its supervisor uses MPS, or never will: the keeper need not wait for it any longer. */
+void watch_mps_arrived(struct watch *x);
 
 /* The nursery could not fork its supervisor, so it never ran. */
 void watch_not_forked(struct watcher *w, struct watch *x, int errnum);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
+#include "base/jsonw.h"
 #include "core/ledger/ledger.h"
 #include "core/plan/limits.h"
 #include "daemon/common/clock_watch.h"
@@ -64,7 +65,6 @@ struct daemon {
     uint32_t files_at;          /* idle_work.c: the last jobs file that was looked at there */
     uint32_t room_uid, room_at; /* whose jobs make room there, behind that one (0: the first) */
 
-    struct clockset *clockset;
     struct nursery *nursery;
     struct machine *machine;
     struct store *store;
@@ -79,7 +79,10 @@ struct daemon {
     struct past past;
     struct around around;
     struct state state; /* what is true of the jobs; it borrows the parts above */
+    struct turn_loop *turn_loop;
     struct turn *turn;
+    void (*after_turn)(struct daemon *);
+    struct jsonw event; /* event_say.c: the one that is being written */
     struct server *server;
     struct prober *prober;
     struct watcher *watcher;

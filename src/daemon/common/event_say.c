@@ -12,7 +12,6 @@
 #include "core/queue/job.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/event_words.h"
-#include "daemon/common/turn_priv.h"
 #include "daemon/state/changes.h"
 #include "daemon/state/state.h"
 
@@ -21,7 +20,7 @@
 struct jsonw *
 event_begin(struct daemon *d, struct change *x, const char *kind, const struct job *job)
 {
-    struct jsonw *w = &d->turn->writer;
+    struct jsonw *w = &d->event;
     snprintf(x->kind, sizeof x->kind, "%s", kind);
     jsonw_init(w, &x->json);
     jsonw_object(w);
@@ -52,7 +51,7 @@ turn_event(struct daemon *d, const char *kind, const struct job *job)
 void
 turn_event_end(struct daemon *d)
 {
-    jsonw_end_object(&d->turn->writer);
+    jsonw_end_object(&d->event);
 }
 
 void

@@ -9,7 +9,6 @@
 #include "base/jsonw.h"
 #include "base/text.h"
 #include "core/queue/job.h"
-#include "store/store.h"
 
 /* An argument as a shell would need it to be written, so that people can paste it. */
 static void
@@ -80,18 +79,4 @@ events_write_gpus(struct jsonw *w, const struct attempt *run)
     for (int i = 0; run && i < run->n_gpus; i++)
         jsonw_int(w, run->gpus[i]);
     jsonw_end_array(w);
-}
-
-void
-event_line(const struct store_event *row, struct buf *out)
-{
-    buf_addf(out, "{\"seq\":%lld,\"at_us\":%lld,\"kind\":\"%s\"", (long long)row->seq,
-             (long long)row->at_us, row->kind);
-    if (row->job)
-        buf_addf(out, ",\"job\":%u", row->job);
-    if (row->file)
-        buf_addf(out, ",\"file\":%u", row->file);
-    if (row->json_len > 2)
-        buf_addc(out, ',');
-    buf_add(out, row->json + 1, row->json_len - 1);
 }

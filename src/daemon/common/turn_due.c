@@ -1,53 +1,44 @@
 /* That there is to be a turn: any part of the daemon may say so (turn.h). */
 #include "daemon/common/turn_due.h"
 
-#include <uv.h>
-
-#include "base/err.h"
 #include "daemon/common/daemon.h"
-#include "daemon/common/turn_priv.h"
+#include "daemon/turn/turn.h"
 
-static void
-on_idle(uv_idle_t *idle)
+static bool
+takes_turns(const struct daemon *d)
 {
-    (void)idle;
+    return d->turn && !d->leaving;
 }
 
 void
 turn_touch(struct daemon *d)
 {
-    if (d->turn)
-        d->turn->plan_due = true;
-    turn_touch_unplanned(d);
+    if (takes_turns(d))
+        turn_is_due(d->turn);
 }
 
 void
 turn_touch_unplanned(struct daemon *d)
 {
-    if (!d->turn || d->turn->due || d->leaving)
-        return;
-    d->turn->due = true;
-    uv_idle_start(&d->turn->idle, on_idle);
+    if (takes_turns(d))
+        turn_is_due_unplanned(d->turn);
 }
 
 void
 turn_touch_unchanged(struct daemon *d)
 {
-    if (d->turn)
-        d->turn->more_due = true;
-    turn_touch_unplanned(d);
-}
-
-const struct err *
-turn_disk_trouble(const struct daemon *d)
-{
-    return d->turn->trouble.code ? &d->turn->trouble : NULL;
+    if (takes_turns(d))
+        turn_is_due_unchanged(d->turn);
 }
 
 void
 turn_retell_waiting(struct daemon *d, uint32_t file)
 {
-    struct turn *t = d->turn;
-    *(file ? &t->retold_file[file % RETOLD_FILES] : &t->retold_all) = ++t->retold;
-    turn_touch(d);
+    turn_tell_again(d->turn, file);
+}
+
+const struct err *
+turn_disk_trouble(const struct daemon *d)
+{
+    return turn_trouble(d->turn);
 }

@@ -26,6 +26,7 @@
 #include "daemon/gpu/card_list.h"
 #include "daemon/gpu/prober_talk.h"
 #include "daemon/gpu/samples.h"
+#include "wire/json_text.h"
 
 #define SLOW_MS 3000 /* an answer later than this: the cards count as unknown */
 /* First interval after a start; doubles up to sample_ms: short jobs are measured too. */
@@ -320,7 +321,7 @@ plan_renewal(struct prober *p)
 static void
 on_fresh_line(struct prober *p, const char *line, size_t len)
 {
-    json_t *msg = json_loadb(line, len, 0, NULL);
+    json_t *msg = json_text_read(line, len, NULL);
     if (json_object_get(msg, "hello")) {
         struct talk *fresh = TAKE(p->fresh);
         hang_up(p);
@@ -375,7 +376,7 @@ static void
 on_line(struct prober *p, const char *line, size_t len)
 {
     json_error_t je;
-    json_t *msg = json_loadb(line, len, 0, &je);
+    json_t *msg = json_text_read(line, len, &je);
     if (json_object_get(msg, "error")) {
         take_error(p, json_string_value(json_object_get(msg, "error")));
     } else if (json_object_get(msg, "hello")) {

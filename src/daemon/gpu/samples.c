@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/job_mps.h"
 #include "daemon/attempt/nursery_link.h"
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/common/clock_watch.h"
@@ -124,7 +125,7 @@ sample_job_of_pid(const struct daemon *d, int32_t pid)
 }
 
 static struct gpu_proc *
-read_procs(struct daemon *d, const json_t *list, int32_t *n)
+read_procs(struct daemon *d, int card, const json_t *list, int32_t *n)
 {
     size_t i;
     const json_t *j;
@@ -133,17 +134,21 @@ read_procs(struct daemon *d, const json_t *list, int32_t *n)
         return NULL;
     }
     struct gpu_proc *procs = xcalloc(json_array_size(list) + 1, sizeof *procs);
+    const char *why = ledger_mps_why(d->ledger, ledger_card(d->ledger, card));
+    bool has_mps = !why || why[0];
+    *n = 0;
     json_array_foreach(list, i, j)
     {
-        struct gpu_proc *p = &procs[i];
+        struct gpu_proc *p = &procs[*n];
         p->pid = (int32_t)probejson_int(json_object_get(j, "pid"), 0);
         p->mib = (int32_t)probejson_int(json_object_get(j, "mib"), -1);
         probejson_copy(p->user, sizeof p->user, json_object_get(j, "user"));
         p->job = job_of_process(d, p->pid, &p->start);
         if (p->job)
             health_own_process(d, p->pid, p->job);
+        if (p->job || !has_mps || !mps_has_process(d, card, p->pid))
+            (*n)++;
     }
-    *n = (int32_t)json_array_size(list);
     return procs;
 }
 
@@ -311,7 +316,7 @@ take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
         .util = (int32_t)probejson_int(json_object_get(j, "util"), -1),
         .temperature_c = (int32_t)probejson_int(json_object_get(j, "temperature_c"), -1),
     };
-    struct gpu_proc *procs = read_procs(d, json_object_get(j, "procs"), &s.n_procs);
+    struct gpu_proc *procs = read_procs(d, card, json_object_get(j, "procs"), &s.n_procs);
     s.procs = procs;
     struct gpu_group *groups = read_groups(d, json_object_get(j, "groups"), &s.n_groups);
     s.groups = groups;

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/request.h"
-#include "daemon/common/daemon.h"
 #include "daemon/state/depend_turns.h"
 
 /* A name and a line that bears it. */
@@ -88,11 +87,11 @@ link_all(struct file_dep_line *lines, size_t n)
 
 /* What is not in the file must be a job. */
 static int
-resolve_rest(struct daemon *d, uid_t uid, struct file_dep_line *line, struct err *e)
+resolve_rest(struct state *s, uid_t uid, struct file_dep_line *line, struct err *e)
 {
     for (int i = 0; i < line->req->n_deps; i++) {
         struct request one = {.deps = &line->req->deps[i], .n_deps = 1};
-        if (line->links[i] < 0 && depend_resolve(&d->state, uid, &one, e) < 0)
+        if (line->links[i] < 0 && depend_resolve(s, uid, &one, e) < 0)
             return err_prefix(e, "line %d", line->number);
     }
     return 0;
@@ -185,7 +184,7 @@ file_deps_link(struct file_dep_line *lines, size_t n)
 }
 
 int
-file_deps_resolve(struct daemon *d, uid_t uid, struct file_dep_line *line, struct err *e)
+file_deps_resolve(struct state *s, uid_t uid, struct file_dep_line *line, struct err *e)
 {
-    return line->links ? resolve_rest(d, uid, line, e) : 0;
+    return line->links ? resolve_rest(s, uid, line, e) : 0;
 }

@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct daemon;
 struct err;
 struct request;
+struct state;
 
 /* One line of the file, as it is asked for. */
 struct file_dep_line {
@@ -22,7 +22,7 @@ struct file_dep_line {
 /* Fills in links to other lines. False: no line waits for anything. */
 bool file_deps_link(struct file_dep_line *lines, size_t n);
 /* What is not in the file must be a job: -1 with e where it is none. */
-int file_deps_resolve(struct daemon *d, uid_t uid, struct file_dep_line *line, struct err *e);
+int file_deps_resolve(struct state *s, uid_t uid, struct file_dep_line *line, struct err *e);
 /* *order is all lines, each behind those that it waits for and otherwise as they stand; the
  * caller frees it. -1 with e where lines would wait for themselves. */
 int file_deps_put_in_order(const struct file_dep_line *lines, size_t n, int32_t **order,

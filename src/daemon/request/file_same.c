@@ -33,7 +33,9 @@ bool
 file_same_request(const struct request *a, const struct request *b)
 {
     const struct attr *row;
-    if (memcmp(&a->demand, &b->demand, sizeof a->demand) != 0 || !file_same_begin(a, b))
+    struct demand said = a->demand, stored = b->demand;
+    said.user = stored.user = 0; /* which only a job in the queue has */
+    if (memcmp(&said, &stored, sizeof said) != 0 || !file_same_begin(a, b))
         return false;
     for (size_t i = 0; (row = attr_at(i)); i++)
         if (!row->settled && !is_in_demand(row) && !attr_is_same(row, a, b))

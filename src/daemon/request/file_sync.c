@@ -284,7 +284,7 @@ file_resolve_deps(struct sync *s, int64_t until_us, struct err *e)
         return WORK_DONE;
     while (s->n_resolved < s->n) {
         struct file_dep_line *line = &s->deps[s->n_resolved++];
-        if (file_deps_resolve(s->daemon, s->uid, line, e) < 0)
+        if (file_deps_resolve(&s->daemon->state, s->uid, line, e) < 0)
             return -1;
         if (s->n_resolved % GLANCE == 0 && clock_boot_us() >= until_us)
             return WORK_MORE;

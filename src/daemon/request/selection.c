@@ -18,6 +18,7 @@
 #include "store/store.h"
 
 #define PAST_PIECE   500 /* ids, of which many may be gone */
+#define LOOK_EACH    50  /* tasks between two looks at the clock */
 #define MISSING_SAID 10  /* of numbers that are no job's, by name */
 
 static int
@@ -308,34 +309,74 @@ select_ranges_add(struct select_ranges *r, uint32_t first, uint32_t last)
     r->v[r->n++] = (struct store_range){first, last};
 }
 
+struct task_walk {
+    struct select_past *past;
+    int64_t until_us;
+    bool stopped;
+};
+
 static int
 on_task(uint32_t id, int32_t task, enum job_state state, void *arg)
 {
-    (void)task;
+    struct task_walk *w = arg;
     (void)state;
-    select_ranges_add(arg, id, id);
+    select_ranges_add(&w->past->ranges, id, id);
+    w->past->task = task + 1;
+    w->stopped = w->past->ranges.n % LOOK_EACH == 0 && clock_boot_us() >= w->until_us;
+    return w->stopped;
+}
+
+/* What one term means. True with *done: all of it is found. */
+static int
+narrow_term(struct daemon *d, const struct select *s, struct select_past *past,
+            int64_t until_us, bool *done, struct err *e)
+{
+    const struct selector_term *t = &s->selector.terms[past->term];
+    struct task_walk w = {past, until_us, false};
+    if (t->kind == SELECT_IDS)
+        select_ranges_add(&past->ranges, t->first, t->last);
+    else if (t->kind == SELECT_LAST)
+        select_ranges_add(&past->ranges, s->last_id, s->last_id);
+    else if (t->kind != SELECT_TASKS)
+        past->wide = true;
+    else if (store_tasks_walk(d->store, t->first,
+                              past->task > t->first_task ? past->task : t->first_task,
+                              t->last_task, on_task, &w, e) < 0)
+        return -1;
+    *done = !w.stopped;
     return 0;
+}
+
+/* Ids, tasks and the last job can be looked up; names, users and states need the whole walk
+ * (`wide`). Goes on until the boot clock says until_us: 1 at the end of it, 0 when there is
+ * more, -1: the store fails. */
+static int
+narrow(struct daemon *d, const struct select *s, struct select_past *past, int64_t until_us,
+       struct err *e)
+{
+    past->wide |= s->everything;
+    while (!past->wide && past->term < s->selector.n_terms) {
+        bool done = false;
+        if (narrow_term(d, s, past, until_us, &done, e) < 0)
+            return -1;
+        if (done) {
+            past->term++;
+            past->task = 0;
+        }
+        if (clock_boot_us() >= until_us && past->term < s->selector.n_terms)
+            return 0;
+    }
+    return 1;
 }
 
 int
 select_narrow(struct daemon *d, const struct select *s, struct select_ranges *ranges,
               struct err *e)
 {
-    if (s->everything)
-        return 0;
-    for (size_t i = 0; i < s->selector.n_terms; i++) {
-        const struct selector_term *t = &s->selector.terms[i];
-        if (t->kind == SELECT_IDS)
-            select_ranges_add(ranges, t->first, t->last);
-        else if (t->kind == SELECT_LAST)
-            select_ranges_add(ranges, s->last_id, s->last_id);
-        else if (t->kind != SELECT_TASKS)
-            return 0;
-        else if (store_tasks_walk(d->store, t->first, t->first_task, t->last_task, on_task,
-                                  ranges, e) < 0)
-            return -1;
-    }
-    return 1;
+    struct select_past past = {0};
+    int rc = narrow(d, s, &past, INT64_MAX, e);
+    *ranges = past.ranges;
+    return rc < 0 ? -1 : !past.wide;
 }
 
 int
@@ -387,15 +428,16 @@ compare_ranges(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Which ids are walked over, in ascending order. */
+/* Which ids are walked over, in ascending order. As narrow. */
 static int
-begin_past(struct daemon *d, const struct select *s, struct select_past *past, struct err *e)
+begin_past(struct daemon *d, const struct select *s, struct select_past *past, int64_t until_us,
+           struct err *e)
 {
     struct select_ranges *r = &past->ranges;
-    int rc = select_narrow(d, s, r, e);
-    if (rc < 0)
-        return -1;
-    if (rc == 0) {
+    int rc = narrow(d, s, past, until_us, e);
+    if (rc <= 0)
+        return rc;
+    if (past->wide) {
         r->n = 0;
         select_ranges_add(r, 0, store_peek_job_id(d->store));
     }
@@ -406,15 +448,16 @@ begin_past(struct daemon *d, const struct select *s, struct select_past *past, s
     if (r->n > 1)
         qsort(r->v, (size_t)r->n, sizeof *r->v, compare_ranges);
     past->begun = true;
-    return 0;
+    return 1;
 }
 
 int
 select_past_walk(struct daemon *d, const struct select *s, struct select_past *past,
                  int64_t until_us, select_cb cb, void *arg, struct err *e)
 {
-    if (!past->begun && begin_past(d, s, past, e) < 0)
-        return -1;
+    int begun = past->begun ? 1 : begin_past(d, s, past, until_us, e);
+    if (begun <= 0)
+        return begun;
     while (past->at < past->ranges.n) {
         struct store_range r = past->ranges.v[past->at];
         r.first = r.first < past->next ? past->next : r.first;

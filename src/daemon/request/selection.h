@@ -51,8 +51,9 @@ struct select_ranges {
     size_t cap;
 };
 void select_ranges_add(struct select_ranges *r, uint32_t first, uint32_t last);
-/* Ids, tasks and the last job can be looked up; names, users and states need the whole walk.
- * 1: only *ranges; 0: all; -1: the store fails. The caller frees ranges->v in any case. */
+/* What a walk over the store can be bound to: ids, tasks and the last job can be looked up;
+ * names, users and states need the whole walk. 1: only *ranges; 0: all; -1: the store fails.
+ * The caller frees ranges->v in any case. */
 int select_narrow(struct daemon *d, const struct select *s, struct select_ranges *ranges,
                   struct err *e);
 #define SELECT_FINAL_STATES ((1U << JOB_STATES) - (1U << JOB_COMPLETED))
@@ -64,6 +65,10 @@ struct select_past {
     int at;        /* in the ranges */
     uint32_t next; /* the id from which on the walk has not come */
     bool begun;
+    /* Until then: the ranges of these terms and tasks are found. */
+    size_t term;
+    int32_t task;
+    bool wide; /* ids do not bound it */
 };
 /* Goes on until the boot clock says until_us, or until cb returns not 0, which is a piece's end
  * as well. 1: all have been visited; 0: there are more; -1 with e. */

@@ -13,6 +13,7 @@
 #include "daemon/common/daemon.h"
 #include "daemon/request/budget.h"
 #include "daemon/rpc/user_shares.h"
+#include "wire/json_text.h"
 
 struct reading {
     struct reading *next;
@@ -48,7 +49,7 @@ line_parse(const struct daemon *d, uid_t uid, const char *line, size_t len, stru
     int64_t began_us = clock_thread_us();
     *out = (struct parsed){.root = NULL};
     if (budget_check_line(d, uid, line, len, &out->e) == 0) {
-        out->root = json_loadb(line, len, 0, &why);
+        out->root = json_text_read(line, len, &why);
         if (!out->root)
             out->not_json = xasprintf("not JSON: %s (byte %d)", why.text, why.position);
     }

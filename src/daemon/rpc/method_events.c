@@ -9,13 +9,13 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "daemon/common/daemon.h"
-#include "daemon/common/event_words.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/request/event_filter.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
 #include "daemon/rpc/rpc_server.h"
+#include "daemon/turn/event_line.h"
 #include "store/store.h"
 
 #define LOOK_MAX  20000 /* events, of one request with a limit */

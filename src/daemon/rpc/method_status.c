@@ -108,6 +108,15 @@ put_node(const struct daemon *d, struct jsonw *w, const struct card *c)
     jsonw_end_array(w);
 }
 
+/* "on"; or null, and why, where it is wanted. */
+static void
+put_mps(struct daemon *d, struct jsonw *w, const struct card *c)
+{
+    const char *why = ledger_mps_why(d->ledger, c);
+    jsonw_kstr(w, "mps", why ? NULL : "on");
+    jsonw_kstr(w, "mps_why", why && why[0] ? why : NULL);
+}
+
 static void
 put_card(struct daemon *d, struct jsonw *w, const struct card *c)
 {
@@ -132,6 +141,7 @@ put_card(struct daemon *d, struct jsonw *w, const struct card *c)
                : d->config.vram_cap == CONFIG_CAP_OFF ? "the settings have vram_cap: off"
                : c->cap_refused[0]                    ? c->cap_refused
                                                       : c->info.cap_why);
+    put_mps(d, w, c);
     health_write(d, c->info.index, w);
     put_known(w, "total_mib", c->info.total_mib > 0 ? c->info.total_mib : -1);
     put_known(w, "used_mib", sampled ? c->used_mib : -1);

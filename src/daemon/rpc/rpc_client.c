@@ -146,7 +146,23 @@ add_unsent(struct client *c, struct buf *bytes)
     buf_free(bytes);
 }
 
-/* One write at a time: libuv makes 32 of them in a round of the loop, so that
+/* Behind what is being written. Long ones are not copied: 64 MiB would hold the loop for
+ * 50 ms. */
+static void
+send_later(struct client *c, struct buf *bytes)
+{
+    if (bytes->len < LARGE_BYTES) {
+        add_unsent(c, bytes);
+        return;
+    }
+    if (c->unsent.len > 0)
+        write_soon(c, &c->unsent, 0);
+    if (!c->closing)
+        write_soon(c, bytes, 0);
+    buf_free(bytes);
+}
+
+/* One write at a time, of what is short: libuv makes 32 of them in a round of the loop, so that
  * of a write for each event the followers would fall behind a busy daemon for good. */
 void
 rpc_client_send(struct client *c, struct buf *bytes)
@@ -164,7 +180,7 @@ rpc_client_send(struct client *c, struct buf *bytes)
         return;
     }
     if (c->pipe.write_queue_size > 0) {
-        add_unsent(c, bytes);
+        send_later(c, bytes);
         account(c);
         return;
     }

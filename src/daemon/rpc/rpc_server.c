@@ -26,6 +26,7 @@
 #include "wire/frame.h"
 
 #define TRIM_MS             500
+#define ACCEPTS_MAX         64 /* in one round of the loop: a millisecond, or two */
 #define SAY_AGAIN_US        INT64_C(1000000)
 #define GATHER_MAX          ((size_t)64 << 10) /* bytes of events that go out together */
 #define FOLLOWER_UNREAD_MAX ((size_t)8 << 20)  /* bytes of events that are sent as they come */
@@ -126,14 +127,31 @@ identify(struct client *c)
     return roles_is_served(c->server->daemon, c->uid);
 }
 
+/* The caller is still there, and so is the next call, at once. */
+static void
+say_accept_fails(struct server *s, int status)
+{
+    int64_t now_us = clock_boot_us();
+    if (now_us - s->accept_failed_us < SAY_AGAIN_US)
+        return;
+    s->accept_failed_us = now_us;
+    log_warn("accept: %s", uv_strerror(status));
+}
+
+/* However fast callers come, a round ends: the one that is not taken here is the first of the
+ * next (server_new_round), and until then libuv asks for no more. */
 static void
 on_connection(uv_stream_t *listener, int status)
 {
     struct server *s = listener->data;
     if (status < 0) {
-        log_warn("accept: %s", uv_strerror(status));
+        say_accept_fails(s, status);
         return;
     }
+    s->caller_waits = s->n_accepted == ACCEPTS_MAX;
+    if (s->caller_waits)
+        return;
+    s->n_accepted++;
     struct client *c = xcalloc(1, sizeof *c);
     c->server = s;
     c->since_us = clock_boot_us();
@@ -221,6 +239,11 @@ void
 server_new_round(struct server *s)
 {
     peers_new_round(s->peers);
+    s->n_accepted = 0;
+    if (s->caller_waits && !s->closing) {
+        s->caller_waits = false;
+        listener_go_on(s->listener);
+    }
 }
 
 bool
@@ -277,7 +300,7 @@ server_turned_away(const struct server *s, int64_t *at_us)
 bool
 server_has_callers(const struct server *s)
 {
-    return listener_has_callers(s->listener);
+    return s->caller_waits || listener_has_callers(s->listener);
 }
 
 void

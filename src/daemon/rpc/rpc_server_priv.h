@@ -57,6 +57,9 @@ struct server {
     uv_timer_t resume, trim;
     struct client *clients;
     int n_clients;
+    int n_accepted;               /* in this round of the loop */
+    bool caller_waits;            /* connected, but for the next round */
+    int64_t accept_failed_us;     /* boot clock: when that was said last */
     uid_t changers[CHANGERS_MAX]; /* groups whose requests changed something in this turn */
     int n_changers;
     int64_t turned_away, turned_away_us; /* how many, and when the last (boot clock) */

@@ -257,6 +257,15 @@ listener_free(struct listener *l)
     free(l);
 }
 
+void
+listener_go_on(struct listener *l)
+{
+    if (l->before)
+        l->on_connection((uv_stream_t *)l->before, 0);
+    if (l->pipe)
+        l->on_connection((uv_stream_t *)l->pipe, 0);
+}
+
 bool
 listener_has_callers(const struct listener *l)
 {

@@ -17,6 +17,9 @@ struct listener *listener_open(struct daemon *d, uv_connection_cb on_connection,
 void listener_close(struct listener *l); /* removes the name; free after the loop has run */
 void listener_free(struct listener *l);
 
+/* Calls on_connection for one who was not accepted when it was called before, if there is
+ * one. */
+void listener_go_on(struct listener *l);
 bool listener_has_callers(const struct listener *l); /* connected, and not accepted yet */
 
 #endif

@@ -215,9 +215,13 @@ take_began(struct slurm *s, struct alloc *a, const char *name)
     look_at(s, name, false);
 }
 
+/* Those that were asked for together may all have come to one bad node: they count as one. */
 static void
-miss(struct slurm *s, struct alloc *a, const char *why)
+miss(struct slurm *s, const struct alloc *a, const char *why)
 {
+    if (s->missed_us && a->sent_us && a->sent_us <= s->missed_us)
+        return;
+    s->missed_us = clock_boot_us();
     if (++s->misses < MISSES_MAX)
         return;
     s->misses = 0;

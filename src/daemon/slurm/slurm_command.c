@@ -118,8 +118,15 @@ on_deadline(uv_timer_t *timer)
 static char **
 clean_env(void)
 {
-    static const char *const kept[] = {"PATH=", "HOME=",   "USER=",       "LOGNAME=",
-                                       "LANG=", "LC_ALL=", "SLURM_CONF=", "LD_LIBRARY_PATH="};
+    static const char *const kept[] = {"PATH=",
+                                       "HOME=",
+                                       "USER=",
+                                       "LOGNAME=",
+                                       "LANG=",
+                                       "LC_ALL=",
+                                       "SLURM_CONF=",
+                                       "LD_LIBRARY_PATH=",
+                                       "BERTH_SLURM_HASTE="};
     size_t n = 0;
     char **out = xcalloc(sizeof kept / sizeof kept[0] + 1, sizeof *out);
     for (char **e = environ; *e; e++)

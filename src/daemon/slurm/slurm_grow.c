@@ -2,9 +2,9 @@
  *
  * Any allocation may start any line of the backlog (shepherd/slurm/allocation_lines.c), so this
  * decides only about numbers: one more when a line finds none that is large enough, or when
- * what waits is more than what is free; as many at a time as there are, so that a cluster
- * without room is not asked for all of them. They give themselves back when they have nothing
- * to do; one that still waits in Slurm then is cancelled. */
+ * what waits is more than what is free; as many at a time as there are, but for the first few,
+ * so that a cluster without room is not asked for all of them. They give themselves back when
+ * they have nothing to do; one that still waits in Slurm then is cancelled. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +23,7 @@
 #define BACKLOG_LINES  2000  /* at most: more than all allocations can start in a look */
 #define WORTH_MS       60000 /* a job that is shorter is worth a part of a GPU */
 #define SLACK          0.01
+#define PENDING_FIRST  4 /* Slurm may take seconds to look at what it is sent */
 #define WAITING_MAX_US (5 * S_US)
 
 /* --- lines --- */
@@ -145,6 +146,13 @@ write_backlog(struct slurm *s)
 
 /* --- how many --- */
 
+/* Of the GPUs of allocations, as they found it or as the settings say; 0 or less: not known. */
+static int32_t
+gpu_mib(const struct slurm *s)
+{
+    return s->gpu_mib >= 0 ? s->gpu_mib : (int32_t)s->daemon->config.slurm_gpu_mib;
+}
+
 /* How many GPUs' worth it takes: a part of one where it shares. */
 static double
 gpus_of(const struct slurm *s, const struct backlog_line *line)
@@ -157,9 +165,9 @@ gpus_of(const struct slurm *s, const struct backlog_line *line)
         double gpus = c->slurm_allocation_gpus > 0 ? (double)c->slurm_allocation_gpus : 1;
         return (d->cpus > 0 ? d->cpus : 1) / cpus * gpus;
     }
-    if (d->vram_mib > 0 && s->gpu_mib > 0)
-        each = (double)d->vram_mib / s->gpu_mib;
-    else if (d->vram_mib == 0 && d->share_permille > 0 && s->gpu_mib > 0)
+    if (d->vram_mib > 0 && gpu_mib(s) > 0)
+        each = (double)d->vram_mib / gpu_mib(s);
+    else if (d->vram_mib == 0 && d->share_permille > 0 && gpu_mib(s) > 0)
         each = d->share_permille / 1000.0;
     return d->gpus * (each < 1 && !d->exclusive ? each : 1);
 }
@@ -249,7 +257,7 @@ choose(const struct slurm *s, const struct numbers *have)
             return &s->waiting[i];
         wanted += worth(s, &s->waiting[i]);
     }
-    bool is_known = s->gpu_mib >= 0 || have->live == 0;
+    bool is_known = gpu_mib(s) > 0 || s->gpu_mib >= 0 || have->live == 0;
     return is_known && wanted > have->free + SLACK ? &s->waiting[0] : NULL;
 }
 
@@ -313,7 +321,7 @@ grow(struct slurm *s)
     struct numbers have = count_allocs(s);
     int running = have.live - have.pending;
     if (clock_boot_us() < s->grow_us || have.live >= s->daemon->config.slurm_allocations ||
-        have.pending >= (running > 1 ? running : 1))
+        have.pending >= (running > PENDING_FIRST ? running : PENDING_FIRST))
         return;
     const struct wait *first = choose(s, &have);
     if (!first || !remote_of(s, first))

@@ -146,6 +146,7 @@ struct slurm {
     int32_t gpu_mib; /* of the GPUs of allocations; 0: they cannot tell, -1: not known */
     int64_t grow_us, grow_pause_us; /* no allocation before, as the last ones began nothing */
     int misses;              /* allocations in a row that ended before they said anything */
+    int64_t missed_us;       /* when the last of them was counted; 0: none was */
     struct buf words;        /* slurm_tell' */
     struct err trouble;      /* of squeue and scancel; code 0: nothing is wrong */
     struct err pack_trouble; /* of sbatch for allocations */

@@ -24,6 +24,7 @@
 #include "daemon/slurm/slurm_priv.h"
 #include "daemon/state/changes.h"
 #include "daemon/state/job_facts.h"
+#include "slurm/haste.h"
 #include "sys/exitrec.h"
 
 #define SCAN_US       (S_US / 2)
@@ -91,13 +92,16 @@ slurm_refuse(struct slurm *s, struct remote *r, const char *text)
 
 /* --- a record --- */
 
-/* Whether it may have been Slurm that ended it. Its TERM reaches the command as well as the
- * supervisor, in any order. */
+/* Whether it may have been Slurm that ended it. Its TERM reaches every process of the command
+ * as well as the supervisor, in any order: a shell whose program was hit first exits with that
+ * program's status. */
 static bool
 may_be_slurms(const struct job *job, const struct ending *e)
 {
-    bool signalled =
-        e->outcome == OUTCOME_SIGNALED && (e->signal == SIGTERM || e->signal == SIGKILL);
+    int number = e->outcome == OUTCOME_SIGNALED ? e->signal
+                 : e->outcome == OUTCOME_EXITED ? e->code - 128
+                                                : 0;
+    bool signalled = number == SIGTERM || number == SIGKILL;
     return !job->cancel_asked && !job->requeue_asked &&
            (e->outcome == OUTCOME_CANCELLED || signalled);
 }
@@ -200,7 +204,7 @@ may_hear_cause(const struct slurm *s, struct remote *r, int64_t now)
     r->record_us = r->record_us ? r->record_us : now;
     if (!r->cause_us && s->polled_us > r->record_us)
         r->cause_us = now;
-    return !r->gone_us && (!r->cause_us || now - r->cause_us < CAUSE_US);
+    return !r->gone_us && (!r->cause_us || now - r->cause_us < slurm_haste(CAUSE_US));
 }
 
 static void
@@ -251,7 +255,7 @@ lose(struct slurm *s, struct remote *r, int64_t now)
 {
     struct ending e;
     int64_t since = r->gone_us > r->pulse_us ? r->gone_us : r->pulse_us;
-    if (now - since < SILENT_US)
+    if (now - since < slurm_haste(SILENT_US))
         return;
     set_lost(r, &e);
     end(s, r, &e);
@@ -278,7 +282,8 @@ cancel_unbegun(struct slurm *s, struct remote *r, struct job *job)
 static int64_t
 again_in_us(int sends)
 {
-    return sends > 1 ? GONE_US << (sends < AGAIN_DOUBLED ? sends : AGAIN_DOUBLED) : 0;
+    return sends > 1 ? slurm_haste(GONE_US << (sends < AGAIN_DOUBLED ? sends : AGAIN_DOUBLED))
+                     : 0;
 }
 
 /* It never began, and no Slurm job of it is left. */
@@ -286,7 +291,7 @@ static void
 send_again(struct slurm *s, struct remote *r, const struct job *job, int64_t now)
 {
     char words[200];
-    if (now - r->gone_us < GONE_US || r->gone_polls < 2)
+    if (now - r->gone_us < slurm_haste(GONE_US) || r->gone_polls < 2)
         return;
     if (!r->was_listed && job->run->sent.id[0] && r->sends >= SENDS_MAX) {
         slurm_refuse(s, r,

@@ -16,6 +16,7 @@
 #include "daemon/common/daemon.h"
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/slurm/slurm_priv.h"
+#include "slurm/haste.h"
 
 #define TICK_MS        250
 #define POLL_FIRST_US  S_US
@@ -85,9 +86,9 @@ slurm_alloc_is_dead(const struct alloc *a)
 int64_t
 slurm_pause_us(int64_t *pause_us)
 {
-    *pause_us = *pause_us ? *pause_us * 2 : AGAIN_FIRST_US;
-    if (*pause_us > AGAIN_MAX_US)
-        *pause_us = AGAIN_MAX_US;
+    *pause_us = *pause_us ? *pause_us * 2 : slurm_haste(AGAIN_FIRST_US);
+    if (*pause_us > slurm_haste(AGAIN_MAX_US))
+        *pause_us = slurm_haste(AGAIN_MAX_US);
     return *pause_us;
 }
 

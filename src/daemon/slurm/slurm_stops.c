@@ -17,6 +17,7 @@
 #include "daemon/common/daemon.h"
 #include "daemon/slurm/slurm_priv.h"
 #include "slurm/cancel_ids.h"
+#include "slurm/haste.h"
 
 #define STOP_AGAIN_US (10 * S_US)
 #define STUCK_US      (300 * S_US) /* in which one that runs there makes its mark */
@@ -28,7 +29,7 @@ enum stop { STOP_NONE, STOP_WAITING, STOP_RUNNING, STOP_NOW };
 static bool
 is_stuck(const struct remote *r, int64_t now)
 {
-    return r->runs_us && !r->began && now - r->runs_us > STUCK_US;
+    return r->runs_us && !r->began && now - r->runs_us > slurm_haste(STUCK_US);
 }
 
 static enum stop

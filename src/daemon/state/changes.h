@@ -1,5 +1,5 @@
 /* What has changed in a turn, in the order in which it did: appended by the code that changes
- * something, read once by every part that cares (turn/pass_on.c lists them, in their order).
+ * something, read once by every part that cares (turn_wiring.c lists them, in their order).
  * And which jobs the store does not know all of yet. */
 #ifndef DAEMON_STATE_CHANGES_H
 #define DAEMON_STATE_CHANGES_H
@@ -34,6 +34,7 @@ enum change_type {
     CHANGE_CANCEL,   /* by: it is to be stopped */
     CHANGE_REQUEUE,  /* by: it is to be stopped, to run again */
     CHANGE_PREEMPT,  /* the same, to make way for the job `other` */
+    CHANGE_DELAYED,  /* its promised start, begin_us, cannot be kept: text, and for which job */
     /* Of these nothing is stored: */
     CHANGE_CANCEL_MORE, /* it was to be stopped before: perhaps with less grace */
     CHANGE_LAUNCHED,    /* its command has been executed (for followers) */

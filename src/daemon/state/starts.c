@@ -55,6 +55,12 @@ starts_carry_out(struct state *s, const struct decision *x)
     struct job *job = queue_get(s->queue, x->job);
     switch (x->type) {
     case PLAN_START:
+        /* Another of its name has started in this very plan. A task that has just left its
+         * array is always behind the rest of it: the array is asked. */
+        if (job->parked & PARK_SINGLETON) {
+            ledger_release(s->ledger, x->task >= 0 ? x->as : x->job);
+            return false;
+        }
         if (x->task >= 0)
             job = arrays_split(s, job, x->task, x->as);
         return start_job(s, job, &x->where);

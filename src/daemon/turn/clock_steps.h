@@ -4,23 +4,24 @@
 
 #include <stdint.h>
 
-struct daemon;
-struct clockset;
+struct state;
 
-/* Has the kernel report when the clock is set, which makes a turn. */
-struct clockset *clockset_new(struct daemon *d);
-void clockset_close(struct clockset *c); /* free after the loop has run */
-void clockset_free(struct clockset *c);
+struct clock_steps {
+    int64_t offset_us; /* of the wall clock from the boot clock, when last looked at */
+    int64_t told_us;   /* the same when it was last found set, or as written down before */
+};
+
+void clocksteps_begin(struct clock_steps *c, const struct state *s);
 
 /* Before each plan: when the clock has been set since the last, patience, the time after which
  * a failed job is tried again, promised starts, and the age of what users have used are moved
  * along. Begin times that people named are not: those are on the clock. */
-void clockset_follow(struct daemon *d);
+void clocksteps_follow(struct clock_steps *c, const struct state *s);
 
 /* How far the wall clock is from the boot clock: of what a daemon writes down, one that comes
  * after it in the same boot tells by this whether the clock has been set since. */
-int64_t clockset_offset_us(const struct daemon *d);
+int64_t clocksteps_offset_us(const struct clock_steps *c);
 /* It was this much then: promises and running jobs are moved along. */
-void clockset_was(struct daemon *d, int64_t offset_us);
+void clocksteps_was(struct clock_steps *c, const struct state *s, int64_t offset_us);
 
 #endif

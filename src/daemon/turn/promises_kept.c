@@ -13,25 +13,23 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/jsonw.h"
 #include "base/log.h"
 #include "core/plan/plan.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
-#include "daemon/common/event_say.h"
-#include "daemon/common/turn_priv.h"
+#include "daemon/state/state.h"
 #include "daemon/turn/clock_steps.h"
+#include "daemon/turn/turn_priv.h"
 #include "store/store.h"
 
 #define NOTE "promises"
 
 static void
-write_all(const struct daemon *d, struct buf *out)
+write_all(const struct turn *t, struct buf *out)
 {
     size_t n;
-    const struct promise *list = planner_promises(d->planner, &n);
-    buf_addf(out, "clock %" PRId64 " %s\n", clockset_offset_us(d), clock_boot_id());
-    for (struct job *job = queue_active(d->queue); job; job = queue_active_next(job)) {
+    const struct promise *list = planner_promises(t->state->planner, &n);
+    buf_addf(out, "clock %" PRId64 " %s\n", clocksteps_offset_us(&t->clock), clock_boot_id());
+    for (struct job *job = queue_active(t->state->queue); job; job = queue_active_next(job)) {
         if (job->run && job->run->clock_set_us)
             buf_addf(out, "set %" PRIu32 " %" PRId64 "\n", job->id, job->run->clock_set_us);
     }
@@ -51,105 +49,103 @@ read_clock(const char *at, int64_t *offset_us, int *length)
 }
 
 static bool
-read_set(struct daemon *d, const char *at, int *length)
+read_set(struct turn *t, const char *at, int *length)
 {
     uint32_t id;
     int64_t by_us;
     if (sscanf(at, "set %" SCNu32 " %" SCNd64 "\n%n", &id, &by_us, length) != 2)
         return false;
-    struct job *job = queue_get(d->queue, id);
+    struct job *job = queue_get(t->state->queue, id);
     if (job && job->run && job_state_is_active(job->state))
         job->run->clock_set_us = by_us;
     return true;
 }
 
 static bool
-read_promise(struct daemon *d, const char *at, int *length)
+read_promise(struct turn *t, const char *at, int *length)
 {
     struct promise x = {0};
     if (sscanf(at, "%" SCNu32 " %" SCNd64 " %" SCNx64 " %" SCNd64 "\n%n", &x.job, &x.at_us,
                &x.cards, &x.limit_ms, length) != 4)
         return false;
-    if (queue_get(d->queue, x.job))
-        planner_restore_promise(d->planner, &x);
+    if (queue_get(t->state->queue, x.job))
+        planner_restore_promise(t->state->planner, &x);
     return true;
 }
 
 void
-promises_load(struct daemon *d)
+promises_load(struct turn *t)
 {
-    auto_free char *text = store_note_get(d->store, NOTE);
+    auto_free char *text = store_note_get(t->store, NOTE);
     const char *at = text ? text : "";
     int64_t offset_us = 0;
     int length;
     bool is_this_boot = read_clock(at, &offset_us, &length);
-    for (at += length; read_set(d, at, &length); at += length)
+    for (at += length; read_set(t, at, &length); at += length)
         ;
-    for (; read_promise(d, at, &length); at += length)
+    for (; read_promise(t, at, &length); at += length)
         ;
     if (*at)
         log_warn("event=promises-damaged some of the promised starts cannot be read");
     if (is_this_boot)
-        clockset_was(d, offset_us);
-    d->turn->promised = text ? TAKE(text) : xstrdup("");
+        clocksteps_was(&t->clock, t->state, offset_us);
+    t->promised = text ? TAKE(text) : xstrdup("");
 }
 
 void
-promises_save(struct daemon *d)
+promises_save(struct turn *t)
 {
     auto_buf struct buf text = BUF_INIT;
     struct err e; /* sticks to the store; store_commit tells */
-    if (!d->turn->promised)
+    if (!t->promised)
         return;
-    write_all(d, &text);
-    if (strcmp(buf_str(&text), d->turn->promised) != 0)
-        store_note_put(d->store, NOTE, buf_str(&text), &e);
+    write_all(t, &text);
+    if (strcmp(buf_str(&text), t->promised) != 0)
+        store_note_put(t->store, NOTE, buf_str(&text), &e);
 }
 
 void
-promises_saved(struct daemon *d)
+promises_saved(struct turn *t)
 {
     auto_buf struct buf text = BUF_INIT;
-    d->turn->n_kept = 0;
-    if (!d->turn->promised)
+    t->n_kept = 0;
+    if (!t->promised)
         return;
-    write_all(d, &text);
-    free(d->turn->promised);
-    d->turn->promised = xstrdup(buf_str(&text));
+    write_all(t, &text);
+    free(t->promised);
+    t->promised = xstrdup(buf_str(&text));
 }
 
 static void
-regain(struct daemon *d, const struct kept_promise *x)
+regain(struct turn *t, const struct kept_promise *x)
 {
     struct promise promise = x->promise;
-    if (queue_get(d->queue, x->as))
+    if (queue_get(t->state->queue, x->as))
         promise.job = x->as; /* an array's task that waits in its own name now */
-    planner_restore_promise(d->planner, &promise);
+    planner_restore_promise(t->state->planner, &promise);
 }
 
 void
-promises_regain(struct daemon *d, uint32_t id)
+promises_regain(struct turn *t, uint32_t id)
 {
-    const struct turn *t = d->turn;
     for (size_t i = 0; i < t->n_kept; i++) {
         if (t->kept[i].as == id)
-            regain(d, &t->kept[i]);
+            regain(t, &t->kept[i]);
     }
 }
 
 void
-promises_regain_all(struct daemon *d)
+promises_regain_all(struct turn *t)
 {
-    struct turn *t = d->turn;
     for (size_t i = 0; i < t->n_kept; i++)
-        regain(d, &t->kept[i]);
+        regain(t, &t->kept[i]);
     t->n_kept = 0;
 }
 
 static void
-say_why(const struct daemon *d, const struct broken *x, struct buf *out)
+say_why(const struct turn *t, const struct broken *x, struct buf *out)
 {
-    const struct job *by = x->by ? queue_get(d->queue, x->by) : NULL;
+    const struct job *by = x->by ? queue_get(t->state->queue, x->by) : NULL;
     struct called called = {.id = x->by};
     if (by && by->array)
         called = (struct called){.id = by->id, .array = by->array, .task = by->task};
@@ -178,20 +174,18 @@ say_why(const struct daemon *d, const struct broken *x, struct buf *out)
 }
 
 void
-promises_tell(struct daemon *d, const struct plan *p)
+promises_tell(struct turn *t, const struct plan *p)
 {
     for (size_t i = 0; i < p->n_broken; i++) {
         const struct broken *x = &p->broken[i];
-        const struct job *job = queue_get(d->queue, x->job);
+        const struct job *job = queue_get(t->state->queue, x->job);
         auto_buf struct buf text = BUF_INIT;
         if (!job)
             continue;
-        say_why(d, x, &text);
-        struct jsonw *w = turn_event(d, "delayed", job);
-        jsonw_ktime(w, "promised", x->at_us);
-        if (x->by)
-            jsonw_kint(w, "for", x->by);
-        jsonw_kstr(w, "text", buf_str(&text));
-        turn_event_end(d);
+        say_why(t, x, &text);
+        struct change *c = state_note(t->state, CHANGE_DELAYED, job);
+        c->begin_us = x->at_us;
+        c->other = x->by;
+        c->text = xstrdup(buf_str(&text));
     }
 }

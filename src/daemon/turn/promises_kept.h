@@ -4,17 +4,17 @@
 
 #include <stdint.h>
 
-struct daemon;
 struct plan;
+struct turn;
 
-void promises_load(struct daemon *d); /* once the jobs are in the queue */
+void promises_load(struct turn *t); /* once the jobs are in the queue */
 /* Within the commit: writes them if they are not as the last commit left them. */
-void promises_save(struct daemon *d);
-void promises_saved(struct daemon *d); /* it has succeeded */
+void promises_save(struct turn *t);
+void promises_saved(struct turn *t); /* it has succeeded */
 /* The start of this job, or of all in the turn, did not come about. */
-void promises_regain(struct daemon *d, uint32_t id);
-void promises_regain_all(struct daemon *d);
+void promises_regain(struct turn *t, uint32_t id);
+void promises_regain_all(struct turn *t);
 /* Those that the plan had to break. */
-void promises_tell(struct daemon *d, const struct plan *p);
+void promises_tell(struct turn *t, const struct plan *p);
 
 #endif

@@ -5,19 +5,26 @@
 
 #include "base/err.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
-#include "daemon/common/event_words.h"
-#include "daemon/common/turn_due.h"
-#include "daemon/common/turn_priv.h"
-#include "daemon/outbox/outbox_fill.h"
-#include "daemon/request/event_filter.h"
-#include "daemon/rpc/rpc_server.h"
+#include "daemon/state/changes.h"
+#include "daemon/state/state.h"
+#include "daemon/turn/event_line.h"
+#include "daemon/turn/turn_priv.h"
 #include "store/store.h"
 
+/* The change is looked up for each part: one that notes a change itself may have moved the
+ * list. */
 void
-turn_events_write(struct daemon *d)
+turn_events_read(struct turn *t)
 {
-    const struct changes *c = &d->state.changes;
+    struct changes *c = &t->state->changes;
+    for (; c->n_read < c->n; c->n_read++)
+        PARTS(t, read, &c->list[c->n_read]);
+}
+
+void
+turn_events_write(struct turn *t)
+{
+    const struct changes *c = &t->state->changes;
     for (size_t i = 0; i < c->n_read; i++) {
         struct change *ev = &c->list[i];
         if (!ev->kind[0])
@@ -29,23 +36,22 @@ turn_events_write(struct daemon *d)
                                   .json = ev->json.data,
                                   .json_len = ev->json.len};
         struct err e;
-        store_event_add(d->store, &row, &e);
+        store_event_add(t->store, &row, &e);
         event_line(&row, &ev->line);
-        const struct job *job = ev->hooks ? queue_get(d->queue, ev->job) : NULL;
-        if (job)
-            hooks_post(d, job, ev->kind, buf_str(&ev->line));
+        PARTS(t, write_event, ev);
     }
 }
 
 void
-turn_events_keep_true(struct daemon *d)
+turn_events_keep_true(struct turn *t)
 {
-    struct changes *c = &d->state.changes;
+    const struct queue *q = t->state->queue;
+    struct changes *c = &t->state->changes;
     size_t keep = 0, n_read = 0;
     for (size_t i = 0; i < c->n; i++) {
         bool is_read = i < c->n_read;
         struct change *ev = &c->list[i];
-        const struct job *job = ev->job ? queue_get(d->queue, ev->job) : NULL;
+        const struct job *job = ev->job ? queue_get(q, ev->job) : NULL;
         bool undone = ev->type == CHANGE_STARTED && job && job->state == JOB_PENDING;
         buf_clear(&ev->line);
         if ((is_read && !ev->kind[0]) || (ev->job && !job) || undone) {
@@ -60,22 +66,10 @@ turn_events_keep_true(struct daemon *d)
 }
 
 void
-turn_events_publish(struct daemon *d)
+turn_events_publish(struct turn *t)
 {
-    struct changes *c = &d->state.changes;
-    bool any = false;
-    for (size_t i = 0; i < c->n_read; i++) {
-        const struct change *ev = &c->list[i];
-        any |= ev->kind[0] != '\0';
-        if (d->server && ev->kind[0])
-            server_publish(d->server, &(struct event_view){.kind = ev->kind,
-                                                           .job = ev->job,
-                                                           .file = ev->file,
-                                                           .line = ev->line.data,
-                                                           .n = ev->line.len});
-    }
-    if (d->server && any)
-        server_publish_end(d->server);
+    struct changes *c = &t->state->changes;
+    PARTS(t, publish, c->list, c->n_read);
     if (changes_drop_read(c))
-        turn_touch(d);
+        turn_is_due(t);
 }

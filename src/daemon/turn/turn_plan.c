@@ -1,93 +1,91 @@
 /* The plan of a turn: when it is made, and again; starts.c carries it out. */
 #include <stdlib.h>
 #include <string.h>
-#include <uv.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
-#include "core/ledger/ledger.h"
 #include "core/plan/plan.h"
 #include "core/queue/queue.h"
-#include "daemon/attempt/machine_trouble.h"
-#include "daemon/attempt/supervisor_watch.h"
-#include "daemon/common/counters.h"
-#include "daemon/common/daemon.h"
-#include "daemon/common/turn_due.h"
-#include "daemon/common/turn_priv.h"
-#include "daemon/gpu/prober.h"
-#include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/starts.h"
+#include "daemon/state/state.h"
 #include "daemon/turn/clock_steps.h"
 #include "daemon/turn/promises_kept.h"
+#include "daemon/turn/turn_priv.h"
 #include "store/store.h"
 
-static void
-on_wake(uv_timer_t *timer)
+static bool
+may_plan(const struct turn *t)
 {
-    turn_touch(timer->data);
+    if (t->trouble.code)
+        return false;
+    for (size_t i = 0; i < t->n_parts; i++)
+        if (t->parts[i].before_plan && !t->parts[i].before_plan(t->parts[i].arg))
+            return false;
+    return true;
 }
 
 static void
-on_rested(uv_timer_t *timer)
+set_timer(const struct turn *t, enum turn_timer which, int64_t ms)
 {
-    struct daemon *d = timer->data;
-    turn_touch_unchanged(d);
+    t->host.set_timer(t->host.arg, which, ms);
 }
 
-/* Before the next plan looks at more lines there is as much time for others as this one
- * took. */
 static void
-rest(struct turn *t, int64_t took_us)
+stop_timer(const struct turn *t, enum turn_timer which)
 {
-    uv_update_time(t->rest.loop);
-    uv_timer_start(&t->rest, on_rested, (uint64_t)took_us / 1000 + 1, 0);
+    t->host.stop_timer(t->host.arg, which);
+}
+
+static void
+carry_out(struct turn *t, const struct plan *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const struct decision *x = &p->decisions[i];
+        if (starts_carry_out(t->state, x))
+            continue;
+        promises_regain(t, x->task >= 0 ? x->as : x->job);
+        t->again = true;
+    }
+}
+
+/* When it is made again though nothing happens. Before the next one looks at more lines there
+ * is as much time for others as this one took. */
+static void
+set_timers(const struct turn *t, const struct plan *p, int64_t now_us, int64_t took_us)
+{
+    if (p->more)
+        set_timer(t, TURN_REST, took_us / 1000 + 1);
+    if (p->wake_us != INT64_MAX) {
+        int64_t ms = (p->wake_us - now_us) / 1000 + 1;
+        set_timer(t, TURN_WAKE, ms > 0 ? ms : 1);
+    }
 }
 
 bool
-turn_plan(struct daemon *d)
+turn_plan(struct turn *t)
 {
-    struct turn *t = d->turn;
-    uv_timer_stop(&t->wake);
-    /* Until the attempts from before a reboot are settled the next daemon takes all that it
-     * finds for such ones. */
-    if (d->stopping || !d->ready || t->trouble.code || machine_says(d) ||
-        watch_has_of_before(d))
+    const struct state *s = t->state;
+    stop_timer(t, TURN_WAKE);
+    if (!may_plan(t))
         return false;
-    clockset_follow(d);
-    int64_t now = clock_wall_us();
-    if (!prober_is_fresh(d->prober))
-        return false; /* a sample is on its way; it touches the turn */
+    clocksteps_follow(&t->clock, s);
     auto_plan struct plan p = PLAN_INIT;
-    uint32_t next_id = store_peek_job_id(d->store);
-    int64_t began_us = clock_boot_us();
+    uint32_t next_id = store_peek_job_id(t->store);
+    int64_t now_us = state_wall_us(s), began_us = turn_now_us(t);
     if (t->plan_due)
-        planner_look_anew(d->planner);
+        planner_look_anew(s->planner);
     t->more_due = false;
-    uv_timer_stop(&t->rest);
-    ledger_set_slurm_room(d->ledger, slurm_room(d));
-    plan_make(d->planner, d->queue, d->ledger, now, &next_id, &p);
-    d->needs_told = 0;
-    promises_tell(d, &p);
-    tally_plan(d, clock_boot_us() - began_us);
+    stop_timer(t, TURN_REST);
+    plan_make(s->planner, s->queue, s->ledger, now_us, &next_id, &p);
+    int64_t took_us = turn_now_us(t) - began_us;
+    PARTS(t, planned, &p, took_us);
+    promises_tell(t, &p);
     free(t->waits);
     t->waits = TAKE(p.waits);
     t->n_waits = p.n_waits;
-    if (p.more)
-        rest(t, clock_boot_us() - began_us);
-    store_advance_job_id(d->store, next_id);
+    store_advance_job_id(t->store, next_id);
     t->n_kept = p.n_kept;
     memcpy(t->kept, p.kept, sizeof p.kept);
-    for (size_t i = 0; i < p.n; i++) {
-        const struct decision *x = &p.decisions[i];
-        if (starts_carry_out(&d->state, x))
-            continue;
-        promises_regain(d, x->task >= 0 ? x->as : x->job);
-        t->again = true;
-    }
-    if (p.wake_us != INT64_MAX) {
-        int64_t ms = (p.wake_us - now) / 1000 + 1;
-        uv_timer_start(&t->wake, on_wake, ms > 0 ? (uint64_t)ms : 1, 0);
-    }
+    carry_out(t, &p);
+    set_timers(t, &p, now_us, took_us);
     return true;
 }

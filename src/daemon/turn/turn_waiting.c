@@ -4,9 +4,8 @@
 #include "base/err.h"
 #include "core/plan/plan.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
-#include "daemon/common/turn_priv.h"
-#include "daemon/turn/event_unstored.h"
+#include "daemon/state/state.h"
+#include "daemon/turn/turn_priv.h"
 
 static int
 compare_heads(const void *a, const void *b)
@@ -23,13 +22,12 @@ is_told(const struct turn *t, const struct job *job)
 }
 
 void
-turn_tell_why_waiting(struct daemon *d)
+turn_tell_why_waiting(struct turn *t)
 {
-    struct turn *t = d->turn;
     size_t n = 0;
     struct job **heads = xcalloc(t->n_waits + 1, sizeof(struct job *));
     for (size_t i = 0; i < t->n_waits; i++) {
-        const struct job *job = queue_get(d->queue, t->waits[i]);
+        const struct job *job = queue_get(t->state->queue, t->waits[i]);
         const struct kind *kind = job ? job->kind : NULL;
         /* One that was passed over for want of a commit gets its turn in the next. */
         if (kind && !is_told(t, kind->head) && kind->blocked.reason != REASON_NONE) {
@@ -40,9 +38,16 @@ turn_tell_why_waiting(struct daemon *d)
     if (n > 0)
         qsort(heads, n, sizeof(struct job *), compare_heads);
     for (size_t i = 0; i < n; i++)
-        event_waiting(d, heads[i]);
+        PARTS(t, tell_waiting, heads[i]);
     free(heads);
     free(t->waits);
     t->waits = NULL;
     t->n_waits = 0;
+}
+
+void
+turn_tell_again(struct turn *t, uint32_t file)
+{
+    *(file ? &t->retold_file[file % RETOLD_FILES] : &t->retold_all) = ++t->retold;
+    turn_is_due(t);
 }

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -24,6 +25,22 @@ drm_proc_root(const struct drm *drm)
     return drm->config->proc_root ? drm->config->proc_root : "/proc";
 }
 
+static bool
+nvidia_is_loaded(const struct drm *drm)
+{
+    auto_free char *path = xasprintf("%s/driver/nvidia/version", drm_proc_root(drm));
+    return access(path, F_OK) == 0;
+}
+
+/* A driver that is loaded late, as after its installation, brings cards that this backend does
+ * not have: the choice among the backends is made again. */
+static bool
+drm_has_changed(void *state)
+{
+    const struct drm *drm = state;
+    return !drm->beside_nvidia && nvidia_is_loaded(drm);
+}
+
 static int
 drm_open(const struct backend_config *config, void **state, struct err *e)
 {
@@ -31,6 +48,7 @@ drm_open(const struct backend_config *config, void **state, struct err *e)
 
     (void)e;
     drm->config = config;
+    drm->beside_nvidia = nvidia_is_loaded(drm);
     *state = drm;
     return 0;
 }
@@ -126,4 +144,5 @@ const struct backend backend_drm = {.name = "drm",
                                     .open = drm_open,
                                     .discover = drm_discover,
                                     .sample = drm_sample,
+                                    .has_changed = drm_has_changed,
                                     .close = drm_close};

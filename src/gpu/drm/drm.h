@@ -31,6 +31,7 @@ struct drm_client {
 
 struct drm {
     const struct backend_config *config;
+    bool beside_nvidia; /* NVIDIA's driver was loaded when this was opened */
     int n;
     struct drm_card cards[GPU_MAX];
     uint64_t samplings;

@@ -314,6 +314,7 @@ static void
 begin_running(struct shepherd *a)
 {
     crash_point("shepherd-after-exec");
+    outcome_note_start(&a->facts);
     a->record.started_us = clock_wall_us();
     loglimit_begin(&a->log, a->command.log_fd, a->command.log_from, FD_FOLDER,
                    a->spec.attach != NULL, a->spec.log_max_mib, a->spec.log_reserve_mib);
@@ -360,6 +361,17 @@ cap_vram(struct shepherd *a)
     return false;
 }
 
+/* The same of MPS. */
+static bool
+join_mps(struct shepherd *a)
+{
+    struct err e;
+    if (!a->spec.mps.dir || mps_join(&a->spec.mps, &a->facts.mps, &e) == 0)
+        return true;
+    end_unstarted(a, "", &e, BLAME_MPS);
+    return false;
+}
+
 static void
 start(struct shepherd *a)
 {
@@ -384,7 +396,7 @@ start(struct shepherd *a)
         end_for(a, "cannot restrict it to its GPUs: ", &e);
         return;
     }
-    if (!cap_vram(a))
+    if (!cap_vram(a) || !join_mps(a))
         return;
     command_start(&a->spec, FD_LOCK, &a->facts.groups, a->attach, &a->command);
     umask(077);
@@ -400,7 +412,8 @@ attempt_run(void)
 {
     static const struct ctl_handler HANDLER = {on_greet, on_cancel, on_signal, on_recorded};
     struct shepherd a = {.sig_fd = -1, .timer_fd = -1};
-    a.facts = (struct facts){.spec = &a.spec, .command = &a.command, .groups = GROUPS_NONE};
+    a.facts = (struct facts){
+        .spec = &a.spec, .command = &a.command, .groups = GROUPS_NONE, .mps = MPS_CLIENT_NONE};
     crash_point("shepherd-start");
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)prctl(PR_SET_NAME, "berth-shepherd");

@@ -120,10 +120,26 @@ read_usage(int64_t *cpu_ms, int64_t *max_rss_kib)
 }
 
 void
+outcome_note_start(struct facts *f)
+{
+    int64_t unused;
+    read_usage(&f->ours_cpu_ms, &unused);
+}
+
+/* Of the job alone. */
+static void
+read_own_usage(const struct facts *f, int64_t *cpu_ms, int64_t *max_rss_kib)
+{
+    read_usage(cpu_ms, max_rss_kib);
+    if (*cpu_ms > 0 && f->ours_cpu_ms > 0)
+        *cpu_ms = *cpu_ms > f->ours_cpu_ms ? *cpu_ms - f->ours_cpu_ms : 0;
+}
+
+void
 outcome_count(struct facts *f)
 {
     struct counted *c = &f->counted;
-    read_usage(&c->cpu_ms, &c->max_rss_kib);
+    read_own_usage(f, &c->cpu_ms, &c->max_rss_kib);
     c->oom_kills = groups_oom_kills(&f->groups, &c->own_oom);
     c->is_set = true;
 }
@@ -132,7 +148,7 @@ static void
 fill_usage(const struct facts *f, struct ending *en)
 {
     if (!f->counted.is_set) {
-        read_usage(&en->cpu_ms, &en->max_rss_kib);
+        read_own_usage(f, &en->cpu_ms, &en->max_rss_kib);
         return;
     }
     en->cpu_ms = f->counted.cpu_ms;
@@ -173,6 +189,21 @@ fill_oom(const struct facts *f, struct ending *en)
         en->oom = OOM_CUDA;
 }
 
+/* The errors that its programs got may not tell. */
+static void
+fill_mps(const struct facts *f, struct ending *en)
+{
+    char why[120], text[sizeof en->text];
+    if (f->cause != CAUSE_NONE || (en->outcome == OUTCOME_EXITED && en->code == 0))
+        return;
+    mps_lost(&f->mps, why, sizeof why);
+    if (!why[0])
+        return;
+    snprintf(text, sizeof text, "MPS ended under it: %.90s%s%.40s", why,
+             en->text[0] ? "; " : "", en->text);
+    memcpy(en->text, text, sizeof text);
+}
+
 static void
 fill_not_started(const struct facts *f, struct exitrec *r)
 {
@@ -202,6 +233,7 @@ outcome_fill(const struct facts *f, int64_t now_boot_us, struct exitrec *out)
     fill_setup(f, en);
     fill_usage(f, en);
     fill_oom(f, en);
+    fill_mps(f, en);
     if (f->stuck[0])
         set_text(en, "%s", f->stuck);
 }

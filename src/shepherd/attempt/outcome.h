@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "shepherd/common/groups.h"
+#include "shepherd/common/mps_client.h"
 
 struct command;
 struct exitrec;
@@ -43,9 +44,15 @@ struct facts {
     bool was_killed;    /* the command did not end within its grace */
     int status;         /* waitpid's */
     struct groups groups;
+    struct mps_client mps; /* its control daemon of MPS, if it has one */
+    int64_t
+        ours_cpu_ms; /* what starting it has cost, of children of ours (berth-user, a probe) */
     struct counted counted; /* before we started something of our own in its groups */
     char stuck[128];        /* words about what KILL did not end; "" */
 };
+
+/* Takes down what starting it has cost: the command has just been started. */
+void outcome_note_start(struct facts *f);
 
 /* Takes down what was counted so far: what runs later, to end the attempt, is not the job's. */
 void outcome_count(struct facts *f);

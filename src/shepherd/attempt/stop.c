@@ -27,6 +27,7 @@
 #include "shepherd/attempt/kill.h"
 #include "shepherd/begin/container.h"
 #include "shepherd/begin/container_removal.h"
+#include "shepherd/common/mps_client.h"
 #include "shepherd/talk/attach_server.h"
 #include "shepherd/talk/ctl.h"
 #include "spec/script.h"
@@ -149,6 +150,7 @@ stop_end(struct shepherd *a)
 {
     attach_drain(a->attach);
     outcome_fill(&a->facts, clock_boot_us(), &a->record);
+    mps_leave(&a->facts.mps); /* clients that watch may keep this process for long */
     a->record.ending.log_cut_bytes = loglimit_end(&a->log) + loglimit_end(&a->errors);
     a->record.ending.ended_us = clock_wall_us();
     enter_phase(a, PHASE_ENDED, 0);

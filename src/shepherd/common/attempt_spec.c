@@ -17,6 +17,7 @@
 #include "shepherd/common/cluster_env.h"
 #include "sys/exitrec.h"
 #include "sys/spawn.h"
+#include "wire/json_text.h"
 #include "wire/members.h"
 
 #define SPEC_MAX_BYTES (64 * 1024 * 1024) /* as one request on the daemon's socket */
@@ -110,7 +111,7 @@ get_all(const json_t *o, struct spec *s, struct err *e)
     s->uid = -1;
     s->grace_ms = GRACE_DEFAULT_MS;
     if (members_read(o, members, s, e) < 0 || groups_read(o, &s->groups, e) < 0 ||
-        get_container(o, &s->container, e) < 0)
+        get_container(o, &s->container, e) < 0 || mps_wish_read(o, &s->mps, e) < 0)
         return -1;
     if (!s->argv[0])
         return err_set(e, ERR_FAILED, "'argv' is empty");
@@ -167,7 +168,7 @@ spec_read(int lock_fd, struct spec *out, struct err *e)
     json_error_t why;
     char *line_end = memchr(out->text, '\n', n);
     size_t line = line_end ? (size_t)(line_end - out->text) + 1 : n;
-    out->root = json_loadb(out->text, line, 0, &why);
+    out->root = json_text_read(out->text, line, &why);
     if (!out->root)
         return err_set(e, ERR_FAILED, "lock: %s at byte %d of the specification", why.text,
                        why.position);

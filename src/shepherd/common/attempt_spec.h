@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "shepherd/common/groups.h"
+#include "shepherd/common/mps_client.h"
 
 struct err;
 
@@ -38,6 +39,7 @@ struct spec {
     const char *log;
     struct groups_wish groups;
     struct container container;
+    struct mps_wish mps;
     const char *error; /* where standard error goes; NULL: into the log */
     bool truncate;     /* both are emptied first */
     mode_t umask;

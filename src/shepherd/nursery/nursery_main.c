@@ -36,6 +36,7 @@
 #include "base/jsonw.h"
 #include "shepherd/attempt/attempt.h"
 #include "shepherd/attempt/sweep.h"
+#include "shepherd/mps/mps_keeper.h"
 #include "shepherd/nursery/children.h"
 #include "shepherd/nursery/deliver.h"
 #include "sys/cgroup.h"
@@ -183,6 +184,8 @@ be_a_shepherd(const struct nursery *n, char kind, const int fds[N_FDS])
         _exit(try_run());
     if (kind == NURSERY_DELIVER)
         _exit(deliver_run());
+    if (kind == NURSERY_MPS)
+        _exit(mps_keeper_run());
     _exit(kind == NURSERY_SWEEP ? sweep_run() : attempt_run());
 }
 

@@ -34,6 +34,7 @@
 #include "shepherd/attempt/attempt.h"
 #include "shepherd/attempt/exit_record.h"
 #include "shepherd/common/attempt_spec.h"
+#include "slurm/haste.h"
 #include "sys/exitrec.h"
 #include "sys/nursery_packets.h"
 
@@ -255,7 +256,7 @@ node_attempt_start(struct node_attempt *a, char *const *vars, struct measure *m,
     if (a->supervisor < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot start a process");
     a->talk = TAKE_FD(ours);
-    a->pulse_us = clock_boot_us() + NODE_PULSE_MS * INT64_C(1000);
+    a->pulse_us = clock_boot_us() + slurm_haste(NODE_PULSE_MS) * 1000;
     measure_add(m, &a->seen, a->supervisor);
     return 0;
 }
@@ -331,5 +332,5 @@ node_attempt_pulse(struct node_attempt *a, int64_t now_us)
     say_alive(a);
     (void)node_attempt_pass_on_stop(a); /* Slurm may have forgotten this job */
     pass_on_signals(a);
-    a->pulse_us = now_us + NODE_PULSE_MS * INT64_C(1000);
+    a->pulse_us = now_us + slurm_haste(NODE_PULSE_MS) * 1000;
 }

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/unixsock.h"
+#include "wire/json_text.h"
 
 #define LINE_MAX_BYTES 65536
 #define GRACE_MAX_MS   (INT64_MAX / 2000)
@@ -188,7 +189,7 @@ act_on(struct ctl *ctl, const json_t *o)
 static int
 take_line(struct ctl *ctl, const char *line, size_t n)
 {
-    json_t *o = json_loadb(line, n, 0, NULL);
+    json_t *o = json_text_read(line, n, NULL);
     if (!json_is_object(o)) {
         json_decref(o);
         return -1;

@@ -67,7 +67,7 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
 @test "right after apt install a user sees what is missing, and that the job waits for it" {
     apt install /root/berth.deb
     guest 'systemctl is-enabled berthd; grep -E "^account +include +common-account$" /etc/pam.d/berth'
-    as alice 'berth submit -- true 2>&1' | grep 'no GPU can be read.*Install or repair the NVIDIA driver.*the job waits'
+    as alice 'berth submit -- true 2>&1' | grep 'no GPU can be read now.*Install or repair the NVIDIA driver.*the job waits'
     simulate
     as alice 'berth wait 1'
 }

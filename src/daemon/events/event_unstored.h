@@ -1,6 +1,6 @@
 /* Events for clients that follow now, which cannot be asked for later. */
-#ifndef DAEMON_TURN_EVENT_UNSTORED_H
-#define DAEMON_TURN_EVENT_UNSTORED_H
+#ifndef DAEMON_EVENTS_EVENT_UNSTORED_H
+#define DAEMON_EVENTS_EVENT_UNSTORED_H
 
 struct change;
 struct daemon;

@@ -1,6 +1,6 @@
 /* What the daemon does when it has nothing to do. */
-#ifndef DAEMON_TURN_IDLE_WORK_H
-#define DAEMON_TURN_IDLE_WORK_H
+#ifndef DAEMON_IDLE_WORK_H
+#define DAEMON_IDLE_WORK_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* See event_unstored.h. */
-#include "daemon/turn/event_unstored.h"
+#include "daemon/events/event_unstored.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -11,6 +11,7 @@
 #include "daemon/request/event_filter.h"
 #include "daemon/rpc/rpc_server.h"
 #include "daemon/state/changes.h"
+#include "daemon/turn/event_line.h"
 #include "daemon/view/wait_reason.h"
 #include "store/store.h"
 

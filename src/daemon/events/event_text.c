@@ -1,5 +1,5 @@
 /* Changes of jobs as events: see event_text.h and docs/protocol.md, "An event". */
-#include "daemon/turn/event_text.h"
+#include "daemon/events/event_text.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -122,6 +122,15 @@ write_by(struct jsonw *w, const struct change *x)
         jsonw_kstr(w, "by", by);
 }
 
+static void
+write_delayed(struct jsonw *w, const struct change *x)
+{
+    jsonw_ktime(w, "promised", x->begin_us);
+    if (x->other)
+        jsonw_kint(w, "for", x->other);
+    jsonw_kstr(w, "text", x->text);
+}
+
 /* What this kind says besides. */
 static void
 write_own(struct daemon *d, struct jsonw *w, const struct job *job, const struct change *x)
@@ -145,6 +154,9 @@ write_own(struct daemon *d, struct jsonw *w, const struct job *job, const struct
         break;
     case CHANGE_PREEMPT:
         jsonw_kint(w, "for", x->other);
+        break;
+    case CHANGE_DELAYED:
+        write_delayed(w, x);
         break;
     case CHANGE_PRIORITY:
         jsonw_kint(w, "priority", x->number);
@@ -176,7 +188,7 @@ event_read(struct daemon *d, struct change *x)
         [CHANGE_RELEASED] = "released", [CHANGE_UPDATED] = "updated",
         [CHANGE_PRIORITY] = "updated",  [CHANGE_CANCEL] = "cancelled",
         [CHANGE_REQUEUE] = "requeue",   [CHANGE_PREEMPT] = "preempted",
-        [CHANGE_DROPPED] = NULL,
+        [CHANGE_DELAYED] = "delayed",   [CHANGE_DROPPED] = NULL,
     };
     const struct job *job = kinds[x->type] ? queue_get(d->queue, x->job) : NULL;
     if (!job)

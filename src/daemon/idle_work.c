@@ -1,8 +1,8 @@
-/* Idle moments: see idle_work.h. Called by turn.c. History goes by age (keep_days), by number
- * (keep_jobs) and by size (keep_mib: of the largest user first), events by number
+/* Idle moments: see idle_work.h. Called by turn_wiring.c. History goes by age (keep_days), by
+ * number (keep_jobs) and by size (keep_mib: of the largest user first), events by number
  * (keep_events); environments go with their last job. A piece is so small that a request that
  * comes meanwhile does not notice. */
-#include "daemon/turn/idle_work.h"
+#include "daemon/idle_work.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "daemon/common/clock_watch.h"
 #include "daemon/common/daemon.h"
-#include "daemon/common/turn_priv.h"
 #include "daemon/request/admit.h"
 #include "daemon/rpc/long_work.h"
 #include "store/store.h"

@@ -1,6 +1,6 @@
 /* The words of the event stream: what a change of a job looks like there (docs/protocol.md). */
-#ifndef DAEMON_TURN_EVENT_TEXT_H
-#define DAEMON_TURN_EVENT_TEXT_H
+#ifndef DAEMON_EVENTS_EVENT_TEXT_H
+#define DAEMON_EVENTS_EVENT_TEXT_H
 
 struct change;
 struct daemon;

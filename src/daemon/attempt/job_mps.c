@@ -1,0 +1,185 @@
+/* See job_mps.h. Called by launch.c and those who lay out what it launches, and by samples.c: a
+ * server's memory is no stranger's. Where the driver counts its clients' memory for the
+ * server, not counting that at all leaves memory that nobody explains, which goes to the jobs
+ * there (core/ledger/ledger_vram.c).
+ *
+ * A job that has a container is no client: its programs do not find the control daemon. */
+#include "daemon/attempt/job_mps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/job.h"
+#include "daemon/attempt/env_block.h"
+#include "daemon/attempt/job_confines.h"
+#include "daemon/attempt/nursery_link.h"
+#include "daemon/common/daemon.h"
+#include "sys/confine.h"
+#include "sys/mps_place.h"
+#include "sys/nursery_packets.h"
+#include "sys/procs.h"
+
+#define PROGRAM "nvidia-cuda-mps-control"
+#define DEPTH   64 /* of a server below its keeper; more is no server */
+
+int
+mps_card_of(const struct daemon *d, const struct job *job)
+{
+    const struct attempt *run = job->run;
+    if (!run || job->req.container)
+        return -1;
+    return ledger_mps_card(d->ledger, &job->req.demand, run->gpus, run->n_gpus);
+}
+
+static char *
+folder_of(const struct daemon *d, int card)
+{
+    return xasprintf("%s/%s", d->places.mps, ledger_card(d->ledger, card)->info.uuid);
+}
+
+static int64_t
+user_of(const struct daemon *d, const struct job *job)
+{
+    return d->places.system ? job->uid : getuid();
+}
+
+void
+mps_put(const struct daemon *d, const struct job *job, struct buf *out)
+{
+    int card = mps_card_of(d, job);
+    if (card < 0)
+        return;
+    auto_free char *folder = folder_of(d, card);
+    auto_free char *own = xasprintf("%s/%lld", folder, (long long)user_of(d, job));
+    auto_free char *pipe = xasprintf("%s/pipe", own), *log = xasprintf("%s/log", own);
+    int32_t mib = ledger_mps_mib(d->ledger, &job->req.demand, card);
+    int32_t share = job->req.demand.share_permille;
+    envblock_put(out, "CUDA_MPS_PIPE_DIRECTORY", pipe);
+    envblock_put(out, "CUDA_MPS_LOG_DIRECTORY", log);
+    if (mib > 0) {
+        char limit[24];
+        snprintf(limit, sizeof limit, "0=%dM", mib); /* the job's first GPU, and its only one */
+        envblock_put(out, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", limit);
+    }
+    if (share > 0)
+        envblock_put_int(out, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", (share + 9) / 10);
+}
+
+bool
+mps_is_stale(const struct daemon *d, const struct buf *theirs, const char *var)
+{
+    static const char PIPE[] = "CUDA_MPS_PIPE_DIRECTORY=", ALL[] = "CUDA_MPS_";
+    size_t n = strlen(d->places.mps);
+    if (strncmp(var, ALL, sizeof ALL - 1) != 0)
+        return false;
+    for (const char *p = theirs->data; p < theirs->data + theirs->len; p += strlen(p) + 1)
+        if (strncmp(p, PIPE, sizeof PIPE - 1) == 0 &&
+            strncmp(p + sizeof PIPE - 1, d->places.mps, n) == 0)
+            return true;
+    return false;
+}
+
+void
+mps_write(const struct daemon *d, const struct job *job, struct jsonw *w)
+{
+    int card = mps_card_of(d, job);
+    if (card < 0)
+        return;
+    auto_free char *folder = folder_of(d, card);
+    jsonw_key(w, "mps");
+    jsonw_object(w);
+    jsonw_kstr(w, "dir", folder);
+    jsonw_kint(w, "uid", user_of(d, job));
+    jsonw_kint(w, "since_us", clock_boot_us());
+    jsonw_end_object(w);
+}
+
+static void
+write_order(const struct daemon *d, const struct job *job, int card, const char *folder,
+            struct jsonw *w)
+{
+    const char *named = getenv("BERTH_MPS_CONTROL");
+    const char *base = nursery_place(d->nursery)->base;
+    jsonw_object(w);
+    jsonw_kstr(w, "uuid", ledger_card(d->ledger, card)->info.uuid);
+    jsonw_kstr(w, "program", named && named[0] ? named : PROGRAM);
+    jsonw_kstr(w, "dir", folder);
+    jsonw_kint(w, "uid", user_of(d, job));
+    if (d->places.system) {
+        jsonw_kbool(w, "become", true);
+        jsonw_kstr(w, "user", job->user);
+        confines_write_account(d, w);
+    }
+    if (base) {
+        auto_free char *group =
+            xasprintf("%s/mps-%d.%lld", base, card, (long long)user_of(d, job));
+        jsonw_kstr(w, "cgroup", group);
+    }
+    jsonw_kint(w, "max_processes", d->config.job_max_processes);
+    jsonw_end_object(w);
+}
+
+static int
+make_folder(const struct daemon *d, const char *folder, struct err *e)
+{
+    mode_t old = umask(d->places.system ? 022 : 077);
+    int rc = file_mkdirs(folder, d->places.system ? 0711 : 0700, e);
+    umask(old);
+    return rc;
+}
+
+int
+mps_begin(struct daemon *d, const struct job *job, struct err *e)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct jsonw w;
+    int card = mps_card_of(d, job);
+    auto_free char *folder = folder_of(d, card);
+    if (make_folder(d, folder, e) < 0)
+        return -1;
+    auto_close int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_close int order = memfd_create("berth-mps", MFD_CLOEXEC);
+    jsonw_init(&w, &text);
+    write_order(d, job, card, folder, &w);
+    if (dir < 0 || order < 0 || file_write_all(order, text.data, text.len) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot ask for MPS in %s", folder);
+    return nursery_call(d->nursery, NURSERY_MPS, order, dir, e);
+}
+
+/* The keeper of that card; 0: there is none. */
+static pid_t
+keeper_of(const struct daemon *d, int card)
+{
+    struct mps_state s;
+    auto_free char *folder = folder_of(d, card);
+    auto_free char *name = xasprintf("%s/" MPS_KEEPER, folder);
+    auto_close int fd = open(name, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && mps_state_read(fd, &s) && mps_state_lives(&s) ? s.pid : 0;
+}
+
+bool
+mps_has_process(const struct daemon *d, int card, pid_t pid)
+{
+    pid_t keeper = keeper_of(d, card);
+    struct proc p;
+    for (int depth = 0; keeper > 0 && depth < DEPTH && pid > 1; depth++, pid = p.ppid) {
+        if (pid == keeper)
+            return true;
+        if (proc_read(pid, &p) < 0)
+            return false;
+    }
+    return false;
+}

@@ -1,0 +1,33 @@
+/* Jobs as clients of MPS: which of them are, what they are told, and that somebody keeps their
+ * user's control daemon. */
+#ifndef DAEMON_ATTEMPT_JOB_MPS_H
+#define DAEMON_ATTEMPT_JOB_MPS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct buf;
+struct daemon;
+struct err;
+struct job;
+struct jsonw;
+
+/* The card on which its attempt is to be a client; -1: it is none. */
+int mps_card_of(const struct daemon *d, const struct job *job);
+
+/* Its variables. */
+void mps_put(const struct daemon *d, const struct job *job, struct buf *out);
+/* Whether a captured variable is of another job's MPS; theirs: all that were captured. */
+bool mps_is_stale(const struct daemon *d, const struct buf *theirs, const char *var);
+
+/* The key "mps" of a spec. */
+void mps_write(const struct daemon *d, const struct job *job, struct jsonw *w);
+
+/* Has a keeper forked, before the job's supervisor is. A descriptor, the caller's, to be closed
+ * once that is there; -1. */
+int mps_begin(struct daemon *d, const struct job *job, struct err *e);
+
+/* Whether the process belongs to the control daemon of that card: a server, most likely. */
+bool mps_has_process(const struct daemon *d, int card, pid_t pid);
+
+#endif

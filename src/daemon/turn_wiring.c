@@ -1,0 +1,488 @@
+/* The one place where the turn (turn/turn.h) meets the parts of the daemon. Their order in the
+ * table is their order in every step of a turn; turn.h says what the steps are for. No part
+ * calls another here. */
+#include "daemon/turn_wiring.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/queue.h"
+#include "daemon/attempt/attempt_folder.h"
+#include "daemon/attempt/launch.h"
+#include "daemon/attempt/launch_spec.h"
+#include "daemon/attempt/machine_trouble.h"
+#include "daemon/attempt/supervisor_watch.h"
+#include "daemon/common/counters.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/pace.h"
+#include "daemon/events/event_text.h"
+#include "daemon/events/event_unstored.h"
+#include "daemon/gpu/card_health.h"
+#include "daemon/gpu/card_numbers.h"
+#include "daemon/gpu/prober.h"
+#include "daemon/gpu/telemetry.h"
+#include "daemon/gpu/vram_wait.h"
+#include "daemon/idle_work.h"
+#include "daemon/outbox/outbox.h"
+#include "daemon/outbox/outbox_fill.h"
+#include "daemon/request/event_filter.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/rpc_server.h"
+#include "daemon/rpc/waiters.h"
+#include "daemon/slurm/slurm_engine.h"
+#include "daemon/state/changes.h"
+#include "daemon/turn/turn.h"
+#include "daemon/turn/turn_loop.h"
+#include "store/store.h"
+
+/* --- the daemon as a whole --- */
+
+static bool
+daemon_before_plan(void *arg)
+{
+    struct daemon *d = arg;
+    return d->ready && !d->stopping;
+}
+
+static void
+daemon_planned(void *arg, const struct plan *p, int64_t took_us)
+{
+    struct daemon *d = arg;
+    (void)p;
+    (void)took_us;
+    d->needs_told = 0;
+}
+
+/* With what recovery found, in whichever turn gets the last of that onto the disk: a daemon
+ * that is started before has to know that there was a boot in between. */
+static void
+daemon_write(void *arg)
+{
+    struct daemon *d = arg;
+    if (d->ready && strcmp(store_boot_id(d->store), clock_boot_id()) != 0 &&
+        !watch_has_of_before(d))
+        store_boot_id_set(d->store, clock_boot_id(), NULL);
+}
+
+/* --- the GPUs --- */
+
+static void
+health_part_settle(void *arg)
+{
+    health_settle(arg);
+}
+
+static void
+health_part_write(void *arg)
+{
+    health_save(arg);
+}
+
+static void
+health_part_saved(void *arg)
+{
+    health_saved(arg);
+}
+
+static void
+cards_part_write(void *arg)
+{
+    cards_save(arg);
+}
+
+static void
+cards_part_saved(void *arg)
+{
+    cards_saved(arg);
+}
+
+static void
+telemetry_part_write_job(void *arg, const struct job *job)
+{
+    if (job->unsaved & SAVE_ATTEMPT && !(job->unsaved & SAVE_ATTEMPT_NEW))
+        telemetry_write(arg, job, job->unsaved & SAVE_SETTLED);
+}
+
+static void
+telemetry_part_act(void *arg, const struct job *job, unsigned what)
+{
+    if (what & SAVE_ATTEMPT)
+        telemetry_written(arg, job->id, what & SAVE_SETTLED);
+}
+
+/* If not, a sample is on its way; it touches the turn. */
+static bool
+probe_before_plan(void *arg)
+{
+    const struct daemon *d = arg;
+    return prober_is_fresh(d->prober);
+}
+
+static void
+probe_read(void *arg, struct change *x)
+{
+    vram_wait_read(arg, x);
+}
+
+/* --- attempts on this machine --- */
+
+/* Until the attempts from before a reboot are settled the next daemon takes all that it finds
+ * for such ones. */
+static bool
+attempts_before_plan(void *arg)
+{
+    return !machine_says(arg) && !watch_has_of_before(arg);
+}
+
+static void
+attempts_read(void *arg, struct change *x)
+{
+    watch_read_change(arg, x); /* stops */
+}
+
+static bool
+attempts_prepare_start(void *arg, struct job *job)
+{
+    struct err e = {0};
+    if (machine_says(arg))
+        return false;
+    if (folder_make(arg, job, &e) == 0)
+        return true;
+    machine_trouble(arg, e.text);
+    return false;
+}
+
+static void
+attempts_start_undone(void *arg, const struct job *job)
+{
+    folder_remove(arg, job->id, job->run->number);
+}
+
+static void
+attempts_launch(void *arg, struct job *job)
+{
+    if (job->req.demand.engine != ENGINE_SLURM)
+        launch_attempt(arg, job);
+}
+
+static void
+attempts_act(void *arg, const struct job *job, unsigned what)
+{
+    if (what & SAVE_SETTLED)
+        watch_settled(arg, job->id, job->run->number);
+}
+
+/* --- attempts that Slurm executes --- */
+
+static bool
+slurm_before_plan(void *arg)
+{
+    const struct daemon *d = arg;
+    ledger_set_slurm_room(d->ledger, slurm_room(d));
+    return true;
+}
+
+static void
+slurm_read(void *arg, struct change *x)
+{
+    slurm_read_change(arg, x); /* stops there */
+}
+
+/* What is to run: a node may come to the folder of any attempt that is committed. */
+static bool
+slurm_prepare_start(void *arg, struct job *job)
+{
+    auto_close int dir = -1;
+    auto_close int lock = -1;
+    struct err e = {0};
+    if (job->req.demand.engine != ENGINE_SLURM ||
+        spec_fill_folder(arg, job, &dir, &lock, &e) == 0)
+        return true;
+    folder_remove(arg, job->id, job->run->number);
+    machine_trouble(arg, e.text);
+    return false;
+}
+
+static void
+slurm_part_prepare(void *arg)
+{
+    slurm_prepare(arg);
+}
+
+static void
+slurm_part_launch(void *arg, struct job *job)
+{
+    if (job->req.demand.engine == ENGINE_SLURM)
+        slurm_launch(arg, job);
+}
+
+static void
+slurm_act(void *arg, const struct job *job, unsigned what)
+{
+    if (what & SAVE_SETTLED)
+        slurm_settled(arg, job->id, job->run->number);
+}
+
+/* --- counters --- */
+
+static void
+counters_read(void *arg, struct change *x)
+{
+    tally_read(arg, x);
+}
+
+static void
+counters_planned(void *arg, const struct plan *p, int64_t took_us)
+{
+    (void)p;
+    tally_plan(arg, took_us);
+}
+
+static void
+counters_sum_up(void *arg, struct job *const *jobs, size_t n)
+{
+    tally_write(arg, jobs, n);
+}
+
+static void
+counters_measured(void *arg, int64_t took_us, const struct err *failed)
+{
+    tally_commit(arg, took_us, failed);
+}
+
+static void
+counters_saved(void *arg)
+{
+    tally_written(arg);
+}
+
+/* --- clients --- */
+
+static void
+waiters_read(void *arg, struct change *x)
+{
+    waits_read(arg, x);
+}
+
+/* One that waits for it already is not left waiting. */
+static void
+waiters_job_gone(void *arg, const struct job *job)
+{
+    waits_job_ended(arg, job);
+}
+
+static void
+waiters_act(void *arg, const struct job *job, unsigned what)
+{
+    if (what & SAVE_ENDED)
+        waits_job_ended(arg, job);
+}
+
+static void
+works_part_saved(void *arg)
+{
+    works_saved(arg);
+}
+
+static void
+works_part_not_saved(void *arg, const struct err *why)
+{
+    works_not_saved(arg, why);
+}
+
+static void
+clients_answer(void *arg, const struct err *failed)
+{
+    const struct daemon *d = arg;
+    if (d->server)
+        server_release(d->server, failed);
+}
+
+static void
+followers_read(void *arg, struct change *x)
+{
+    event_launched_read(arg, x);
+}
+
+static void
+followers_publish(void *arg, const struct change *list, size_t n)
+{
+    const struct daemon *d = arg;
+    bool any = false;
+    for (size_t i = 0; d->server && i < n; i++) {
+        const struct change *ev = &list[i];
+        if (!ev->kind[0])
+            continue;
+        any = true;
+        server_publish(d->server, &(struct event_view){.kind = ev->kind,
+                                                       .job = ev->job,
+                                                       .file = ev->file,
+                                                       .line = ev->line.data,
+                                                       .n = ev->line.len});
+    }
+    if (any)
+        server_publish_end(d->server);
+}
+
+static void
+followers_tell_waiting(void *arg, const struct job *job)
+{
+    event_waiting(arg, job);
+}
+
+/* --- events and what they lead to --- */
+
+static void
+events_part_read(void *arg, struct change *x)
+{
+    event_read(arg, x);
+}
+
+static void
+outbox_write(void *arg)
+{
+    courier_save(arg);
+}
+
+static void
+outbox_write_event(void *arg, const struct change *x)
+{
+    struct daemon *d = arg;
+    const struct job *job = x->hooks ? queue_get(d->queue, x->job) : NULL;
+    if (job)
+        hooks_post(d, job, x->kind, buf_str(&x->line));
+}
+
+static void
+outbox_not_saved(void *arg, const struct err *why)
+{
+    (void)why;
+    courier_not_saved(arg);
+}
+
+static void
+outbox_finish(void *arg)
+{
+    courier_saved(arg);
+}
+
+/* --- the process around it --- */
+
+static void
+set_timer(void *arg, enum turn_timer which, int64_t ms)
+{
+    const struct daemon *d = arg;
+    turn_loop_set_timer(d->turn_loop, which, ms);
+}
+
+static void
+stop_timer(void *arg, enum turn_timer which)
+{
+    const struct daemon *d = arg;
+    turn_loop_stop_timer(d->turn_loop, which);
+}
+
+static void
+spent(void *arg, const char *what)
+{
+    pace_spent(arg, what ? what : PACE_REST, UINT32_MAX);
+}
+
+static bool
+upkeep(void *arg)
+{
+    return idle_work(arg);
+}
+
+/* All that a turn does is done for those who changed something: their next requests wait for
+ * it. */
+static void
+after(void *arg, bool saved, int64_t took_us)
+{
+    struct daemon *d = arg;
+    if (saved && d->server)
+        server_charge_turn(d->server, took_us);
+    if (saved || (d->stopping && !d->stop_when_empty))
+        d->after_turn(d);
+}
+
+void
+turn_wire(struct daemon *d, void (*after_turn)(struct daemon *))
+{
+    const struct turn_part parts[] = {
+        {.name = "daemon",
+         .arg = d,
+         .before_plan = daemon_before_plan,
+         .planned = daemon_planned,
+         .write = daemon_write},
+        {.name = "telemetry",
+         .arg = d,
+         .write_job = telemetry_part_write_job,
+         .act = telemetry_part_act},
+        {.name = "attempts",
+         .arg = d,
+         .before_plan = attempts_before_plan,
+         .read = attempts_read,
+         .prepare_start = attempts_prepare_start,
+         .start_undone = attempts_start_undone,
+         .launch = attempts_launch,
+         .act = attempts_act},
+        {.name = "slurm",
+         .arg = d,
+         .before_plan = slurm_before_plan,
+         .read = slurm_read,
+         .prepare_start = slurm_prepare_start,
+         .prepare = slurm_part_prepare,
+         .launch = slurm_part_launch,
+         .act = slurm_act},
+        {.name = "probe", .arg = d, .before_plan = probe_before_plan, .read = probe_read},
+        {.name = "counters",
+         .arg = d,
+         .read = counters_read,
+         .planned = counters_planned,
+         .sum_up = counters_sum_up,
+         .measured = counters_measured,
+         .saved = counters_saved},
+        {.name = "waiters",
+         .arg = d,
+         .read = waiters_read,
+         .job_gone = waiters_job_gone,
+         .act = waiters_act},
+        {.name = "followers",
+         .arg = d,
+         .read = followers_read,
+         .publish = followers_publish,
+         .tell_waiting = followers_tell_waiting},
+        {.name = "events", .arg = d, .read = events_part_read},
+        {.name = "health",
+         .arg = d,
+         .settle = health_part_settle,
+         .write = health_part_write,
+         .saved = health_part_saved},
+        {.name = "cards", .arg = d, .write = cards_part_write, .saved = cards_part_saved},
+        {.name = "outbox",
+         .arg = d,
+         .write = outbox_write,
+         .write_event = outbox_write_event,
+         .not_saved = outbox_not_saved,
+         .finish = outbox_finish},
+        {.name = "long work",
+         .arg = d,
+         .not_saved = works_part_not_saved,
+         .saved = works_part_saved},
+        {.name = "clients", .arg = d, .answer = clients_answer},
+    };
+    const struct turn_host host = {.arg = d,
+                                   .set_timer = set_timer,
+                                   .stop_timer = stop_timer,
+                                   .spent = spent,
+                                   .upkeep = upkeep,
+                                   .after = after};
+    d->after_turn = after_turn;
+    d->turn_loop = turn_loop_new(d->loop);
+    d->turn = turn_new(&d->state, d->store, &host, parts, sizeof parts / sizeof *parts);
+    turn_loop_run(d->turn_loop, d->turn);
+}

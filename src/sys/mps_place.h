@@ -1,0 +1,50 @@
+/* The folder of a card's MPS: who keeps a control daemon there, and how that is known. The
+ * daemon makes it, DIR/UUID, where only root (or the instance's user) can write:
+ *
+ *   keeper      locked by the process that keeps the control daemon, and what that says of it
+ *   UID.users   locked, shared, by the supervisor of each job that uses it, and alone by a
+ *               keeper that ends: so it never ends under a job, nor does a job begin while it
+ *               ends
+ *   UID/        the user's own: pipe/ and log/ of the control daemon */
+#ifndef SYS_MPS_PLACE_H
+#define SYS_MPS_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum mps_phase {
+    MPS_STARTING,
+    MPS_READY,  /* the control daemon answers */
+    MPS_FAILED, /* it could not be started */
+    MPS_DIED,   /* it ended though there were jobs */
+    MPS_ENDED,  /* there was no job left */
+};
+
+/* What a keeper says. Plain value. */
+struct mps_state {
+    enum mps_phase phase;
+    int64_t uid; /* whose control daemon it is */
+    pid_t pid;   /* of the keeper, and when that began */
+    uint64_t ticks;
+    int64_t began_us; /* boot clock: when it took the lock */
+    char text[120];   /* FAILED, DIED: why, in words */
+    /* The last one that died before it, for jobs that it had: the keeper, and why. 0: none. */
+    pid_t died_pid;
+    uint64_t died_ticks;
+    char died_text[120];
+};
+
+#define MPS_KEEPER     "keeper"
+#define MPS_USERS_SIZE 24
+/* The name of a user's file in the folder, into out, which is also returned. */
+const char *mps_users_name(int64_t uid, char out[MPS_USERS_SIZE]);
+
+/* Writes *s to the open file `keeper`. -1 with errno. */
+int mps_state_write(int fd, const struct mps_state *s);
+/* Reads it. False: nobody has said anything, or it is being written just now. */
+bool mps_state_read(int fd, struct mps_state *out);
+/* Whether that keeper is still there. */
+bool mps_state_lives(const struct mps_state *s);
+
+#endif

@@ -1,0 +1,164 @@
+/* See account.h. Called by the command that people type; what runs for longer, or is linked to
+ * a shared libc, asks the C library. */
+#include "wire/account.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+
+static int
+child_spawn(const char *const *argv, int write_fd, pid_t *pid)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t none;
+    sigemptyset(&none); /* berth top blocks what ends it: its child must not */
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, write_fd, STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    int rc =
+        posix_spawnp(pid, argv[0], &actions, &attr, (char *const *)(uintptr_t)argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attr);
+    return rc;
+}
+
+/* What a program of the system prints, NUL-terminated; PATH finds it. NULL: it could not be
+ * started. */
+static char *
+output_of(const char *const *argv)
+{
+    struct buf out = BUF_INIT;
+    char some[1024];
+    int ends[2];
+    pid_t pid;
+    ssize_t n;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return NULL;
+    auto_close int from = ends[0];
+    int rc = child_spawn(argv, ends[1], &pid);
+    close(ends[1]);
+    if (rc != 0) {
+        errno = rc;
+        return NULL;
+    }
+    while ((n = read(from, some, sizeof some)) > 0 || (n < 0 && errno == EINTR))
+        buf_add(&out, some, n > 0 ? (size_t)n : 0);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    buf_addc(&out, '\0');
+    return buf_take(&out);
+}
+
+/* --- entries --- */
+
+static bool
+take_entry(const struct passwd *pw, struct account *out)
+{
+    *out = (struct account){.uid = pw->pw_uid,
+                            .gid = pw->pw_gid,
+                            .name = xstrdup(pw->pw_name),
+                            .home = xstrdup(pw->pw_dir ? pw->pw_dir : ""),
+                            .shell = xstrdup(pw->pw_shell ? pw->pw_shell : "")};
+    return true;
+}
+
+/* The first entry of that name, or without one of that number. */
+static bool
+find_in(FILE *file, const char *name, uid_t uid, struct account *out)
+{
+    const struct passwd *pw;
+    while ((pw = fgetpwent(file)) != NULL)
+        if (name ? strcmp(pw->pw_name, name) == 0 : pw->pw_uid == uid)
+            return take_entry(pw, out);
+    return false;
+}
+
+static bool
+find_in_file(const char *name, uid_t uid, struct account *out)
+{
+    FILE *file = fopen("/etc/passwd", "re");
+    bool found = file && find_in(file, name, uid, out);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static bool
+find_elsewhere(const char *name, uid_t uid, struct account *out)
+{
+    char number[24];
+    const char *const argv[] = {"getent", "passwd", "--", name ? name : number, NULL};
+    snprintf(number, sizeof number, "%lu", (unsigned long)uid);
+    auto_free char *text = output_of(argv);
+    FILE *file = text && text[0] ? fmemopen(text, strlen(text), "r") : NULL;
+    bool found = file && find_in(file, name, uid, out);
+    if (file)
+        fclose(file);
+    if (text)
+        errno = ENOENT;
+    return found;
+}
+
+bool
+account_by_uid(uid_t uid, struct account *out)
+{
+    *out = ACCOUNT_INIT;
+    return find_in_file(NULL, uid, out) || find_elsewhere(NULL, uid, out);
+}
+
+bool
+account_by_name(const char *name, struct account *out)
+{
+    *out = ACCOUNT_INIT;
+    return find_in_file(name, 0, out) || find_elsewhere(name, 0, out);
+}
+
+void
+account_free(struct account *a)
+{
+    free(a->name);
+    free(a->home);
+    free(a->shell);
+    *a = ACCOUNT_INIT;
+}
+
+/* --- groups --- */
+
+gid_t *
+account_groups(const struct account *a, size_t *n)
+{
+    const char *const argv[] = {"id", "-G", "--", a->name, NULL};
+    auto_free char *text = output_of(argv);
+    gid_t *groups = NULL;
+    *n = 0;
+    if (!text)
+        return NULL;
+    char *end;
+    for (const char *at = text;; at = end) {
+        unsigned long gid = strtoul(at, &end, 10);
+        if (end == at)
+            break;
+        groups = xrealloc(groups, (*n + 1) * sizeof *groups);
+        groups[(*n)++] = (gid_t)gid;
+    }
+    if (!groups)
+        errno = ENOENT;
+    return groups;
+}

@@ -1,0 +1,448 @@
+/* The turn itself, with nothing of a daemon around it: the order of its steps, what a commit
+ * that fails takes back and what it keeps, what a daemon finds that comes after one that died
+ * in the middle, and when there is a turn at all. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon_world.h"
+#include "full_disk.h"
+
+#define SECOND_US INT64_C(1000000)
+
+static int
+setup(void **state)
+{
+    *state = world_open(2);
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+/* One that runs, and all of that is on the disk. */
+static uint32_t
+run_one(struct world *w)
+{
+    uint32_t id = world_submit(w, world_job(w, ALICE, 1));
+    world_turn(w);
+    world_runs(w, id);
+    world_turn(w);
+    w->steps[0] = w->told[0] = '\0';
+    return id;
+}
+
+/* --- the order --- */
+
+static void
+a_start_is_committed_before_anybody_hears_of_it(void **state)
+{
+    struct world *w = *state;
+    world_submit(w, world_job(w, ALICE, 1));
+    world_turn(w);
+    assert_steps(w, "settle, read entered 1, before_plan, planned 1, read started 1, "
+                    "prepare_start 1, prepare, write_job 1, write, write_event entered, "
+                    "write_event started, sum_up 1, measured well, saved, answer well, "
+                    "publish entered, publish started, launch 1, act 1, finish");
+}
+
+/* The new job's launch does not wait for what the old one leaves behind. */
+static void
+an_end_and_the_start_that_it_makes_possible_are_one_commit(void **state)
+{
+    struct world *w = *state;
+    world_submit(w, world_job(w, ALICE, 2));
+    world_submit(w, world_job(w, ALICE, 2));
+    world_turn(w);
+    world_runs(w, 1);
+    world_ends(w, 1, 0);
+    world_turn(w);
+    world_sample(w);
+    w->steps[0] = '\0';
+    world_turn(w);
+    assert_steps(w, "settle, read ended 1, before_plan, planned 1, read started 2, "
+                    "prepare_start 2, prepare, write_job 1, write_job 2, write, "
+                    "write_event ended, write_event started, sum_up 2, measured well, saved, "
+                    "answer well, publish ended, publish started, launch 2, "
+                    "act 1 settled ended, act 2, finish");
+    assert_null(world_get(w, 1));
+}
+
+static void
+a_turn_without_changes_writes_nothing(void **state)
+{
+    struct world *w = *state;
+    world_turn(w);
+    w->steps[0] = '\0';
+    world_turn(w);
+    assert_steps(w, "settle, before_plan, planned 0, prepare, write, sum_up 0, saved, "
+                    "answer well, finish");
+}
+
+/* What waits is said once, behind the answers, and again when somebody new listens. */
+static void
+reasons_to_wait_are_told_behind_the_answers(void **state)
+{
+    struct world *w = *state;
+    run_one(w);
+    world_submit(w, world_job(w, BOB, 2));
+    world_turn(w);
+    assert_non_null(strstr(w->steps, "publish entered, tell_waiting 2, "));
+    w->steps[0] = '\0';
+    world_turn(w);
+    assert_null(strstr(w->steps, "tell_waiting"));
+    turn_tell_again(w->turn, 0);
+    world_turn(w);
+    assert_non_null(strstr(w->steps, "answer well, tell_waiting 2, "));
+}
+
+/* A part that notes a change in a late step: its event belongs to this commit. */
+static void
+what_a_part_notes_is_read_by_all(void **state)
+{
+    struct world *w = *state;
+    world_submit(w, world_job(w, ALICE, 1));
+    w->notes_at_write = true;
+    world_turn(w);
+    assert_non_null(strstr(w->steps,
+                           "write_job 1, write, read held 1, write_event entered, "
+                           "write_event started, write_event held, sum_up 1, measured well"));
+    assert_int_equal(world_n_events(w, "held"), 1);
+    /* And one in a step behind the commit waits for the next. */
+    world_submit(w, world_job(w, ALICE, 1));
+    w->notes_at_write = false;
+    w->notes_at_publish = true;
+    world_turn(w);
+    assert_int_equal(world_n_events(w, "released"), 0);
+    assert_true(virtual_is_due(&w->host));
+    w->notes_at_publish = false;
+    world_turn(w);
+    assert_int_equal(world_n_events(w, "released"), 1);
+}
+
+/* --- a start that cannot be --- */
+
+static void
+a_start_that_cannot_be_prepared_was_not_decided(void **state)
+{
+    struct world *w = *state;
+    uint32_t first = world_submit(w, world_job(w, ALICE, 1));
+    uint32_t second = world_submit(w, world_job(w, ALICE, 1));
+    w->cannot_prepare = first;
+    world_turn(w);
+    assert_int_equal(world_get(w, first)->state, JOB_PENDING);
+    assert_int_equal(world_get(w, first)->attempts, 0);
+    assert_false(ledger_holds(w->s.ledger, first));
+    assert_int_equal(w->n_launched, 1);
+    assert_int_equal(w->launched[0], second);
+    assert_int_equal(world_n_events(w, "entered"), 2);
+    assert_int_equal(world_n_events(w, "started"), 1);
+    world_crash(w);
+    assert_int_equal(world_get(w, first)->state, JOB_PENDING);
+    w->cannot_prepare = 0;
+    world_turn(w);
+    assert_int_equal(world_get(w, first)->state, JOB_STARTING);
+}
+
+/* It is committed, so that it is an attempt; but no try of the job's. */
+static void
+a_launch_that_fails_is_an_end_of_the_next_commit(void **state)
+{
+    struct world *w = *state;
+    uint32_t id = world_submit(w, world_job(w, ALICE, 1));
+    w->cannot_launch = id;
+    world_turn(w);
+    assert_non_null(strstr(w->steps, "launch 1, act 1, finish"));
+    assert_true(virtual_is_due(&w->host));
+    w->steps[0] = '\0';
+    w->cannot_launch = 0;
+    world_sample(w);
+    world_turn(w);
+    assert_non_null(strstr(w->steps, "write_job 1, "));
+    assert_non_null(strstr(w->steps, "act 1 settled"));
+    world_pass(w, 3600 * SECOND_US);
+    world_turn(w);
+    world_turn(w); /* behind the row of the attempt before it */
+    assert_int_equal(w->n_launched, 2);
+    assert_int_equal(world_get(w, id)->run->number, 2);
+}
+
+/* --- a disk that is full --- */
+
+static void
+a_refused_commit_tells_nobody(void **state)
+{
+    struct world *w = *state;
+    world_submit(w, world_job(w, ALICE, 1));
+    world_turn_without_plan(w);
+    w->steps[0] = '\0';
+    world_submit(w, world_job(w, ALICE, 1));
+    world_turn_on_full_disk(w);
+    assert_steps(w, "settle, read entered 2, before_plan, planned 2, read started 1, "
+                    "read started 2, prepare_start 2, prepare_start 1, prepare, write_job 2, "
+                    "write_job 1, write, write_event entered, write_event started, "
+                    "write_event started, sum_up 2, measured failed, start_undone 2, "
+                    "job_gone 2, start_undone 1, not_saved, answer refused");
+    assert_int_equal(w->host.n_failed, 1);
+    assert_non_null(turn_trouble(w->turn));
+    assert_int_equal(turn_trouble(w->turn)->code, ERR_NO_SPACE);
+    assert_int_equal(world_n_events(w, "started"), 0);
+    assert_int_equal(world_n_events(w, "entered"), 1);
+}
+
+/* While it is full, no plan is made that could not be carried out; ends are kept, and their
+ * events are stored once, by the commit that succeeds. */
+static void
+ends_wait_for_the_disk_and_are_told_once(void **state)
+{
+    struct world *w = *state;
+    uint32_t id = run_one(w);
+    world_submit(w, world_job(w, BOB, 2));
+    world_turn(w);
+    world_ends(w, id, 0);
+    world_sample(w);
+    w->steps[0] = '\0';
+    world_turn_on_full_disk(w);
+    assert_null(strstr(w->steps, "publish"));
+    assert_null(strstr(w->steps, "act"));
+    w->steps[0] = '\0';
+    world_turn_on_full_disk(w);
+    assert_null(strstr(w->steps, "before_plan"));
+    assert_null(strstr(w->steps, "read ended")); /* once is enough */
+    assert_int_equal(world_n_events(w, "ended"), 0);
+    w->steps[0] = '\0';
+    world_pass(w, RETRY_US);
+    assert_null(turn_trouble(w->turn));
+    assert_true(virtual_is_due(&w->host));
+    world_turn(w);
+    assert_non_null(strstr(w->steps, "publish ended, publish started, launch 2, "
+                                     "act 1 settled ended, act 2"));
+    assert_int_equal(world_n_events(w, "ended"), 1);
+    assert_int_equal(world_stored(w, id), JOB_COMPLETED);
+}
+
+/* --- a daemon that dies --- */
+
+static void
+before_the_commit_nothing_has_happened(void **state)
+{
+    struct world *w = *state;
+    uint32_t kept = world_submit(w, world_job(w, ALICE, 1));
+    world_turn_without_plan(w);
+    uint32_t fresh = world_submit(w, world_job(w, ALICE, 1));
+    world_turn_dies(w, DEATH_BEFORE_COMMIT);
+    assert_null(strstr(w->steps, "answer well, publish started"));
+    assert_int_equal(w->n_launched, 0);
+    world_crash(w);
+    assert_null(world_get(w, fresh));
+    assert_int_equal(world_get(w, kept)->state, JOB_PENDING);
+    assert_int_equal(world_get(w, kept)->attempts, 0);
+    assert_int_equal(world_n_events(w, "started"), 0);
+    world_turn(w);
+    assert_int_equal(w->n_launched, 1);
+}
+
+/* The client has no answer and will ask again; the attempt was decided, and is not decided
+ * again. */
+static void
+after_the_commit_all_has_happened_but_what_can_be_seen(void **state)
+{
+    static const enum death deaths[] = {DEATH_AFTER_COMMIT, DEATH_AFTER_ANSWERS};
+    struct world *w = *state;
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t id = world_submit(w, world_job(w, ALICE, 1));
+        world_turn_dies(w, deaths[i]);
+        assert_int_equal(w->n_launched, 0);
+        world_crash(w);
+        assert_int_equal(world_get(w, id)->state, JOB_STARTING);
+        assert_int_equal(world_get(w, id)->attempts, 1);
+        assert_int_equal(world_n_events(w, "started"), (int)i + 1);
+        world_turn(w);
+        assert_int_equal(w->n_launched, 0);
+        world_is_lost(w, id, OUTCOME_NEVER_RAN); /* its folder says so */
+        world_sample(w);
+        world_turn(w);
+        assert_int_equal(world_get(w, id)->state, JOB_PENDING);
+        jobs_cancel(&w->s, world_get(w, id), "the test");
+        world_turn(w);
+    }
+}
+
+static void
+an_end_is_charged_once_whenever_the_daemon_dies(void **state)
+{
+    static const enum death deaths[] = {DEATH_BEFORE_COMMIT, DEATH_AFTER_COMMIT};
+    struct world *w = *state;
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t id = run_one(w);
+        world_ends(w, id, 0);
+        world_sample(w);
+        world_turn_dies(w, deaths[i]);
+        world_crash(w);
+        assert_int_equal(world_n_events(w, "ended"), i == 0 ? 0 : 2);
+        if (i == 0) {
+            assert_int_equal(world_get(w, id)->state, JOB_STARTING);
+            world_ends(w, id, 0); /* its record says so still */
+            world_sample(w);
+            world_turn(w);
+        }
+        assert_null(world_get(w, id));
+        assert_int_equal(world_stored(w, id), JOB_COMPLETED);
+    }
+}
+
+/* --- when there is a turn, and a plan --- */
+
+static void
+a_change_makes_a_turn_and_one_that_matters_a_plan(void **state)
+{
+    struct world *w = *state;
+    world_turn(w);
+    assert_false(virtual_is_due(&w->host));
+    turn_is_due_unplanned(w->turn);
+    assert_true(virtual_is_due(&w->host));
+    w->steps[0] = '\0';
+    assert_int_equal(turn_run(w->turn), 0);
+    assert_null(strstr(w->steps, "before_plan"));
+    assert_false(virtual_is_due(&w->host));
+    turn_is_due_unchanged(w->turn);
+    assert_int_equal(turn_run(w->turn), 0);
+    assert_non_null(strstr(w->steps, "planned"));
+}
+
+/* A plan that was put off is still to be made. */
+static void
+a_plan_that_cannot_be_now_is_made_later(void **state)
+{
+    struct world *w = *state;
+    world_submit(w, world_job(w, ALICE, 1));
+    world_turn_without_plan(w);
+    assert_non_null(strstr(w->steps, "before_plan, prepare"));
+    turn_is_due_unplanned(w->turn); /* a sample has come */
+    assert_int_equal(turn_run(w->turn), 0);
+    assert_int_equal(w->n_launched, 1);
+}
+
+static void
+a_job_of_later_wakes_the_turn(void **state)
+{
+    struct world *w = *state;
+    struct job *job = world_job(w, ALICE, 1);
+    job->req.begin_us = w->now_us + 60 * SECOND_US;
+    uint32_t id = world_submit(w, job);
+    world_turn(w);
+    assert_int_equal(world_get(w, id)->state, JOB_PENDING);
+    world_pass(w, 59 * SECOND_US);
+    assert_false(virtual_is_due(&w->host));
+    world_pass(w, 2 * SECOND_US);
+    assert_true(virtual_is_due(&w->host));
+    assert_int_equal(turn_run(w->turn), 0);
+    assert_int_equal(world_get(w, id)->state, JOB_STARTING);
+}
+
+/* The next attempt's row comes behind the last one's: so a commit knows which it means. */
+static void
+an_attempt_waits_for_the_row_of_the_one_before_it(void **state)
+{
+    struct world *w = *state;
+    struct job *job = world_job(w, ALICE, 1);
+    job->req.requeue = true;
+    uint32_t id = world_submit(w, job);
+    world_turn(w);
+    world_runs(w, id);
+    world_is_lost(w, id, OUTCOME_LOST);
+    world_sample(w);
+    assert_int_equal(job->state, JOB_PENDING);
+    world_turn(w);
+    assert_int_equal(job->state, JOB_PENDING);
+    assert_true(virtual_is_due(&w->host));
+    assert_int_equal(turn_run(w->turn), 0);
+    assert_int_equal(job->run->number, 2);
+}
+
+static void
+upkeep_waits_for_quiet_but_not_for_ever(void **state)
+{
+    struct world *w = *state;
+    uint32_t id = world_submit(w, world_job(w, ALICE, 3));
+    assert_int_equal(world_get(w, id)->state, JOB_INFEASIBLE);
+    world_turn(w); /* one has ended: others may be old enough to go */
+    world_pass(w, SECOND_US / 2);
+    assert_int_equal(w->host.n_upkeeps, 0);
+    world_submit(w, world_job(w, ALICE, 2));
+    world_turn(w); /* no quiet: a second from here on */
+    world_pass(w, SECOND_US - 1);
+    assert_int_equal(w->host.n_upkeeps, 0);
+    w->host.upkeep_left = 1;
+    world_pass(w, 1);
+    assert_int_equal(w->host.n_upkeeps, 1);
+    world_pass(w, SECOND_US / 10); /* what is left, soon */
+    assert_int_equal(w->host.n_upkeeps, 2);
+    int64_t quiet_us = w->now_us;
+    while (w->host.n_upkeeps == 2) {
+        assert_true(w->now_us - quiet_us < 40 * SECOND_US);
+        w->steps[0] = w->told[0] = '\0';
+        world_pass(w, SECOND_US / 2);
+        world_submit(w, world_job(w, BOB, 2));
+        world_turn(w);
+    }
+    assert_true(w->now_us - quiet_us > 30 * SECOND_US);
+}
+
+/* --- the clock --- */
+
+/* Patience goes on counting as if nobody had set it. */
+static void
+a_clock_that_is_set_moves_what_counts_from_it(void **state)
+{
+    struct world *w = *state;
+    struct job *job = world_job(w, ALICE, 1);
+    job->req.retries = 1;
+    uint32_t id = world_submit(w, job);
+    world_turn(w);
+    world_runs(w, id);
+    world_ends(w, id, 1);
+    world_sample(w);
+    world_turn(w);
+    int64_t begin_us = job->begin_us;
+    assert_true(begin_us > w->now_us);
+    w->now_us += 7200 * SECOND_US;
+    w->clock_ahead_us += 7200 * SECOND_US;
+    world_turn(w);
+    assert_int_equal(job->begin_us, begin_us + 7200 * SECOND_US);
+    assert_int_equal(job->state, JOB_PENDING);
+    w->clock_ahead_us += SECOND_US; /* one that is corrected is not set */
+    world_turn(w);
+    assert_int_equal(job->begin_us, begin_us + 7200 * SECOND_US);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_start_is_committed_before_anybody_hears_of_it),
+        TEST(an_end_and_the_start_that_it_makes_possible_are_one_commit),
+        TEST(a_turn_without_changes_writes_nothing),
+        TEST(reasons_to_wait_are_told_behind_the_answers),
+        TEST(what_a_part_notes_is_read_by_all),
+        TEST(a_start_that_cannot_be_prepared_was_not_decided),
+        TEST(a_launch_that_fails_is_an_end_of_the_next_commit),
+        TEST(a_refused_commit_tells_nobody),
+        TEST(ends_wait_for_the_disk_and_are_told_once),
+        TEST(before_the_commit_nothing_has_happened),
+        TEST(after_the_commit_all_has_happened_but_what_can_be_seen),
+        TEST(an_end_is_charged_once_whenever_the_daemon_dies),
+        TEST(a_change_makes_a_turn_and_one_that_matters_a_plan),
+        TEST(a_plan_that_cannot_be_now_is_made_later),
+        TEST(a_job_of_later_wakes_the_turn),
+        TEST(an_attempt_waits_for_the_row_of_the_one_before_it),
+        TEST(upkeep_waits_for_quiet_but_not_for_ever),
+        TEST(a_clock_that_is_set_moves_what_counts_from_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+#!/usr/bin/env bats
+# mps: on. Jobs that share a GPU are clients of a control daemon that Berth starts, watches and ends.
+# A program plays the control daemon (fake_mps_daemon).
+
+load lib
+
+case_setup()
+{
+    mkdir -p "$BERTH_DIR"
+    printf 'sample_ms: 100\nmps: on\n' >"$BERTH_DIR/config.yaml"
+    cp "$E2E/fake_mps_daemon" "$ROOT/"
+    : >"$ROOT/begun"
+    export BERTH_MPS_CONTROL=$ROOT/fake_mps_daemon
+}
+
+setting()
+{
+    printf '%s: %s\n' "$@" >>"$BERTH_DIR/config.yaml"
+}
+
+# The keeper that a folder of MPS names; 0 when nothing was said.
+keeper()
+{
+    awk '{ print $3 }' "$BERTH_DIR"/mps/*/keeper
+}
+
+# A job that shares GPU 0 until the file `go` is there, and has written `here.N`.
+sharer()
+{
+    berth submit --gpu-ids 0 --vram 4000 "${@:2}" -- sh -c "env | grep -E '^CUDA_(DEV|MPS|VIS)' | sort >'$ROOT/env.$1'; touch '$ROOT/here.$1'; exec '$AWAIT' prints 120 'ls $ROOT' '^go'"
+    "$AWAIT" prints "$LIMIT" "ls $ROOT" "^here.$1"
+}
+
+ended()
+{
+    "$AWAIT" output "$LIMIT" "$ROOT/begun" ended
+}
+
+@test "jobs that share a GPU are clients of one control daemon, which ends with the last" {
+    start_daemon 2
+    uuid=$(berth gpus --json | json gpus.0.uuid)
+    sharer a --share 25%
+    sharer b
+    is begun "$(cat "$ROOT/begun")" "$(id -un) $uuid log"
+    is a "$(cat "$ROOT/env.a")" "$(printf '%s\n' CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25 \
+        "CUDA_MPS_LOG_DIRECTORY=$BERTH_DIR/mps/$uuid/$(id -u)/log" CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=4400M \
+        "CUDA_MPS_PIPE_DIRECTORY=$BERTH_DIR/mps/$uuid/$(id -u)/pipe" "CUDA_VISIBLE_DEVICES=$uuid")"
+    has_not b "$(cat "$ROOT/env.b")" PERCENTAGE
+    # Jobs that have their GPU alone, or several, are none.
+    berth submit --gpu-ids 1 -- sh -c 'echo "pipe ${CUDA_MPS_PIPE_DIRECTORY-none}"'
+    berth submit --gpu-ids 0,1 --vram 1000 -- sh -c 'echo "pipe ${CUDA_MPS_PIPE_DIRECTORY-none}"'
+    # What a client submits without a share of a GPU does not inherit that it is one.
+    env CUDA_MPS_PIPE_DIRECTORY="$BERTH_DIR/mps/$uuid/0/pipe" CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25 \
+        berth submit --gpu-ids 1 -- sh -c 'echo "pipe ${CUDA_MPS_PIPE_DIRECTORY-none} ${CUDA_MPS_ACTIVE_THREAD_PERCENTAGE-none}"'
+    berth wait 3 4 5
+    is pipes "$(berth logs 3) $(berth logs 4) $(berth logs 5)" 'pipe none pipe none pipe none none'
+    is gpus "$(berth gpus --json | json gpus.0.mps)" on
+    has doctor "$(berth doctor || true)" 'mps .*gpus 0,1: jobs that share it do so by MPS, one user at a time'
+    kept=$(keeper)
+    touch "$ROOT/go"
+    berth wait @
+    ended
+    "$AWAIT" pid "$LIMIT" "$kept"
+    is begun "$(grep -vc ended "$ROOT/begun")" 1
+}
+
+@test "it outlives a killed daemon, and the next one's jobs find it" {
+    start_daemon 1
+    sharer a
+    kept=$(keeper)
+    kill_daemon
+    start_daemon 1
+    sharer b
+    is keeper "$(keeper)" "$kept"
+    is begun "$(wc -l <"$ROOT/begun")" 1
+    touch "$ROOT/go"
+    berth wait @
+    ended
+    "$AWAIT" pid "$LIMIT" "$kept"
+    # Once more: another one.
+    sharer c
+    is begun "$(grep -vc ended "$ROOT/begun")" 2
+}
+
+@test "a control daemon that dies: the job's failure names it, and the next job has another" {
+    start_daemon 1
+    berth submit --vram 4000 -- sh -c "touch '$ROOT/here.a'; '$AWAIT' prints 120 'ls $ROOT' '^go'; exit 3"
+    "$AWAIT" prints "$LIMIT" "ls $ROOT" '^here.a'
+    kept=$(keeper)
+    server=$(cat "$BERTH_DIR"/mps/*/*/pipe/server)
+    kill -KILL "$(cat "$BERTH_DIR"/mps/*/*/pipe/pid)"
+    "$AWAIT" pid "$LIMIT" "$kept" "$server"
+    sharer b
+    is begun "$(wc -l <"$ROOT/begun")" 2
+    touch "$ROOT/go"
+    try berth wait 1
+    is status "$status" 3
+    has why "$(job_field 1 attempts.0.text)" 'MPS ended under it: fake_mps_daemon was ended by signal 9'
+    try berth wait 2
+    is status "$status" 0
+    is text "$(job_field 2 attempts.0.text)" "exit 0"
+}
+
+@test "a keeper that is killed takes its control daemon along, and is replaced" {
+    start_daemon 1
+    berth submit --vram 4000 -- sh -c "touch '$ROOT/here.a'; '$AWAIT' prints 120 'ls $ROOT' '^go'; exit 3"
+    "$AWAIT" prints "$LIMIT" "ls $ROOT" '^here.a'
+    control=$(cat "$BERTH_DIR"/mps/*/*/pipe/pid)
+    server=$(cat "$BERTH_DIR"/mps/*/*/pipe/server)
+    kill -KILL "$(keeper)"
+    "$AWAIT" pid "$LIMIT" "$control" "$server"
+    sharer b
+    touch "$ROOT/go"
+    try berth wait 1
+    has why "$(job_field 1 attempts.0.text)" 'MPS ended under it: its keeper was killed'
+    try berth wait 2
+    is status "$status" 0
+}
+
+@test "a control daemon that does not start: jobs run without, and the reason is said" {
+    touch "$ROOT/refuses"
+    start_daemon 1
+    berth submit --vram 4000 -- sh -c 'echo "pipe ${CUDA_MPS_PIPE_DIRECTORY-none}"'
+    try berth wait 1
+    is status "$status" 0
+    has why "$(job_field 1 attempts.0.text)" 'cannot start MPS: fake_mps_daemon ended with exit status 1: An instance of this daemon is already running'
+    is without "$(berth logs 1)" 'pipe none'
+    has gpus "$(berth gpus --json | json gpus.0.mps_why)" 'An instance of this daemon is already running'
+    has doctor "$(berth doctor || true)" 'mps .*gpu 0: jobs do not get the MPS of the settings: fake_mps_daemon ended'
+    # A program that is not there is the same. Another daemon tries again.
+    berth daemon stop
+    export BERTH_MPS_CONTROL=$ROOT/none
+    start_daemon 1
+    berth submit --vram 4000 -- true
+    try berth wait 2
+    has why "$(job_field 2 attempts.0.text)" "cannot start MPS: there is no $ROOT/none"
+}
+
+@test "only on GPUs that the settings name; no limit where none is wanted" {
+    setting vram_cap off
+    sed -i 's/^mps: on/mps: 1/' "$BERTH_DIR/config.yaml"
+    start_daemon 2
+    berth submit --gpu-ids 0 --vram 4000 -- sh -c 'echo "pipe ${CUDA_MPS_PIPE_DIRECTORY-none}"'
+    berth submit --gpu-ids 1 --vram 4000 -- sh -c 'echo "limit ${CUDA_MPS_PINNED_DEVICE_MEM_LIMIT-none}"'
+    berth wait @
+    is 0 "$(berth logs 1)" 'pipe none'
+    is 1 "$(berth logs 2)" 'limit none'
+    is gpus "$(berth gpus -o index,mps | tail -n +2 | tr -s ' ' | tr '\n' ' ')" ' 0  1 on '
+    ended
+    echo 'mps: some' >"$ROOT/config.yaml"
+    try berth config check "$ROOT/config.yaml"
+    has err "$err$out" "mps: 'some' is none of off, on and GPUs by number, 0-3,5"
+}
+
+# A GPU of which NVIDIA's library tells; processes are those of $ROOT/live.
+nvidia_daemon()
+{
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    cc -shared -fPIC -o "$ROOT/libnvidia-ml.so.1" "$BATS_TEST_DIRNAME/../gpu/fake_nvml.c"
+    export BERTH_NVML=$ROOT/libnvidia-ml.so.1 BERTH_FAKE_NVML=$ROOT/world
+    mkdir "$ROOT/live"
+    printf '%s\n' 'driver 550.54' "live $ROOT/live" 'card GPU-6ec0d6f1-3f2c-4b6e-9d0a-0123456789ab 24564 564 0' "$@" >"$ROOT/world"
+    timeout "$LIMIT" berth daemon start >/dev/null
+}
+
+@test "NVIDIA: the server is no stranger, and each client's memory is its job's" {
+    nvidia_daemon
+    berth submit --vram 8000 -- sh -c "echo 3000 >'$ROOT/live/0.'\$\$; exec '$AWAIT' until 120 'berth show 1 --json' jobs.0.peak_mib.0 3000"
+    berth submit --vram 8000 -- sh -c "echo 2000 >'$ROOT/live/0.'\$\$; exec '$AWAIT' until 120 'berth show 2 --json' jobs.0.peak_mib.0 2000"
+    berth submit --vram 4000 -- "$AWAIT" prints 120 "ls $ROOT" '^go'
+    try berth wait 1 2
+    is status "$status" 0
+    # The third keeps the server, whose 30 MiB are used and no program's.
+    "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.0.used_mib 30
+    is strangers "$(berth gpus --json | json gpus.0.strangers)" '[]'
+    touch "$ROOT/go"
+    berth wait @
+    ended
+    "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.0.used_mib 0
+}
