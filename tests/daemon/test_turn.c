@@ -419,6 +419,30 @@ a_clock_that_is_set_moves_what_counts_from_it(void **state)
     assert_int_equal(job->begin_us, begin_us + 7200 * SECOND_US);
 }
 
+/* While the GPUs are being read, or a program says whether jobs may start, there is no plan;
+ * people are answered all the same. */
+static void
+a_clock_that_is_set_is_followed_without_a_plan(void **state)
+{
+    struct world *w = *state;
+    run_one(w);
+    uint32_t id = world_submit(w, world_job(w, ALICE, 2));
+    world_turn(w);
+    struct job *job = world_get(w, id);
+    int64_t since_us = job->blocked_since_us;
+    assert_true(since_us > 0);
+    w->now_us += 7200 * SECOND_US;
+    w->clock_ahead_us += 7200 * SECOND_US;
+    w->plans_not = true;
+    world_turn_without_plan(w);
+    assert_int_equal(job->blocked_since_us, since_us + 7200 * SECOND_US);
+    turn_is_due_unplanned(w->turn);
+    w->now_us += 7200 * SECOND_US;
+    w->clock_ahead_us += 7200 * SECOND_US;
+    assert_int_equal(turn_run(w->turn), 0);
+    assert_int_equal(job->blocked_since_us, since_us + 14400 * SECOND_US);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -443,6 +467,7 @@ main(void)
         TEST(an_attempt_waits_for_the_row_of_the_one_before_it),
         TEST(upkeep_waits_for_quiet_but_not_for_ever),
         TEST(a_clock_that_is_set_moves_what_counts_from_it),
+        TEST(a_clock_that_is_set_is_followed_without_a_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

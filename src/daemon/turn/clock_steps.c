@@ -1,6 +1,6 @@
 /* See clock_steps.h. The boot clock, which cannot be set, says by how much: the two drift
  * apart by more than a moment only when one of them is set. Limits of running jobs need
- * nothing of this: shepherds count them on the boot clock. turn_plan.c asks. */
+ * nothing of this: shepherds count them on the boot clock. turn.c asks. */
 #include "daemon/turn/clock_steps.h"
 
 #include <stdlib.h>

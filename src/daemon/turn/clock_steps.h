@@ -13,9 +13,9 @@ struct clock_steps {
 
 void clocksteps_begin(struct clock_steps *c, const struct state *s);
 
-/* Before each plan: when the clock has been set since the last, patience, the time after which
- * a failed job is tried again, promised starts, and the age of what users have used are moved
- * along. Begin times that people named are not: those are on the clock. */
+/* At the beginning of each turn: when the clock has been set since the last, patience, the time
+ * after which a failed job is tried again, promised starts, and the age of what users have used
+ * are moved along. Begin times that people named are not: those are on the clock. */
 void clocksteps_follow(struct clock_steps *c, const struct state *s);
 
 /* How far the wall clock is from the boot clock: of what a daemon writes down, one that comes

@@ -348,6 +348,7 @@ turn_run(struct turn *t)
 {
     int64_t began_us = turn_now_us(t);
     spent(t, NULL);
+    clocksteps_follow(&t->clock, t->state); /* whether or not there is a plan now */
     PARTS(t, settle);
     turn_events_read(t); /* a job that is to be stopped does not wait for the plan */
     spent(t, "changes");

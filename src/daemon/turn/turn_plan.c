@@ -7,7 +7,6 @@
 #include "core/queue/queue.h"
 #include "daemon/state/starts.h"
 #include "daemon/state/state.h"
-#include "daemon/turn/clock_steps.h"
 #include "daemon/turn/promises_kept.h"
 #include "daemon/turn/turn_priv.h"
 #include "store/store.h"
@@ -67,7 +66,6 @@ turn_plan(struct turn *t)
     stop_timer(t, TURN_WAKE);
     if (!may_plan(t))
         return false;
-    clocksteps_follow(&t->clock, s);
     auto_plan struct plan p = PLAN_INIT;
     uint32_t next_id = store_peek_job_id(t->store);
     int64_t now_us = state_wall_us(s), began_us = turn_now_us(t);
