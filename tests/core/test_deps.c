@@ -1,6 +1,8 @@
 /* Dependencies: who is released, who can never run, and what goes round in a circle. */
+#include "base/buf.h"
 #include "base/err.h"
 #include "core/queue/deps.h"
+#include "core/queue/queue.h"
 #include "machine.h"
 
 /* A world of jobs 1..15: how each ended; JOB_PENDING: it has not. */
@@ -191,6 +193,7 @@ test_circles(void **state)
 {
     struct world *w = *state;
     auto_buf struct buf why = BUF_INIT;
+    struct queue *q = queue_new();
     /* 4 -> 3 -> 2 -> 1 */
     for (uint32_t id = 2; id <= 4; id++)
         assert_true(enter(w, id, DEP_ANY, id - 1, &why));
@@ -206,8 +209,53 @@ test_circles(void **state)
         job->req.deps = xmalloc(sizeof dep);
         job->req.deps[0] = dep;
         job->req.n_deps = 1;
-        assert_int_equal(deps_is_circular(w->deps, job), cases[i].circle);
+        struct circle circle;
+        assert_int_equal(deps_is_circular(w->deps, q, job, &circle), cases[i].circle);
+        assert_true(!cases[i].circle || (circle.over == cases[i].on && !circle.single));
         job_free(job);
+    }
+    queue_free(q);
+}
+
+/* Of one name: 1, 3, 5 and 7, of which 3 and 7 are singletons; 6 waits for 7, and 8 for 1. Who
+ * would wait for whom, and is it a circle? */
+static void
+test_circles_of_singletons(void **state)
+{
+    static const struct {
+        uint32_t job, on;
+        bool circle;
+    } cases[] = {
+        {1, 3, true},  {1, 7, true},  {1, 6, true},  {5, 7, true},  {5, 6, true},
+        {5, 3, false}, {3, 7, true},  {7, 1, false}, {7, 8, false}, {3, 8, false},
+        {7, 6, true},  {4, 7, false}, {1, 4, false}, {3, 6, true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct queue *q = queue_new();
+        struct world w = {.deps = deps_new()};
+        auto_buf struct buf why = BUF_INIT;
+        for (uint32_t id = 1; id <= 8; id++) {
+            const struct dep dep = {DEP_ANY,
+                                    id == cases[i].job ? cases[i].on
+                                    : id == 6          ? 7
+                                                       : 1,
+                                    -1, NULL};
+            bool waits = id == cases[i].job || id == 6 || id == 8;
+            struct job *job = job_after(&w, id, waits, &dep);
+            job->req.name = xstrdup(id % 2 ? "one" : "two");
+            job->req.singleton = id == 3 || id == 7;
+            queue_add(q, job);
+            if (waits && id != cases[i].job)
+                assert_true(deps_enter(w.deps, job, has_ended, &w, &why));
+        }
+        struct circle circle;
+        bool is_circle = deps_is_circular(w.deps, q, w.jobs[cases[i].job], &circle);
+        if (is_circle != cases[i].circle)
+            fail_msg("%u after %u", cases[i].job, cases[i].on);
+        assert_true(!is_circle || circle.single || cases[i].on == 6);
+        deps_free(w.deps);
+        queue_free(q);
     }
 }
 
@@ -229,12 +277,17 @@ test_many_wait_for_one(void **state)
     for (uint32_t i = 0; i < 1000; i += 2)
         deps_leave(d, jobs[i]);
     const struct job *any = jobs[1];
+    struct queue *q = queue_new();
+    struct circle unused;
     assert_true(deps_is_circular(
-        d, &(struct job){
-               .id = 1,
-               .req = {.deps = (struct dep[]){{DEP_ANY, any->id, -1, NULL}}, .n_deps = 1}}));
+        d, q,
+        &(struct job){
+            .id = 1,
+            .req = {.deps = (struct dep[]){{DEP_ANY, any->id, -1, NULL}}, .n_deps = 1}},
+        &unused));
     for (uint32_t i = 1; i < 1000; i += 2)
         deps_leave(d, jobs[i]);
+    queue_free(q);
     for (int i = 0; i < 1000; i++)
         job_free(jobs[i]);
     deps_free(d);
@@ -250,6 +303,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_one_that_left_hears_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_tasks_of_an_array, setup, teardown),
         cmocka_unit_test_setup_teardown(test_circles, setup, teardown),
+        cmocka_unit_test(test_circles_of_singletons),
         cmocka_unit_test_setup_teardown(test_many_wait_for_one, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,6 +87,40 @@ a_circle_is_refused_with_both_lines(void **state)
     clear(&f);
 }
 
+/* One that is submitted later waits for those of its name; b waits for it over others. */
+static void
+a_circle_over_singletons_is_refused(void **state)
+{
+    static const struct {
+        uint32_t first, last; /* jobs that these lines are; 0: new */
+        bool has_ended, single, refused;
+    } cases[] = {
+        {0, 0, false, true, true},  {0, 0, false, false, false}, {7, 9, false, true, true},
+        {9, 7, false, true, false}, {7, 9, true, true, false},   {0, 7, false, true, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct file f = {0};
+        struct err e = {0};
+        auto_free int32_t *order = NULL;
+        add(&f, "one", "over");
+        add(&f, "two", NULL);
+        add(&f, "one", NULL);
+        add(&f, "over", "one"); /* the nearest before */
+        f.req[2].singleton = cases[i].single;
+        f.lines[0].job = cases[i].first;
+        f.lines[0].has_ended = cases[i].has_ended;
+        f.lines[2].job = cases[i].last;
+        assert_true(file_deps_link(f.lines, f.n));
+        int rc = file_deps_put_in_order(f.lines, f.n, &order, &e);
+        assert_int_equal(rc, cases[i].refused ? -1 : 0);
+        assert_true(!cases[i].refused ||
+                    strstr(e.text, "line 3: it waits for line 1, which waits for this one: "
+                                   "neither could start (singletons of one name"));
+        clear(&f);
+    }
+}
+
 /* A name that no line bears is that of a job of the same user. */
 static void
 what_is_not_in_the_file_must_be_a_job(void **state)
@@ -116,6 +150,7 @@ main(void)
         cmocka_unit_test(a_name_means_the_nearest_line_before_else_the_first_behind),
         cmocka_unit_test(lines_become_jobs_behind_those_that_they_wait_for),
         cmocka_unit_test(a_circle_is_refused_with_both_lines),
+        cmocka_unit_test(a_circle_over_singletons_is_refused),
         cmocka_unit_test(what_is_not_in_the_file_must_be_a_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -606,6 +606,47 @@ a_singleton_waits_for_another_of_its_name_in_one_plan(void **state)
     assert_int_equal(world_get(w, s)->state, JOB_STARTING);
 }
 
+/* The words of a job that can never start, as its dependencies or its name have changed. */
+static void
+expect_circle(struct world *w, struct job *job, bool renamed, const char *words)
+{
+    auto_buf struct buf why = BUF_INIT;
+    queue_refile(w->s.queue, job);
+    assert_false(renamed ? depend_renamed(&w->s, job, &why) : depend_enter(&w->s, job, &why));
+    assert_int_equal(job->state, JOB_CANCELLED);
+    if (!strstr(buf_str(&why), words))
+        fail_msg("%s", buf_str(&why));
+}
+
+/* The first of two waits, over a third, for the second, which is a singleton. */
+static void
+a_circle_over_a_singleton_can_never_start(void **state)
+{
+    for (int renamed = 0; renamed <= 1; renamed++) {
+        struct world *w = *state;
+        const char *name = renamed ? "x" : "y";
+        struct job *first = world_job(w, ALICE, 1), *single = world_job(w, ALICE, 1);
+        if (!renamed)
+            first->req.name = xstrdup(name);
+        single->req.name = xstrdup(name);
+        single->req.singleton = true;
+        world_submit(w, first);
+        uint32_t middle = submit_after(w, world_submit(w, single), DEP_ANY);
+        first->req.deps = xcalloc(1, sizeof *first->req.deps);
+        first->req.deps[0] = (struct dep){.type = DEP_ANY, .job = middle, .task = -1};
+        first->req.n_deps = 1;
+        if (renamed) {
+            assert_true(depend_enter(&w->s, first, NULL));
+            first->req.name = xstrdup(name);
+        }
+        char words[80];
+        snprintf(words, sizeof words,
+                 "it would wait for job %u, which waits for it: singletons", middle);
+        expect_circle(w, first, renamed, words);
+        world_turn(w);
+    }
+}
+
 int
 main(void)
 {
@@ -628,6 +669,7 @@ main(void)
         TEST(a_user_runs_as_many_as_the_limit_allows),
         TEST(what_is_above_a_limit_never_enters_the_line),
         TEST(a_singleton_waits_for_another_of_its_name_in_one_plan),
+        TEST(a_circle_over_a_singleton_can_never_start),
         TEST(an_array_ends_with_its_last_task),
         TEST(an_array_survives_with_what_has_left_it),
         TEST(a_refused_commit_puts_tasks_back),

@@ -279,6 +279,21 @@ gated()
     has "words" "$err" 'has no name; add a name'
 }
 
+@test "what would wait for a later singleton of its own name is refused, in a jobs file and when a line changes" {
+    start_daemon 2
+    printf '%s\n' '[gpus=0 name=one after=over] true' '[gpus=0 name=one singleton] true' '[gpus=0 name=over after=one] true' >jobs.txt
+    try berth run jobs.txt
+    is "status" "$status" 6
+    has "words" "$err" '^berth: jobs.txt:2:1: .*line 1, which waits for this one: neither could start .singletons of one name'
+    printf '%s\n' '[gpus=0 name=one hold] true' '[gpus=0 name=one singleton hold] echo second' >jobs.txt
+    berth run --detach jobs.txt
+    is "state" "$(job_field 2 state)" HELD
+    printf '%s\n' '[gpus=0 name=one hold after=2] true' '[gpus=0 name=one singleton hold] echo second' >jobs.txt
+    try berth run --detach jobs.txt
+    is "state" "$(job_field 1 state)" CANCELLED
+    has "explain" "$(berth explain 1)" 'it would wait for job 2, which waits for it: singletons of one name run in the order'
+}
+
 @test "a Slurm script's dependency singleton, and its memory for each core, mean what they mean there" {
     start_daemon 2
     gated 0 -J chain

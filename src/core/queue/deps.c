@@ -9,6 +9,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "core/queue/queue.h"
+#include "core/queue/singles.h"
 
 struct dependent {
     uint32_t job;
@@ -223,10 +225,39 @@ deps_ended(struct deps *d, uint32_t job, uint32_t array, int32_t task, enum job_
 
 /* --- circles --- */
 
-struct seen {
+/* A job that waits for the one asked about, directly or not. */
+struct follower {
     uint32_t job;
+    bool single;    /* over a singleton */
+    bool is_single; /* as one: those behind it are in the table with it */
     UT_hash_handle hh;
 };
+
+static void
+note_follower(struct follower **all, const struct follower *x)
+{
+    struct follower *f;
+    HASH_FIND(hh, *all, &x->job, sizeof x->job, f);
+    if (f)
+        return;
+    f = xmalloc(sizeof *f);
+    *f = *x;
+    HASH_ADD(hh, *all, job, sizeof f->job, f);
+}
+
+/* Those that wait for this one. */
+static void
+note_next(const struct deps *d, const struct job *job, const struct follower *at,
+          struct follower **all)
+{
+    const struct awaited *a = find(d, at->job);
+    for (size_t i = 0; a && i < a->n; i++)
+        note_follower(all, &(struct follower){.job = a->list[i].job, .single = at->single});
+    if (at->is_single || !job)
+        return;
+    for (const struct job *s = singles_next(job); s; s = singles_next(s))
+        note_follower(all, &(struct follower){.job = s->id, .single = true, .is_single = true});
+}
 
 static bool
 waits_for(const struct job *job, uint32_t id)
@@ -237,33 +268,28 @@ waits_for(const struct job *job, uint32_t id)
     return false;
 }
 
-/* Which jobs wait for the job, directly or not: none of them may be one that it would wait
- * for. The ids seen are a list as well, walked as it grows. */
+/* None of those that wait for the job may be one that it would wait for. They are a list as
+ * well, walked as it grows. */
 bool
-deps_is_circular(const struct deps *d, const struct job *job)
+deps_is_circular(const struct deps *d, const struct queue *q, const struct job *job,
+                 struct circle *out)
 {
-    struct seen *seen = NULL, *next;
-    bool circle = false;
-    struct seen *first = xcalloc(1, sizeof *first);
-    first->job = job->id;
-    HASH_ADD(hh, seen, job, sizeof first->job, first);
-    for (const struct seen *at = first; at && !circle; at = at->hh.next) {
-        const struct awaited *a = find(d, at->job);
-        circle = waits_for(job, at->job);
-        for (size_t i = 0; a && i < a->n; i++) {
-            struct seen *s;
-            HASH_FIND(hh, seen, &a->list[i].job, sizeof s->job, s);
-            if (s)
-                continue;
-            s = xcalloc(1, sizeof *s);
-            s->job = a->list[i].job;
-            HASH_ADD(hh, seen, job, sizeof s->job, s);
-        }
+    struct follower *all = NULL, *x, *next;
+    bool is_circle = false;
+    if (job->req.n_deps == 0 && !job->req.singleton)
+        return false;
+    note_follower(&all, &(struct follower){.job = job->id});
+    for (const struct follower *at = all; at && !is_circle; at = at->hh.next) {
+        const struct job *other = at->job == job->id ? job : queue_get(q, at->job);
+        bool behind = other && singles_is_behind(job, other);
+        is_circle = behind || waits_for(job, at->job);
+        *out = (struct circle){at->job, at->single || behind};
+        note_next(d, other, at, &all);
     }
-    HASH_ITER(hh, seen, first, next)
+    HASH_ITER(hh, all, x, next)
     {
-        HASH_DEL(seen, first);
-        free(first);
+        HASH_DEL(all, x);
+        free(x);
     }
-    return circle;
+    return is_circle;
 }

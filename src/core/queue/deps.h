@@ -12,6 +12,7 @@
 
 struct deps;
 struct buf;
+struct queue;
 
 struct deps *deps_new(void);
 void deps_free(struct deps *d); /* NULL is fine */
@@ -42,8 +43,14 @@ void deps_ended(struct deps *d, uint32_t job, uint32_t array, int32_t task,
 /* One of the job's dependencies is met. True when it was the last: PARK_DEPENDENCY is gone. */
 bool deps_met(struct job *job);
 
-/* Whether waiting for these would close a circle: the job itself waits, over others, for
- * itself. */
-bool deps_is_circular(const struct deps *d, const struct job *job);
+/* Whether waiting for these would close a circle: the job, which is in this queue, waits, over
+ * others, for itself. A singleton waits for those of its name that were submitted earlier
+ * (singles.h). */
+struct circle {
+    uint32_t over; /* the job that it is to wait for, and that waits for it */
+    bool single;   /* some of them wait as singletons */
+};
+bool deps_is_circular(const struct deps *d, const struct queue *q, const struct job *job,
+                      struct circle *out);
 
 #endif

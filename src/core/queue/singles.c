@@ -1,6 +1,6 @@
 /* One group for each user and name, with a tree of those that wait and one of those that run.
  * Only the first that waits may start, and only while nothing runs: so a change moves two jobs
- * of a group at most, however large it is. Called by queue.c and plan_explain.c. */
+ * of a group at most, however large it is. Called by queue.c, deps.c and plan_explain.c. */
 #include "core/queue/singles.h"
 
 #include <bsd/sys/tree.h>
@@ -188,6 +188,23 @@ singles_before(const struct job *job)
     if (!first)
         first = RB_MIN(job_singles, &waiting);
     return first == job ? NULL : first;
+}
+
+const struct job *
+singles_next(const struct job *job)
+{
+    struct job *at = job->single_part == PART_WAITING ? (struct job *)job : NULL;
+    while (at && ((at = RB_NEXT(job_singles, NULL, at)) != NULL) && !at->req.singleton)
+        ;
+    return at;
+}
+
+bool
+singles_is_behind(const struct job *job, const struct job *other)
+{
+    return job->req.singleton && job->single_part == PART_WAITING &&
+           other->single_part == PART_WAITING && job->single == other->single &&
+           compare_singles(other, job) < 0;
 }
 
 const char *

@@ -27,6 +27,12 @@ int singles_settle(struct singles *s, struct job *job, bool gone,
 /* The job that a parked one waits for, or the first of several. NULL: none. Borrowed. */
 const struct job *singles_before(const struct job *job);
 
+/* The next singleton behind this one that waits, of the same name: it waits for this one too.
+ * NULL: none, or this one does not wait itself. */
+const struct job *singles_next(const struct job *job);
+/* Whether the job is one, and waits for that other, which waits itself. */
+bool singles_is_behind(const struct job *job, const struct job *other);
+
 /* NULL when this job stands as its state says, else what is wrong. */
 const char *singles_check(const struct job *job);
 

@@ -99,12 +99,20 @@ keep_learned_demand(const struct job *job, struct request *fresh)
         fresh->demand.vram_mib = job->req.demand.vram_mib;
 }
 
+static bool
+is_same_name(const struct request *a, const struct request *b)
+{
+    return a->singleton == b->singleton &&
+           strcmp(a->name ? a->name : "", b->name ? b->name : "") == 0;
+}
+
 static void
 take_request(struct sync *s, struct job *job, struct line *line)
 {
     struct daemon *d = s->daemon;
     int32_t declared = line->req.demand.vram_mib;
     bool was_hold = job->req.hold, same = file_same_deps(&job->req, &line->req);
+    bool same_name = is_same_name(&job->req, &line->req);
     bool same_begin = file_same_begin(&job->req, &line->req);
     auto_buf struct buf why = BUF_INIT;
     struct err e;
@@ -145,7 +153,8 @@ take_request(struct sync *s, struct job *job, struct line *line)
     if (line->over || !state_could_start(&d->state, job->uid, &job->req.demand, &why)) {
         jobs_infeasible(&d->state, job, buf_str(&why));
         line->refused = xstrdup(buf_str(&why));
-    } else if (!same && !depend_enter(&d->state, job, &why)) {
+    } else if ((!same && !depend_enter(&d->state, job, &why)) ||
+               (same && !same_name && !depend_renamed(&d->state, job, &why))) {
         line->refused = xstrdup(buf_str(&why));
     }
 }

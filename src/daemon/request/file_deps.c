@@ -97,51 +97,146 @@ resolve_rest(struct state *s, uid_t uid, struct file_dep_line *line, struct err 
     return 0;
 }
 
+/* A singleton waits for all lines of its name that were submitted earlier. So that a file of
+ * them costs no more than another, line i stands for itself as node i, and with the earlier
+ * ones of its name as node n + i. */
+struct graph {
+    const struct file_dep_line *lines;
+    size_t n;
+    int32_t *earlier; /* the next earlier one of the same name, -1: none; or NULL */
+};
+
+static bool
+is_named(const struct file_dep_line *line)
+{
+    return line->req->name && !line->has_ended;
+}
+
+static int
+compare_submitted(const void *va, const void *vb)
+{
+    const struct file_dep_line *const *a = va, *const *b = vb;
+    uint32_t x = (*a)->job ? (*a)->job : UINT32_MAX, y = (*b)->job ? (*b)->job : UINT32_MAX;
+    if (x != y)
+        return x < y ? -1 : 1;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static void
+find_earlier(struct graph *g)
+{
+    struct named *before = NULL;
+    auto_free const struct file_dep_line **list = xcalloc(g->n + 1, sizeof *list);
+    size_t n = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        g->earlier[i] = -1;
+        if (is_named(&g->lines[i]))
+            list[n++] = &g->lines[i];
+    }
+    qsort(list, n, sizeof *list, compare_submitted);
+    for (size_t i = 0; i < n; i++) {
+        int32_t line = (int32_t)(list[i] - g->lines);
+        const struct named *x = find(before, list[i]->req->name);
+        g->earlier[line] = x ? x->line : -1;
+        enter(&before, list[i]->req->name, line, true);
+    }
+    clear(&before);
+}
+
+static bool
+has_singletons(const struct graph *g)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (g->lines[i].req->singleton && is_named(&g->lines[i]))
+            return true;
+    return false;
+}
+
 /* Walks from one line along its links. seen: 0 not, 1 on the way here, 2 done. The way is kept
  * as a list, for a file may be one long chain. */
 struct step {
-    int32_t line;
-    int32_t next; /* of its deps */
+    int32_t node;
+    int32_t next; /* of its links */
 };
 
 static int32_t
-next_link(const struct file_dep_line *line, int32_t *at)
+line_of(const struct graph *g, int32_t node)
 {
+    return node < (int32_t)g->n ? node : node - (int32_t)g->n;
+}
+
+/* Of a node for several lines: its own line, and those before. */
+static int32_t
+next_earlier(const struct graph *g, int32_t line, int32_t *at)
+{
+    switch ((*at)++) {
+    case 0:
+        return line;
+    case 1:
+        return g->earlier[line] < 0 ? -1 : (int32_t)g->n + g->earlier[line];
+    default:
+        return -1;
+    }
+}
+
+static int32_t
+next_link(const struct graph *g, int32_t node, int32_t *at)
+{
+    const struct file_dep_line *line = &g->lines[line_of(g, node)];
+    if (node != line_of(g, node))
+        return next_earlier(g, line_of(g, node), at);
     while (line->links && *at < line->req->n_deps) {
         int32_t to = line->links[(*at)++];
         if (to >= 0)
             return to;
     }
-    return -1;
+    if (*at > line->req->n_deps || !g->earlier || !line->req->singleton || !is_named(line))
+        return -1;
+    *at = line->req->n_deps + 1;
+    return g->earlier[node] < 0 ? -1 : (int32_t)g->n + g->earlier[node];
 }
 
+/* The way leads from `from` to `to` and back. */
 static int
-refuse_circle(const struct file_dep_line *lines, int32_t from, int32_t to, struct err *e)
+refuse_circle(const struct graph *g, const struct step *way, size_t depth, int32_t to,
+              struct err *e)
 {
+    bool single = false;
+    size_t last = depth - 1;
+    for (size_t i = depth; i-- > 0 && way[i].node != to;)
+        single |= way[i].node >= (int32_t)g->n;
+    while (way[last].node >= (int32_t)g->n)
+        last--;
+    int32_t from = way[last].node;
+    to = line_of(g, to);
     if (from == to)
-        return err_set(e, ERR_REFUSED, "line %d: it would wait for itself", lines[from].number);
+        return err_set(e, ERR_REFUSED, "line %d: it would wait for itself",
+                       g->lines[from].number);
     return err_set(
         e, ERR_REFUSED,
-        "line %d: it waits for line %d, which waits for this one: neither could start",
-        lines[from].number, lines[to].number);
+        "line %d: it waits for line %d, which waits for this one: neither could start%s",
+        g->lines[from].number, g->lines[to].number,
+        single ? " (singletons of one name run in the order in which they were submitted)"
+               : "");
 }
 
 static int
-walk(const struct file_dep_line *lines, int32_t from, uint8_t *seen, struct step *way,
-     int32_t **done, struct err *e)
+walk(const struct graph *g, int32_t from, uint8_t *seen, struct step *way, int32_t **done,
+     struct err *e)
 {
     size_t depth = 1;
     way[0] = (struct step){from, 0};
     seen[from] = 1;
     while (depth > 0) {
         struct step *at = &way[depth - 1];
-        int32_t to = next_link(&lines[at->line], &at->next);
+        int32_t to = next_link(g, at->node, &at->next);
         if (to < 0) {
-            seen[at->line] = 2;
-            *(*done)++ = at->line;
+            seen[at->node] = 2;
+            if (at->node < (int32_t)g->n)
+                *(*done)++ = at->node;
             depth--;
         } else if (seen[to] == 1) {
-            return refuse_circle(lines, at->line, to, e);
+            return refuse_circle(g, way, depth, to, e);
         } else if (seen[to] == 0) {
             seen[to] = 1;
             way[depth++] = (struct step){to, 0};
@@ -154,12 +249,18 @@ int
 file_deps_put_in_order(const struct file_dep_line *lines, size_t n, int32_t **order,
                        struct err *e)
 {
-    auto_free uint8_t *seen = xcalloc(n + 1, 1);
-    auto_free struct step *way = xcalloc(n + 1, sizeof *way);
+    auto_free int32_t *earlier = xmalloc((n + 1) * sizeof *earlier);
+    struct graph g = {.lines = lines, .n = n};
+    if (has_singletons(&g)) {
+        g.earlier = earlier;
+        find_earlier(&g);
+    }
+    auto_free uint8_t *seen = xcalloc(2 * n + 1, 1);
+    auto_free struct step *way = xcalloc(2 * n + 1, sizeof *way);
     auto_free int32_t *all = xcalloc(n + 1, sizeof *all);
     int32_t *done = all;
     for (size_t i = 0; i < n; i++)
-        if (!seen[i] && walk(lines, (int32_t)i, seen, way, &done, e) < 0)
+        if (!seen[i] && walk(&g, (int32_t)i, seen, way, &done, e) < 0)
             return -1;
     *order = TAKE(all);
     return 0;

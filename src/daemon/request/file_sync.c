@@ -269,8 +269,14 @@ static bool
 link_lines(struct sync *s)
 {
     s->deps = xcalloc(s->n + 1, sizeof *s->deps);
-    for (size_t i = 0; i < s->n; i++)
-        s->deps[i] = (struct file_dep_line){&s->lines[i].req, s->lines[i].number, NULL};
+    for (size_t i = 0; i < s->n; i++) {
+        struct line *line = &s->lines[i];
+        const struct known *k = file_is_new(s, line) ? NULL : line->known;
+        s->deps[i] = (struct file_dep_line){.req = &line->req,
+                                            .number = line->number,
+                                            .job = k ? k->job : 0,
+                                            .has_ended = k && job_state_is_final(k->state)};
+    }
     bool some = file_deps_link(s->deps, s->n);
     for (size_t i = 0; i < s->n; i++)
         s->lines[i].links = s->deps[i].links;

@@ -170,27 +170,52 @@ depend_has_ended(struct state *s, const struct dep *dep)
 
 /* --- waiting --- */
 
+static bool
+is_circular(struct state *s, const struct job *job, struct buf *words)
+{
+    struct circle circle;
+    if (!deps_is_circular(s->depend->deps, s->queue, job, &circle))
+        return false;
+    if (!circle.single)
+        buf_adds(words, "dependency: it would wait for itself");
+    else
+        buf_addf(words,
+                 "dependency: it would wait for job %u, which waits for it: singletons of one "
+                 "name run in the order in which they were submitted",
+                 circle.over);
+    return true;
+}
+
+/* It can never start. False. */
+static bool
+fall(struct state *s, struct job *job, const struct buf *words, struct buf *why)
+{
+    if (why)
+        buf_adds(why, buf_str(words));
+    jobs_never(s, job, buf_str(words));
+    return false;
+}
+
+bool
+depend_renamed(struct state *s, struct job *job, struct buf *why)
+{
+    auto_buf struct buf words = BUF_INIT;
+    if (job_state_is_final(job->state) || !is_circular(s, job, &words))
+        return true;
+    return fall(s, job, &words, why);
+}
+
 bool
 depend_enter(struct state *s, struct job *job, struct buf *why)
 {
     auto_buf struct buf words = BUF_INIT;
-    bool can = true;
     if (job_state_is_final(job->state))
         return true;
     deps_leave(s->depend->deps, job);
-    if (deps_is_circular(s->depend->deps, job)) {
-        buf_adds(&words, "dependency: it would wait for itself");
-        can = false;
-    } else {
-        can = deps_enter(s->depend->deps, job, has_ended, s, &words);
-    }
+    bool can =
+        !is_circular(s, job, &words) && deps_enter(s->depend->deps, job, has_ended, s, &words);
     queue_refile(s->queue, job);
-    if (can)
-        return true;
-    if (why)
-        buf_adds(why, buf_str(&words));
-    jobs_never(s, job, buf_str(&words));
-    return false;
+    return can || fall(s, job, &words, why);
 }
 
 void

@@ -31,6 +31,10 @@ bool depend_has_ended(struct state *s, const struct dep *dep);
  * words appended to why (may be NULL). */
 bool depend_enter(struct state *s, struct job *job, struct buf *why);
 
+/* Its name has changed, or whether it is a singleton: the same where it would wait for itself
+ * now. */
+bool depend_renamed(struct state *s, struct job *job, struct buf *why);
+
 /* A task that leaves an array which waits: it waits for the same. */
 void depend_join(struct state *s, struct job *task);
 
