@@ -251,6 +251,48 @@ last|COMPLETED|0:0"
     is 'a log' "$(cat train-2.log)" train
 }
 
+@test "singletons: one at a time of each name in their order, with other dependencies, and shown as Slurm shows them" {
+    # shellcheck disable=SC2016 # the jobs' shells are to expand these
+    local single='singleton(unfulfilled)'
+    printf '#!/bin/sh\ncat go$SLURM_JOB_ID\necho $SLURM_JOB_ID >>ran\n' >train
+    mkfifo go1 go2 go7
+    printf '#!/bin/sh\n#SBATCH -J train\n#SBATCH --dependency=afterok:1,singleton\necho 3 >>ran\n' >after.sh
+    sbatch ./train
+    wait_until_running 1
+    sbatch --dependency=singleton ./train # both are called after their script
+    sbatch after.sh
+    sbatch -J train -d SINGLETON,afterany:1 -a 0-1 --wrap 'echo 4_$SLURM_ARRAY_TASK_ID >>ran'
+    sbatch -J train -d singleton --wrap 'echo 5 >>ran'
+    sbatch -J train -d afternotok:1,singleton --wrap 'echo 6 >>ran'
+    sbatch -J other -d singleton --wrap 'cat go7'
+    wait_until_running 7
+    is 'those that wait' "$(squeue -h -t PD -S i -o '%A %T %r %R %E')" "2 PENDING Dependency (Dependency) $single
+3 PENDING Dependency (Dependency) afterok:1(unfulfilled),$single
+4 PENDING Dependency (Dependency) afterany:1(unfulfilled),$single
+5 PENDING Dependency (Dependency) $single
+6 PENDING Dependency (Dependency) afternotok:1(unfulfilled),$single"
+    is 'in long' "$(squeue -h -j 2 -O reason:12,dependency:30)" "Dependency  $(printf %-30s "$single")"
+    has scontrol "$(scontrol show job 3)" '^   JobState=PENDING Reason=Dependency Dependency=afterok:1\(unfulfilled\),singleton\(unfulfilled\)$'
+    has scontrol "$(scontrol show job 2)" ' Reason=Dependency Dependency=singleton\(unfulfilled\)$'
+    is JSON "$(squeue -j 2 --json | json jobs.0.dependency)" "$single"
+    : >go1
+    wait_until_running 2
+    has 'in its turn' "$(squeue -h -j 3 -o %E)" 'singleton\(unfulfilled\)$'
+    is 'of one that runs' "$(squeue -h -j 2 -o '%r %E')" 'None (null)'
+    scancel 2
+    berth wait 3-5
+    is 'their order, with no regard to how the one before ended' "$(tr '\n' ' ' <ran)" '1 3 4_0 4_1 5 '
+    berth wait 6 || true
+    is 'the dependency that can no longer be met' "$(sacct -nXP -j 6 -o state)" CANCELLED
+    : >go7
+    berth wait 7
+    for wrong in 'afterok:1?singleton' afterok:1:singleton singletons singleton:1; do
+        try sbatch -d "$wrong" ./train
+        [ "$status" -ne 0 ] || fail_with "$wrong is accepted"
+        has "words on $wrong" "$err" '^sbatch: error: --dependency: '
+    done
+}
+
 @test "a job whose dependency has failed already is accepted, and cancelled" {
     sbatch -W --wrap 'exit 4' >/dev/null || true
     try sbatch --parsable -d afterok:1 --wrap true

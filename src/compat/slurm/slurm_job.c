@@ -187,7 +187,7 @@ static const char *const whole[] = {
     "command",  "cwd",         "log",         "error",       "comment",      "after",
     "begin",    "exit_code",   "signal",      "exit_status", "cancelled_by", "requeue",
     "attempt",  "gpu_type",    "peak_mib",    "gpus_wanted", "exclusive",    "share",
-    "vram_mib", "interactive", "preemptible", "open_mode"};
+    "vram_mib", "interactive", "preemptible", "open_mode",   "singleton"};
 static const char *const forecast[] = {"expected_start"};
 
 static void
