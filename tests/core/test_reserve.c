@@ -1,5 +1,6 @@
 /* Room kept for who is blocked: the promise, who may start beside it, patience, and that no
  * stream of other jobs starves anybody. */
+#include "core/plan/plan_priv.h"
 #include "planworld.h"
 
 #define NONE UINT32_MAX
@@ -495,6 +496,36 @@ test_patience_begins_when_it_is_blocked(void **state)
     world_free(&w);
 }
 
+/* What should never be: a reservation in whose own forecast its job has no room. It is no
+ * reason to stop planning, nor to keep back who fits. */
+static void
+test_an_inconsistent_reservation_keeps_nobody_back(void **state)
+{
+    (void)state;
+    struct plan_rules rules = patience_of(100);
+    struct world w;
+    struct placement where = {.n = 0};
+    struct blocked why = {.reason = REASON_NONE};
+    const uint8_t both[] = {0, 1};
+    world_init(&w, 2, &rules);
+    struct job *kept = add(&w, (struct spec){.id = 10, .vram = 20000});
+    struct job *late = add(&w, (struct spec){.id = 20, .vram = 4000});
+    struct planning pl = {
+        .planner = w.planner,
+        .q = w.q,
+        .l = w.l,
+        .now_us = wall(0),
+        .keep = {.job = kept, .at_us = wall(50), .in_time_us = wall(50), .cards = 1},
+    };
+    pl.keep.ahead = ledger_clone(w.l);
+    struct demand all = want(2, 0);
+    ledger_hold(pl.keep.ahead, 30, &all, both, 2);
+    assert_true(reserve_place(&pl, late, late->id, w.l, 3, &where, &why));
+    assert_int_equal(where.n, 1);
+    reserve_free(&pl);
+    world_free(&w);
+}
+
 int
 main(void)
 {
@@ -514,6 +545,7 @@ main(void)
         cmocka_unit_test(test_a_pinned_card_is_shared),
         cmocka_unit_test(test_a_stream_of_small_jobs_does_not_starve_one_of_many_cores),
         cmocka_unit_test(test_patience_begins_when_it_is_blocked),
+        cmocka_unit_test(test_an_inconsistent_reservation_keeps_nobody_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -325,3 +325,18 @@ PY
     mv kept.db "$BERTH_DIR/state/berth.db"
     "$AWAIT" prints "$LIMIT" 'berth submit --wait -G 0 -- true && echo well' well
 }
+
+# A limit of under a second would need none. TERM is ignored, so that the grace has to end as well.
+@test "no timer can be made: jobs run, and time limits and grace end them all the same" {
+    try python3 "$E2E/denied.py" timerfd_create EMFILE true
+    if [ "$status" -eq 77 ]; then skip 'no seccomp here'; fi
+    is "a timer" "$(python3 "$E2E/denied.py" timerfd_create EMFILE \
+        python3 -c 'import ctypes; print(ctypes.CDLL(None).timerfd_create(7, 0))')" -1
+    timeout "$LIMIT" python3 "$E2E/denied.py" timerfd_create EMFILE berth daemon start --sim 2
+    berth submit -t 2s --grace 2s -- sh -c 'trap "" TERM; echo ran >>ran.1; while :; do sleep 0.2; done'
+    berth submit -t 1h -- sh -c 'echo ran >>ran.2; exit 3'
+    try berth wait 1 2
+    is "end by the limit" "$(job_field 1 state) $(job_field 1 attempt)" "TIMEOUT 1"
+    is "end of the other" "$(job_field 2 state) $(job_field 2 exit_code)" "FAILED 3"
+    is "runs" "$(cat ran.1 ran.2)" $'ran\nran'
+}

@@ -509,6 +509,34 @@ while True:
     rm -rf "$USERS_HOME/alice/own"
 }
 
+# There is no group to tell it by, and it has dropped its mark.
+@test "a process on a GPU that is far below its supervisor counts as its job's, and is bounded, without a cgroup too" {
+    local own="env BERTH_DIR=$USERS_HOME/alice/own"
+    cat >"$ROOT/deep.py" <<'END'
+import os, sys
+for _ in range(300):
+    pid = os.fork()
+    if pid:
+        os.waitpid(pid, 0)
+        os._exit(0)
+os.setsid()
+del os.environ["BERTH_MARK"]
+os.execvp(sys.argv[1], sys.argv[1:])
+END
+    printf 'on_exceed: kill\nsample_ms: 100\n' >"$ROOT/deep.yaml"
+    as "$ALICE" $own berth daemon start --sim 1 --config "$ROOT/deep.yaml"
+    as "$ALICE" $own berth submit --vram 14G -- python3 "$ROOT/deep.py" berth simjob --vram 13G --ramp 0 --hold 600
+    "$AWAIT" until "$LIMIT" "runuser -u $ALICE -- $own berth show 1 --json" jobs.0.now_mib 13312
+    is group "$(as "$ALICE" $own berth status --json | json daemon.cgroup)" null
+    is strangers "$(as "$ALICE" $own berth gpus --json | json gpus.0.strangers)" '[]'
+    as "$ALICE" $own berth cancel 1
+    as "$ALICE" $own berth submit --vram 4G -- python3 "$ROOT/deep.py" berth simjob --vram 6G --ramp 0 --hold 600
+    "$AWAIT" until "$LIMIT" "runuser -u $ALICE -- $own berth show 2 --json" jobs.0.state FAILED
+    has 'why' "$(as "$ALICE" $own berth show 2)" 'used 6.0 GiB'
+    as "$ALICE" $own berth daemon stop --cancel
+    rm -rf "$USERS_HOME/alice/own"
+}
+
 @test "a job that ignores TERM is killed without affecting others" {
     start_system
     alice_runs

@@ -23,7 +23,7 @@
 
 #define SAMPLE_US (2 * INT64_C(1000000))
 #define READ_SIZE 16384
-#define DEPTH_MAX 256 /* of processes below a supervisor */
+#define DEPTH_MAX (1 << 22) /* the kernel has no more processes */
 
 static bool
 has_gpu(void)
