@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/launch.h"
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/nursery_link.h"
 #include "daemon/attempt/spare_folders.h"
@@ -180,6 +181,7 @@ open_state(struct daemon *d, struct err *e)
     if (d->jobs_fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", jobs);
     d->spare_folders = spare_new();
+    d->launches = launches_new();
     if (store_open(d->places.state, &d->store, e) < 0)
         return -1;
     d->pruned_any = true; /* the daemon before this one may have left in the middle of it */
@@ -465,6 +467,7 @@ finish(struct daemon *d)
     health_free(d->health);
     config_free(&d->config);
     places_free(&d->places);
+    launches_free(d->launches);
     nursery_free(d->nursery);
     notify_free(d->notify);
     free(d->lock_conflict);

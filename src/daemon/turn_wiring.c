@@ -149,15 +149,19 @@ attempts_prepare_start(void *arg, struct job *job)
     struct err e = {0};
     if (machine_says(arg))
         return false;
-    if (folder_make(arg, job, &e) == 0)
-        return true;
-    machine_trouble(arg, e.text);
-    return false;
+    if (folder_make(arg, job, &e) < 0) {
+        machine_trouble(arg, e.text);
+        return false;
+    }
+    if (job->req.demand.engine != ENGINE_SLURM)
+        launch_ahead(arg, job);
+    return true;
 }
 
 static void
 attempts_start_undone(void *arg, const struct job *job)
 {
+    launch_undo(arg, job);
     folder_remove(arg, job->id, job->run->number);
 }
 

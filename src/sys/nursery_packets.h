@@ -8,6 +8,11 @@
 #include <signal.h>
 
 #define NURSERY_ATTEMPT 'a' /* supervise the attempt */
+/* The same, of one whose start is not durable yet: the supervisor gets ready, and starts
+ * nothing before it hears NURSERY_GO on the connection. If that is closed first, it was never
+ * there. Only for a nursery whose hello has "ahead". */
+#define NURSERY_AHEAD   'g'
+#define NURSERY_GO      "go\n"
 #define NURSERY_SWEEP   's' /* end what is left of one whose shepherd died */
 #define NURSERY_DELIVER 'd' /* the second holds what to deliver; the third plays no part */
 /* Keep a control daemon of MPS: the second holds the order, the third is the card's folder. The

@@ -142,6 +142,29 @@ trouble_while_an_array_runs()
     trouble_while_an_array_runs 30 'Read-only file system'
 }
 
+# Its folder can be made, so a supervisor gets ready; but the database cannot take the start.
+@test "a start that cannot be written is none, though its supervisor was ready" {
+    make_bad_disk
+    export BAD_DISK_BELOW=$BERTH_DIR/state/berth.db
+    on_a_disk_that_can_fail
+    mkfifo gate
+    berth submit -G 2 -- sh -c 'read x <gate; exit 3'
+    berth submit -G 2 -- sh -c 'echo ran >>ran; exit 4'
+    wait_for_event kind=started job=1 >/dev/null
+    the_disk fails 28
+    timeout "$LIMIT" sh -c 'echo >gate' || fail_with 'no job has come to the gate'
+    wait_for_log 'event=commit-failed'
+    has state "$(berth status | head -1)" '^trouble '
+    is 'the job that cannot start' "$(ls ran 2>/dev/null)" ''
+    the_disk recovers
+    try berth wait 2
+    is 'its code' "$(job_field 2 exit_code)" 4
+    is 'code of the one before' "$(job_field 1 exit_code)" 3
+    is runs "$(wc -l <ran)" 1
+    is attempts "$(job_field 2 attempt)" 1
+    is folders "$(ls "$BERTH_DIR/state/jobs")" ''
+}
+
 @test "a disk that is full in the middle of a long jobs file: the words say how many lines are accepted, and the rest follows" {
     make_bad_disk
     on_a_disk_that_can_fail

@@ -72,7 +72,7 @@ send_packet(const struct nursery *n, char kind, const int *fds, size_t n_fds)
 
 /* Gives the rig's attempt to the nursery; our end of its socket is r->ctl. */
 static void
-hand_over(const struct nursery *n, struct rig *r)
+hand_over_as(const struct nursery *n, struct rig *r, char kind)
 {
     int pair[2];
     rig_write_spec(r);
@@ -80,8 +80,14 @@ hand_over(const struct nursery *n, struct rig *r)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     r->ctl = pair[0];
     const int fds[] = {pair[1], lock, r->folder};
-    send_packet(n, NURSERY_ATTEMPT, fds, 3);
+    send_packet(n, kind, fds, 3);
     close(pair[1]);
+}
+
+static void
+hand_over(const struct nursery *n, struct rig *r)
+{
+    hand_over_as(n, r, NURSERY_ATTEMPT);
 }
 
 static void
@@ -216,6 +222,94 @@ test_shepherds_outlive_it(void **state)
     rig_close(&r);
 }
 
+/* Its start becomes durable: it runs as any other, and hears what is said right behind that. */
+static void
+test_ahead_and_go(void **state)
+{
+    (void)state;
+    struct nursery n = start_nursery();
+    struct rig r;
+    rig_open(&r, "exit 7");
+    hand_over_as(&n, &r, NURSERY_AHEAD);
+    rig_say(r.ctl, NURSERY_GO);
+    expect_code(&r, 7);
+    rig_close(&r);
+
+    struct exitrec rec;
+    rig_open(&r, "sleep 1000");
+    hand_over_as(&n, &r, NURSERY_AHEAD);
+    rig_say(r.ctl, NURSERY_GO "{\"op\":\"cancel\",\"by\":\"alice\",\"grace_ms\":0}\n");
+    json_decref(rig_await(r.ctl, &r.in, "ended"));
+    assert_int_equal(rig_record(&r, &rec), 1);
+    assert_int_equal(rec.ending.outcome, OUTCOME_CANCELLED);
+    rig_recorded(&r);
+    assert_true(rig_at_end(r.ctl));
+    rig_close(&r);
+    close(n.fd);
+    assert_int_equal(rig_wait_pid(n.pid), 0);
+}
+
+/* What a daemon that has died, or whose commit has failed, leaves the supervisor with; or one
+ * that says something else. */
+enum silence { CLOSED, CLOSED_FOR_WRITING, CUT_SHORT, OTHER_WORDS };
+
+static void
+expect_nothing(enum silence how)
+{
+    struct nursery n = start_nursery();
+    struct rig r;
+    rig_open(&r, "echo ran");
+    hand_over_as(&n, &r, NURSERY_AHEAD);
+    if (how == CUT_SHORT)
+        assert_int_equal(send(r.ctl, NURSERY_GO, sizeof NURSERY_GO - 2, MSG_NOSIGNAL),
+                         sizeof NURSERY_GO - 2);
+    if (how == OTHER_WORDS)
+        rig_say(r.ctl, "{\"op\":\"recorded\"}\n");
+    else
+        assert_int_equal(shutdown(r.ctl, how == CLOSED_FOR_WRITING ? SHUT_WR : SHUT_RDWR), 0);
+    close(n.fd);
+    assert_int_equal(rig_wait_pid(n.pid), 0); /* it stays for as long as it has children */
+    assert_false(rig_lock_is_held(&r));
+    assert_int_equal(rig_started(&r), 0);
+    auto_free char *log = xasprintf("%s/log", r.dir);
+    assert_int_equal(access(log, F_OK), -1);
+    rig_close(&r);
+}
+
+static void
+test_ahead_in_vain(void **state)
+{
+    (void)state;
+    expect_nothing(CLOSED);
+    expect_nothing(CLOSED_FOR_WRITING);
+    expect_nothing(CUT_SHORT);
+    expect_nothing(OTHER_WORDS);
+}
+
+/* What it could not read when it got ready is there when it is to start. */
+static void
+test_ahead_of_its_spec(void **state)
+{
+    (void)state;
+    struct nursery n = start_nursery();
+    struct rig r;
+    int pair[2];
+    rig_open(&r, "exit 9");
+    auto_close int lock = rig_take_lock(&r);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    r.ctl = pair[0];
+    const int fds[] = {pair[1], lock, r.folder};
+    send_packet(&n, NURSERY_AHEAD, fds, 3);
+    close(pair[1]);
+    rig_write_spec(&r);
+    rig_say(r.ctl, NURSERY_GO);
+    close(TAKE_FD(lock));
+    expect_code(&r, 9);
+    rig_close(&r);
+    close(n.fd);
+    assert_int_equal(rig_wait_pid(n.pid), 0);
+}
+
 int
 main(void)
 {
@@ -224,6 +318,9 @@ main(void)
         cmocka_unit_test(test_packets_that_make_no_sense),
         cmocka_unit_test(test_each_descriptor_is_there_once),
         cmocka_unit_test(test_shepherds_outlive_it),
+        cmocka_unit_test(test_ahead_and_go),
+        cmocka_unit_test(test_ahead_in_vain),
+        cmocka_unit_test(test_ahead_of_its_spec),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

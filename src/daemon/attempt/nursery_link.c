@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "daemon/attempt/jobs_unit.h"
 #include "sys/confine.h"
+#include "sys/nursery_packets.h"
 #include "sys/spawn.h"
 #include "wire/places.h"
 
@@ -43,6 +44,7 @@ struct nursery {
     const char *unit; /* borrowed; a template to start it in; NULL: none */
     bool no_scope;    /* it was tried, and got us nowhere */
     bool was_there;   /* this is about another one */
+    bool forks_ahead; /* it knows NURSERY_AHEAD; another version's may not */
     struct confinement place;
     int fd;
     int pidfd;             /* so that no other process is ever killed; -1: none */
@@ -90,6 +92,7 @@ hear_hello(struct nursery *n, int fd, int patience_ms, struct err *e)
     struct confinement place;
     bool is_hello = confine_read(json_object_get(hello, "confinement"), &place);
     pid_t pid = (pid_t)json_integer_value(json_object_get(hello, "pid"));
+    n->forks_ahead = json_is_true(json_object_get(hello, "ahead"));
     json_decref(hello);
     if (!is_hello)
         return err_set(e, ERR_FAILED, "the process that forks supervisors exited immediately");
@@ -254,7 +257,7 @@ nursery_is_alive(const struct nursery *n)
 }
 
 static int
-send_packet(int to, char kind, const int fds[N_FDS])
+send_packet(int to, char kind, const int fds[N_FDS], int flags)
 {
     union {
         char bytes[CMSG_SPACE(sizeof(int) * N_FDS)];
@@ -272,7 +275,7 @@ send_packet(int to, char kind, const int fds[N_FDS])
     memcpy(CMSG_DATA(c), fds, sizeof(int) * N_FDS);
     ssize_t sent;
     do
-        sent = sendmsg(to, &msg, MSG_NOSIGNAL);
+        sent = sendmsg(to, &msg, flags | MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
     return sent == 1 ? 0 : -1;
 }
@@ -281,7 +284,7 @@ int
 nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct err *e)
 {
     const int fds[N_FDS] = {ctl, lock, folder};
-    if (n->fd >= 0 && send_packet(n->fd, kind, fds) == 0)
+    if (n->fd >= 0 && send_packet(n->fd, kind, fds, 0) == 0)
         return 0;
     /* Too many descriptors under way (ETOOMANYREFS) or no memory is no fault of its. */
     if (n->fd >= 0 && errno != EPIPE && errno != ECONNRESET && errno != EAGAIN &&
@@ -296,10 +299,18 @@ nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct 
     hang_up(n);
     if (start(n, e) < 0)
         return -1;
-    if (send_packet(n->fd, kind, fds))
+    if (send_packet(n->fd, kind, fds, 0))
         return err_errno(e, ERR_FAILED, errno,
                          "the process that forks supervisors takes no requests");
     return 0;
+}
+
+bool
+nursery_ask_ahead(struct nursery *n, int ctl, int lock, int folder)
+{
+    const int fds[N_FDS] = {ctl, lock, folder};
+    return n->forks_ahead && n->fd >= 0 &&
+           send_packet(n->fd, NURSERY_AHEAD, fds, MSG_DONTWAIT) == 0;
 }
 
 int

@@ -29,7 +29,10 @@ void nursery_free(struct nursery *n); /* closes the conversation, on which it le
  * while, since each try may take seconds. 0 means that the packet was taken; whether the
  * process lives is seen by its connection. */
 int nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct err *e);
-/* The same with a new socket pair as ctl, whose other end is returned. -1. */
+/* Has a supervisor forked that waits for NURSERY_GO. Never waits and replaces nothing. False:
+ * the nursery did not take the packet, or is of a version that knows none such. */
+bool nursery_ask_ahead(struct nursery *n, int ctl, int lock, int folder);
+/* nursery_ask with a new socket pair as ctl, whose other end is returned. -1. */
 int nursery_call(struct nursery *n, char kind, int lock, int folder, struct err *e);
 
 #endif

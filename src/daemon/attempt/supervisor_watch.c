@@ -38,6 +38,7 @@
 #include "daemon/state/changes.h"
 #include "daemon/state/job_facts.h"
 #include "sys/exitrec.h"
+#include "sys/nursery_packets.h"
 #include "wire/frame.h"
 
 #define READ_SIZE      4096
@@ -286,6 +287,26 @@ watch_hold_mps(struct daemon *d, uint32_t job, int fd)
         x->mps_fd = fd;
     else if (fd >= 0)
         close(fd);
+}
+
+int
+watch_say_go(struct daemon *d, uint32_t job)
+{
+    const struct watch *x = find(d->watcher, job);
+    uv_os_fd_t fd;
+    if (!x || !x->link || uv_fileno((uv_handle_t *)&x->link->pipe, &fd))
+        return 0;
+    ssize_t sent;
+    do
+        sent = send(fd, NURSERY_GO, sizeof NURSERY_GO - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (sent < 0 && errno == EINTR);
+    if (sent == sizeof NURSERY_GO - 1)
+        return 1;
+    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
+        return 0;
+    log_warn("job=%u cannot tell its supervisor to start: %s", job, strerror(errno));
+    (void)shutdown(fd, SHUT_RDWR);
+    return -1;
 }
 
 void

@@ -30,6 +30,11 @@ void watch_settled(struct daemon *d, uint32_t job, int32_t attempt);
 /* Keeps the descriptor of mps_begin (job_mps.h), and closes it when it is time. -1: none. */
 void watch_hold_mps(struct daemon *d, uint32_t job, int fd);
 
+/* Tells a supervisor that waits for it that the start is durable. 0: nobody is there to hear
+ * it. -1: it cannot be told; the connection is ended, so that it leaves, and its end is then
+ * seen as that of any supervisor. */
+int watch_say_go(struct daemon *d, uint32_t job);
+
 /* The attempt was not launched after all. */
 void watch_forget(struct daemon *d, uint32_t job);
 

@@ -66,6 +66,7 @@ struct daemon {
     uint32_t room_uid, room_at; /* whose jobs make room there, behind that one (0: the first) */
 
     struct nursery *nursery;
+    struct launches *launches;
     struct machine *machine;
     struct store *store;
     struct queue *queue;

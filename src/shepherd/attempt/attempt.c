@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -44,6 +46,8 @@
 /* poll counts in an int of milliseconds, and does not count a machine's sleep. */
 #define POLL_MAX_US   (60 * S_US)
 #define POLL_PAUSE_NS 100000000 /* when the kernel has no memory for a poll */
+/* For a commit, which takes that long on a disk that hangs: then the attempt is begun anew. */
+#define GO_PATIENCE_US (60 * S_US)
 
 /* --- what daemons say --- */
 
@@ -372,15 +376,65 @@ join_mps(struct shepherd *a)
     return false;
 }
 
+/* What leaves nothing behind, wherever this process is killed. */
+static int
+get_ready(struct shepherd *a, struct err *e)
+{
+    if (spec_read(FD_LOCK, &a->spec, e) < 0) {
+        err_prefix(e, "cannot read the job's specification");
+        return -1;
+    }
+    return take_signals(a, e);
+}
+
+/* The daemon has said that the start is durable. False: it cannot say so any more, or does not
+ * for so long that something is wrong with it. It then takes the end of this process for what
+ * it is, that of an attempt that never ran. */
+static bool
+hear_go(void)
+{
+    char word[sizeof NURSERY_GO - 1];
+    size_t n = 0;
+    int64_t until_us = clock_boot_us() + GO_PATIENCE_US;
+    while (n < sizeof word) {
+        struct pollfd p = {.fd = FD_CTL, .events = POLLIN};
+        int64_t left_us = until_us - clock_boot_us();
+        if (left_us <= 0)
+            return false;
+        int polled = poll(&p, 1, (int)(left_us / MS_US) + 1);
+        if (polled < 0)
+            rest(&p, 1);
+        if (polled <= 0)
+            continue;
+        ssize_t part = recv(FD_CTL, word + n, sizeof word - n, MSG_DONTWAIT);
+        if (part == 0 || (part < 0 && errno != EAGAIN && errno != EINTR))
+            return false;
+        n += part > 0 ? (size_t)part : 0;
+    }
+    return memcmp(word, NURSERY_GO, sizeof word) == 0;
+}
+
+/* Ready before the start is durable, so that nothing but that is waited for. What fails then is
+ * tried again by start(): that a process or a descriptor was lacking may be over by then. */
+static bool
+wait_ahead(struct shepherd *a)
+{
+    struct err ignored;
+    a->ready = get_ready(a, &ignored) == 0;
+    if (!a->ready)
+        spec_free(&a->spec);
+    crash_point("shepherd-waits");
+    if (!hear_go())
+        return false;
+    crash_point("shepherd-has-go");
+    return true;
+}
+
 static void
 start(struct shepherd *a)
 {
     struct err e;
-    if (spec_read(FD_LOCK, &a->spec, &e) < 0) {
-        end_for(a, "cannot read the job's specification: ", &e);
-        return;
-    }
-    if (take_signals(a, &e) < 0) {
+    if (!a->ready && get_ready(a, &e) < 0) {
         end_for(a, "", &e);
         return;
     }
@@ -408,7 +462,7 @@ start(struct shepherd *a)
 }
 
 int
-attempt_run(void)
+attempt_run(bool ahead)
 {
     static const struct ctl_handler HANDLER = {on_greet, on_cancel, on_signal, on_recorded};
     struct shepherd a = {.sig_fd = -1, .timer_fd = -1};
@@ -417,6 +471,8 @@ attempt_run(void)
     crash_point("shepherd-start");
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)prctl(PR_SET_NAME, "berth-shepherd");
+    if (ahead && !wait_ahead(&a))
+        return 0;
     a.ctl = ctl_new(FD_CTL, &HANDLER, &a);
     start(&a);
     a.listen_us = clock_boot_us() + LISTEN_AFTER_US;

@@ -2,11 +2,14 @@
 #ifndef SHEPHERD_ATTEMPT_ATTEMPT_H
 #define SHEPHERD_ATTEMPT_ATTEMPT_H
 
+#include <stdbool.h>
+
 /* Descriptors that a shepherd is born with. */
 enum { FD_CTL = 3, FD_LOCK = 4, FD_FOLDER = 5 };
 
-/* Runs it. Returns the shepherd's own exit status: 0 once the outcome is on the disk or
- * recorded by a daemon, 1 when it could be kept nowhere. */
-int attempt_run(void);
+/* Runs it; ahead: once the daemon says that its start is durable (NURSERY_GO), and not at all
+ * if that cannot come any more. Returns the shepherd's own exit status: 0 once the outcome is
+ * on the disk or recorded by a daemon, or if nothing was started; 1 if it could not be kept. */
+int attempt_run(bool ahead);
 
 #endif

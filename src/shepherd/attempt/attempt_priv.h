@@ -36,6 +36,7 @@ struct shepherd {
     struct loglimit log, errors;
     enum phase phase;
     int sig_fd, timer_fd;
+    bool ready;        /* the spec is read, and signals are taken */
     bool noted;        /* it is in the lock file, and a daemon was there to read it */
     bool written;      /* the record is in its file */
     bool recorded;     /* a daemon has it */

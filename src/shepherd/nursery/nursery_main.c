@@ -169,7 +169,8 @@ be_a_shepherd(const struct nursery *n, char kind, const int fds[N_FDS])
 {
     sigset_t none;
     sigemptyset(&none);
-    if (kind != NURSERY_ATTEMPT) /* which takes them itself, and is to miss none meanwhile */
+    bool is_attempt = kind == NURSERY_ATTEMPT || kind == NURSERY_AHEAD;
+    if (!is_attempt) /* which takes them itself, and is to miss none meanwhile */
         sigprocmask(SIG_SETMASK, &none, NULL);
     close(FD_SERVED);
     close(n->sig_fd);
@@ -186,7 +187,7 @@ be_a_shepherd(const struct nursery *n, char kind, const int fds[N_FDS])
         _exit(deliver_run());
     if (kind == NURSERY_MPS)
         _exit(mps_keeper_run());
-    _exit(kind == NURSERY_SWEEP ? sweep_run() : attempt_run());
+    _exit(kind == NURSERY_SWEEP ? sweep_run() : attempt_run(kind == NURSERY_AHEAD));
 }
 
 /* The lock of a supervisor that was killed is free a moment before its processes have become
@@ -306,6 +307,7 @@ say_hello(const struct nursery *n)
     jsonw_object(&w);
     jsonw_kstr(&w, "event", "hello");
     jsonw_kint(&w, "pid", getpid());
+    jsonw_kbool(&w, "ahead", true);
     jsonw_key(&w, "confinement");
     confine_write(&n->place, &w);
     jsonw_end_object(&w);
