@@ -4,7 +4,7 @@ never break: each job runs exactly once, each recorded exit code is right, nothi
 behind. Standard library only.
 
     tests/campaign/crash.py --bin DIR [--seed N]
-        [points | graph-points | random-shepherd | random-daemon | random-graph]...
+        [points | graph-points | random-shepherd | random-daemon | random-any | random-graph]...
 
 The graph ones run arrays, and jobs that wait for jobs, arrays and tasks. Without a name all run. --jobs and --kills bound the random ones. A failing run prints
 its seed; the same seed gives the same jobs and the same sequence of delays."""
@@ -21,14 +21,16 @@ from instance import ENV, Daemon, Failure, attempt_folders
 DAEMON_POINTS = ["daemon-before-commit", "daemon-after-commit", "daemon-after-reply",
                  "daemon-folder-made", "daemon-folder-emptied", "daemon-folder-locked",
                  "daemon-before-spawn",
-                 "daemon-after-spawn", "daemon-before-recovery", "daemon-after-recovery"]
-SHEPHERD_POINTS = ["shepherd-start", "shepherd-before-fork", "shepherd-before-exec",
-                   "shepherd-after-exec", "shepherd-child-exited", "shepherd-before-note",
+                 "daemon-after-spawn", "daemon-before-go", "daemon-after-go",
+                 "daemon-before-recovery", "daemon-after-recovery"]
+SHEPHERD_POINTS = ["shepherd-start", "shepherd-waits", "shepherd-has-go",
+                   "shepherd-before-fork", "shepherd-before-exec", "shepherd-after-exec", "shepherd-child-exited", "shepherd-before-note",
                    "shepherd-before-rename",
                    "shepherd-after-rename", "shepherd-before-ended"]
 # Before these the command has not been started, so the job must simply run; behind them it
 # may have, so it must be LOST or have its true outcome.
-NEVER_RAN_POINTS = {"shepherd-start", "shepherd-before-fork"}
+NEVER_RAN_POINTS = {"shepherd-start", "shepherd-waits", "shepherd-has-go",
+                    "shepherd-before-fork"}
 MUST_KILL = {p + ":1" for p in DAEMON_POINTS}
 
 
@@ -151,6 +153,66 @@ def random_shepherd(args, rng):
     return f"{n} kills of shepherds by their own jobs"
 
 
+def programs_of(daemon):
+    """Pids by name: of the daemon, its nurseries (also of daemons that were killed) and
+    supervisors. Not of a supervisor's child, which is about to be the job."""
+    found = {"berthd": [], "berth-nursery": [], "berth-shepherd": []}
+    needle = ("BERTH_LOCK_DIR=" + daemon.dir).encode()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/comm") as f:
+                name = f.read().strip()
+            if name not in found:
+                continue
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                if needle not in f.read().split(b"\0"):
+                    continue
+            with open(f"/proc/{pid}/stat") as f:
+                parent = f.read().rsplit(")")[-1].split()[1]
+            with open(f"/proc/{parent}/comm") as f:
+                if f.read().strip() != "berth-shepherd":
+                    found[name].append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def random_any(args, rng):
+    """kill -9 of daemon, nursery or a supervisor, at random moments under short jobs."""
+    daemon = Daemon(args.bin)
+    jobs = make_jobs(rng, args.jobs)
+    lines = [job for job, _ in jobs]
+    killed = collections.Counter()
+    try:
+        daemon.start()
+        for kills in range(args.kills):
+            daemon.sync(lines[:len(lines) * (kills + 1) // args.kills])
+            # Not synchronisation: the moment of the kill is what is being varied.
+            time.sleep(rng.random() * args.max_delay)
+            running = programs_of(daemon)
+            name = rng.choice([name for name in running if running[name]])
+            killed[name] += 1
+            if name == "berthd":
+                daemon.kill()
+                # A child of its that has yet to execute a nursery holds its lock for a moment.
+                signal.alarm(60)
+                while not daemon.start(must=False):
+                    pass
+                signal.alarm(0)
+                continue
+            try:
+                os.kill(rng.choice(running[name]), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        daemon.sync(lines)
+        await_all(daemon, len(jobs))
+        check_once_or_lost(daemon, jobs)
+        check_clean(daemon)
+    finally:
+        daemon.remove()
+    return f"kills of {dict(sorted(killed.items()))} under {len(jobs)} jobs"
+
+
 def one_point(args, rng, label):
     """A crash at this edge, the nth time it is passed; then go on without."""
     daemon = Daemon(args.bin, sim="2")
@@ -182,14 +244,19 @@ def check_point_outcomes(daemon, jobs, label):
     if not point.startswith("shepherd") or point in NEVER_RAN_POINTS:
         check_exactly_once(daemon, jobs)
         return
-    # Every shepherd has died here: what ran is not run again, and no code is invented.
+    check_once_or_lost(daemon, jobs)
+
+
+def check_once_or_lost(daemon, jobs):
+    """Shepherds have died: what ran is not run again, and no code is invented."""
     state = daemon.fetch()
     for i, (job, code) in enumerate(jobs):
         name, status, attempts, text = state[job["key"]]
         true_end = name == ("COMPLETED" if code == 0 else "FAILED") and status == code
         lost = name == "LOST" and "supervisor" in text
-        if runs_of(daemon, i) > 1 or not (true_end or lost):
-            raise Failure(f"{job}: ran {runs_of(daemon, i)} times, {name} {status} ({text})")
+        runs = runs_of(daemon, i)
+        if runs > 1 or not (true_end and runs == 1 or lost):
+            raise Failure(f"{job}: ran {runs} times, {name} {status} ({text})")
 
 
 def points(args, rng):
@@ -340,11 +407,12 @@ def random_graph(args, rng):
 CAMPAIGNS = collections.OrderedDict([("points", points), ("graph-points", graph_points),
                                      ("random-shepherd", random_shepherd),
                                      ("random-daemon", random_daemon),
+                                     ("random-any", random_any),
                                      ("random-graph", random_graph)])
 
 
 def on_alarm(number, frame):
-    raise Failure("the jobs do not end")
+    raise Failure("the jobs do not end, or the daemon does not start")
 
 
 def main():

@@ -27,6 +27,10 @@ campaign()
     campaign random-shepherd
 }
 
+@test "kill -9 of daemon, nursery and supervisors: no job twice, no code invented" {
+    campaign random-any
+}
+
 @test "a crash at every durable edge of daemon and shepherd loses nothing" {
     campaign points
 }
