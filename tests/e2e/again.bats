@@ -46,7 +46,8 @@ load lib
     is attempts "$(job_field 1 attempt)" 2
     berth submit --gpus 0 -- sh -c 'echo run >>more; test $(wc -l <more) -gt 1 || read line <gate'
     wait_for_event kind=started job=2 attempt=1
-    "$AWAIT" until "$LIMIT" "berth show 2 --json" jobs.0.state RUNNING
+    wait_until_running 2
+    wait_until_written more
     try berth requeue 2
     is status "$status" 0
     wait_for_event kind=started job=2 attempt=2

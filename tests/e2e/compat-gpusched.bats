@@ -278,7 +278,7 @@ LINES
 }
 
 @test "D16 a time limit ends the whole tree" {
-    printf '[timeout=0.4s] sleep 60 & sleep 60\n[timeout=1.4s] trap "exit 0" TERM; sleep 60 & wait\n' >jobs.txt
+    printf '[timeout=0.4s] sleep 60 & sleep 60\n[timeout=5.4s] trap "exit 0" TERM; sleep 60 & wait\n' >jobs.txt
     sched jobs.txt --sim 2
     is status "$status" 1
     has output "$out" 'WARN  job 1 TIMEOUT after [0-9]+s \(limit 0s\) — SIGTERM$'
@@ -290,9 +290,9 @@ LINES
     has 'on the board' "$(cat gpusched_logs/status.txt)" '^✗ job 2   timeout \(exit 0, '
     # Who does not end is told of while it goes on, however long the rounds are.
     mkfifo gate
-    printf '[timeout=1.4s] trap "" TERM; cat gate\n' >jobs.txt
+    printf '[timeout=5.4s] trap "" TERM; cat gate\n' >jobs.txt
     background late gpusched jobs.txt --sim 1 --poll 3600
-    wait_for_output late 'WARN  job 3 TIMEOUT after [0-9]+s \(limit 1s\) — SIGTERM$'
+    wait_for_output late 'WARN  job 3 TIMEOUT after [0-9]+s \(limit 5s\) — SIGTERM$'
     echo go >gate
     finish late
     has 'its end' "$out" 'job 3 finished \[TIMEOUT\]'
@@ -474,10 +474,17 @@ LINES
     is 'times run' "$(paste -sd ' ' ran)" 'a b'
 }
 
+# Until a process has a group of its own.
+wait_until_alone()
+{
+    "$AWAIT" prints "$LIMIT" "ps -o pgid= -p $1" "^ *$1\$"
+}
+
 @test "D21 an orphan of the original is not started twice, but run again once it has ended" {
     mkdir gpusched_logs
     setsid sleep 300 3>&- &
     local orphan=$! key
+    wait_until_alone "$orphan"
     key=$(printf 'echo x >>ran' | sha1sum | cut -c1-12)
     cat >gpusched_logs/journal.jsonl <<JOURNAL
 {"key": "$key#0", "event": "seen", "no": 4, "command": "echo x >>ran"}
@@ -501,6 +508,7 @@ JOURNAL
     local other
     setsid sleep 300 3>&- &
     other=$!
+    wait_until_alone "$other"
     cat >gpusched_logs/journal.jsonl <<JOURNAL
 {"key": "$(printf 'echo x' | sha1sum | cut -c1-12)#0", "event": "seen", "no": 4, "command": null}
 {"key": "$(printf 'echo x' | sha1sum | cut -c1-12)#0", "event": "started", "pgid": $other, "gpus": [0]}
@@ -638,7 +646,7 @@ print(*sorted(e["event"] for e in map(json.loads, open(sys.argv[1]))))' gpusched
     wait_for_output run 'queue drained — watching jobs file for new lines \(Ctrl-C to stop\)'
     echo '[vram=1G] echo late' >>jobs.txt
     wait_for_output run 'job 1 finished \[OK\]'
-    is 'times said' "$(grep -c 'queue drained' "$ROOT/run.out")" 2 || wait_for_output run 'queue drained'
+    "$AWAIT" prints "$LIMIT" "grep -c 'queue drained' '$ROOT/run.out'" '^2$'
     kill -INT "$pid_of_run"
     finish run
     is status "$status" 130

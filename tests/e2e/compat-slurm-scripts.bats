@@ -124,8 +124,8 @@ is_refused()
     is 'three links' "$(cat chain-[234].out | grep link | tr '\n' ' ')" 'link 1 link 2 link 3 '
     # The limit that brings the signal is shortened; its warning asks for the requeue.
     printf '#!/bin/sh\nif [ -e resumed ]; then exit 0; fi\n>resumed\nexec sleep 60\n' >"$ROOT/pretended/python"
-    sed '/^$/{s/.*/#BERTH --time=4s/;:rest;n;b rest}' "$(script_of 08)" >short.sh
-    sbatch --signal=B:USR1@3 short.sh >/dev/null
+    sed '/^$/{s/.*/#BERTH --time=14s/;:rest;n;b rest}' "$(script_of 08)" >short.sh
+    sbatch --signal=B:USR1@6 short.sh >/dev/null
     wait_for_event kind=requeued job=5
     berth wait 5
     is 'after the requeue' "$(sacct -nXP -j 5 -o state)" COMPLETED

@@ -220,6 +220,7 @@ trouble_while_an_array_runs()
     mkfifo gate
     berth submit --vram 1000 -- sh -c 'echo ran >>ran; read x <gate'
     wait_until_running 1
+    wait_until_written ran
     cut_power
     # The mark of its start is not flushed, and may be lost.
     : >"$BERTH_DIR/state/jobs/1.1/lock"

@@ -201,11 +201,11 @@ JOBS
 }
 
 @test "D16 a job that ignores TERM is killed after the grace" {
-    printf '[timeout=1.4s grace=0.7s] trap "" TERM; sleep 300; sleep 300\n' >jobs.txt
+    printf '[timeout=5.4s grace=0.7s] trap "" TERM; sleep 300; sleep 300\n' >jobs.txt
     run_file 1 jobs.txt
     is status "$status" 124
     is state "$(job_field 1 state)" TIMEOUT
-    [ "$(job_field 1 run_ms)" -ge 2100 ]
+    [ "$(job_field 1 run_ms)" -ge 6100 ]
     is signal "$(job_field 1 signal)" 9
 }
 

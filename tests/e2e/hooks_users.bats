@@ -19,7 +19,7 @@ load users
 }
 
 @test "a hook outlives neither its time limit nor its session" {
-    start_system --set hook_limit_s=2
+    start_system --set hook_limit_s=10
     as "$BOB" berth submit -G 0 --on-fail 'setsid sleep 1000 & setsid sleep 1000 & exit 0' --wait -- false || true
     wait_for_event kind=hook job=1 hook=on_fail state=done
     is "what is left of it" "$(pgrep -u "$BOB" -x sleep | wc -l)" 0

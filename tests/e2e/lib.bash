@@ -211,6 +211,18 @@ wait_until_running()
     "$AWAIT" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING
 }
 
+# Until there is a line in FILE, for what a job writes first: when it is RUNNING that may be yet to come.
+wait_until_written()
+{
+    "$AWAIT" output "$LIMIT" "$1" . >/dev/null || fail_with "nothing has been written into $1"
+}
+
+# Whether the process goes on. One that has ended may be there until its parent has taken note of that.
+is_alive()
+{
+    grep -qs '^State:[[:space:]][^ZX]' "/proc/$1/status"
+}
+
 # Until so many clients, beside the one that asks, have a connection.
 wait_for_clients()
 {

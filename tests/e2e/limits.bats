@@ -138,7 +138,7 @@ with_settings()
         '200 2 5000 1 200 2'
     # The same file again is the same jobs.
     is again "$(berth run jobs.txt --detach)" "$(berth run jobs.txt --detach)"
-    berth submit -G 0 -t 2s -- 'trap "" TERM; sleep 1000; sleep 1000'
+    berth submit -G 0 -t 6s -- 'trap "" TERM; sleep 1000; sleep 1000'
     try berth wait 4
     is status "$status" 124
     has ending "$(job_field 4 text)" 'killed after the grace period'

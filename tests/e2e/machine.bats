@@ -149,6 +149,7 @@ a_folder_that_is_no_more()
     mkfifo gate
     berth submit --vram 1000 -- sh -c 'echo ran >>ran.1; read x <gate'
     wait_until_running 1
+    wait_until_written ran.1
     command_pid=$(job_field 1 pid)
     rm -rf "$BERTH_DIR"/state/jobs/*
     "$@"

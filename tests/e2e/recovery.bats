@@ -20,7 +20,9 @@ open_gate()
     berth submit --vram 1000 --hold -- true
     wait_for_event kind=started job=1
     wait_for_event kind=started job=2
-    "$AWAIT" until "$LIMIT" 'berth show 2 --json' jobs.0.state RUNNING
+    wait_until_running 2
+    wait_until_written one
+    wait_until_written two
     cut_power
     start_daemon 2
     wait_for_event kind=ended job=1 state=LOST
@@ -35,6 +37,7 @@ open_gate()
     start_daemon 2
     berth submit --vram 1000 -- sh -c 'echo ran >>one; read line <gate'
     wait_until_running 1
+    wait_until_written one
     cut_power
     mv "$BERTH_DIR/state/jobs/1.1" damaged
     : >"$BERTH_DIR/state/jobs/1.1"
@@ -95,7 +98,8 @@ open_gate()
 @test "a cancel that the daemon's death interrupted is completed" {
     start_daemon 1
     berth submit --vram 1000 --grace 60s -- sh -c 'trap "" TERM; echo up; while :; do read line <gate || :; done'
-    wait_for_event kind=started job=1
+    wait_until_written "$BERTH_DIR/logs/1.log" # before that it would end when it is asked to
+    wait_until_running 1
     berth cancel 1
     kill_daemon
     start_daemon 1
@@ -218,7 +222,7 @@ END
     first=$(wait_for_output job '^[0-9]+$')
     kill -KILL "$(ps -o ppid= -p "$(job_field 1 pid)")"
     wait_for_event kind=started job=1 attempt=2
-    if kill -0 "$first" 2>/dev/null; then fail_with "process $first lives beside the second attempt"; fi
+    if is_alive "$first"; then fail_with "process $first lives beside the second attempt"; fi
     berth cancel 1
 }
 
@@ -247,6 +251,7 @@ END
     berth submit --vram 1000 -- sh -c 'echo ran >>ran.1; read x <held; exit 7'
     berth submit --vram 1000 -- sh -c 'echo ran >>ran.2; exec sleep 1000'
     wait_until_running 2
+    wait_until_written ran.2
     supervisor=$(ps -o ppid= -p "$(job_field 2 pid)" | tr -d ' ')
     kill_daemon
     kill -KILL "$supervisor"

@@ -439,7 +439,7 @@ ${id}_2  CANCELLED  130"
 @test "a fork bomb stays within its user's limit, and ends; others' jobs go on" {
     start_system
     alice_runs
-    as "$BOB" bash -c 'ulimit -u 60; berth submit --parsable -G 0 -t 4s -- \
+    as "$BOB" bash -c 'ulimit -u 60; berth submit --parsable -G 0 -t 15s -- \
         python3 -c "
 import os
 while True:
@@ -504,7 +504,7 @@ while True:
     first=$(wait_for_output left '^[0-9]+$')
     kill -KILL "$(ps -o ppid= -p "$($show | json jobs.0.pid)")"
     "$AWAIT" until "$LIMIT" "$show" jobs.0.attempt 2
-    if kill -0 "$first" 2>/dev/null; then fail_with "process $first lives beside the second attempt"; fi
+    if is_alive "$first"; then fail_with "process $first lives beside the second attempt"; fi
     as "$ALICE" $own berth daemon stop --cancel
     rm -rf "$USERS_HOME/alice/own"
 }
@@ -560,14 +560,16 @@ END
     env "$mark" setsid sleep 304 3>&- &
     others="$!"
     "$AWAIT" until "$LIMIT" "$E2E/lines-in /proc/$others/cmdline 304" lines 1
-    shepherd=$(ps -o ppid= -p "$(pgrep -u "$ALICE" -f 'sleep 302' | head -1)" | tr -d ' ')
+    "$AWAIT" prints "$LIMIT" "pgrep -u $BOB -fx 'sleep 303'" .
+    wait_until_running "$id"
+    shepherd=$(ps -o ppid= -p "$(job_field "$id" pid)" | tr -d ' ')
     kill -KILL "$shepherd"
     as "$ALICE" berth wait "$id" || status=$?
     is "its state" "$(job_field "$id" state)" LOST
     # They have been killed; a busy kernel may need a moment until they are gone.
     for pid in $(pgrep -u "$ALICE"); do "$AWAIT" pid "$LIMIT" "$pid"; done
     is "alice's processes" "$(pgrep -r R,S,D -u "$ALICE" | wc -l)" 0
-    is "bob's process" "$(pgrep -u "$BOB" -f 'sleep 303' | wc -l)" 1
+    is "bob's process" "$(pgrep -u "$BOB" -fx 'sleep 303' | wc -l)" 1
     is "root's process" "$(tr '\0' ' ' <"/proc/$others/cmdline")" 'sleep 304 '
     kill "$others" $(pgrep -u "$BOB")
 }

@@ -30,6 +30,8 @@ wait_for() { timeout "$LIMIT" berth wait "$@"; }
 # `field JOB JQ`: of a job's object.
 field() { berth show --json "$1" | jq -r ".jobs[0] | $2"; }
 is_state() { [ "$(field "$1" .state)" = "$2" ]; }
+# `has_said JOB LINE`: RUNNING is a job whose command has been begun; what that does first may not be done yet.
+has_said() { berth logs "$1" 2>/dev/null | grep -qx "$2"; }
 kill_daemon()
 {
     local pid

@@ -49,11 +49,12 @@ load lib
 
 @test "a node that loses power takes its job's processes with it, and comes back" {
     start_cluster --nodes 2
-    sbatch -w n2 --no-requeue -o /dev/null --wrap 'echo $$ >begun; exec sleep 10101'
-    within test -s begun
-    pgrep -f '^sleep 10101$'
+    # A name that no process of another test has.
+    cp "$(command -v sleep)" asleep
+    sbatch -w n2 --no-requeue -o /dev/null --wrap "exec '$ROOT/asleep' 10101"
+    within pgrep -f "^$ROOT/asleep 10101$"
     cluster kill-node 2
-    run pgrep -f '^sleep 10101$'
+    run pgrep -f "^$ROOT/asleep 10101$"
     [ "$status" -eq 1 ]
     cluster start-node 2
     [ "$(timeout $LIMIT srun -w n2 hostname)" = n2 ]

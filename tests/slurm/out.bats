@@ -59,6 +59,7 @@ load berth
     start_cluster --nodes 1 --gpus 1
     submit -- sh -c 'trap "echo ended; exit 9" TERM; echo begun; sleep 1000 & wait'
     within is_state 1 RUNNING
+    within has_said 1 begun
     submit -- touch never
     waits() { berth explain 2 | grep -q "STARTING: Slurm: \(Resources\|Priority\): .*Slurm's job 2"; }
     within waits
@@ -110,6 +111,7 @@ load berth
     submit -G 0 --name again -- sh -c 'echo a$BERTH_ATTEMPT; [ $BERTH_ATTEMPT -gt 1 ] || sleep 1000'
     job=$(berth queue --json | jq '.jobs[0].id')
     within is_state "$job" RUNNING
+    within has_said "$job" a1
     berth requeue "$job"
     run -0 wait_for "$job"
     [ "$(berth logs "$job" | tr '\n' ' ')" = "a1 a2 " ]

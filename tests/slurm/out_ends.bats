@@ -50,6 +50,7 @@ load berth
     submit -G 0 -- sh -c 'sleep 1000'
     within is_state 1 RUNNING
     within is_state 2 RUNNING
+    within test -s runs
     cluster kill-node 1
     cluster kill-node 2
     cluster start-node 1

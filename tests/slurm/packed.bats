@@ -40,6 +40,8 @@ load packed
     timeout $LIMIT berth run --on slurm --pack -d jobs
     four() { [ "$(berth queue --json | jq '[.jobs[] | select(.state == "RUNNING")] | length')" = 4 ]; }
     within four
+    all_said() { [ "$(wc -l <gpus)" = 4 ]; }
+    within all_said
     [ "$(sort gpus | tr '\n' ' ')" = "0 0 1 1 " ]
     berth explain 5 >words
     grep "STARTING: Slurm: it waits for room in 1 allocation" words
@@ -115,6 +117,7 @@ load packed
     settings
     submit -- sh -c 'trap "echo ended; exit 9" TERM; echo begun; sleep 1000 & wait'
     within is_state 1 RUNNING
+    within has_said 1 begun
     submit -- touch never
     waits() { berth explain 2 | grep -q "STARTING: Slurm: it waits for room in 1 allocation"; }
     within waits
@@ -128,6 +131,7 @@ load packed
     [ "$(field 1 .text)" = "cancelled by root" ]
     submit --name again --vram 1G -- sh -c 'echo a$BERTH_ATTEMPT; [ $BERTH_ATTEMPT -gt 1 ] || sleep 1000'
     within is_state 3 RUNNING
+    within has_said 3 a1
     berth requeue 3
     run -0 wait_for 3
     [ "$(berth logs 3 | tr '\n' ' ')" = "a1 a2 " ]

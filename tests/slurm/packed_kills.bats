@@ -58,6 +58,7 @@ load packed
     # Each takes a whole GPU, and so a node; those behind them wait.
     submit --requeue -- sh -c 'echo 1 on $(hostname) >>runs; [ $BERTH_ATTEMPT -gt 1 ] || sleep 1000'
     within is_state 1 RUNNING
+    within test -s runs
     node=$(field 1 '.attempts[0].slurm_node')
     submit -- sh -c 'echo 2 >>runs; until [ -e go ]; do sleep 0.1; done'
     within is_state 2 RUNNING
@@ -78,6 +79,8 @@ load packed
     submit --vram 2G --grace 1s -- sh -c 'echo y >>runs; [ $BERTH_ATTEMPT -gt 1 ] || sleep 1000'
     within is_state 1 RUNNING
     within is_state 2 RUNNING
+    both_ran() { [ "$(wc -l <runs)" = 2 ]; }
+    within both_ran
     scancel "$(field 1 '.attempts[0].slurm_job')"
     run -0 wait_for 1 2
     [ "$(sort runs | tr '\n' ' ')" = "x x y y " ]
