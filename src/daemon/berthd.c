@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/job_mps.h"
 #include "daemon/attempt/launch.h"
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/nursery_link.h"
@@ -388,6 +389,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     if (runs_load(d->store, d->state.history, d->planner, e) < 0 || tally_load(d, e) < 0 ||
         recover_load(d, e) < 0 || courier_load(d, e) < 0 || find_cards(d, o, e) < 0)
         return -1;
+    mps_look(d);
     crash_point("daemon-before-recovery");
     if (recover_attempts(d, e) < 0)
         return -1;

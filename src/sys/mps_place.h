@@ -9,6 +9,9 @@
 #ifndef SYS_MPS_PLACE_H
 #define SYS_MPS_PLACE_H
 
+/* Where its program is looked for. */
+#define MPS_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>

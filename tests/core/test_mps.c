@@ -93,13 +93,13 @@ test_cards_that_cannot(void **state)
         struct ledger *l = machine_with_mps();
         struct demand d = want_of(ALICE, 8000);
         describe(l, 0, rows[i].vendor, rows[i].mode, rows[i].mig_gpu);
-        const char *why = ledger_mps_why(l, ledger_card(l, 0));
+        const char *why = ledger_mps_why(l, ledger_card(l, 0), 0);
         assert_int_equal(ledger_mps_card(l, &d, &first, 1), rows[i].why ? -1 : 0);
         if (rows[i].why)
             assert_non_null(strstr(why, rows[i].why));
         else
             assert_null(why);
-        assert_string_equal(ledger_mps_why(l, ledger_card(l, 1)), "");
+        assert_string_equal(ledger_mps_why(l, ledger_card(l, 1), ALICE), "");
         ledger_free(l);
     }
 }
@@ -126,7 +126,8 @@ test_one_user_at_a_time(void **state)
     ledger_free(l);
 }
 
-/* It is without MPS then, but jobs of two users would still be two servers' once it works. */
+/* The user's jobs are without MPS then, but the card may not have two users' jobs: others still
+ * have theirs. */
 static void
 test_refused_for_a_while(void **state)
 {
@@ -134,10 +135,15 @@ test_refused_for_a_while(void **state)
     struct ledger *l = machine_with_mps();
     struct demand d = want_of(ALICE, 8000);
     const uint8_t first = 0;
-    ledger_set_mps_refused(l, 0, "there is no nvidia-cuda-mps-control", 1000);
+    struct demand his = want_of(BOB, 8000);
+    ledger_set_mps_refused(l, 0, ALICE, "it does not start", 1000);
     assert_int_equal(ledger_mps_card(l, &d, &first, 1), -1);
-    assert_string_equal(ledger_mps_why(l, ledger_card(l, 0)),
-                        "there is no nvidia-cuda-mps-control");
+    assert_int_equal(ledger_mps_card(l, &his, &first, 1), 0);
+    assert_string_equal(ledger_mps_why(l, ledger_card(l, 0), ALICE), "it does not start");
+    assert_string_equal(ledger_mps_why(l, ledger_card(l, 0), 0), "it does not start");
+    assert_null(ledger_mps_why(l, ledger_card(l, 0), BOB));
+    ledger_hold(l, 1, &d, &first, 1);
+    assert_false(ledger_mps_lets_in(l, ledger_card(l, 0), &his));
     machine_sample(l, 0, 0, NULL, 0, 1000 + 600 * INT64_C(1000000));
     assert_int_equal(ledger_mps_card(l, &d, &first, 1), -1);
     machine_sample(l, 0, 0, NULL, 0, 1001 + 600 * INT64_C(1000000));
@@ -145,14 +151,51 @@ test_refused_for_a_while(void **state)
     ledger_free(l);
 }
 
+/* However many users it was refused to, it is refused to no other. */
+static void
+test_refused_to_many(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_with_mps();
+    const uint8_t first = 0;
+    for (uint32_t user = 1; user <= 3 * MPS_REFUSALS; user++)
+        ledger_set_mps_refused(l, 0, user, "it does not start", 1000 + user);
+    for (uint32_t user = 1; user <= 3 * MPS_REFUSALS + 1; user++) {
+        struct demand d = want_of(user, 8000);
+        bool is_refused = user > 2 * MPS_REFUSALS && user <= 3 * MPS_REFUSALS;
+        assert_int_equal(ledger_mps_card(l, &d, &first, 1), is_refused ? -1 : 0);
+    }
+    ledger_free(l);
+}
+
+/* Nobody's server is there, so users share the card as they do without the setting. */
+static void
+test_not_to_be_had(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_with_mps();
+    struct demand hers = want_of(ALICE, 8000), his = want_of(BOB, 8000);
+    const uint8_t first = 0;
+    ledger_set_mps_missing(l, "there is no nvidia-cuda-mps-control");
+    assert_int_equal(ledger_mps_card(l, &hers, &first, 1), -1);
+    assert_string_equal(ledger_mps_why(l, ledger_card(l, 0), BOB),
+                        "there is no nvidia-cuda-mps-control");
+    ledger_hold(l, 1, &hers, &first, 1);
+    his.n_ids = 1;
+    expect_place(l, his, "0");
+    ledger_set_mps_missing(l, "");
+    assert_false(ledger_mps_lets_in(l, ledger_card(l, 0), &his));
+    assert_int_equal(ledger_mps_card(l, &hers, &first, 1), 0);
+    ledger_free(l);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_is_a_client),
-        cmocka_unit_test(test_cards_that_cannot),
-        cmocka_unit_test(test_one_user_at_a_time),
-        cmocka_unit_test(test_refused_for_a_while),
+        cmocka_unit_test(test_who_is_a_client),    cmocka_unit_test(test_cards_that_cannot),
+        cmocka_unit_test(test_one_user_at_a_time), cmocka_unit_test(test_refused_for_a_while),
+        cmocka_unit_test(test_refused_to_many),    cmocka_unit_test(test_not_to_be_had),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,13 +127,30 @@ ended()
     is without "$(berth logs 1)" 'pipe none'
     has gpus "$(berth gpus --json | json gpus.0.mps_why)" 'An instance of this daemon is already running'
     has doctor "$(berth doctor || true)" 'mps .*gpu 0: jobs do not get the MPS of the settings: fake_mps_daemon ended'
-    # A program that is not there is the same. Another daemon tries again.
-    berth daemon stop
+}
+
+@test "where the program is missing no job waits for it, and the reason is said" {
     export BERTH_MPS_CONTROL=$ROOT/none
     start_daemon 1
-    berth submit --vram 4000 -- true
-    try berth wait 2
-    has why "$(job_field 2 attempts.0.text)" "cannot start MPS: there is no $ROOT/none"
+    berth submit --vram 4000 -- sh -c 'echo "pipe ${CUDA_MPS_PIPE_DIRECTORY-none}"'
+    try berth wait 1
+    is status "$status" 0
+    is text "$(job_field 1 attempts.0.text)" 'exit 0'
+    is without "$(berth logs 1)" 'pipe none'
+    is gpus "$(berth gpus --json | json gpus.0.mps_why)" "there is no $ROOT/none"
+    # It is noticed once it is there.
+    cp "$E2E/fake_mps_daemon" "$ROOT/none"
+    "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.0.mps on
+    berth submit --vram 4000 -- sh -c 'echo "pipe ${CUDA_MPS_PIPE_DIRECTORY-none}"'
+    berth wait 2
+    has_not with "$(berth logs 2)" none
+    ended
+}
+
+@test "simulated GPUs have no MPS but by a program that is named for them" {
+    unset BERTH_MPS_CONTROL
+    start_daemon 1
+    is gpus "$(berth gpus --json | json gpus.0.mps_why)" "there is no GPU of NVIDIA's"
 }
 
 @test "only on GPUs that the settings name; no limit where none is wanted" {
@@ -173,8 +190,16 @@ nvidia_daemon()
     # The third keeps the server, whose 30 MiB are used and no program's.
     "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.0.used_mib 30
     is strangers "$(berth gpus --json | json gpus.0.strangers)" '[]'
+    # Nor is it one to a daemon that is to start no more of them.
+    kept=$(keeper)
+    sed -i 's/^mps: on/mps: off/' "$BERTH_DIR/config.yaml"
+    kill_daemon
+    timeout "$LIMIT" berth daemon start >/dev/null
+    "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.0.used_mib 30
+    is strangers "$(berth gpus --json | json gpus.0.strangers)" '[]'
     touch "$ROOT/go"
     berth wait @
     ended
+    "$AWAIT" pid "$LIMIT" "$kept"
     "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.0.used_mib 0
 }

@@ -41,6 +41,39 @@ start_with_mps()
     has begun "$(paste -sd' ' "$ROOT/mps/begun")" "^$ALICE $uuid log ended $BOB $uuid log"
 }
 
+@test "who keeps a control daemon from starting is without MPS, and nobody else" {
+    start_with_mps
+    # It does not start for alice.
+    sed -i "2i [ \"\$(id -un)\" != $ALICE ] || exit 7" "$ROOT/mps/fake_mps_daemon"
+    as "$ALICE" berth submit --vram 4000 -- sh -c 'echo "pipe ${CUDA_MPS_PIPE_DIRECTORY-none}"'
+    try_as "$ALICE" berth wait 1
+    is hers "$status $(as "$ALICE" berth logs 1)" '0 pipe none'
+    has why "$(job_field 1 attempts.0.text)" 'cannot start MPS: fake_mps_daemon ended with exit status 7'
+    as "$BOB" berth submit --vram 4000 -- sh -c 'echo "$CUDA_MPS_PIPE_DIRECTORY"'
+    try_as "$BOB" berth wait 2
+    is status "$status" 0
+    has pipe "$(as "$BOB" berth logs 2)" "/$(id -u "$BOB")/pipe"
+    # Each hears of what concerns them; the administrator of all.
+    has hers "$(as "$ALICE" berth gpus --json | json gpus.0.mps_why)" 'exit status 7'
+    is his "$(as "$BOB" berth gpus --json | json gpus.0.mps)" on
+    has root "$(berth gpus --json | json gpus.0.mps_why)" 'exit status 7'
+    "$AWAIT" output "$LIMIT" "$ROOT/mps/begun" ended
+}
+
+@test "where no MPS can be had a GPU serves several users" {
+    start_with_mps
+    rm "$ROOT/mps/fake_mps_daemon"
+    "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.0.mps null
+    mkfifo -m 666 "$ROOT/mps/gate"
+    as "$ALICE" berth submit --vram 4000 -- cat "$ROOT/mps/gate"
+    wait_until_running 1
+    as "$BOB" berth submit --vram 4000 -- true
+    try_as "$BOB" berth wait 2
+    is 'beside hers' "$status" 0
+    echo >"$ROOT/mps/gate"
+    as "$ALICE" berth wait 1
+}
+
 @test "what a user puts into their folder of MPS misleads nobody" {
     local folder
     start_with_mps

@@ -191,7 +191,8 @@ set_info(struct ledger *l, struct card *c, const struct gpu_info *info)
 {
     c->info = *info;
     c->gone = false;
-    c->cap_refused[0] = c->mps_refused[0] = '\0';
+    c->cap_refused[0] = '\0';
+    memset(c->mps_refusals, 0, sizeof c->mps_refusals);
     for (size_t i = 0; i < sizeof c->type; i++)
         c->type[i] = (char)tolower((unsigned char)info->name[i]);
     for (int i = 0; i < c->n_holds; i++) {

@@ -52,13 +52,21 @@ struct stranger {
     bool seen; /* in the newest list; only while one is read */
 };
 
+/* That MPS could not be started for a user. It is the user's own doing more often than not, so
+ * it says nothing about others. */
+struct mps_refusal {
+    uint64_t user;
+    int64_t at_us;
+    char why[120];
+};
+#define MPS_REFUSALS 8 /* of a card; one that no longer fits is tried again sooner */
+
 struct card {
     struct gpu_info info;
     bool gone; /* removed for good: nothing is placed there, and its number may be used again */
     char cap_refused[72];   /* why its driver would not cap a job; "": it has not refused */
     int64_t cap_refused_us; /* when that was */
-    char mps_refused[120];  /* why MPS could not be started there; "": nothing failed */
-    int64_t mps_refused_us;
+    struct mps_refusal mps_refusals[MPS_REFUSALS]; /* the newest; user 0: none */
     char type[96];         /* info.name in lower case, which a demand's gpu_type is sought in */
     enum gpu_state admin;  /* a person's word: UP, PAUSED, DRAINING */
     enum gpu_state health; /* the machine's: UP, LOST, UNKNOWN, SICK */
@@ -161,9 +169,12 @@ void ledger_set_cap_refused(struct ledger *l, int card, const char *why, int64_t
  * are clients of a control daemon of their user's, and the card serves one user at a time. It
  * is not for cards of other vendors, MIG instances, and cards that let one process in. */
 void ledger_set_mps(struct ledger *l, uint64_t cards);
-/* Why jobs that share the card do not get MPS now: "" where the settings do not want it, NULL
- * where they get it. */
-const char *ledger_mps_why(const struct ledger *l, const struct card *c);
+uint64_t ledger_mps(const struct ledger *l);
+/* Nobody can have it on any card, for that reason; "": it can be had. */
+void ledger_set_mps_missing(struct ledger *l, const char *why);
+/* Why the user's jobs that share the card do not get MPS now: "" where the settings do not want
+ * it, NULL where they get it. User 0: any user's. */
+const char *ledger_mps_why(const struct ledger *l, const struct card *c, uint64_t user);
 /* False: jobs of another user have that card. */
 bool ledger_mps_lets_in(const struct ledger *l, const struct card *c, const struct demand *d);
 /* The card on which a job with this demand and these cards is to be a client of MPS; -1: it is
@@ -172,9 +183,10 @@ int ledger_mps_card(const struct ledger *l, const struct demand *d, const uint8_
 /* What each process of such a job may allocate there: what the job declared, plus the tolerance
  * of ledger_set_caps. 0: any amount. */
 int32_t ledger_mps_mib(const struct ledger *l, const struct demand *d, int card);
-/* It could not be started there: jobs get none until the card is described again or sampled
- * ten minutes later. As ledger_set_cap_refused. */
-void ledger_set_mps_refused(struct ledger *l, int card, const char *why, int64_t now_us);
+/* It could not be started there for that user (not 0), whose jobs get none until the card is
+ * described again or sampled ten minutes later. As ledger_set_cap_refused. */
+void ledger_set_mps_refused(struct ledger *l, int card, uint64_t user, const char *why,
+                            int64_t now_us);
 
 /* NUMA nodes. How many CPUs of a node jobs may use; 0: there is no such node. Nodes from
  * LEDGER_NODES on have no CPUs here. */

@@ -27,6 +27,7 @@ struct ledger {
     int32_t cap_tolerance;   /* permille */
     enum cpu_bind bind_mode; /* the settings' */
     uint64_t mps;            /* cards on which the settings want MPS */
+    char mps_missing[120];   /* why no card has it; "" */
     int32_t node_cpus[LEDGER_NODES];
     int64_t node_held[LEDGER_NODES]; /* cores of bound jobs */
     int n_cards;
@@ -47,6 +48,9 @@ struct ledger {
     size_t n_holdings;
     char *block, *block_end; /* a clone: itself and what it copied; NULL */
 };
+
+/* ledger_mps.c: what was refused long ago is tried again. */
+void mps_forget_old(struct ledger *l, struct card *c, int64_t now_us);
 
 /* ledger_nodes.c: the cores of a holding on the nodes to which it is bound. */
 void nodes_hold(struct ledger *l, struct holding *h, uint64_t nodes);

@@ -170,10 +170,7 @@ ledger_sample(struct ledger *l, int card, const struct gpu_sample *s, int64_t no
         c->cap_refused[0] = '\0';
         l->generation++;
     }
-    if (c->mps_refused[0] && now_us - c->mps_refused_us > CAP_AGAIN_US) {
-        c->mps_refused[0] = '\0';
-        l->generation++;
-    }
+    mps_forget_old(l, c, now_us);
     c->sampled_us = now_us;
     c->used_mib = s->used_mib;
     c->util = s->util;

@@ -173,10 +173,16 @@ place_of(const struct job *job)
     return job->begin_us ? PLACE_LATER : PLACE_LINE;
 }
 
+uint64_t
+queue_user_of(uint32_t uid)
+{
+    return (uint64_t)uid + 1;
+}
+
 static void
 file_at(struct queue *q, struct job *job, enum place place)
 {
-    job->req.demand.user = q->tells_users ? (uint64_t)job->uid + 1 : 0;
+    job->req.demand.user = q->tells_users ? queue_user_of(job->uid) : 0;
     if (place == PLACE_LINE)
         kinds_insert(&q->kinds, job);
     else if (place == PLACE_LATER)

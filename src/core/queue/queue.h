@@ -26,6 +26,7 @@ void queue_free(struct queue *q); /* and every job in it */
  * never one line. For a queue that is still empty. */
 void queue_tell_users_apart(struct queue *q);
 bool queue_tells_users_apart(const struct queue *q);
+uint64_t queue_user_of(uint32_t uid); /* what it says then; never 0 */
 
 void queue_add(struct queue *q, struct job *job); /* takes it; aborts when the id is there */
 struct job *queue_remove(struct queue *q, uint32_t id); /* the caller owns it; NULL: none */

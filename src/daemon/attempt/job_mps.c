@@ -34,6 +34,7 @@
 
 #define PROGRAM "nvidia-cuda-mps-control"
 #define DEPTH   64 /* of a server below its keeper; more is no server */
+#define LOOK_US INT64_C(10000000)
 
 int
 mps_card_of(const struct daemon *d, const struct job *job)
@@ -107,15 +108,22 @@ mps_write(const struct daemon *d, const struct job *job, struct jsonw *w)
     jsonw_end_object(w);
 }
 
+static const char *
+named_program(void)
+{
+    const char *named = getenv("BERTH_MPS_CONTROL");
+    return named && named[0] ? named : NULL;
+}
+
 static void
 write_order(const struct daemon *d, const struct job *job, int card, const char *folder,
             struct jsonw *w)
 {
-    const char *named = getenv("BERTH_MPS_CONTROL");
+    const char *named = named_program(), *uuid = ledger_card(d->ledger, card)->info.uuid;
     const char *base = nursery_place(d->nursery)->base;
     jsonw_object(w);
-    jsonw_kstr(w, "uuid", ledger_card(d->ledger, card)->info.uuid);
-    jsonw_kstr(w, "program", named && named[0] ? named : PROGRAM);
+    jsonw_kstr(w, "uuid", uuid);
+    jsonw_kstr(w, "program", named ? named : PROGRAM);
     jsonw_kstr(w, "dir", folder);
     jsonw_kint(w, "uid", user_of(d, job));
     if (d->places.system) {
@@ -125,7 +133,7 @@ write_order(const struct daemon *d, const struct job *job, int card, const char 
     }
     if (base) {
         auto_free char *group =
-            xasprintf("%s/mps-%d.%lld", base, card, (long long)user_of(d, job));
+            xasprintf("%s/mps-%s.%lld", base, uuid, (long long)user_of(d, job));
         jsonw_kstr(w, "cgroup", group);
     }
     jsonw_kint(w, "max_processes", d->config.job_max_processes);
@@ -159,9 +167,8 @@ mps_begin(struct daemon *d, const struct job *job, struct err *e)
     return nursery_call(d->nursery, NURSERY_MPS, order, dir, e);
 }
 
-/* The keeper of that card; 0: there is none. */
-static pid_t
-keeper_of(const struct daemon *d, int card)
+pid_t
+mps_keeper_of(const struct daemon *d, int card)
 {
     struct mps_state s;
     auto_free char *folder = folder_of(d, card);
@@ -171,9 +178,8 @@ keeper_of(const struct daemon *d, int card)
 }
 
 bool
-mps_has_process(const struct daemon *d, int card, pid_t pid)
+mps_has_process(pid_t keeper, pid_t pid)
 {
-    pid_t keeper = keeper_of(d, card);
     struct proc p;
     for (int depth = 0; keeper > 0 && depth < DEPTH && pid > 1; depth++, pid = p.ppid) {
         if (pid == keeper)
@@ -182,4 +188,43 @@ mps_has_process(const struct daemon *d, int card, pid_t pid)
             return false;
     }
     return false;
+}
+
+static bool
+is_executable(const char *program)
+{
+    static const char PATH[] = MPS_PATH;
+    if (strchr(program, '/'))
+        return access(program, X_OK) == 0;
+    for (const char *at = PATH; *at; at += *at == ':') {
+        size_t n = strcspn(at, ":");
+        auto_free char *path = xasprintf("%.*s/%s", (int)n, at, program);
+        if (access(path, X_OK) == 0)
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+/* Simulated cards have no MPS but for a program that is named for them. */
+void
+mps_look(struct daemon *d)
+{
+    const char *named = named_program(), *program = named ? named : PROGRAM;
+    char why[120] = "";
+    d->mps_looked_us = clock_boot_us();
+    if (!ledger_mps(d->ledger))
+        return;
+    if (!named && ledger_sets(d->ledger)->vendors[GPU_VENDOR_NVIDIA] == 0)
+        snprintf(why, sizeof why, "there is no GPU of NVIDIA's");
+    else if (!is_executable(program))
+        snprintf(why, sizeof why, "there is no %s", program);
+    ledger_set_mps_missing(d->ledger, why);
+}
+
+void
+mps_look_at_times(struct daemon *d)
+{
+    if (!d->mps_looked_us || clock_boot_us() - d->mps_looked_us > LOOK_US)
+        mps_look(d);
 }

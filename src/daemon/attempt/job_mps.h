@@ -27,7 +27,13 @@ void mps_write(const struct daemon *d, const struct job *job, struct jsonw *w);
  * once that is there; -1. */
 int mps_begin(struct daemon *d, const struct job *job, struct err *e);
 
-/* Whether the process belongs to the control daemon of that card: a server, most likely. */
-bool mps_has_process(const struct daemon *d, int card, pid_t pid);
+/* The keeper of that card's control daemon, whatever the settings say by now; 0: none. */
+pid_t mps_keeper_of(const struct daemon *d, int card);
+/* Whether the process belongs to that keeper's control daemon: a server, most likely. */
+bool mps_has_process(pid_t keeper, pid_t pid);
+
+/* Looks whether the program is there, and tells the ledger. */
+void mps_look(struct daemon *d);
+void mps_look_at_times(struct daemon *d); /* every few seconds */
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/endings.h"
+#include "daemon/attempt/job_mps.h"
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/supervisor_watch_priv.h"
 #include "daemon/common/daemon.h"
@@ -96,8 +97,11 @@ excuse_unserved(struct watcher *w, const struct watch *x, const struct job *job,
     auto_free char *why = xstrdup(ending->text);
     log_warn("job=%u attempt=%d event=no-mps %s", x->job, x->attempt, why);
     set_never_ran(ending, "cannot start MPS", why);
-    if (job->run->n_gpus > 0)
-        ledger_set_mps_refused(w->daemon->ledger, job->run->gpus[0], why, clock_boot_us());
+    mps_look(w->daemon); /* that the program is gone concerns all users */
+    uint64_t user = job->req.demand.user;
+    if (job->run->n_gpus > 0 && user) /* 0: the settings no longer want MPS */
+        ledger_set_mps_refused(w->daemon->ledger, job->run->gpus[0], user, why,
+                               clock_boot_us());
 }
 
 /* That its command was not started is not the job's fault: it waits for the end of the

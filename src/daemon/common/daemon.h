@@ -43,6 +43,7 @@ struct daemon {
     struct recovered *recovered; /* recover.c, during start */
     bool rebooted;               /* what the store calls running was of another boot */
     bool wants_device_filter;    /* where it can be had: confines_devices */
+    int64_t mps_looked_us;       /* boot clock: for its program (attempt/job_mps.c) */
     char *lock_conflict;         /* words, when another daemon has one of the cards */
     struct gpulock *gpulocks;
     cpu_set_t node_cpus[LEDGER_NODES]; /* cpu_nodes.c: what jobs may use of each NUMA node */

@@ -133,9 +133,9 @@ read_procs(struct daemon *d, int card, const json_t *list, int32_t *n)
         *n = -1;
         return NULL;
     }
-    struct gpu_proc *procs = xcalloc(json_array_size(list) + 1, sizeof *procs);
-    const char *why = ledger_mps_why(d->ledger, ledger_card(d->ledger, card));
-    bool has_mps = !why || why[0];
+    size_t n_procs = json_array_size(list);
+    struct gpu_proc *procs = xcalloc(n_procs + 1, sizeof *procs);
+    pid_t keeper = n_procs > 0 ? mps_keeper_of(d, card) : 0; /* whatever the settings say now */
     *n = 0;
     json_array_foreach(list, i, j)
     {
@@ -146,7 +146,7 @@ read_procs(struct daemon *d, int card, const json_t *list, int32_t *n)
         p->job = job_of_process(d, p->pid, &p->start);
         if (p->job)
             health_own_process(d, p->pid, p->job);
-        if (p->job || !has_mps || !mps_has_process(d, card, p->pid))
+        if (p->job || !mps_has_process(keeper, p->pid))
             (*n)++;
     }
     return procs;
@@ -355,6 +355,7 @@ sample_take(struct daemon *d, const json_t *sample, int64_t asked_us)
     /* the wall clock may have been set since */
     ledger_set_wall_offset(d->ledger, clock_wall_us() - clock_boot_us());
     clock_watch_look(d);
+    mps_look_at_times(d);
     json_array_foreach(json_object_get(sample, "gpus"), i, j) take_one(d, j, asked_us, &seen);
     for (int c = 0; c < ledger_n_cards(d->ledger); c++) {
         if (!(seen & (UINT64_C(1) << c)) && !ledger_card(d->ledger, c)->gone)

@@ -108,17 +108,18 @@ put_node(const struct daemon *d, struct jsonw *w, const struct card *c)
     jsonw_end_array(w);
 }
 
-/* "on"; or null, and why, where it is wanted. */
+/* "on"; or null, and why, where it is wanted: the caller's own, or to an administrator
+ * anybody's. */
 static void
-put_mps(struct daemon *d, struct jsonw *w, const struct card *c)
+put_mps(struct daemon *d, const struct caller *who, struct jsonw *w, const struct card *c)
 {
-    const char *why = ledger_mps_why(d->ledger, c);
+    const char *why = ledger_mps_why(d->ledger, c, who->admin ? 0 : queue_user_of(who->uid));
     jsonw_kstr(w, "mps", why ? NULL : "on");
     jsonw_kstr(w, "mps_why", why && why[0] ? why : NULL);
 }
 
 static void
-put_card(struct daemon *d, struct jsonw *w, const struct card *c)
+put_card(struct daemon *d, const struct caller *who, struct jsonw *w, const struct card *c)
 {
     bool sampled = c->sampled_us > 0;
     jsonw_object(w);
@@ -141,7 +142,7 @@ put_card(struct daemon *d, struct jsonw *w, const struct card *c)
                : d->config.vram_cap == CONFIG_CAP_OFF ? "the settings have vram_cap: off"
                : c->cap_refused[0]                    ? c->cap_refused
                                                       : c->info.cap_why);
-    put_mps(d, w, c);
+    put_mps(d, who, w, c);
     health_write(d, c->info.index, w);
     put_known(w, "total_mib", c->info.total_mib > 0 ? c->info.total_mib : -1);
     put_known(w, "used_mib", sampled ? c->used_mib : -1);
@@ -163,13 +164,13 @@ put_card(struct daemon *d, struct jsonw *w, const struct card *c)
 }
 
 static void
-put_cards(struct daemon *d, struct jsonw *w)
+put_cards(struct daemon *d, const struct caller *who, struct jsonw *w)
 {
     jsonw_key(w, "gpus");
     jsonw_array(w);
     for (int i = 0; i < ledger_n_cards(d->ledger); i++)
         if (!ledger_card(d->ledger, i)->gone)
-            put_card(d, w, ledger_card(d->ledger, i));
+            put_card(d, who, w, ledger_card(d->ledger, i));
     jsonw_end_array(w);
     jsonw_kstr(w, "backend", prober_backend(d->prober));
     jsonw_kstr(w, "driver", prober_driver(d->prober));
@@ -182,7 +183,6 @@ int
 method_gpus(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
             struct err *e)
 {
-    (void)c;
     (void)params;
     (void)e;
     /* The next look sees what is new. */
@@ -190,7 +190,7 @@ method_gpus(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
         prober_request(d->prober);
     jsonw_object(out);
     jsonw_kint(out, "version", 1);
-    put_cards(d, out);
+    put_cards(d, c, out);
     jsonw_end_object(out);
     return 0;
 }
@@ -230,7 +230,6 @@ int
 method_status(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
-    (void)c;
     (void)params;
     (void)e;
     jsonw_object(out);
@@ -244,7 +243,7 @@ method_status(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     jsonw_end_object(out);
     jsonw_kint(out, "priority_max", roles_priority_max(d));
     jsonw_kint(out, "hooks_waiting", (int64_t)courier_count(d->courier));
-    put_cards(d, out);
+    put_cards(d, c, out);
     jsonw_end_object(out);
     return 0;
 }

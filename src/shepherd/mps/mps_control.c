@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "shepherd/common/attempt_spec.h"
+#include "sys/mps_place.h"
 #include "sys/spawn.h"
 #include "wire/members.h"
 
@@ -29,7 +30,6 @@
 #define SPAWN_MS        30000 /* for a child that its user may stop */
 #define SAID_BYTES      16384 /* of what it writes, the first are kept */
 #define PAUSE_NS        2000000
-#define PATH            "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static const struct member members[] = {
     {MEMBER(TEXT, mps_order, uuid), .needed = true},
@@ -95,7 +95,7 @@ make_environ(struct mps_control *c)
     const struct mps_order *o = &c->order;
     const char *home = o->become ? c->identity.home : getenv("HOME");
     c->env = xcalloc(7, sizeof *c->env);
-    c->env[0] = xstrdup("PATH=" PATH);
+    c->env[0] = xstrdup("PATH=" MPS_PATH);
     c->env[1] = xasprintf("HOME=%s", home && home[0] ? home : "/");
     c->env[2] = xasprintf("CUDA_VISIBLE_DEVICES=%s", o->uuid);
     c->env[3] = xstrdup("CUDA_DEVICE_ORDER=PCI_BUS_ID");
@@ -183,7 +183,7 @@ spawn(const struct mps_control *c, char *option, int in, int out, int (*before)(
     struct spawn s = SPAWN_INIT;
     s.argv = argv;
     s.envp = c->env;
-    s.path = PATH;
+    s.path = MPS_PATH;
     s.fds[0] = in;
     s.fds[1] = s.fds[2] = out;
     s.n_fds = 3;
