@@ -45,11 +45,12 @@ struct shepherd {
     struct kill_own own; /* the processes that are signalled */
     bool done;           /* nothing keeps the shepherd any longer */
     unsigned passes;     /* of killing */
-    int64_t wake_us;     /* boot clock: when this phase wants to act; 0: never */
-    int64_t warn_us;     /* boot clock: when the command is warned of its limit; 0: no more */
-    int64_t notice_us;   /* boot clock: when the limit is announced on a terminal; 0: no more */
-    int64_t armed_us;    /* what timer_fd is set to */
-    int64_t phase_us;    /* when this phase began */
+    bool cut_off;      /* what podman left was killed, perhaps while it removed the container */
+    int64_t wake_us;   /* boot clock: when this phase wants to act; 0: never */
+    int64_t warn_us;   /* boot clock: when the command is warned of its limit; 0: no more */
+    int64_t notice_us; /* boot clock: when the limit is announced on a terminal; 0: no more */
+    int64_t armed_us;  /* what timer_fd is set to */
+    int64_t phase_us;  /* when this phase began */
     int64_t backoff_us;
     int64_t listen_us; /* boot clock: when ctl.sock is made at the latest; 0: it is there */
 };

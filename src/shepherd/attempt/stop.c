@@ -184,6 +184,7 @@ kill_now(struct shepherd *a)
     }
     /* Once the command has gone, what is left of podman only keeps the job from ending. */
     bool contains = a->own.in_container && !a->facts.command_gone;
+    a->cut_off |= a->own.in_container && a->facts.command_gone;
     bool spares = (a->own.spared > 0 || contains) && a->passes < GENTLE_PASSES;
     if (spares)
         end_screen(a);
@@ -304,13 +305,14 @@ on_screen_gone(struct shepherd *a, int status)
     }
 }
 
-/* Podman removes its container when that has ended. What did not come to such an end has
- * perhaps left a record and files; true: they are being removed. */
+/* Podman removes its container when that has ended, itself or by a process that outlives it.
+ * What did not come to such an end, or was killed at it, has perhaps left a record and files;
+ * true: they are being removed. */
 static bool
 begin_removal(struct shepherd *a)
 {
     if (!a->own.in_container || a->removal_pid ||
-        (WIFEXITED(a->facts.status) && container_has_ended(a->command.mark_fd)))
+        (WIFEXITED(a->facts.status) && container_has_ended(a->command.mark_fd) && !a->cut_off))
         return false;
     outcome_count(&a->facts);
     a->removal_pid = container_start_removal(&a->spec, &a->facts.groups);
