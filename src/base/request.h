@@ -223,6 +223,13 @@ demand_n_gpus(const struct demand *d)
     return d->n_ids ? d->n_ids : d->gpus;
 }
 
+/* Of this machine: what goes to Slurm takes nothing here, and keeps nobody waiting here. */
+static inline int
+demand_n_gpus_here(const struct demand *d)
+{
+    return d->engine == ENGINE_SLURM ? 0 : demand_n_gpus(d);
+}
+
 /* "0-3,7": every task number of the set, as value_tasks (spec) reads it. */
 struct buf;
 void task_set_text(const struct task_set *t, struct buf *out);

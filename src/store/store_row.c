@@ -73,6 +73,7 @@ static const struct column own_columns[] = {
     {"misfires", COLUMN_I32, JOB(misfires), false, 0},
     {"cancel_asked", COLUMN_BOOL, JOB(cancel_asked), false, 0},
     {"begin_us", COLUMN_I64, JOB(begin_us), false, 0},
+    {"lined_us", COLUMN_I64, JOB(lined_us), false, 0},
     {"requeues_used", COLUMN_I32, JOB(requeues_used), false, 0},
     {"requeue_asked", COLUMN_U8, JOB(requeue_asked), false, 0},
     {"attempts", COLUMN_I32, JOB(attempts), false, 0},

@@ -95,6 +95,7 @@ add(struct world *w, struct spec s)
     job->submitted_us = wall(w->now);
     w->run_s[s.id] = s.run ? s.run : s.limit ? s.limit : s.guess ? s.guess : FOREVER;
     queue_add(w->q, job);
+    queue_mark_lines(w->q, job->submitted_us, NULL, NULL);
     return job;
 }
 

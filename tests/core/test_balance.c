@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "core/plan/balance.h"
 #include "core/plan/drain.h"
+#include "core/queue/array.h"
 #include "machine.h"
 
 #define SECOND_US INT64_C(1000000)
@@ -35,7 +36,7 @@ waiting(struct rig *r, uint32_t id, struct demand d, int64_t span_s, int64_t wai
 {
     struct job *job = new_job(id, d);
     job->span_ms = span_s * 1000;
-    job->submitted_us = NOW_US - waited_s * SECOND_US;
+    job->lined_us = job->joined_us = NOW_US - waited_s * SECOND_US;
     queue_add(r->q, job);
     return job;
 }
@@ -143,9 +144,112 @@ test_backlog(void **state)
     job_free(queue_remove(r.q, heap->id));
     begin_pass(&r, NOW_US);
     assert_true(key_of(&r, wide).first_since_us == 0);
-    wide->submitted_us = NOW_US;
+    wide->lined_us = NOW_US;
     begin_pass(&r, NOW_US + 13 * HOUR_S * SECOND_US);
     assert_true(key_of(&r, wide).first_since_us != 0);
+    rig_free(&r);
+}
+
+/* A wide job has waited for ten hours beside eight hours of work. What came later and went
+ * without having started is as if it had never been there; the eight hours count. */
+enum going { CANCELLED, HELD, AFTER_OTHERS, SHORTER, FEWER_GPUS, CANCELLED_RUN };
+
+static void
+goes(struct rig *r, struct job *job, enum going how)
+{
+    switch (how) {
+    case CANCELLED:
+        job->cancel_asked = true;
+        job->state = JOB_CANCELLED;
+        break;
+    case HELD:
+        job->state = JOB_HELD;
+        break;
+    case AFTER_OTHERS:
+        job->parked = PARK_DEPENDENCY;
+        break;
+    case SHORTER:
+        job->span_ms = 1000;
+        break;
+    case FEWER_GPUS:
+        job->req.demand.gpus = 0;
+        break;
+    case CANCELLED_RUN:
+        job->state = JOB_RUNNING;
+        balance_stopped(r->b, job, 1000);
+        break;
+    }
+    queue_refile(r->q, job);
+}
+
+static void
+test_dropped_work(void **state)
+{
+    (void)state;
+    for (enum going how = CANCELLED; how <= CANCELLED_RUN; how++) {
+        struct rig r = rig_new(4);
+        struct job *wide = waiting(&r, 1, want(4, 8000), 60, 10 * HOUR_S);
+        waiting(&r, 2, want(4, 0), 4 * 8 * HOUR_S, 10 * HOUR_S);
+        begin_pass(&r, NOW_US - 10 * HOUR_S * SECOND_US);
+        struct job *heap = waiting(&r, 3, want(1, 0), 100 * 24 * HOUR_S, 9 * HOUR_S);
+        begin_pass(&r, NOW_US - 9 * HOUR_S * SECOND_US);
+        goes(&r, heap, how);
+        if (how == CANCELLED_RUN)
+            job_free(queue_remove(r.q, heap->id));
+        begin_pass(&r, NOW_US);
+        queue_forget_dropped(r.q);
+        assert_true(key_of(&r, wide).first_since_us == 0);
+        begin_pass(&r, NOW_US + 2 * HOUR_S * SECOND_US);
+        assert_true(key_of(&r, wide).first_since_us != 0);
+        rig_free(&r);
+    }
+}
+
+/* An array is work in its line by its tasks, wherever it stands there. */
+static void
+test_arrays_are_work(void **state)
+{
+    (void)state;
+    struct rig r = rig_new(4);
+    for (uint32_t id = 1; id <= 2; id++) {
+        struct job *array = new_job(id, want(1, 0));
+        array->span_ms = HOUR_S * 1000;
+        for (int32_t task = 0; task < 100; task++)
+            task_set_add(&array->req.array, task);
+        array_begin(array);
+        queue_add(r.q, array);
+    }
+    begin_pass(&r, NOW_US);
+    int64_t both = queue_work(r.q);
+    job_free(queue_remove(r.q, 2));
+    begin_pass(&r, NOW_US);
+    assert_int_equal(both, 2 * queue_work(r.q));
+    rig_free(&r);
+}
+
+/* The clock is set by a year: nothing of what is counted from it has changed. */
+static void
+test_clock(void **state)
+{
+    (void)state;
+    struct rig r = rig_new(4);
+    int64_t year_us = 365 * 24 * HOUR_S * SECOND_US;
+    struct job *wide = waiting(&r, 1, want(4, 8000), 60, HOUR_S);
+    struct job *heap = waiting(&r, 2, want(1, 0), 100 * 24 * HOUR_S, 0);
+    struct demand narrow = want(1, 8000);
+    balance_submitted(r.b, &narrow, 50, NOW_US);
+    begin_pass(&r, NOW_US - HOUR_S * SECOND_US);
+    job_free(queue_remove(r.q, heap->id));
+    begin_pass(&r, NOW_US);
+    struct balance_key before = key_of(&r, wide);
+    for (int i = 0; i < 2; i++) {
+        int64_t by_us = i == 0 ? year_us : -2 * year_us;
+        balance_clock_set(r.b, by_us);
+        wide->lined_us += by_us;
+        begin_pass(&r, NOW_US + (i == 0 ? year_us : -year_us));
+        struct balance_key after = key_of(&r, wide);
+        assert_memory_equal(&before, &after, sizeof before);
+    }
     rig_free(&r);
 }
 
@@ -164,7 +268,7 @@ test_crowd(void **state)
     balance_submitted(r.b, &narrow, 50, NOW_US);
     begin_pass(&r, NOW_US);
     assert_true(key_of(&r, job).charge > alone);
-    job->submitted_us += 4 * HOUR_S * SECOND_US;
+    job->lined_us += 4 * HOUR_S * SECOND_US;
     begin_pass(&r, NOW_US + 4 * HOUR_S * SECOND_US);
     assert_int_equal(key_of(&r, job).charge, alone);
     rig_free(&r);
@@ -312,11 +416,19 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_narrow),   cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_backlog),  cmocka_unit_test(test_crowd),
-        cmocka_unit_test(test_blind),    cmocka_unit_test(test_patience_by_what_is_known),
-        cmocka_unit_test(test_learning), cmocka_unit_test(test_drain),
-        cmocka_unit_test(test_no_hope),  cmocka_unit_test(test_drain_of_shares),
+        cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_backlog),
+        cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_blind),
+        cmocka_unit_test(test_patience_by_what_is_known),
+        cmocka_unit_test(test_learning),
+        cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_no_hope),
+        cmocka_unit_test(test_dropped_work),
+        cmocka_unit_test(test_arrays_are_work),
+        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_drain_of_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,7 +150,7 @@ fill_balanced(struct world *w, uint32_t n, uint64_t seed)
         job->span_ms = (int64_t)draw(&seed, 20) * 600000;
         int64_t waited = (int64_t)draw(&seed, draw(&seed, 20) ? 10000 : 900000);
         job->order = waited < 10000 ? 900000 + draw(&seed, 1000) : 900000 - (uint64_t)waited;
-        job->submitted_us = wall(-waited);
+        job->submitted_us = job->lined_us = wall(-waited);
         queue_add(w->q, job);
     }
 }

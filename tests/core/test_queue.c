@@ -2,6 +2,8 @@
 #include "base/err.h"
 #include "machine.h"
 
+#define SECOND_US INT64_C(1000000)
+
 static void
 add(struct queue *q, uint32_t id, int priority, struct demand d)
 {
@@ -438,6 +440,60 @@ is_parked(const struct queue *q, uint32_t id)
 }
 
 static void
+count_marked(struct job *job, void *arg)
+{
+    (void)job;
+    ++*(int *)arg;
+}
+
+/* The place of a job in a second, and how long it has stood in line behind it. */
+static void
+test_time_in_line(void **state)
+{
+    static const struct {
+        enum job_state state;
+        uint8_t parked;
+        int64_t begin_us;
+        int64_t stood_s;
+    } steps[] = {
+        {JOB_PENDING, PARK_DEPENDENCY, 0, 0},
+        {JOB_PENDING, 0, 0, 10},
+        {JOB_PENDING, PARK_ARRAY_LIMIT, 0, 10},
+        {JOB_PENDING, 0, 0, 20},
+        {JOB_HELD, 0, 0, 20},
+        {JOB_PENDING, 0, 0, 30},
+        {JOB_RUNNING, 0, 0, 30},
+        {JOB_PENDING, 0, 1, 30},
+        {JOB_PENDING, 0, 0, 40},
+    };
+    (void)state;
+    struct queue *q = queue_new();
+    struct job *job = new_job(1, want(1, 0));
+    int64_t now_us = 1000 * SECOND_US;
+    int marked = 0;
+    job->parked = PARK_DEPENDENCY;
+    queue_add(q, job);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        job->state = steps[i].state;
+        job->parked = steps[i].parked;
+        job->begin_us = steps[i].begin_us ? now_us + 10 * SECOND_US : 0;
+        queue_refile(q, job);
+        queue_mark_lines(q, now_us, count_marked, &marked);
+        now_us += 10 * SECOND_US;
+        assert_int_equal(job_lined_us(job, now_us), steps[i].stood_s * SECOND_US);
+    }
+    assert_int_equal(marked, 7);
+    /* One whose time comes has stood there since then, whenever that is noticed. */
+    job->begin_us = now_us + SECOND_US;
+    queue_refile(q, job);
+    queue_mark_lines(q, now_us, NULL, NULL);
+    queue_wake(q, now_us + 5 * SECOND_US);
+    assert_int_equal(job_lined_us(job, now_us + 5 * SECOND_US), 44 * SECOND_US);
+    assert_null(queue_check(q));
+    queue_free(q);
+}
+
+static void
 test_singletons(void **state)
 {
     (void)state;
@@ -484,6 +540,7 @@ main(void)
         cmocka_unit_test(test_environments_count_once_for_each_user),
         cmocka_unit_test(test_ids_and_counts),
         cmocka_unit_test(test_singletons),
+        cmocka_unit_test(test_time_in_line),
         cmocka_unit_test(test_lines_by_kind),
         cmocka_unit_test(test_spans_and_preemptible_ones_stand_apart),
         cmocka_unit_test(test_parked_ones_stand_in_no_line),

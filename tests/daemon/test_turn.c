@@ -443,6 +443,57 @@ a_clock_that_is_set_is_followed_without_a_plan(void **state)
     assert_int_equal(job->blocked_since_us, since_us + 14400 * SECOND_US);
 }
 
+/* A job that waits for another, in a world where the one before it takes all GPUs. */
+static struct job *
+submit_behind(struct world *w, uint32_t first)
+{
+    struct job *job = world_job(w, ALICE, 2);
+    job->req.deps = xcalloc(1, sizeof *job->req.deps);
+    job->req.deps[0] = (struct dep){.type = DEP_ANY, .job = first, .task = -1};
+    job->req.n_deps = 1;
+    return world_get(w, world_submit(w, job));
+}
+
+/* What waits for others does not wait in line; how long it has is on the disk. */
+static void
+time_in_line_is_kept(void **state)
+{
+    struct world *w = *state;
+    uint32_t first = run_one(w);
+    uint32_t id = submit_behind(w, first)->id;
+    uint32_t beside =
+        world_submit(w, world_job(w, BOB, 2)); /* waits for its turn from now on */
+    world_turn(w);
+    w->now_us += 3600 * SECOND_US;
+    assert_int_equal(job_lined_us(world_get(w, id), w->now_us), 0);
+    world_turn(w);
+    run_one(w); /* keeps both waiting */
+    world_ends(w, first, 0);
+    world_sample(w);
+    world_turn(w);
+    int64_t since_us = world_get(w, id)->lined_us;
+    assert_int_equal(since_us, w->now_us);
+    w->now_us += 600 * SECOND_US;
+    world_turn(w);
+    int64_t besides_us = world_get(w, beside)->lined_us;
+    assert_true(w->now_us - besides_us >= 4200 * SECOND_US);
+    world_crash(w);
+    assert_int_equal(world_get(w, id)->lined_us, since_us);
+    assert_int_equal(world_get(w, beside)->lined_us, besides_us);
+    /* The clock is set, and set back while there is no daemon. */
+    w->now_us += 7200 * SECOND_US;
+    w->clock_ahead_us += 7200 * SECOND_US;
+    world_turn_without_plan(w);
+    assert_int_equal(world_get(w, id)->lined_us, since_us + 7200 * SECOND_US);
+    w->now_us -= 7200 * SECOND_US;
+    w->clock_ahead_us -= 7200 * SECOND_US;
+    world_crash(w);
+    assert_int_equal(world_get(w, id)->lined_us, since_us);
+    world_turn(w);
+    world_crash(w);
+    assert_int_equal(world_get(w, id)->lined_us, since_us);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -468,6 +519,7 @@ main(void)
         TEST(upkeep_waits_for_quiet_but_not_for_ever),
         TEST(a_clock_that_is_set_moves_what_counts_from_it),
         TEST(a_clock_that_is_set_is_followed_without_a_plan),
+        TEST(time_in_line_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

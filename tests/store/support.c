@@ -310,6 +310,7 @@ random_job(struct rng *r, uint32_t id)
         random_book(r, job);
     job->order = rng_next(r) >> 2;
     job->submitted_us = rng_i64(r);
+    job->lined_us = rng_i64(r);
     job->begin_us = rng_i64(r);
     job->ended_us = rng_i64(r);
     job->attempts = rng_i32(r);
@@ -509,6 +510,7 @@ assert_same_job(const struct job *a, const struct job *b)
     assert_same_book(a->tasks, b->tasks);
     assert_true(a->order == b->order);
     assert_true(a->submitted_us == b->submitted_us);
+    assert_true(a->lined_us == b->lined_us);
     assert_true(a->begin_us == b->begin_us);
     assert_true(a->ended_us == b->ended_us);
     assert_int_equal(a->attempts, b->attempts);

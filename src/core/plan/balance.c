@@ -34,6 +34,11 @@ struct height {
     int64_t at, backlog;
 };
 
+/* Work that has been dropped of a height and of all that came behind. */
+struct fallen {
+    int64_t at, work; /* GPU-seconds */
+};
+
 struct drained {
     uint64_t demand_hash;
     uint64_t booked; /* balance.booked; 0: none */
@@ -49,6 +54,11 @@ struct balance {
     int64_t n_crowd;
     struct height *heights; /* owned */
     size_t n_heights;
+    struct height *seen; /* owned; all heights in order of time; NULL: a copy has none */
+    size_t n_seen;
+    struct fallen *fallen; /* owned; for the next pass */
+    size_t n_fallen, cap_fallen;
+    int64_t set_us; /* by so much the clock was set; times in heights and crowd are without */
     struct drain *drain;
     int64_t now_us, now;    /* of this pass; the same in seconds */
     int64_t card_mib;       /* what a job can have of the largest card */
@@ -64,6 +74,7 @@ balance_new(void)
     struct balance *b = xcalloc(1, sizeof *b);
     expect_init(&b->expect);
     b->heights = xmalloc(HEIGHTS_MAX * sizeof *b->heights);
+    b->seen = xmalloc(HEIGHTS_MAX * sizeof *b->seen);
     b->drain = drain_new();
     b->drains = xcalloc(DRAINS, sizeof *b->drains);
     return b;
@@ -77,6 +88,8 @@ balance_free(struct balance *b)
     drain_free(b->drain);
     free(b->drains);
     free(b->heights);
+    free(b->seen);
+    free(b->fallen);
     free(b);
 }
 
@@ -85,6 +98,10 @@ balance_clone(const struct balance *b)
 {
     struct balance *to = xmalloc(sizeof *to);
     *to = *b;
+    to->seen = NULL;
+    to->n_seen = 0;
+    to->fallen = NULL;
+    to->n_fallen = to->cap_fallen = 0;
     to->heights = xmalloc(HEIGHTS_MAX * sizeof *to->heights);
     memcpy(to->heights, b->heights, b->n_heights * sizeof *to->heights);
     to->drain = drain_new();
@@ -107,6 +124,19 @@ seconds_up(int64_t ms)
     return (ms + 999) / 1000;
 }
 
+/* Seconds that no clock that is set moves. */
+static int64_t
+own_time(const struct balance *b, int64_t wall_us)
+{
+    return (wall_us - b->set_us) / SECOND_US;
+}
+
+void
+balance_clock_set(struct balance *b, int64_t by_us)
+{
+    b->set_us += by_us;
+}
+
 /* What is reported. */
 
 static void
@@ -125,19 +155,12 @@ crowd_move_to(struct balance *b, int64_t now)
     }
 }
 
-/* What goes to Slurm takes nothing of this machine, and keeps nobody waiting here. */
-static int
-gpus_here(const struct demand *d)
-{
-    return d->engine == ENGINE_SLURM ? 0 : demand_n_gpus(d);
-}
-
 void
 balance_submitted(struct balance *b, const struct demand *d, int64_t n, int64_t now_us)
 {
-    if (gpus_here(d) != 1)
+    if (demand_n_gpus_here(d) != 1)
         return;
-    crowd_move_to(b, now_us / SECOND_US);
+    crowd_move_to(b, own_time(b, now_us));
     b->crowd[b->crowd_step % CROWD_STEPS] += n;
     b->n_crowd += n;
 }
@@ -200,7 +223,7 @@ look_at_running(struct balance *b, const struct queue *q, const struct ledger *l
         int held = job->span_ms <= 0 ? ledger_cards_of(l, job->id, gpus) : 0;
         for (int i = 0; i < held; i++)
             b->blind |= UINT64_C(1) << gpus[i];
-        sum += (left > run / 4 ? left : run / 4) * gpus_here(&job->req.demand);
+        sum += (left > run / 4 ? left : run / 4) * demand_n_gpus_here(&job->req.demand);
         drain_expect(b->drain, job->id, length_of(b, job->span_ms, elapsed) - elapsed);
     }
     return sum;
@@ -209,16 +232,13 @@ look_at_running(struct balance *b, const struct queue *q, const struct ledger *l
 void
 balance_weigh(struct balance *b, struct queue *q, struct kind *k)
 {
-    int64_t n = k->n;
-    if (k->head->tasks)
-        n += task_set_count(&k->head->tasks->pending) - 1;
-    queue_set_work(q, k, run_of(b, k->span_ms) * gpus_here(&k->demand) * n);
+    queue_set_work(q, k, run_of(b, k->span_ms) * demand_n_gpus_here(&k->demand) * k->waiting);
 }
 
 /* When there are too many heights every other one is dropped: a question for a moment in
  * between gets the next, lower one. */
 static void
-note_backlog(struct balance *b, int64_t backlog)
+push_height(struct balance *b, int64_t at, int64_t backlog)
 {
     while (b->n_heights && b->heights[b->n_heights - 1].backlog <= backlog)
         b->n_heights--;
@@ -227,7 +247,99 @@ note_backlog(struct balance *b, int64_t backlog)
             b->heights[i] = b->heights[2 * i + 1];
         b->n_heights = HEIGHTS_MAX / 2;
     }
-    b->heights[b->n_heights++] = (struct height){b->now, backlog};
+    b->heights[b->n_heights++] = (struct height){at, backlog};
+}
+
+/* When there are too many, two become one. */
+static void
+keep_seen(struct balance *b, int64_t at, int64_t backlog)
+{
+    struct height *last = b->n_seen ? &b->seen[b->n_seen - 1] : NULL;
+    if (last && last->at == at) {
+        last->backlog = backlog > last->backlog ? backlog : last->backlog;
+        return;
+    }
+    if (b->n_seen == HEIGHTS_MAX) {
+        for (size_t i = 0; i < HEIGHTS_MAX / 2; i++) {
+            const struct height *x = &b->seen[2 * i], *y = &b->seen[2 * i + 1];
+            b->seen[i] =
+                (struct height){y->at, x->backlog > y->backlog ? x->backlog : y->backlog};
+        }
+        b->n_seen = HEIGHTS_MAX / 2;
+    }
+    b->seen[b->n_seen++] = (struct height){at, backlog};
+}
+
+static void
+note_backlog(struct balance *b, int64_t backlog)
+{
+    int64_t at = own_time(b, b->now_us);
+    push_height(b, at, backlog);
+    if (b->seen)
+        keep_seen(b, at, backlog);
+}
+
+/* Work that goes away. */
+
+static void
+note_fallen(struct balance *b, int64_t since_us, int64_t work)
+{
+    if (work <= 0)
+        return;
+    b->fallen = xgrow(b->fallen, b->n_fallen, &b->cap_fallen, sizeof *b->fallen);
+    b->fallen[b->n_fallen++] = (struct fallen){own_time(b, since_us), work};
+}
+
+void
+balance_stopped(struct balance *b, const struct job *job, int64_t run_ms)
+{
+    int64_t left = run_of(b, job->span_ms) - run_ms / 1000;
+    note_fallen(b, job->joined_us, left * demand_n_gpus_here(&job->req.demand));
+}
+
+static void
+note_dropped(struct balance *b, const struct queue *q)
+{
+    size_t n;
+    const struct dropped *list = queue_dropped(q, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct dropped *x = &list[i];
+        int64_t stays =
+            x->stays_n ? run_of(b, x->stays_span_ms) * x->stays_gpus * x->stays_n : 0;
+        note_fallen(b, x->joined_us, run_of(b, x->span_ms) * x->gpus * x->n - stays);
+    }
+}
+
+static int
+compare_fallen(const void *va, const void *vb)
+{
+    const struct fallen *a = va, *b = vb;
+    return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* Heights are without what was in them and never came to be worked off: nobody's bound is
+ * longer for a job that was cancelled. */
+static void
+lower_heights(struct balance *b, const struct queue *q)
+{
+    int64_t sum = 0;
+    size_t next = 0;
+    if (!b->seen) /* a copy looks at one moment */
+        return;
+    note_dropped(b, q);
+    if (b->n_fallen == 0)
+        return;
+    qsort(b->fallen, b->n_fallen, sizeof *b->fallen, compare_fallen);
+    b->n_heights = 0;
+    for (size_t i = 0; i < b->n_seen; i++) {
+        struct height *x = &b->seen[i];
+        while (next < b->n_fallen && b->fallen[next].at <= x->at)
+            sum += b->fallen[next++].work;
+        x->backlog -= sum / b->n_cards;
+        x->backlog = x->backlog > 0 ? x->backlog : 0;
+        push_height(b, x->at, x->backlog);
+    }
+    b->n_fallen = 0;
 }
 
 static int64_t
@@ -251,9 +363,10 @@ balance_begin(struct balance *b, const struct queue *q, const struct ledger *l, 
         b->card_mib = mib > b->card_mib ? mib : b->card_mib;
     }
     b->n_cards += b->n_cards == 0;
-    crowd_move_to(b, b->now);
+    crowd_move_to(b, own_time(b, now_us));
     drain_begin(b->drain, l);
     int64_t running = look_at_running(b, q, l);
+    lower_heights(b, q);
     note_backlog(b, (queue_work(q) + running) / b->n_cards);
     drain_sort(b->drain);
 }
@@ -294,7 +407,7 @@ part_of(const struct balance *b, const struct demand *d)
         mib = b->card_mib;
     if (d->share_permille * b->card_mib / 1000 > mib)
         mib = d->share_permille * b->card_mib / 1000;
-    return gpus_here(d) == 0 ? 1 : root_of((mib << 20) / b->card_mib);
+    return demand_n_gpus_here(d) == 0 ? 1 : root_of((mib << 20) / b->card_mib);
 }
 
 static void
@@ -340,7 +453,7 @@ static void
 key_of_wide(struct balance *b, const struct kind *k, int64_t limit, struct balance_key *key)
 {
     int64_t waited = key->waited_ms / 1000;
-    int64_t n = gpus_here(&k->demand), all = INT64_C(100) * b->n_cards;
+    int64_t n = demand_n_gpus_here(&k->demand), all = INT64_C(100) * b->n_cards;
     int64_t drain = drain_of(b, k);
     bool can = drain != DRAIN_NEVER;
     limit += can ? wait_for_idling(b, n, drain) : 0;
@@ -366,28 +479,15 @@ patience_of(const struct balance *b)
     return PATIENCE_S + (PATIENCE_BLIND_S - PATIENCE_S) * b->blind_part / BLIND_ALL;
 }
 
-/* Since when it waits in its place in the line. */
-static int64_t
-waits_since_us(const struct job *job)
-{
-    int64_t since_us = job->submitted_us;
-    if (job->req.begin_us > since_us)
-        since_us = job->req.begin_us;
-    if (job_goes_last(job) && job->run->ending.ended_us > since_us)
-        since_us = job->run->ending.ended_us;
-    return since_us;
-}
-
 void
 balance_listed(struct balance *b, const struct kind *k, const struct job *job,
                struct balance_key *out)
 {
-    int64_t since_us = waits_since_us(job);
-    int64_t limit = patience_of(b) + backlog_since(b, since_us / SECOND_US);
-    *out = (struct balance_key){.waited_ms =
-                                    since_us < b->now_us ? (b->now_us - since_us) / 1000 : 0,
+    int64_t waited_us = job_lined_us(job, b->now_us);
+    int64_t limit = patience_of(b) + backlog_since(b, own_time(b, b->now_us - waited_us));
+    *out = (struct balance_key){.waited_ms = waited_us / 1000,
                                 .first_since_us = job->first_since_us};
-    if (gpus_here(&k->demand) <= 1)
+    if (demand_n_gpus_here(&k->demand) <= 1)
         key_of_narrow(b, k, limit, out);
     else
         key_of_wide(b, k, limit, out);

@@ -7,7 +7,8 @@
  * job (one card) costs its expected run time, by the root of its part of the card; a wide one
  * also the time in which its cards must be emptied, more when many narrow jobs come, and less
  * the longer it has waited. A wide job waits three hours longer than the node needed, at worst
- * since it came, to work off all that was queued; then it is first for good. It is due when
+ * since it came, to work off all that was queued (what was cancelled or held does not count);
+ * then it is first for good. Waits are those in line (job_lined_us). It is due when
  * draining its cards would bring it there, and is promised its start (firm.c). A narrow one is
  * first for good only after four times as long: it seldom needs that, and would delay the wide
  * ones. Where nobody knows when the jobs that run will end, a wide job waits longer: up to a
@@ -40,9 +41,13 @@ void balance_submitted(struct balance *b, const struct demand *d, int64_t n, int
 /* A run has ended that was expected to take span_ms (0: not known) and took run_ms. */
 void balance_ended(struct balance *b, int64_t span_ms, int64_t run_ms);
 
+/* A run was cancelled after so long: what was expected of it beyond that is no backlog. */
+void balance_stopped(struct balance *b, const struct job *job, int64_t run_ms);
+/* The wall clock was set. */
+void balance_clock_set(struct balance *b, int64_t by_us);
+
 /* GPU-seconds that this line has before it, which the backlog counts from then on: of each line
- * that a pass looks at, before the pass begins. Of arrays only the one in front is counted by
- * tasks. */
+ * that a pass looks at, before the pass begins. */
 void balance_weigh(struct balance *b, struct queue *q, struct kind *k);
 /* Once in each pass, before anything is booked: the backlog and the ends that are expected. */
 void balance_begin(struct balance *b, const struct queue *q, const struct ledger *l,

@@ -48,8 +48,9 @@ planner_restore_promise(struct planner *p, const struct promise *x)
 }
 
 void
-planner_shift_promises(struct planner *p, int64_t by_us)
+planner_clock_set(struct planner *p, int64_t by_us)
 {
+    balance_clock_set(p->balance, by_us);
     for (size_t i = 0; i < p->n_promises; i++) {
         p->promises[i].at_us += by_us;
         if (p->promises[i].misfit_us)

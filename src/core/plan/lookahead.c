@@ -78,8 +78,8 @@ copy_job(const struct job *job)
     to->requeue_asked = job->requeue_asked;
     to->order = job->order;
     to->submitted_us = job->submitted_us;
-    if (job_goes_last(job) && job->run->ending.ended_us > to->submitted_us)
-        to->submitted_us = job->run->ending.ended_us; /* balance.c asks; the copy has no run */
+    to->lined_us = job->lined_us;
+    to->joined_us = job->joined_us;
     to->req.begin_us = job->req.begin_us;
     to->begin_us = job->begin_us;
     to->blocked_since_us = job->blocked_since_us;

@@ -72,6 +72,12 @@ planner_ended(struct planner *p, int64_t span_ms, int64_t run_ms)
     p->has_ended = true;
 }
 
+void
+planner_stopped(struct planner *p, const struct job *job, int64_t run_ms)
+{
+    balance_stopped(p->balance, job, run_ms);
+}
+
 /* The plan. */
 
 void
@@ -448,10 +454,12 @@ plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64_t no
     plan_free(p);
     if (queue_wake(q, now_us) || planner->wake_us <= now_us)
         planner_look_anew(planner);
+    queue_mark_lines(q, now_us, NULL, NULL);
     p->wake_us = queue_next_begin_us(q);
     run_pass(&pl);
     remember(&pl);
     promises_end(&pl);
+    queue_forget_dropped(q);
     wake_at(&pl, planner->wake_us);
     planner->wake_us = p->wake_us;
     p->more = planner->has_unseen;

@@ -127,13 +127,15 @@ const struct promise *planner_promises(const struct planner *p, size_t *n);
 const struct promise *planner_promise_of(const struct planner *p, uint32_t job); /* or NULL */
 /* After a restart, or when the start did not come about. */
 void planner_restore_promise(struct planner *p, const struct promise *x);
-void planner_shift_promises(struct planner *p, int64_t by_us); /* the wall clock was set */
+void planner_clock_set(struct planner *p, int64_t by_us);
 
 /* What happened, for orders that learn from it (balance.h): so many jobs (or tasks) with this
  * demand were submitted; a run has ended that was expected to take span_ms (0: unknown).
  * Called for everything, whatever the order is just now. */
 void planner_submitted(struct planner *p, const struct demand *d, int64_t n, int64_t now_us);
 void planner_ended(struct planner *p, int64_t span_ms, int64_t run_ms);
+/* A run was cancelled, besides. */
+void planner_stopped(struct planner *p, const struct job *job, int64_t run_ms);
 
 struct decision {
     enum decision_type type;

@@ -25,7 +25,7 @@ response_ratio(const struct job *job, int64_t now_us)
     int64_t span_ms = job->span_ms > 0 ? job->span_ms : SHORT_UNKNOWN_MS;
     if (span_ms < SHORT_LEAST_MS)
         span_ms = SHORT_LEAST_MS;
-    double run = (double)span_ms / 1000, waited = (double)(now_us - job->submitted_us) / 1e6;
+    double run = (double)span_ms / 1000, waited = (double)job_lined_us(job, now_us) / 1e6;
     return (waited + run) / run;
 }
 

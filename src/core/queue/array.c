@@ -102,6 +102,8 @@ array_split(struct job *array, int32_t task, uint32_t id)
     job->order = array->order;
     job->submitted_us = array->submitted_us;
     job->begin_us = array->begin_us;
+    job->lined_us = array->lined_us;
+    job->joined_us = array->joined_us;
     job->blocked_since_us = array->blocked_since_us;
     job->limited_since_us = array->limited_since_us;
     job->span_ms = array->span_ms;

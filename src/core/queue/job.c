@@ -297,7 +297,23 @@ retry_timeout(struct job *job)
         job->requeues_used >= job->req.max_requeues)
         return false;
     job->requeues_used++;
+    job->lined_us = job->first_since_us = 0; /* at the end of its line it waits anew */
     return true;
+}
+
+int64_t
+job_lined_us(const struct job *job, int64_t now_us)
+{
+    if (job->lined_us <= 0)
+        return -job->lined_us;
+    return now_us > job->lined_us ? now_us - job->lined_us : 0;
+}
+
+/* It stands in line no more. */
+static void
+leave_line(struct job *job, int64_t wall_us)
+{
+    job->lined_us = -job_lined_us(job, wall_us);
 }
 
 bool
@@ -386,7 +402,8 @@ start_over(struct job *job)
     job->requeue_asked = REQUEUE_NO;
     job->oom_used = job->retries_used = job->requeues_used = job->misfires = 0;
     job->begin_us = job->ended_us = 0;
-    job->blocked_since_us = job->limited_since_us = 0;
+    job->blocked_since_us = job->limited_since_us = job->first_since_us = 0;
+    job->lined_us = 0;
     job->state = JOB_PENDING;
 }
 
@@ -435,6 +452,7 @@ take_step(struct job *job, enum step step, const struct job_event *ev)
 {
     switch (step) {
     case HOLD:
+        leave_line(job, ev->wall_us);
         job->state = JOB_HELD;
         job->blocked_since_us = job->limited_since_us = 0; /* no job passes it now */
         break;
@@ -447,6 +465,7 @@ take_step(struct job *job, enum step step, const struct job_event *ev)
         end_waiting(job, JOB_CANCELLED, ev);
         break;
     case GO:
+        leave_line(job, ev->wall_us);
         begin_attempt(job, ev->run);
         break;
     case RUN:

@@ -146,6 +146,10 @@ struct job {
     int64_t submitted_us;  /* wall clock */
     int64_t begin_us;      /* not before this wall time; 0: at once */
     int64_t ended_us;      /* wall clock; 0: has not */
+    /* Wall clock: it has stood in line since then, time in line before counted as if it had
+     * been just before. 0 and below: it stands in none, and has for so long (lines.c). */
+    int64_t lined_us;
+    int64_t joined_us; /* wall clock: when it joined its line last; 0: not yet. Not stored */
     int64_t blocked_since_us; /* wall clock: passed over since then; 0: it has not been */
     int64_t limited_since_us; /* wall clock: since when a limit on GPUs or VRAM holds it back;
                                  0: none does */
@@ -184,6 +188,7 @@ struct job {
     } entry;               /* libbsd's RB_ENTRY(job), written out */
     uint8_t filed_state;   /* the state under which it is counted */
     uint8_t filed_place;   /* which tree holds entry */
+    bool line_moved;       /* it is among those for queue_mark_lines */
     uint8_t unsaved;       /* the daemon's: what the next commit must write (changes.h) */
     bool same_listed;      /* runtimes.c's: in the list of same_next */
     uint32_t waiting_told; /* the daemon's (turn_plan.c): followers have been sent why it waits;
@@ -279,6 +284,10 @@ enum job_verdict {
  * it has ended when it is over, else OVER ends it. Afterwards the caller calls queue_refile.
  * why may be NULL. */
 enum job_verdict job_apply(struct job *job, const struct job_event *ev, const char **why);
+
+/* How long it has stood in line, where it could have started: not while it waited for a time or
+ * for others, was held or ran. It begins anew when its time was up, and when it had ended. */
+int64_t job_lined_us(const struct job *job, int64_t now_us);
 
 /* Whether a job that has just become PENDING again is to go to the end of its line
  * (queue_reorder): its time was up. */

@@ -239,6 +239,7 @@ kinds_insert(struct kinds *ks, struct job *job)
     if (!k->head || compare_line(job, k->head) < 0)
         set_head(k, job);
     k->n++;
+    k->waiting += job->filed_waiting;
     job->kind = k;
 }
 
@@ -253,6 +254,7 @@ kinds_remove(struct job *job)
     RB_REMOVE(job_line, &k->line, job);
     job->kind = NULL;
     k->n--;
+    k->waiting -= job->filed_waiting;
     return k;
 }
 
@@ -292,6 +294,7 @@ static const char *
 check(const struct kind *k, size_t *in_lines)
 {
     size_t n = 0;
+    int64_t waiting = 0;
     struct job_line line = k->line;
     struct job *job, *before = NULL;
     if (k->head != RB_MIN(job_line, &line))
@@ -306,10 +309,11 @@ check(const struct kind *k, size_t *in_lines)
         if (!kind_has_key(k, &key))
             return "a job stands in the line of another kind";
         before = job;
+        waiting += job->filed_waiting;
         n++;
     }
     *in_lines += n;
-    return n == k->n && n > 0 ? NULL : "a kind's count is wrong";
+    return n == k->n && n > 0 && waiting == k->waiting ? NULL : "a kind's count is wrong";
 }
 
 static const char *

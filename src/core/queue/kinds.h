@@ -52,6 +52,7 @@ struct kind {
     int64_t span_ms; /* what one run is expected to take; 0: not known */
     bool preemptible;
     uint32_t n;             /* jobs in it, never 0 */
+    int64_t waiting;        /* the same, an array as its tasks that have not left it */
     struct job_line line;   /* their tree */
     struct job *head;       /* the first of it */
     struct blocked blocked; /* why the head did not start in the last plan */

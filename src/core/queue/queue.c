@@ -48,6 +48,10 @@ struct queue {
     struct waiting waiting;
     bool tells_users; /* demands say whose they are */
     struct singles singles;
+    uint32_t *moved; /* owned; have joined or left a line, and are not marked yet */
+    size_t n_moved, cap_moved;
+    struct dropped *dropped; /* owned */
+    size_t n_dropped, cap_dropped;
 };
 
 static int
@@ -179,10 +183,102 @@ queue_user_of(uint32_t uid)
     return (uint64_t)uid + 1;
 }
 
+/* The clock of a job that stands in line runs; those of others stand still. */
+static void
+note_moved(struct queue *q, struct job *job, bool in_line)
+{
+    if (in_line && job->lined_us > 0 && !job->joined_us)
+        job->joined_us = job->lined_us; /* it comes from the store */
+    if (job->line_moved || in_line == (job->lined_us > 0))
+        return;
+    job->line_moved = true;
+    q->moved = xgrow(q->moved, q->n_moved, &q->cap_moved, sizeof *q->moved);
+    q->moved[q->n_moved++] = job->id;
+}
+
+/* True when that has changed. */
+static bool
+mark_line(struct job *job, int64_t now_us)
+{
+    bool in_line = job->filed_place == PLACE_LINE;
+    if (in_line == (job->lined_us > 0))
+        return false;
+    job->lined_us = in_line ? now_us + job->lined_us : -job_lined_us(job, now_us);
+    if (in_line)
+        job->joined_us = now_us;
+    return true;
+}
+
+void
+queue_mark_lines(struct queue *q, int64_t now_us, void (*fn)(struct job *job, void *arg),
+                 void *arg)
+{
+    for (size_t i = 0; i < q->n_moved; i++) {
+        struct job *job = queue_get(q, q->moved[i]);
+        if (!job || !job->line_moved)
+            continue;
+        job->line_moved = false;
+        if (mark_line(job, now_us) && fn)
+            fn(job, arg);
+    }
+    q->n_moved = 0;
+}
+
+const struct dropped *
+queue_dropped(const struct queue *q, size_t *n)
+{
+    *n = q->n_dropped;
+    return q->dropped;
+}
+
+void
+queue_forget_dropped(struct queue *q)
+{
+    q->n_dropped = 0;
+}
+
+/* Whether what leaves its line for this place is not to be started soon. One that waits for its
+ * own tasks, or for others of its name, is work that is queued all the same. */
+static bool
+is_dropped(const struct job *job, enum place place)
+{
+    if (place != PLACE_PARKED)
+        return place != PLACE_ACTIVE;
+    if (job->tasks && array_next(job) < 0)
+        return job->cancel_asked || job->filed_waiting > 1; /* else its last task has started */
+    return job->parked & PARK_DEPENDENCY;
+}
+
+/* Before it leaves its line for this place, or for the line of another kind. */
+static void
+note_dropped(struct queue *q, const struct job *job, enum place place)
+{
+    const struct kind *k = job->kind;
+    const struct demand *d = &job->req.demand;
+    bool stays = place == PLACE_LINE;
+    if (!k || !job->joined_us || (!stays && !is_dropped(job, place)))
+        return;
+    struct dropped x = {.joined_us = job->joined_us,
+                        .n = job->filed_waiting,
+                        .span_ms = k->span_ms,
+                        .gpus = demand_n_gpus_here(&k->demand)};
+    if (stays && k->span_ms == job->span_ms && x.gpus == demand_n_gpus_here(d))
+        return;
+    if (stays) {
+        x.stays_n = count_waiting(job);
+        x.stays_span_ms = job->span_ms;
+        x.stays_gpus = demand_n_gpus_here(d);
+    }
+    q->dropped = xgrow(q->dropped, q->n_dropped, &q->cap_dropped, sizeof *q->dropped);
+    q->dropped[q->n_dropped++] = x;
+}
+
 static void
 file_at(struct queue *q, struct job *job, enum place place)
 {
     job->req.demand.user = q->tells_users ? queue_user_of(job->uid) : 0;
+    job->filed_waiting = count_waiting(job);
+    note_moved(q, job, place == PLACE_LINE);
     if (place == PLACE_LINE)
         kinds_insert(&q->kinds, job);
     else if (place == PLACE_LATER)
@@ -192,7 +288,6 @@ file_at(struct queue *q, struct job *job, enum place place)
     job->filed_place = (uint8_t)place;
     job->filed_state = (uint8_t)job->state;
     q->counts[job->state]++;
-    job->filed_waiting = count_waiting(job);
     job->filed_uid = job->uid;
     waiting_add(&q->waiting, job->filed_uid, job->filed_waiting, job->filed_state == JOB_HELD);
     job->filed_text = request_text_bytes(&job->req);
@@ -234,8 +329,10 @@ static void
 file_anew(struct queue *q, struct job *job)
 {
     /* A line that it only steps out of keeps what the plan said of it. */
+    enum place place = place_of(job);
+    note_dropped(q, job, place);
     struct kind *left = unfile_from(q, job);
-    file_at(q, job, place_of(job));
+    file_at(q, job, place);
     kinds_drop_if_empty(&q->kinds, left);
 }
 
@@ -286,6 +383,8 @@ queue_free(struct queue *q)
     }
     kinds_free(&q->kinds);
     free(q->buckets);
+    free(q->moved);
+    free(q->dropped);
     waiting_free(&q->waiting);
     singles_free(&q->singles);
     free(q);
@@ -369,6 +468,9 @@ queue_wake(struct queue *q, int64_t now_us)
         if (!job || job->begin_us > now_us)
             return any;
         unfile(q, job);
+        if (job->lined_us <= 0)
+            job->lined_us += job->begin_us;
+        job->joined_us = job->begin_us;
         job->begin_us = 0; /* it has come */
         file_at(q, job, PLACE_LINE);
     }

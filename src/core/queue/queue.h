@@ -61,6 +61,23 @@ int64_t queue_next_begin_us(const struct queue *q); /* INT64_MAX: no job waits f
 struct job *queue_later(const struct queue *q);
 struct job *queue_later_next(struct job *job);
 
+/* Jobs that have joined a line since the last call stand there from now on, others that have
+ * left one stood there until now. plan_make does it; calls back for each. */
+void queue_mark_lines(struct queue *q, int64_t now_us, void (*fn)(struct job *job, void *arg),
+                      void *arg);
+
+/* Work that was queued and went away without having started: jobs that were cancelled or held,
+ * can never start or are to wait for something, or of which less is asked. Of each, what its
+ * line says of one run, and what of it stays (n 0 then, where that is nothing). */
+struct dropped {
+    int64_t joined_us; /* it had been queued since then */
+    int64_t n, span_ms, gpus;
+    int64_t stays_n, stays_span_ms, stays_gpus;
+};
+/* Since the last queue_forget_dropped, which plan_make calls. */
+const struct dropped *queue_dropped(const struct queue *q, size_t *n);
+void queue_forget_dropped(struct queue *q);
+
 /* Active jobs by id: for (j = queue_active(q); j; j = queue_active_next(j)). */
 struct job *queue_active(const struct queue *q);
 struct job *queue_active_next(struct job *job);

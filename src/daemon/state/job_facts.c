@@ -194,10 +194,8 @@ back_in_line(struct state *s, struct job *job, int32_t vram_old)
     log_info("job=%u event=requeued outcome=%s", job->id,
              outcome_name(job->run->ending.outcome));
     job->waiting_told = 0;
-    if (job_goes_last(job)) {
+    if (job_goes_last(job))
         queue_reorder(s->queue, job, s->past->next_order(s->past->arg));
-        job->first_since_us = 0;
-    }
     if (job->run->ending.outcome != OUTCOME_NEVER_RAN) {
         struct change *x = state_note(s, CHANGE_RETRIED, job);
         x->vram_old = vram_old;
@@ -262,6 +260,8 @@ jobs_attempt_ended(struct state *s, struct job *job, const struct ending *ending
     job->run->ended_boot_us = s->around->boot_us(s->around->arg);
     if (ending->run_ms > 0)
         planner_ended(s->planner, job->span_ms, ending->run_ms);
+    if (ending->outcome == OUTCOME_CANCELLED)
+        planner_stopped(s->planner, job, ending->run_ms);
     queue_refile(s->queue, job);
     if (!jobs_check_clear(s, job, false))
         state_note(s, CHANGE_AWAITED, job);

@@ -41,15 +41,28 @@ shift_run(struct job *job, int64_t by_us)
         job->run->clock_set_us += by_us;
 }
 
+/* Below 0 it is a length. As it is stored, so is where it is now. */
+static void
+shift_lined(struct state *s, struct job *job, int64_t by_us)
+{
+    if (job->lined_us <= 0)
+        return;
+    job->lined_us += by_us;
+    state_save(s, job, SAVE_JOB);
+}
+
 /* Taken out and put back, as its place may depend on these. */
 static void
-shift_job(struct queue *q, struct job *job, int64_t by_us)
+shift_job(struct state *s, struct job *job, int64_t by_us)
 {
+    struct queue *q = s->queue;
     bool tried_again = job->retries_used > 0 || job->misfires > 0;
     queue_remove(q, job->id);
     shift(&job->blocked_since_us, by_us);
     shift(&job->limited_since_us, by_us);
     shift(&job->first_since_us, by_us);
+    shift(&job->joined_us, by_us);
+    shift_lined(s, job, by_us);
     if (tried_again)
         shift(&job->begin_us, by_us);
     if (job->run && job->run->started_us)
@@ -70,7 +83,7 @@ clocksteps_offset_us(const struct clock_steps *c)
 }
 
 void
-clocksteps_was(struct clock_steps *c, const struct state *s, int64_t offset_us)
+clocksteps_was(struct clock_steps *c, struct state *s, int64_t offset_us)
 {
     int64_t by_us = c->offset_us - offset_us;
     if (!is_jump(by_us)) {
@@ -79,12 +92,16 @@ clocksteps_was(struct clock_steps *c, const struct state *s, int64_t offset_us)
     }
     for (struct job *job = queue_active(s->queue); job; job = queue_active_next(job))
         shift_run(job, by_us);
-    planner_shift_promises(s->planner, by_us);
+    size_t n;
+    auto_free struct job **jobs = queue_list_by_id(s->queue, 1U << JOB_PENDING, &n);
+    for (size_t i = 0; i < n; i++)
+        shift_lined(s, jobs[i], by_us);
+    planner_clock_set(s->planner, by_us);
     log_warn("event=clock-was-set by_s=%lld", (long long)(by_us / 1000000));
 }
 
 void
-clocksteps_follow(struct clock_steps *c, const struct state *s)
+clocksteps_follow(struct clock_steps *c, struct state *s)
 {
     int64_t offset_us = offset_of(s);
     int64_t by_us = offset_us - c->offset_us;
@@ -95,8 +112,8 @@ clocksteps_follow(struct clock_steps *c, const struct state *s)
     size_t n;
     auto_free struct job **jobs = queue_list_by_id(s->queue, QUEUE_ALL, &n);
     for (size_t i = 0; i < n; i++)
-        shift_job(s->queue, jobs[i], by_us);
+        shift_job(s, jobs[i], by_us);
     fair_shift(s->fair, by_us);
-    planner_shift_promises(s->planner, by_us);
+    planner_clock_set(s->planner, by_us);
     log_warn("event=clock-set by_s=%lld", (long long)(by_us / 1000000));
 }

@@ -13,15 +13,15 @@ struct clock_steps {
 
 void clocksteps_begin(struct clock_steps *c, const struct state *s);
 
-/* At the beginning of each turn: when the clock has been set since the last, patience, the time
- * after which a failed job is tried again, promised starts, and the age of what users have used
- * are moved along. Begin times that people named are not: those are on the clock. */
-void clocksteps_follow(struct clock_steps *c, const struct state *s);
+/* At the beginning of each turn: when the clock has been set since the last, waits, patience,
+ * the time after which a failed job is tried again, promised starts, and the age of what users
+ * have used are moved along. Begin times that people named are not: those are on the clock. */
+void clocksteps_follow(struct clock_steps *c, struct state *s);
 
 /* How far the wall clock is from the boot clock: of what a daemon writes down, one that comes
  * after it in the same boot tells by this whether the clock has been set since. */
 int64_t clocksteps_offset_us(const struct clock_steps *c);
-/* It was this much then: promises and running jobs are moved along. */
-void clocksteps_was(struct clock_steps *c, const struct state *s, int64_t offset_us);
+/* It was this much then: promises, running jobs and waits are moved along. */
+void clocksteps_was(struct clock_steps *c, struct state *s, int64_t offset_us);
 
 #endif

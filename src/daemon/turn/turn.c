@@ -14,6 +14,7 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "core/queue/queue.h"
 #include "daemon/state/job_facts.h"
 #include "daemon/state/starts.h"
 #include "daemon/state/state.h"
@@ -343,6 +344,12 @@ after(const struct turn *t, bool saved, int64_t began_us)
     t->host.after(t->host.arg, saved, turn_now_us(t) - began_us);
 }
 
+static void
+save_lined(struct job *job, void *arg)
+{
+    state_save(arg, job, SAVE_JOB);
+}
+
 int
 turn_run(struct turn *t)
 {
@@ -351,6 +358,7 @@ turn_run(struct turn *t)
     clocksteps_follow(&t->clock, t->state); /* whether or not there is a plan now */
     PARTS(t, settle);
     turn_events_read(t); /* a job that is to be stopped does not wait for the plan */
+    queue_mark_lines(t->state->queue, state_wall_us(t->state), save_lined, t->state);
     spent(t, "changes");
     bool planned = (t->plan_due || t->more_due) && turn_plan(t);
     spent(t, "plan");
