@@ -85,7 +85,7 @@ class Machine:
         kernel, initrd = self.boot_files
         words = ["qemu-system-x86_64", *accel, "-smp", "2", "-m", str(self.memory_mib),
                  "-display", "none", "-nodefaults", "-no-user-config", "-nic", "none",
-                 "-kernel", str(kernel), "-initrd", str(initrd),
+                 "-kernel", str(kernel), *(["-initrd", str(initrd)] if initrd else []),
                  "-append", f"root=/dev/vda rw console=ttyS0 quiet panic=1 {self.options}",
                  "-device", "virtio-rng-pci", "-device", "vmgenid,guid=auto",
                  "-device", "virtio-serial-pci",
