@@ -47,7 +47,7 @@ holder()
 
 holder_ends_well()
 {
-    within 60 'berth show 1 --json | jq -e ".jobs[0].peak_mib[0] == 300"'
+    within 60 'berth show 1 --json | jq -e ".jobs[0].peak_mib.\"0\" == 300"'
     as alice 'touch go; berth wait 1'
     as alice 'berth show 1' | grep COMPLETED
 }

@@ -1,12 +1,11 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* A GPU that is nothing but its memory, so that the kernel's dmem controller has something to
  * limit in a virtual machine: a region like amdgpu's, and a device as whose client a process
  * has memory of it. What it says in sysfs and in fdinfo is said as amdgpu says it.
  *
- *   ioctl(fd, BERTH_CARD_ALLOCATE, &bytes)    charged to the caller's cgroup; ENOMEM beyond its
- * limit
+ *   ioctl(fd, BERTH_CARD_ALLOCATE, &bytes)    charged to the caller's cgroup
  *
- * What a client has goes back when its last descriptor is closed. */
+ * ENOMEM beyond its limit. What a client has goes back when its last descriptor is closed. */
 #include <linux/cgroup_dmem.h>
 #include <linux/fs.h>
 #include <linux/init.h>
