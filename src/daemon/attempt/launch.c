@@ -7,9 +7,9 @@
  *
  * A supervisor that is forked ahead of the commit has made nothing that could stay behind: it
  * has read what is to run and waits for one word. That is sent behind the commit, on a
- * connection that only we have the other end of. So with our end closed, whoever closed it, the
- * word can never come, and the supervisor leaves: the attempt is then, for who recovers, what
- * it is without one. */
+ * connection whose other end is the daemon's alone. With that end closed, on purpose or by the
+ * daemon's death, the word can never come and the supervisor leaves: recovery then finds what
+ * it finds without one. */
 #include "daemon/attempt/launch.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ launches_new(void)
 static void
 ahead_close(struct ahead *a)
 {
-    /* Whoever has the other end sees it at once, whatever else holds ours by then. */
+    /* The supervisor sees it at once, whatever else holds our end by then. */
     if (a->ctl >= 0)
         (void)shutdown(a->ctl, SHUT_RDWR);
     const int fds[] = {a->ctl, a->lock, a->dir};

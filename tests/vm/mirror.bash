@@ -1,0 +1,10 @@
+# Sourced by what fetches packages: make_disk, make_dmem_kernel.
+
+# The mirror that this machine itself installs packages from.
+mirror()
+{
+    local uri
+    uri=$(apt-get indextargets --format '$(SITE)' 2>/dev/null |
+        grep -m 1 -E '^https?://[^ ]*/debian/?$') || uri=http://deb.debian.org/debian
+    printf '%s\n' "${uri%/}"
+}
