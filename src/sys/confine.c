@@ -3,12 +3,15 @@
  * controllers. The nursery calls confine_find once; the daemon reads its answer. */
 #include "sys/confine.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -22,7 +25,7 @@
 static const char *const names[CONFINE_PARTS] = {
     [CONFINE_END] = "kill",  [CONFINE_MEMORY] = "memory",       [CONFINE_SWAP] = "swap",
     [CONFINE_CPUS] = "cpus", [CONFINE_PROCESSES] = "processes", [CONFINE_DEVICES] = "devices",
-    [CONFINE_VRAM] = "vram",
+    [CONFINE_VRAM] = "vram", [CONFINE_FOLDERS] = "folders",
 };
 
 /* The file in a group by which each is done, in v2 and in v1. Groups of v1 are killed process
@@ -131,6 +134,36 @@ try_vram(struct confinement *c)
                       c->base);
 }
 
+/* In a process and a name space of its own, so that nobody sees it. */
+_Noreturn static void
+mount_and_exit(void)
+{
+    int failed = unshare(CLONE_NEWNS) < 0 ||
+                 mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+                 mount("berth-mps", "/", "tmpfs", 0, "size=4k") < 0;
+    _exit(failed ? errno & 0xff : 0);
+}
+
+static void
+try_folders(struct confinement *c)
+{
+    int status = -1;
+    if (geteuid() != 0) {
+        c->why[CONFINE_FOLDERS] = xstrdup("only a daemon that runs as root can do this");
+        return;
+    }
+    pid_t pid = fork();
+    if (pid == 0)
+        mount_and_exit();
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    c->has[CONFINE_FOLDERS] = pid > 0 && status == 0;
+    if (!c->has[CONFINE_FOLDERS])
+        c->why[CONFINE_FOLDERS] = xasprintf(
+            "no file system can be mounted here%s%s", pid > 0 && WIFEXITED(status) ? ": " : "",
+            pid > 0 && WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : "");
+}
+
 static void
 find_cpus(struct confinement *c)
 {
@@ -172,6 +205,7 @@ confine_find(const char *name, struct confinement *out)
     try_v1(name, out);
     try_devices(out);
     try_vram(out);
+    try_folders(out);
     find_cpus(out);
     explain(out, e.text);
 }

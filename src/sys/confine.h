@@ -19,6 +19,7 @@ enum confine_part {
     CONFINE_PROCESSES, /* job_max_processes */
     CONFINE_DEVICES,   /* device_filter */
     CONFINE_VRAM,      /* VRAM of cards that the kernel counts (dmem) */
+    CONFINE_FOLDERS,   /* what users write into their folders of MPS */
     CONFINE_PARTS
 };
 
@@ -38,7 +39,7 @@ void confine_find(const char *name, struct confinement *out);
 /* Frees what it owns; groups stay. */
 void confine_free(struct confinement *c);
 
-/* "kill", "memory", "swap", "cpus", "processes", "devices". */
+/* "kill", "memory", "swap", "cpus", "processes", "devices", "vram", "folders". */
 const char *confine_name(enum confine_part part);
 
 /* As an object: {"cgroup","v1":{},"cpus","enforced":{},"why":{}}. Reading gives back what was

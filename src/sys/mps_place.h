@@ -5,7 +5,8 @@
  *   UID.users   locked, shared, by the supervisor of each job that uses it, and alone by a
  *               keeper that ends: so it never ends under a job, nor does a job begin while it
  *               ends
- *   UID/        the user's own: pipe/ and log/ of the control daemon */
+ *   UID/        root's, with a small file system of the user's on it while there are jobs
+ * (where none can be mounted, the user's own): pipe/ and log/ of the control daemon */
 #ifndef SYS_MPS_PLACE_H
 #define SYS_MPS_PLACE_H
 

@@ -4,8 +4,40 @@
 load lib
 load users
 
+# The daemon, in a mount name space of its own, which ends with it.
+berthd()
+{
+    exec unshare -m "${plain[@]}" "$ROOT/bin/berthd" "$@"
+}
+
+# What the daemon and jobs see.
+inside()
+{
+    nsenter -t "$(daemon_pid)" -m "$@"
+}
+
+# No file system can be mounted, as in most containers.
+without_mounts()
+{
+    plain=(setpriv --bounding-set -sys_admin --inh-caps -sys_admin)
+}
+
+# Alice's folder on GPU 0.
+folder_of_alice()
+{
+    echo "$BERTH_DIR/mps/$(berth gpus --json | json gpus.0.uuid)/$(id -u "$ALICE")"
+}
+
+# Until the last keeper has gone, and what it had mounted.
+until_ended()
+{
+    "$AWAIT" output "$LIMIT" "$ROOT/mps/begun" ended
+    "$AWAIT" pid "$LIMIT" "$(awk 'NR == 1 { print $3 }' "$1/../keeper")"
+}
+
 start_with_mps()
 {
+    unshare -m true 2>/dev/null || skip "there is no mount name space to be had here"
     mkdir -p "$BERTH_DIR" "$ROOT/mps"
     chmod 755 "$BERTH_DIR"
     chmod 777 "$ROOT/mps"
@@ -31,8 +63,9 @@ start_with_mps()
     uuid=$(berth gpus --json | json gpus.0.uuid)
     folder=$BERTH_DIR/mps/$uuid
     is begun "$(cat "$ROOT/mps/begun")" "$ALICE $uuid log"
-    is owner "$(stat -c '%U %a' "$folder/$(id -u "$ALICE")" "$folder" | paste -sd' ')" "$ALICE 700 root 711"
-    try_as "$BOB" ls "$folder/$(id -u "$ALICE")/pipe"
+    is owner "$(inside stat -c '%U %a' "$folder/$(id -u "$ALICE")" "$folder" | paste -sd' ')" "$ALICE 700 root 711"
+    is beneath "$(stat -c '%U %a' "$folder/$(id -u "$ALICE")")" 'root 700'
+    try nsenter -t "$(daemon_pid)" -m runuser -u "$BOB" -- ls "$folder/$(id -u "$ALICE")/pipe"
     is 'not for bob' "$status" 2
     echo >"$ROOT/mps/gate"
     try_as "$BOB" berth wait 3
@@ -74,10 +107,80 @@ start_with_mps()
     as "$ALICE" berth wait 1
 }
 
-@test "what a user puts into their folder of MPS misleads nobody" {
+@test "what a user writes into their folder of MPS takes of nobody's room, and goes with the last job" {
     local folder
     start_with_mps
-    folder=$BERTH_DIR/mps/$(berth gpus --json | json gpus.0.uuid)/$(id -u "$ALICE")
+    folder=$(folder_of_alice)
+    as "$ALICE" berth submit --vram 4000 -- sh -c 'cd "$CUDA_MPS_LOG_DIRECTORY" || exit 9
+        ! dd if=/dev/zero of=large bs=1M count=17 2>/dev/null || exit 8
+        stat -c %s large; rm large; i=0
+        while touch n$i 2>/dev/null; do i=$((i + 1)); [ $i -lt 2000 ] || exit 7; done
+        grep " $(dirname "$PWD") " /proc/self/mounts'
+    try_as "$ALICE" berth wait 1
+    is status "$status" 0
+    has log "$(as "$ALICE" berth logs 1)" "^berth-mps $folder tmpfs rw,nosuid,nodev,noexec,.*size=16384k,nr_inodes=1024,mode=700,uid=$(id -u "$ALICE"),gid="
+    [ "$(as "$ALICE" berth logs 1 | grep -xE '[0-9]+')" -le $((16 << 20)) ]
+    until_ended "$folder"
+    try nsenter -t "$(daemon_pid)" -m mountpoint "$folder"
+    has 'it is gone' "$out$err" 'is not a mountpoint'
+    is beneath "$(stat -c '%U %a' "$folder")" 'root 700'
+}
+
+@test "a folder of MPS that is in use stays mounted, and the next job uses it" {
+    local folder
+    start_with_mps
+    folder=$(folder_of_alice)
+    mkfifo -m 666 "$ROOT/mps/gate"
+    as "$ALICE" berth submit --vram 4000 -- cat "$ROOT/mps/gate"
+    wait_until_running 1
+    background holder nsenter -t "$(daemon_pid)" -m runuser -u "$ALICE" -- sh -c "cd '$folder' && touch mine && echo there && exec cat '$ROOT/mps/gate'"
+    wait_for_output holder there
+    kept=$(awk 'NR == 1 { print $3 }' "$folder/../keeper")
+    as "$ALICE" berth cancel 1
+    "$AWAIT" pid "$LIMIT" "$kept"
+    inside mountpoint "$folder"
+    as "$ALICE" berth submit --vram 4000 -- sh -c 'ls "$CUDA_MPS_PIPE_DIRECTORY/../mine"; grep -c berth-mps /proc/self/mounts'
+    try_as "$ALICE" berth wait 2
+    is status "$status" 0
+    has log "$(as "$ALICE" berth logs 2 | paste -sd' ')" 'mine 1$'
+    echo >"$ROOT/mps/gate"
+    finish holder
+}
+
+@test "a folder of MPS of an earlier version becomes root's again, without what was in it" {
+    local folder
+    start_with_mps
+    folder=$(folder_of_alice)
+    touch "$ROOT/precious"
+    mkdir -p "$folder"
+    chown "$ALICE" "$folder"
+    as "$ALICE" sh -c "cd '$folder' && mkdir -p pipe/a/b/c log && touch log/x pipe/a/b/y && ln -s '$ROOT' pipe/z && ln -s '$ROOT' z"
+    as "$ALICE" berth submit --vram 4000 -- true
+    try_as "$ALICE" berth wait 1
+    is text "$(job_field 1 attempts.0.text)" 'exit 0'
+    is beneath "$(stat -c '%U %a' "$folder") $(ls -A "$folder")" 'root 700 '
+    [ -e "$ROOT/precious" ]
+    until_ended "$folder"
+}
+
+@test "where nothing can be mounted MPS goes on in a folder of the user's, and doctor says so" {
+    local folder
+    without_mounts
+    start_with_mps
+    folder=$(folder_of_alice)
+    as "$ALICE" berth submit --vram 4000 -- sh -c 'stat -c %U "$CUDA_MPS_PIPE_DIRECTORY/.."'
+    try_as "$ALICE" berth wait 1
+    is status "$status" 0
+    is hers "$(as "$ALICE" berth logs 1) $(stat -c %U "$folder")" "$ALICE $ALICE"
+    has doctor "$(berth doctor || true)" 'warn +mps .*what users write into their folders of MPS is not limited: no file system can be mounted here: Operation not permitted'
+    until_ended "$folder"
+}
+
+@test "what a user puts into their folder of MPS misleads nobody" {
+    local folder
+    without_mounts # they can reach it between jobs
+    start_with_mps
+    folder=$(folder_of_alice)
     as "$ALICE" berth submit --vram 4000 -- true
     as "$ALICE" berth wait 1
     "$AWAIT" output "$LIMIT" "$ROOT/mps/begun" ended

@@ -76,6 +76,21 @@ say_mps(struct doctor *d, const json_t *gpu, uint64_t set)
                    "%s: jobs that share it do so by MPS, one user at a time", buf_str(&cards));
 }
 
+/* Of the machine's daemon: in another's folders are its own user's files. */
+static void
+say_mps_folders(struct doctor *d, const json_t *gpus)
+{
+    const json_t *place = json_object_get(d->daemon, "confinement");
+    const char *why = answer_str(json_object_get(place, "why"), "folders");
+    bool any = false;
+
+    for (size_t i = 0; i < json_array_size(gpus); i++)
+        any |= answer_str(json_array_get(gpus, i), "mps")[0] != '\0';
+    if (any && d->machines && why[0])
+        doctor_say(d, DOCTOR_WARN, "mps",
+                   "what users write into their folders of MPS is not limited: %s", why);
+}
+
 /* Cards that say the same together: the same `key`, or where that says nothing, `other`. */
 static void
 say_groups(struct doctor *d, const json_t *gpus, const char *key, const char *other,
@@ -99,4 +114,5 @@ doctor_check_caps(struct doctor *d, const json_t *gpus)
     say_groups(d, gpus, "cap", "cap_why", say_cards);
     say_groups(d, gpus, "bind_why", "cpu_list", say_nodes);
     say_groups(d, gpus, "mps", "mps_why", say_mps);
+    say_mps_folders(d, gpus);
 }

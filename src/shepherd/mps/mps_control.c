@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "shepherd/common/attempt_spec.h"
+#include "shepherd/mps/mps_folder.h"
 #include "sys/mps_place.h"
 #include "sys/spawn.h"
 #include "wire/members.h"
@@ -74,21 +75,6 @@ look_up(struct mps_control *c, struct err *e)
                    o->uid);
 }
 
-/* Its parent is ours, so no name in it is a trap. */
-static int
-make_folder(struct mps_control *c, int folder_fd, struct err *e)
-{
-    const struct mps_order *o = &c->order;
-    char name[24];
-    snprintf(name, sizeof name, "%" PRId64, o->uid);
-    c->folder = xasprintf("%s/%s", o->dir, name);
-    if ((mkdirat(folder_fd, name, 0700) < 0 && errno != EEXIST) ||
-        (o->become &&
-         fchownat(folder_fd, name, c->identity.uid, c->identity.gid, AT_SYMLINK_NOFOLLOW) < 0))
-        return err_errno(e, ERR_FAILED, errno, "cannot make %s", c->folder);
-    return 0;
-}
-
 static void
 make_environ(struct mps_control *c)
 {
@@ -106,11 +92,22 @@ make_environ(struct mps_control *c)
 int
 mps_control_prepare(int folder_fd, struct mps_control *c, struct err *e)
 {
-    if (look_up(c, e) < 0 || make_folder(c, folder_fd, e) < 0)
+    char name[24];
+    snprintf(name, sizeof name, "%" PRId64, c->order.uid);
+    c->folder = xasprintf("%s/%s", c->order.dir, name);
+    if (look_up(c, e) < 0 ||
+        mps_folder_make(folder_fd, name, c->order.become ? &c->identity : NULL, e) < 0)
         return -1;
     make_environ(c);
     (void)groups_make(&c->order.groups, &c->groups, e); /* a limit, and not needed to end it */
     return 0;
+}
+
+void
+mps_control_end_folder(int folder_fd, const struct mps_control *c)
+{
+    if (c->folder)
+        mps_folder_end(folder_fd, strrchr(c->folder, '/') + 1, c->folder);
 }
 
 void

@@ -43,6 +43,8 @@ struct mps_control {
 int mps_control_read(int order_fd, struct mps_control *c, struct err *e);
 /* Makes ready for the others: account, folder, environment, group. */
 int mps_control_prepare(int folder_fd, struct mps_control *c, struct err *e);
+/* What is mounted on the folder goes, unless somebody is in it. */
+void mps_control_end_folder(int folder_fd, const struct mps_control *c);
 void mps_control_free(struct mps_control *c);
 
 int mps_control_start(struct mps_control *c, struct err *e);

@@ -206,6 +206,7 @@ bring_down(struct keeper *k)
             (void)await_end(k, TERM_US);
     }
     end_the_rest(k);
+    mps_control_end_folder(FD_FOLDER, &k->control);
 }
 
 /* --- its time --- */
