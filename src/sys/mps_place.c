@@ -6,11 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "sys/procs.h"
 
-/* A state has this size, and ends in a line end: a file that does not is being written. */
-#define STATE_BYTES 512
+/* A state has this size, and ends in a line end: a file that does not is being written. The
+ * first part, which does so too, is all that an earlier version wrote, and reads. */
+#define FIRST_BYTES 512
+#define STATE_BYTES 2048
 
 const char *
 mps_users_name(int64_t uid, char out[MPS_USERS_SIZE])
@@ -19,18 +23,56 @@ mps_users_name(int64_t uid, char out[MPS_USERS_SIZE])
     return out;
 }
 
+char *
+mps_mark(const char *dir, int64_t uid)
+{
+    return xasprintf("mps:%s/%" PRIu32, dir, (uint32_t)uid);
+}
+
+/* --- writing --- */
+
+static void
+write_first(char *out, const struct mps_state *s)
+{
+    int n = snprintf(out, FIRST_BYTES,
+                     "%d %" PRIu32 " %" PRId32 " %" PRIu64 " %" PRId64 " %s\n%" PRId32
+                     " %" PRIu64 " %s\n",
+                     (int)s->phase, (uint32_t)s->uid, (int32_t)s->pid, s->ticks, s->began_us,
+                     s->text, (int32_t)s->died_pid, s->died_ticks, s->died_text);
+    out[n] = '\n'; /* for its NUL */
+}
+
+static void
+write_second(char *out, const struct mps_state *s)
+{
+    int n = snprintf(out, STATE_BYTES - FIRST_BYTES,
+                     "%s\n%d %" PRIu32 " %" PRId32 " %" PRIu64 "\n%s\n%s\n", clock_boot_id(),
+                     s->left, (uint32_t)s->left_uid, (int32_t)s->control_pid, s->control_ticks,
+                     s->group, s->group_pids);
+    out[n] = '\n';
+}
+
 int
 mps_state_write(int fd, const struct mps_state *s)
 {
     char text[STATE_BYTES];
     memset(text, '\n', sizeof text);
-    int n = snprintf(text, sizeof text,
-                     "%d %" PRIu32 " %" PRId32 " %" PRIu64 " %" PRId64 " %s\n%" PRId32
-                     " %" PRIu64 " %s\n",
-                     (int)s->phase, (uint32_t)s->uid, (int32_t)s->pid, s->ticks, s->began_us,
-                     s->text, (int32_t)s->died_pid, s->died_ticks, s->died_text);
-    text[n] = '\n'; /* for its NUL */
+    write_first(text, s);
+    write_second(text + FIRST_BYTES, s);
     return file_write_all_at(fd, text, sizeof text, 0);
+}
+
+/* --- reading --- */
+
+/* The next line, without its end. */
+static const char *
+take_line(char **at)
+{
+    char *line = *at, *end = strchr(line, '\n');
+    *at = end ? end + 1 : line + strlen(line);
+    if (end)
+        *end = '\0';
+    return line;
 }
 
 /* "PID TICKS WORDS" */
@@ -46,36 +88,72 @@ read_death(const char *line, struct mps_state *out)
     snprintf(out->died_text, sizeof out->died_text, "%s", at > 0 ? line + at : "");
 }
 
-bool
-mps_state_read(int fd, struct mps_state *out)
+static bool
+read_first(char *text, struct mps_state *out)
 {
-    char text[STATE_BYTES + 1];
     int phase, at = 0;
     uint32_t uid;
     int32_t pid;
-    ssize_t n = pread(fd, text, STATE_BYTES, 0);
-    if (n != STATE_BYTES || text[STATE_BYTES - 1] != '\n')
-        return false;
-    text[STATE_BYTES] = '\0';
-    char *end = strchr(text, '\n'), *second = end + 1;
-    *end = '\0';
-    second[strcspn(second, "\n")] = '\0';
-    *out = (struct mps_state){0};
-    if (sscanf(text, "%d %" SCNu32 " %" SCNd32 " %" SCNu64 " %" SCNd64 " %n", &phase, &uid,
+    const char *line = take_line(&text);
+    if (sscanf(line, "%d %" SCNu32 " %" SCNd32 " %" SCNu64 " %" SCNd64 " %n", &phase, &uid,
                &pid, &out->ticks, &out->began_us, &at) != 5 ||
         phase < MPS_STARTING || phase > MPS_ENDED || pid <= 0)
         return false;
     out->phase = (enum mps_phase)phase;
     out->uid = uid;
     out->pid = pid;
-    snprintf(out->text, sizeof out->text, "%s", at > 0 ? text + at : "");
-    read_death(second, out);
+    snprintf(out->text, sizeof out->text, "%s", at > 0 ? line + at : "");
+    read_death(take_line(&text), out);
     return true;
+}
+
+/* False: it is of an earlier boot, so nothing of it is true any more. */
+static bool
+read_second(char *text, struct mps_state *out)
+{
+    int left;
+    uint32_t uid;
+    int32_t pid;
+    if (strcmp(take_line(&text), clock_boot_id()) != 0 ||
+        sscanf(take_line(&text), "%d %" SCNu32 " %" SCNd32 " %" SCNu64, &left, &uid, &pid,
+               &out->control_ticks) != 4)
+        return false;
+    out->left = left != 0;
+    out->left_uid = uid;
+    out->control_pid = pid > 0 ? pid : 0;
+    snprintf(out->group, sizeof out->group, "%s", take_line(&text));
+    snprintf(out->group_pids, sizeof out->group_pids, "%s", take_line(&text));
+    return true;
+}
+
+bool
+mps_state_read(int fd, struct mps_state *out)
+{
+    char text[STATE_BYTES + 1];
+    ssize_t n = pread(fd, text, STATE_BYTES, 0);
+    *out = (struct mps_state){0};
+    if ((n != FIRST_BYTES && n != STATE_BYTES) || text[FIRST_BYTES - 1] != '\n' ||
+        text[n - 1] != '\n')
+        return false;
+    text[FIRST_BYTES - 1] = text[n] = '\0';
+    return read_first(text, out) && (n == FIRST_BYTES || read_second(text + FIRST_BYTES, out));
+}
+
+static bool
+lives(pid_t pid, uint64_t ticks)
+{
+    struct proc p;
+    return pid > 0 && proc_read(pid, &p) == 0 && p.start_ticks == ticks && p.state != 'Z';
 }
 
 bool
 mps_state_lives(const struct mps_state *s)
 {
-    struct proc p;
-    return proc_read(s->pid, &p) == 0 && p.start_ticks == s->ticks && p.state != 'Z';
+    return lives(s->pid, s->ticks);
+}
+
+bool
+mps_control_lives(const struct mps_state *s)
+{
+    return lives(s->control_pid, s->control_ticks);
 }

@@ -5,8 +5,8 @@
  *   UID.users   locked, shared, by the supervisor of each job that uses it, and alone by a
  *               keeper that ends: so it never ends under a job, nor does a job begin while it
  *               ends
- *   UID/        root's, with a small file system of the user's on it while there are jobs
- * (where none can be mounted, the user's own): pipe/ and log/ of the control daemon */
+ *   UID/        root's, with a small file system of the user's on it while there are jobs; the
+ *               user's own, where none can be mounted: pipe/ and log/ of the control daemon */
 #ifndef SYS_MPS_PLACE_H
 #define SYS_MPS_PLACE_H
 
@@ -25,6 +25,8 @@ enum mps_phase {
     MPS_ENDED,  /* there was no job left */
 };
 
+#define MPS_GROUP_SIZE 448
+
 /* What a keeper says. Plain value. */
 struct mps_state {
     enum mps_phase phase;
@@ -37,6 +39,14 @@ struct mps_state {
     pid_t died_pid;
     uint64_t died_ticks;
     char died_text[120];
+    /* From before the control daemon is started until nothing of it is there any more, for
+     * whoever comes when the keeper was killed. What an earlier version says has none of it. */
+    bool left;
+    int64_t left_uid;  /* whose that is */
+    pid_t control_pid; /* of the control daemon, and when that began; 0: not known */
+    uint64_t control_ticks;
+    /* The groups that it is in; "": none, or a path too long to be kept here. */
+    char group[MPS_GROUP_SIZE], group_pids[MPS_GROUP_SIZE];
 };
 
 #define MPS_KEEPER     "keeper"
@@ -44,11 +54,17 @@ struct mps_state {
 /* The name of a user's file in the folder, into out, which is also returned. */
 const char *mps_users_name(int64_t uid, char out[MPS_USERS_SIZE]);
 
+/* What stands as BERTH_MARK in the environment of a user's control daemon, and of what that
+ * starts; dir: the card's folder. The caller frees. */
+char *mps_mark(const char *dir, int64_t uid);
+
 /* Writes *s to the open file `keeper`. -1 with errno. */
 int mps_state_write(int fd, const struct mps_state *s);
-/* Reads it. False: nobody has said anything, or it is being written just now. */
+/* Reads it. False: nobody has said anything since the machine was started, or it is being
+ * written just now. */
 bool mps_state_read(int fd, struct mps_state *out);
-/* Whether that keeper is still there. */
+/* Whether that keeper is still there; its control daemon. */
 bool mps_state_lives(const struct mps_state *s);
+bool mps_control_lives(const struct mps_state *s);
 
 #endif

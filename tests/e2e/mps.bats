@@ -21,7 +21,7 @@ setting()
 # The keeper that a folder of MPS names; 0 when nothing was said.
 keeper()
 {
-    awk '{ print $3 }' "$BERTH_DIR"/mps/*/keeper
+    awk 'FNR == 1 { print $3 }' "$BERTH_DIR"/mps/*/keeper
 }
 
 # A job that shares GPU 0 until the file `go` is there, and has written `here.N`.
@@ -115,6 +115,103 @@ ended()
     has why "$(job_field 1 attempts.0.text)" 'MPS ended under it: its keeper was killed'
     try berth wait 2
     is status "$status" 0
+}
+
+# Keeper and nursery at the same moment: nobody is left who could end what they leave.
+kill_keeper_and_nursery()
+{
+    local nursery pids kept
+    kept=$(keeper)
+    nursery=$(awk '{ print $4 }' "/proc/$kept/stat")
+    is nursery "$(cat "/proc/$nursery/comm")" berth-nursery
+    pids="$kept $nursery"
+    kill -STOP $pids
+    kill -KILL $pids
+    "$AWAIT" pid "$LIMIT" $pids
+}
+
+@test "keeper and nursery are killed: the jobs go on, and the next keeper takes the control daemon over" {
+    local kept server
+    start_daemon 1
+    sharer a
+    control=$(cat "$BERTH_DIR"/mps/*/*/pipe/pid)
+    server=$(cat "$BERTH_DIR"/mps/*/*/pipe/server)
+    kill_keeper_and_nursery
+    is_alive "$control" && is_alive "$server"
+    sharer b
+    [ "$(keeper)" != "$kept" ]
+    is begun "$(wc -l <"$ROOT/begun")" 1
+    is_alive "$control" && is_alive "$server"
+    kept=$(keeper)
+    touch "$ROOT/go"
+    try berth wait @
+    is status "$status" 0
+    ended
+    "$AWAIT" pid "$LIMIT" "$kept" "$control" "$server"
+}
+
+@test "keeper and nursery are killed, and no other job comes: the daemon has it kept, and ended" {
+    start_daemon 1
+    sharer a
+    control=$(cat "$BERTH_DIR"/mps/*/*/pipe/pid)
+    server=$(cat "$BERTH_DIR"/mps/*/*/pipe/server)
+    kill_keeper_and_nursery
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" "event=mps-left uid=$(id -u)"
+    is_alive "$control" && is_alive "$server"
+    touch "$ROOT/go"
+    try berth wait 1
+    is status "$status" 0
+    "$AWAIT" pid "$LIMIT" "$control" "$server"
+}
+
+@test "servers whose control daemon and keeper are killed end before another one is started" {
+    local server
+    start_daemon 1
+    sharer a
+    control=$(cat "$BERTH_DIR"/mps/*/*/pipe/pid)
+    server=$(cat "$BERTH_DIR"/mps/*/*/pipe/server)
+    kill -STOP "$control" # it is not seen to end
+    kill_keeper_and_nursery
+    kill -KILL "$control"
+    "$AWAIT" pid "$LIMIT" "$control"
+    is_alive "$server"
+    sharer b
+    is begun "$(wc -l <"$ROOT/begun")" 2
+    if is_alive "$server"; then fail_with "the first server is still there"; fi
+    touch "$ROOT/go"
+    try berth wait 2
+    is status "$status" 0
+}
+
+@test "what a keeper said before the machine was started is not believed" {
+    local folder
+    start_daemon 1
+    folder=$BERTH_DIR/mps/$(berth gpus --json | json gpus.0.uuid)
+    sharer a
+    touch "$ROOT/go"
+    berth wait 1
+    ended
+    "$AWAIT" pid "$LIMIT" "$(keeper)"
+    # As if this test's shell were a keeper, and its control daemon, of another boot.
+    python3 - "$folder/keeper" $$ "$(awk '{ print $22 }' /proc/$$/stat)" <<'PY'
+import sys
+path, pid, ticks = sys.argv[1:]
+text = open(path, "rb").read()
+first, second = text[:512], text[512:]
+lines = second.split(b"\n")
+assert len(lines[0]) == 36, lines
+uid = first.split()[1].decode()
+first = f"1 {uid} {pid} {ticks} 1 \n0 0 \n".encode().ljust(512, b"\n")
+lines[0] = b"00000000-0000-4000-8000-000000000000"
+lines[1] = f"1 {uid} {pid} {ticks}".encode()
+second = b"\n".join(lines)[:len(second) - 1].ljust(len(second), b"\n")
+open(path, "r+b").write(first + second)
+PY
+    rm "$ROOT/go"
+    sharer b
+    is begun "$(grep -vc ended "$ROOT/begun")" 2
+    touch "$ROOT/go"
+    berth wait 2
 }
 
 @test "a control daemon that does not start: jobs run without, and the reason is said" {

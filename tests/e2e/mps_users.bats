@@ -93,6 +93,29 @@ start_with_mps()
     "$AWAIT" output "$LIMIT" "$ROOT/mps/begun" ended
 }
 
+@test "what one user's killed keeper leaves ends before another user's is started" {
+    local folder kept nursery control server
+    start_with_mps
+    folder=$(folder_of_alice)
+    mkfifo -m 666 "$ROOT/mps/gate"
+    as "$ALICE" berth submit --vram 4000 -- cat "$ROOT/mps/gate"
+    wait_until_running 1
+    kept=$(awk 'NR == 1 { print $3 }' "$folder/../keeper")
+    nursery=$(awk '{ print $4 }' "/proc/$kept/stat")
+    control=$(inside cat "$folder/pipe/pid")
+    server=$(inside cat "$folder/pipe/server")
+    kill -STOP "$control" "$kept" "$nursery"
+    kill -KILL "$kept" "$nursery" "$control"
+    "$AWAIT" pid "$LIMIT" "$kept" "$nursery" "$control"
+    is_alive "$server"
+    as "$BOB" berth submit --vram 4000 -- grep -qs '^State:[[:space:]][^ZX]' "/proc/$server/status"
+    echo >"$ROOT/mps/gate"
+    try_as "$BOB" berth wait 2
+    [ "$status" -ne 0 ] || fail_with "the server was still there"
+    has begun "$(paste -sd' ' "$ROOT/mps/begun")" "$BOB"
+    "$AWAIT" pid "$LIMIT" "$server"
+}
+
 @test "where no MPS can be had a GPU serves several users" {
     start_with_mps
     rm "$ROOT/mps/fake_mps_daemon"

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/jsonw.h"
+#include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
 #include "daemon/attempt/env_block.h"
@@ -115,25 +117,34 @@ named_program(void)
     return named && named[0] ? named : NULL;
 }
 
+/* Whose control daemon is to be kept on which card. */
+struct wanted {
+    int card;
+    int64_t uid;
+    const char *user; /* the account's name; NULL: not known */
+    bool mend;        /* only what a keeper that was killed has left */
+};
+
 static void
-write_order(const struct daemon *d, const struct job *job, int card, const char *folder,
+write_order(const struct daemon *d, const struct wanted *want, const char *folder,
             struct jsonw *w)
 {
-    const char *named = named_program(), *uuid = ledger_card(d->ledger, card)->info.uuid;
+    const char *named = named_program();
+    const char *uuid = ledger_card(d->ledger, want->card)->info.uuid;
     const char *base = nursery_place(d->nursery)->base;
     jsonw_object(w);
     jsonw_kstr(w, "uuid", uuid);
     jsonw_kstr(w, "program", named ? named : PROGRAM);
     jsonw_kstr(w, "dir", folder);
-    jsonw_kint(w, "uid", user_of(d, job));
+    jsonw_kint(w, "uid", want->uid);
+    jsonw_kbool(w, "mend", want->mend);
     if (d->places.system) {
         jsonw_kbool(w, "become", true);
-        jsonw_kstr(w, "user", job->user);
+        jsonw_kstr(w, "user", want->user);
         confines_write_account(d, w);
     }
     if (base) {
-        auto_free char *group =
-            xasprintf("%s/mps-%s.%lld", base, uuid, (long long)user_of(d, job));
+        auto_free char *group = xasprintf("%s/mps-%s.%lld", base, uuid, (long long)want->uid);
         jsonw_kstr(w, "cgroup", group);
     }
     jsonw_kint(w, "max_processes", d->config.job_max_processes);
@@ -149,43 +160,61 @@ make_folder(const struct daemon *d, const char *folder, struct err *e)
     return rc;
 }
 
-int
-mps_begin(struct daemon *d, const struct job *job, struct err *e)
+static int
+ask_for(struct daemon *d, const struct wanted *want, struct err *e)
 {
     auto_buf struct buf text = BUF_INIT;
     struct jsonw w;
-    int card = mps_card_of(d, job);
-    auto_free char *folder = folder_of(d, card);
+    auto_free char *folder = folder_of(d, want->card);
     if (make_folder(d, folder, e) < 0)
         return -1;
     auto_close int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_close int order = memfd_create("berth-mps", MFD_CLOEXEC);
     jsonw_init(&w, &text);
-    write_order(d, job, card, folder, &w);
+    write_order(d, want, folder, &w);
     if (dir < 0 || order < 0 || file_write_all(order, text.data, text.len) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot ask for MPS in %s", folder);
     return nursery_call(d->nursery, NURSERY_MPS, order, dir, e);
 }
 
-pid_t
-mps_keeper_of(const struct daemon *d, int card)
+int
+mps_begin(struct daemon *d, const struct job *job, struct err *e)
 {
-    struct mps_state s;
+    const struct wanted want = {
+        .card = mps_card_of(d, job), .uid = user_of(d, job), .user = job->user};
+    return ask_for(d, &want, e);
+}
+
+static int
+open_keeper(const struct daemon *d, int card)
+{
     auto_free char *folder = folder_of(d, card);
     auto_free char *name = xasprintf("%s/" MPS_KEEPER, folder);
-    auto_close int fd = open(name, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 && mps_state_read(fd, &s) && mps_state_lives(&s) ? s.pid : 0;
+    return open(name, O_RDONLY | O_CLOEXEC);
 }
 
 bool
-mps_has_process(pid_t keeper, pid_t pid)
+mps_said(const struct daemon *d, int card, struct mps_state *out)
+{
+    auto_close int fd = open_keeper(d, card);
+    return fd >= 0 && mps_state_read(fd, out);
+}
+
+static bool
+is_kept(const struct mps_state *said, const struct proc *p)
+{
+    return (p->pid == said->pid && p->start_ticks == said->ticks) ||
+           (p->pid == said->control_pid && p->start_ticks == said->control_ticks);
+}
+
+bool
+mps_has_process(const struct mps_state *said, pid_t pid)
 {
     struct proc p;
-    for (int depth = 0; keeper > 0 && depth < DEPTH && pid > 1; depth++, pid = p.ppid) {
-        if (pid == keeper)
+    for (int depth = 0; depth < DEPTH && pid > 1 && proc_read(pid, &p) == 0; depth++) {
+        if (is_kept(said, &p))
             return true;
-        if (proc_read(pid, &p) < 0)
-            return false;
+        pid = p.ppid;
     }
     return false;
 }
@@ -222,9 +251,39 @@ mps_look(struct daemon *d)
     ledger_set_mps_missing(d->ledger, why);
 }
 
+/* The lock tells: it is free once the keeper has gone, and its state then says whether it had
+ * finished. */
+static bool
+has_left(const struct daemon *d, int card, struct mps_state *said)
+{
+    auto_close int fd = open_keeper(d, card);
+    return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 && mps_state_read(fd, said) &&
+           said->left;
+}
+
+static void
+mend(struct daemon *d)
+{
+    for (int card = 0; card < ledger_n_cards(d->ledger); card++) {
+        struct mps_state said;
+        struct err e = {0};
+        if (!has_left(d, card, &said))
+            continue;
+        const struct wanted want = {.card = card, .uid = said.left_uid, .mend = true};
+        auto_close int keeper = ask_for(d, &want, &e);
+        if (keeper < 0)
+            log_warn("gpu=%d event=mps-left %s", card, e.text);
+        else
+            log_info("gpu=%d event=mps-left uid=%lld", card, (long long)said.left_uid);
+    }
+}
+
 void
 mps_look_at_times(struct daemon *d)
 {
-    if (!d->mps_looked_us || clock_boot_us() - d->mps_looked_us > LOOK_US)
-        mps_look(d);
+    if (d->mps_looked_us && clock_boot_us() - d->mps_looked_us <= LOOK_US)
+        return;
+    mps_look(d);
+    if (d->ready && !d->leaving)
+        mend(d);
 }

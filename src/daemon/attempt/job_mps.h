@@ -11,6 +11,7 @@ struct daemon;
 struct err;
 struct job;
 struct jsonw;
+struct mps_state;
 
 /* The card on which its attempt is to be a client; -1: it is none. */
 int mps_card_of(const struct daemon *d, const struct job *job);
@@ -27,13 +28,16 @@ void mps_write(const struct daemon *d, const struct job *job, struct jsonw *w);
  * once that is there; -1. */
 int mps_begin(struct daemon *d, const struct job *job, struct err *e);
 
-/* The keeper of that card's control daemon, whatever the settings say by now; 0: none. */
-pid_t mps_keeper_of(const struct daemon *d, int card);
-/* Whether the process belongs to that keeper's control daemon: a server, most likely. */
-bool mps_has_process(pid_t keeper, pid_t pid);
+/* What that card's keeper says, or the last one said, whatever the settings say by now. False:
+ * there was none. */
+bool mps_said(const struct daemon *d, int card, struct mps_state *out);
+/* Whether the process belongs to that control daemon: a server, most likely. */
+bool mps_has_process(const struct mps_state *said, pid_t pid);
 
 /* Looks whether the program is there, and tells the ledger. */
 void mps_look(struct daemon *d);
-void mps_look_at_times(struct daemon *d); /* every few seconds */
+/* That every few seconds, and whether a keeper was killed: then another looks after what it has
+ * left. */
+void mps_look_at_times(struct daemon *d);
 
 #endif

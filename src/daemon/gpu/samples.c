@@ -29,6 +29,7 @@
 #include "daemon/state/state.h"
 #include "spec/value.h"
 #include "sys/confine.h"
+#include "sys/mps_place.h"
 #include "sys/procs.h"
 
 #define PIDS_MAX (1 << 22) /* the kernel has no more */
@@ -135,7 +136,8 @@ read_procs(struct daemon *d, int card, const json_t *list, int32_t *n)
     }
     size_t n_procs = json_array_size(list);
     struct gpu_proc *procs = xcalloc(n_procs + 1, sizeof *procs);
-    pid_t keeper = n_procs > 0 ? mps_keeper_of(d, card) : 0; /* whatever the settings say now */
+    struct mps_state said;
+    bool is_said = n_procs > 0 && mps_said(d, card, &said); /* whatever the settings say now */
     *n = 0;
     json_array_foreach(list, i, j)
     {
@@ -146,7 +148,7 @@ read_procs(struct daemon *d, int card, const json_t *list, int32_t *n)
         p->job = job_of_process(d, p->pid, &p->start);
         if (p->job)
             health_own_process(d, p->pid, p->job);
-        if (p->job || !mps_has_process(keeper, p->pid))
+        if (p->job || !is_said || !mps_has_process(&said, p->pid))
             (*n)++;
     }
     return procs;

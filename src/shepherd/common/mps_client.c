@@ -101,6 +101,12 @@ mps_leave(struct mps_client *c)
     *c = (struct mps_client)MPS_CLIENT_NONE;
 }
 
+static bool
+is_same_control(const struct mps_state *a, const struct mps_state *b)
+{
+    return a->control_pid == b->control_pid && a->control_ticks == b->control_ticks;
+}
+
 void
 mps_lost(const struct mps_client *c, char *out, size_t size)
 {
@@ -111,6 +117,8 @@ mps_lost(const struct mps_client *c, char *out, size_t size)
     bool is_same = now.pid == c->joined.pid && now.ticks == c->joined.ticks;
     if (is_same && now.phase == MPS_READY && mps_state_lives(&now))
         return;
+    if (is_same_control(&now, &c->joined) && mps_control_lives(&now))
+        return; /* another has taken it over, or will */
     if (is_same && now.phase == MPS_DIED)
         snprintf(out, size, "%s", now.text);
     else if (now.died_pid == c->joined.pid && now.died_ticks == c->joined.ticks)

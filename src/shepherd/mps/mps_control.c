@@ -24,6 +24,7 @@
 #include "shepherd/common/attempt_spec.h"
 #include "shepherd/mps/mps_folder.h"
 #include "sys/mps_place.h"
+#include "sys/procs.h"
 #include "sys/spawn.h"
 #include "wire/members.h"
 
@@ -41,6 +42,7 @@ static const struct member members[] = {
     {MEMBER(NUMBER, mps_order, drop_caps), .max = INT64_MAX},
     {MEMBER(FLAG, mps_order, become)},
     {MEMBER(FLAG, mps_order, no_new_privs)},
+    {MEMBER(FLAG, mps_order, mend)},
     {0},
 };
 
@@ -80,13 +82,14 @@ make_environ(struct mps_control *c)
 {
     const struct mps_order *o = &c->order;
     const char *home = o->become ? c->identity.home : getenv("HOME");
-    c->env = xcalloc(7, sizeof *c->env);
+    c->env = xcalloc(8, sizeof *c->env);
     c->env[0] = xstrdup("PATH=" MPS_PATH);
     c->env[1] = xasprintf("HOME=%s", home && home[0] ? home : "/");
     c->env[2] = xasprintf("CUDA_VISIBLE_DEVICES=%s", o->uuid);
     c->env[3] = xstrdup("CUDA_DEVICE_ORDER=PCI_BUS_ID");
     c->env[4] = xasprintf("CUDA_MPS_PIPE_DIRECTORY=%s/pipe", c->folder);
     c->env[5] = xasprintf("CUDA_MPS_LOG_DIRECTORY=%s/log", c->folder);
+    c->env[6] = xasprintf("BERTH_MARK=%s", c->mark);
 }
 
 int
@@ -95,11 +98,11 @@ mps_control_prepare(int folder_fd, struct mps_control *c, struct err *e)
     char name[24];
     snprintf(name, sizeof name, "%" PRId64, c->order.uid);
     c->folder = xasprintf("%s/%s", c->order.dir, name);
+    c->mark = mps_mark(c->order.dir, c->order.uid);
     if (look_up(c, e) < 0 ||
         mps_folder_make(folder_fd, name, c->order.become ? &c->identity : NULL, e) < 0)
         return -1;
     make_environ(c);
-    (void)groups_make(&c->order.groups, &c->groups, e); /* a limit, and not needed to end it */
     return 0;
 }
 
@@ -117,6 +120,7 @@ mps_control_free(struct mps_control *c)
         free(*one);
     free(c->env);
     free(c->folder);
+    free(c->mark);
     if (c->said_fd >= 0)
         close(c->said_fd);
     groups_close(&c->groups);
@@ -145,20 +149,25 @@ empty_folder(int parent, const char *name)
 }
 
 static int
-be_user(void *ctx)
+become(const struct mps_control *c, int death_signal)
 {
-    const struct mps_control *c = ctx;
     if (!c->order.become)
         return 0;
     identity_disown(&c->identity);
-    return identity_become(&c->identity, SIGKILL);
+    return identity_become(&c->identity, death_signal);
+}
+
+static int
+be_user(void *ctx)
+{
+    return become(ctx, SIGKILL);
 }
 
 static int
 be_user_in_clean_folder(void *ctx)
 {
     const struct mps_control *c = ctx;
-    int why = be_user(ctx);
+    int why = become(c, 0);
     if (why != 0)
         return why;
     auto_close int fd = open(c->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -171,8 +180,7 @@ be_user_in_clean_folder(void *ctx)
 }
 
 static pid_t
-spawn(const struct mps_control *c, char *option, int in, int out, int (*before)(void *),
-      struct err *e)
+spawn(const struct mps_control *c, char *option, int in, int out, struct err *e)
 {
     char *argv[] = {(char *)c->order.program, option, NULL};
     enum spawn_stage stage;
@@ -186,9 +194,9 @@ spawn(const struct mps_control *c, char *option, int in, int out, int (*before)(
     s.n_fds = 3;
     s.cgroup_fd = c->groups.fd;
     s.new_session = true;
-    s.death_signal = SIGKILL;
+    s.death_signal = option ? 0 : SIGKILL; /* the control daemon has jobs that outlive us */
     s.patience_ms = SPAWN_MS; /* and so a copy of us, that may do what before_exec does */
-    s.before_exec = before;
+    s.before_exec = option ? be_user_in_clean_folder : be_user;
     s.ctx = (void *)c;
     pid_t pid = spawn_process(&s, &errnum, &stage);
     if (pid > 0)
@@ -219,9 +227,15 @@ mps_control_start(struct mps_control *c, struct err *e)
     c->said_fd = make_said();
     if (null < 0 || c->said_fd < 0)
         return err_errno(e, ERR_FAILED, errno, "no descriptor is to be had");
-    pid_t pid = spawn(c, FOREGROUND, null, c->said_fd, be_user_in_clean_folder, e);
-    c->pid = pid > 0 ? pid : 0;
-    return pid > 0 ? 0 : -1;
+    (void)groups_make(&c->order.groups, &c->groups, e); /* a limit, and not needed to end it */
+    pid_t pid = spawn(c, FOREGROUND, null, c->said_fd, e);
+    if (pid < 0)
+        return -1;
+    struct proc self = {0};
+    (void)proc_read(pid, &self); /* our child, which is there until it is waited for */
+    c->pid = pid;
+    c->ticks = self.start_ticks;
+    return 0;
 }
 
 /* Its status, or -1: it did not end in time. */
@@ -255,7 +269,7 @@ mps_control_tell(const struct mps_control *c, const char *words, int patience_ms
     if (in < 0 || out < 0 || file_write_all(in, words, strlen(words)) < 0 ||
         lseek(in, 0, SEEK_SET) < 0)
         return -1;
-    pid_t pid = spawn(c, NULL, in, out, be_user, &e);
+    pid_t pid = spawn(c, NULL, in, out, &e);
     int status = pid > 0 ? wait_for(pid, patience_ms) : -1;
     return status == 0 ? 0 : -1;
 }
@@ -290,7 +304,9 @@ mps_control_explain(const struct mps_control *c, int status, char *out, size_t s
     const char *name = slash ? slash + 1 : c->order.program;
     char said[64];
     last_line(c->said_fd, said, sizeof said);
-    if (WIFSIGNALED(status))
+    if (status == -1)
+        snprintf(out, size, "%.40s has ended", name);
+    else if (WIFSIGNALED(status))
         snprintf(out, size, "%.40s was ended by signal %d", name, WTERMSIG(status));
     else
         snprintf(out, size, "%.40s ended with exit status %d%s%s", name, WEXITSTATUS(status),

@@ -22,6 +22,8 @@ struct mps_order {
     bool become;         /* that user, as the keeper is root for all */
     int64_t drop_caps;
     bool no_new_privs;
+    bool mend; /* none is to be started: only what a keeper that was killed has left is kept,
+                  while there are jobs, or ended */
     struct groups_wish groups;
     json_t *root; /* owned */
 };
@@ -31,9 +33,11 @@ struct mps_control {
     struct identity identity; /* of the user, with order.become */
     struct groups groups;
     char *folder; /* owned; the user's, DIR/UID */
+    char *mark;   /* owned; in its environment */
     char **env;   /* owned, and what is in it */
-    pid_t pid;    /* of the control daemon; 0: it does not run */
-    int said_fd;  /* what it writes; -1 */
+    pid_t pid;    /* of the control daemon, and when that began; 0: it does not run */
+    uint64_t ticks;
+    int said_fd; /* what it writes; -1 */
 };
 #define MPS_CONTROL_INIT                                                                       \
     {                                                                                          \
@@ -41,18 +45,19 @@ struct mps_control {
     }
 
 int mps_control_read(int order_fd, struct mps_control *c, struct err *e);
-/* Makes ready for the others: account, folder, environment, group. */
+/* Makes ready for the others: account, folder, environment. */
 int mps_control_prepare(int folder_fd, struct mps_control *c, struct err *e);
 /* What is mounted on the folder goes, unless somebody is in it. */
 void mps_control_end_folder(int folder_fd, const struct mps_control *c);
 void mps_control_free(struct mps_control *c);
 
+/* In a group of its own. It does not end with us. */
 int mps_control_start(struct mps_control *c, struct err *e);
 /* Whether it answers; waits for that for at most so long. */
 bool mps_control_answers(const struct mps_control *c, int patience_ms);
 /* Says it to the control daemon. 0: it took it. */
 int mps_control_tell(const struct mps_control *c, const char *words, int patience_ms);
-/* Why it has ended, from waitpid's status and what it wrote. */
+/* Why it has ended, from waitpid's status (-1: not known) and what it wrote. */
 void mps_control_explain(const struct mps_control *c, int status, char *out, size_t size);
 
 #endif

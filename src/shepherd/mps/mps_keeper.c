@@ -5,7 +5,12 @@
  * supervisors do. What the control daemon leaves behind, its servers, falls to the keeper.
  *
  * A control daemon that ends under its jobs takes them along, so its servers are ended, and
- * the next job has another one started. */
+ * the next job has another one started.
+ *
+ * A keeper that is killed leaves a control daemon, its servers and the jobs. The nursery ends
+ * what it can see of them. Where that was killed too, the next keeper on the card, for a job or
+ * because the daemon noticed (job_mps.c), takes over the control daemon if it is its user's and
+ * answers, or ends all of it before it starts another. */
 #include "shepherd/mps/mps_keeper.h"
 
 #include <errno.h>
@@ -22,11 +27,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "shepherd/attempt/attempt.h"
-#include "shepherd/attempt/kill.h"
 #include "shepherd/mps/mps_control.h"
+#include "shepherd/mps/mps_left.h"
 #include "sys/mps_place.h"
 #include "sys/procs.h"
 
@@ -39,16 +45,20 @@
 #define LEFT_US   INT64_C(10000000)
 #define PAUSE_NS  2000000
 #define AGAIN_MS  1000
+#define LOOK_MS   20
 
 struct keeper {
     struct mps_control control;
     struct mps_state state;
     int keeper_fd, users_fd, sig_fd;
-    pid_t waiter; /* waits for the users' lock; 0: none does */
-    bool unused;  /* it has got that lock */
-    bool told;    /* to end */
-    bool gone;    /* the control daemon is */
-    int status;   /* waitpid's, of that */
+    int control_fd;  /* of a control daemon that is not our child; -1: it is, or none is to be
+                        had */
+    bool taken_over; /* it is not */
+    pid_t waiter;    /* waits for the users' lock; 0: none does */
+    bool unused;     /* it has got that lock */
+    bool told;       /* to end */
+    bool gone;       /* the control daemon is */
+    int status;      /* waitpid's, of that */
 };
 
 static void
@@ -81,16 +91,6 @@ open_files(struct keeper *k, struct err *e)
                : 0;
 }
 
-/* The daemon closes its end once the job's supervisor holds the lock, or needs it no longer. */
-static void
-await_job(void)
-{
-    struct pollfd p = {.fd = FD_CTL, .events = POLLIN};
-    int64_t until_us = clock_boot_us() + ARRIVE_US, left_us = ARRIVE_US;
-    while (left_us > 0 && poll(&p, 1, (int)(left_us / 1000) + 1) < 0 && errno == EINTR)
-        left_us = until_us - clock_boot_us();
-}
-
 /* Whether the one that has the card is ours to use. */
 static bool
 is_kept(const struct keeper *k)
@@ -98,6 +98,14 @@ is_kept(const struct keeper *k)
     struct mps_state s;
     return mps_state_read(k->keeper_fd, &s) && s.uid == k->control.order.uid &&
            (s.phase == MPS_STARTING || s.phase == MPS_READY) && mps_state_lives(&s);
+}
+
+/* The daemon closes its end once the job's supervisor holds the lock, or needs it no longer. */
+static bool
+has_arrived(int wait_ms)
+{
+    struct pollfd p = {.fd = FD_CTL, .events = POLLIN};
+    return poll(&p, 1, wait_ms) > 0;
 }
 
 enum turn { TURN_OURS, TURN_KEPT, TURN_LATE };
@@ -120,6 +128,21 @@ take_turn(struct keeper *k)
     }
 }
 
+/* Until the job has come, in case the other one is killed before. */
+static enum turn
+stand_by(struct keeper *k)
+{
+    int64_t until_us = clock_boot_us() + ARRIVE_US;
+    while (!has_arrived(LOOK_MS) && clock_boot_us() < until_us) {
+        struct mps_state s;
+        if (flock(k->keeper_fd, LOCK_EX | LOCK_NB) < 0)
+            continue;
+        bool refused = mps_state_read(k->keeper_fd, &s) && s.phase == MPS_FAILED;
+        return refused ? TURN_LATE : TURN_OURS; /* our job has heard of that as well */
+    }
+    return TURN_KEPT;
+}
+
 /* --- the control daemon --- */
 
 static void
@@ -137,6 +160,19 @@ reap(struct keeper *k)
             k->unused = WIFEXITED(status) && WEXITSTATUS(status) == 0;
         }
     }
+    if (k->taken_over && k->control.pid > 0 && !mps_control_lives(&k->state)) {
+        k->gone = true;
+        k->status = -1; /* its parent's to know */
+        k->control.pid = 0;
+    }
+}
+
+static void
+say_control(struct keeper *k)
+{
+    k->state.control_pid = k->control.pid;
+    k->state.control_ticks = k->control.ticks;
+    say(k, MPS_STARTING, "");
 }
 
 static int
@@ -144,11 +180,11 @@ bring_up(struct keeper *k, char *why, size_t size)
 {
     struct err e;
     int64_t until_us = clock_boot_us() + ANSWER_US;
-    if (mps_control_prepare(FD_FOLDER, &k->control, &e) < 0 ||
-        mps_control_start(&k->control, &e) < 0) {
+    if (mps_control_start(&k->control, &e) < 0) {
         snprintf(why, size, "%.110s", e.text);
         return -1;
     }
+    say_control(k);
     while (!mps_control_answers(&k->control, ASK_MS)) {
         reap(k);
         if (k->gone) {
@@ -177,36 +213,94 @@ await_end(struct keeper *k, int64_t for_us)
     }
 }
 
-/* Its servers, and whatever else its user has made of it. */
-static void
-end_the_rest(struct keeper *k)
+/* Servers, and whatever else a user has made of a control daemon. False: some do not end. */
+static bool
+end_all(struct keeper *k, const struct mps_left *left, const struct groups_wish *where)
 {
     int64_t until_us = clock_boot_us() + LEFT_US;
-    for (unsigned pass = 0; clock_boot_us() < until_us; pass++) {
-        if (groups_are_populated(&k->control.groups))
-            groups_kill(&k->control.groups);
-        if (kill_pass(kill_find_own, NULL, pass) == 0 &&
-            !groups_are_populated(&k->control.groups))
-            break;
+    bool ended = false;
+    for (unsigned pass = 0; !ended && clock_boot_us() < until_us; pass++) {
+        ended = mps_left_kill(left, pass);
         reap(k);
-        pause_shortly();
+        if (!ended)
+            pause_shortly();
     }
-    reap(k);
-    groups_remove(&k->control.order.groups);
+    groups_remove(where);
+    return ended;
 }
 
 static void
 bring_down(struct keeper *k)
 {
+    struct mps_control *c = &k->control;
+    struct proc control = {.pid = c->pid, .start_ticks = c->ticks};
+    const struct mps_left left = {&c->groups, c->mark, c->order.uid, c->pid, c->ticks};
     if (k->waiter > 0)
         kill(k->waiter, SIGKILL);
-    if (k->control.pid > 0) {
-        (void)mps_control_tell(&k->control, "quit\n", QUIT_MS);
-        if (!await_end(k, QUIT_MS * INT64_C(1000)) && kill(k->control.pid, SIGTERM) == 0)
+    if (c->pid > 0) {
+        (void)mps_control_tell(c, "quit\n", QUIT_MS);
+        if (!await_end(k, QUIT_MS * INT64_C(1000)) && proc_signal(&control, SIGTERM) == 0)
             (void)await_end(k, TERM_US);
     }
-    end_the_rest(k);
-    mps_control_end_folder(FD_FOLDER, &k->control);
+    k->state.left = !end_all(k, &left, &c->order.groups);
+    mps_control_end_folder(FD_FOLDER, c);
+}
+
+/* --- what a keeper that was killed has left --- */
+
+static struct groups_wish
+groups_of(const struct mps_state *s)
+{
+    struct groups_wish where = {.path = s->group[0] ? s->group : NULL, .n_minors = -1};
+    where.v1[CGROUP_V1_PIDS] = s->group_pids[0] ? s->group_pids : NULL;
+    return where;
+}
+
+static bool
+end_left(struct keeper *k, const struct mps_state *before)
+{
+    const struct groups_wish where = groups_of(before);
+    auto_free char *mark = mps_mark(k->control.order.dir, before->left_uid);
+    auto_groups struct groups groups = GROUPS_NONE;
+    groups_open(&where, &groups);
+    const struct mps_left left = {&groups, mark, before->left_uid, before->control_pid,
+                                  before->control_ticks};
+    return end_all(k, &left, &where);
+}
+
+/* That the next one finds what does not end. */
+static void
+pass_on(struct keeper *k, const struct mps_state *before)
+{
+    k->state.left = true;
+    k->state.left_uid = before->left_uid;
+    k->state.control_pid = before->control_pid;
+    k->state.control_ticks = before->control_ticks;
+    memcpy(k->state.group, before->group, sizeof k->state.group);
+    memcpy(k->state.group_pids, before->group_pids, sizeof k->state.group_pids);
+}
+
+/* The jobs that use it go on. */
+static bool
+take_over(struct keeper *k, const struct mps_state *before)
+{
+    struct mps_control *c = &k->control;
+    if (before->left_uid != c->order.uid || !mps_control_lives(before))
+        return false;
+    pass_on(k, before);
+    c->pid = before->control_pid;
+    c->ticks = before->control_ticks;
+    k->control_fd = proc_pidfd(c->pid);
+    const struct groups_wish where = groups_of(&k->state);
+    groups_open(&where, &c->groups);
+    k->taken_over = mps_control_lives(before) && mps_control_answers(c, ASK_MS);
+    if (k->taken_over) {
+        c->order.groups = where;
+        return true;
+    }
+    groups_close(&c->groups);
+    c->pid = 0;
+    return false;
 }
 
 /* --- its time --- */
@@ -247,10 +341,12 @@ attend(struct keeper *k)
     bool has_come = false;
     while (!k->gone && !k->unused && !k->told) {
         struct pollfd p[] = {{.fd = k->sig_fd, .events = POLLIN},
-                             {.fd = has_come ? -1 : FD_CTL, .events = POLLIN}};
+                             {.fd = has_come ? -1 : FD_CTL, .events = POLLIN},
+                             {.fd = k->control_fd, .events = POLLIN}};
         if (has_come && k->waiter == 0)
             wait_for_users(k); /* where no process is to be had, again in a moment */
-        (void)poll(p, 2, k->waiter > 0 ? -1 : AGAIN_MS);
+        bool hears = k->waiter > 0 && (!k->taken_over || k->control_fd >= 0);
+        (void)poll(p, 3, hears ? -1 : AGAIN_MS);
         has_come |= p[1].revents != 0 || clock_boot_us() > arrive_us;
         read_signals(k);
     }
@@ -268,9 +364,8 @@ remember_death(struct keeper *k, const struct mps_state *before)
 }
 
 static bool
-name_self(struct keeper *k)
+name_self(struct keeper *k, const struct mps_state *before)
 {
-    struct mps_state before;
     struct proc self;
     if (proc_read(getpid(), &self) < 0)
         return false;
@@ -278,21 +373,90 @@ name_self(struct keeper *k)
                                   .pid = self.pid,
                                   .ticks = self.start_ticks,
                                   .began_us = clock_boot_us()};
-    if (mps_state_read(k->keeper_fd, &before))
-        remember_death(k, &before);
+    remember_death(k, before);
     return true;
+}
+
+/* A path that is too long to be kept is not needed to find what is there. */
+static void
+keep_path(char out[MPS_GROUP_SIZE], const char *path)
+{
+    bool fits = path && strlen(path) < MPS_GROUP_SIZE && !strchr(path, '\n');
+    snprintf(out, MPS_GROUP_SIZE, "%s", fits ? path : "");
+}
+
+/* Said before anything of it is there. */
+static void
+announce(struct keeper *k)
+{
+    const struct mps_order *o = &k->control.order;
+    k->state.left = true;
+    k->state.left_uid = o->uid;
+    k->state.control_pid = 0;
+    keep_path(k->state.group, o->groups.path);
+    keep_path(k->state.group_pids, o->groups.v1[CGROUP_V1_PIDS]);
+    say(k, MPS_STARTING, "");
+}
+
+/* 1: the control daemon that was left answers. 0: nothing is left. -1 with the reason. */
+static int
+deal_with_left(struct keeper *k, const struct mps_state *before, bool prepared, char *why,
+               size_t size)
+{
+    bool ours = before->left_uid == k->control.order.uid;
+    if (prepared && take_over(k, before))
+        return 1;
+    /* Jobs use it, whatever keeps the account from being looked up. */
+    if (!prepared && ours && mps_control_lives(before)) {
+        pass_on(k, before);
+        return -1;
+    }
+    if (end_left(k, before)) {
+        k->state.left = false;
+        return 0;
+    }
+    pass_on(k, before);
+    snprintf(why, size, "what is left of the MPS of user %u does not end",
+             (unsigned)before->left_uid);
+    return -1;
+}
+
+/* 1: the control daemon answers. 0: none is wanted. -1 with the reason, of which jobs have not
+ * heard yet. */
+static int
+have_one(struct keeper *k, const struct mps_state *before, char *why, size_t size)
+{
+    struct err e;
+    bool prepared = mps_control_prepare(FD_FOLDER, &k->control, &e) == 0;
+    if (!prepared)
+        snprintf(why, size, "%.110s", e.text);
+    int has = before->left ? deal_with_left(k, before, prepared, why, size) : 0;
+    if (has != 0 || k->control.order.mend)
+        return has;
+    if (!prepared)
+        return -1;
+    announce(k);
+    if (bring_up(k, why, size) == 0)
+        return 1;
+    bring_down(k);
+    return -1;
 }
 
 static void
 keep(struct keeper *k)
 {
     char why[sizeof k->state.text] = "";
-    if (!name_self(k))
+    struct mps_state before;
+    if (!mps_state_read(k->keeper_fd, &before))
+        before = (struct mps_state){0};
+    if (!name_self(k, &before) || (k->control.order.mend && !before.left))
         return;
-    say(k, MPS_STARTING, "");
-    if (bring_up(k, why, sizeof why) < 0) {
-        bring_down(k);
-        say(k, MPS_FAILED, why);
+    if (!before.left)
+        say(k, MPS_STARTING, "");
+    int has = have_one(k, &before, why, sizeof why);
+    if (has <= 0) {
+        mps_control_end_folder(FD_FOLDER, &k->control);
+        say(k, has < 0 ? MPS_FAILED : MPS_ENDED, why);
         return;
     }
     say(k, MPS_READY, "");
@@ -303,8 +467,7 @@ keep(struct keeper *k)
         say(k, MPS_DIED, why); /* before its servers go, and with them the jobs */
     }
     bring_down(k);
-    if (!died)
-        say(k, MPS_ENDED, "");
+    say(k, died ? MPS_DIED : MPS_ENDED, why);
 }
 
 static int
@@ -323,7 +486,8 @@ take_signals(struct keeper *k, struct err *e)
 int
 mps_keeper_run(void)
 {
-    struct keeper k = {.control = MPS_CONTROL_INIT, .keeper_fd = -1, .users_fd = -1};
+    struct keeper k = {
+        .control = MPS_CONTROL_INIT, .keeper_fd = -1, .users_fd = -1, .control_fd = -1};
     struct err e;
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)prctl(PR_SET_NAME, "berth-mps");
@@ -335,16 +499,11 @@ mps_keeper_run(void)
         mps_control_free(&k.control);
         return 0;
     }
-    switch (take_turn(&k)) {
-    case TURN_OURS:
+    enum turn turn = take_turn(&k);
+    if (turn == TURN_KEPT)
+        turn = stand_by(&k);
+    if (turn == TURN_OURS)
         keep(&k);
-        break;
-    case TURN_KEPT:
-        await_job();
-        break;
-    case TURN_LATE:
-        break;
-    }
     mps_control_free(&k.control);
     return 0;
 }
