@@ -42,6 +42,8 @@
 #include "daemon/outbox/outbox.h"
 #include "daemon/recover.h"
 #include "daemon/reload.h"
+#include "daemon/request/admit.h"
+#include "daemon/request/budget.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/daemon_log.h"
 #include "daemon/rpc/long_work.h"
@@ -257,7 +259,7 @@ wake(void *arg, bool plan)
         turn_touch_unplanned(arg);
 }
 
-/* What the state knows of the daemon. */
+/* What the state knows of the daemon, and what may enter it. */
 static void
 make_state(struct daemon *d)
 {
@@ -277,6 +279,11 @@ make_state(struct daemon *d)
                               .system = d->places.system,
                               .changes = {.wake = wake, .wake_arg = d}};
     state_open(&d->state);
+    d->budget = xcalloc(1, sizeof *d->budget);
+    *d->budget = (struct budget){.config = &d->config, .system = d->places.system};
+    d->admission = xcalloc(1, sizeof *d->admission);
+    *d->admission = (struct admission){
+        .state = &d->state, .config = &d->config, .budget = d->budget, .store = d->store};
 }
 
 /* Without GPUs that can be read the daemon works all the same: jobs that run are looked after,
@@ -462,6 +469,8 @@ finish(struct daemon *d)
     telemetry_free(d->telemetry);
     turn_free(d->turn);
     turn_loop_free(d->turn_loop);
+    free(d->admission);
+    free(d->budget);
     state_close(&d->state);
     queue_free(d->queue);
     rules_free(d);

@@ -124,7 +124,7 @@ make_room(struct daemon *d, bool *more, struct err *e)
 static void
 trim_files(struct daemon *d, bool *more, struct err *e)
 {
-    int64_t most = admit_kept_max(d);
+    int64_t most = admit_kept_max(d->admission);
     int64_t uid = most > 0 ? store_kept_above(d->store, most, e) : STORE_NOBODY;
     if (uid < 0 || uid == STORE_NOBODY)
         return;

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "daemon/common/daemon.h"
 #include "daemon/request/budget.h"
 #include "daemon/rpc/long_lines.h"
 #include "daemon/rpc/user_shares.h"
@@ -29,11 +28,11 @@ static sem_t begun, may_go_on;
 static int n_read;
 
 int
-budget_check_line(const struct daemon *d, uid_t uid, const char *line, size_t len,
+budget_check_line(const struct budget *b, uid_t uid, const char *line, size_t len,
                   struct err *e)
 {
     int64_t until_us = clock_thread_us() + CPU_US;
-    (void)d, (void)uid, (void)line, (void)len, (void)e;
+    (void)b, (void)uid, (void)line, (void)len, (void)e;
     n_read++;
     sem_post(&begun);
     sem_wait(&may_go_on);
@@ -45,7 +44,7 @@ budget_check_line(const struct daemon *d, uid_t uid, const char *line, size_t le
 struct world {
     uv_loop_t loop;
     uv_idle_t keeps_on; /* the lines alone do not keep a loop going */
-    struct daemon d;
+    struct budget budget;
     struct peers *peers;
     struct long_lines *lines;
     int n_done;
@@ -70,12 +69,11 @@ world_open(struct world *w)
     uv_loop_init(&w->loop);
     uv_idle_init(&w->loop, &w->keeps_on);
     uv_idle_start(&w->keeps_on, on_idle);
-    w->d.loop = &w->loop;
     w->peers = peers_new(true, "/nonexistent");
     peers_set_limits(w->peers, 3, BUFFER_MAX);
     for (int i = 0; i < 3; i++)
         assert_int_equal(peers_enter(w->peers, users[i], i, 1000000, &group, &crowd, &e), 0);
-    w->lines = long_lines_new(&w->d, w->peers);
+    w->lines = long_lines_new(&w->loop, &w->budget, w->peers);
 }
 
 static void

@@ -80,7 +80,9 @@ struct daemon {
     struct ledger *ledger;
     struct past past;
     struct around around;
-    struct state state; /* what is true of the jobs; it borrows the parts above */
+    struct state state;    /* what is true of the jobs; it borrows the parts above */
+    struct budget *budget; /* of one request */
+    struct admission *admission;
     struct turn_loop *turn_loop;
     struct turn *turn;
     void (*after_turn)(struct daemon *);
@@ -93,7 +95,6 @@ struct daemon {
     struct waits *waits;
     struct tally *tally;
     struct upload *uploads; /* file_upload.c: files that have not come whole */
-    struct sync *syncs;     /* method_file.c: files that are taken in, in pieces */
     struct works *works;    /* long_work.c: long requests; NULL before the first */
     struct pace *pace;
     struct clock_watch clock;

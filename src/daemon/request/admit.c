@@ -4,21 +4,15 @@
 
 #include <stdlib.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/parse.h"
-#include "core/ledger/ledger.h"
-#include "core/place/place.h"
 #include "core/plan/limits.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/attempt/job_container.h"
-#include "daemon/common/daemon.h"
 #include "daemon/request/budget.h"
 #include "daemon/request/file_sync.h"
-#include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/state.h"
+#include "spec/config.h"
 #include "store/store.h"
 
 #define ENVS_USER_MAX (INT64_C(256) << 20) /* the same of environments, in the database */
@@ -27,9 +21,9 @@
 
 /* Without a default the longest that is allowed is what a job gets that names none. */
 int
-admit_time(const struct daemon *d, struct request *r, struct err *e)
+admit_time(const struct admission *a, struct request *r, struct err *e)
 {
-    int64_t max_ms = d->config.time_max_s * 1000, usual_ms = d->config.time_default_s * 1000;
+    int64_t max_ms = a->config->time_max_s * 1000, usual_ms = a->config->time_default_s * 1000;
     char asked[24], most[24];
     if (r->limit_ms == 0) {
         r->limit_ms = usual_ms > 0 && (max_ms == 0 || usual_ms < max_ms) ? usual_ms : max_ms;
@@ -55,58 +49,58 @@ default_text(char **field, const char *usual)
 }
 
 void
-admit_unsaid(const struct daemon *d, struct request *r)
+admit_unsaid(const struct admission *a, struct request *r)
 {
     if (r->grace_ms < 0)
-        r->grace_ms = d->config.grace_ms;
+        r->grace_ms = a->config->grace_ms;
     if (r->oom_retries < 0)
-        r->oom_retries = (int32_t)d->config.oom_retries;
-    default_text(&r->env_setup, r->container ? "" : d->config.env_setup);
-    default_text(&r->conda, r->container ? "" : d->config.conda);
+        r->oom_retries = (int32_t)a->config->oom_retries;
+    default_text(&r->env_setup, r->container ? "" : a->config->env_setup);
+    default_text(&r->conda, r->container ? "" : a->config->conda);
 }
 
 /* Root's own jobs are bound only by what was set for root by name. */
 static int64_t
-own_pending_max(const struct daemon *d, uint32_t uid)
+own_pending_max(const struct admission *a, uint32_t uid)
 {
-    const struct limit *own = limits_of(&d->limits, uid);
-    bool is_free = d->places.system && uid == 0 && own == &d->limits.each;
+    const struct limit *own = limits_of(a->state->limits, uid);
+    bool is_free = a->state->system && uid == 0 && own == &a->state->limits->each;
     return is_free ? 0 : own->pending;
 }
 
 /* Of the whole queue; a tenth more for root, so that no user can lock root out. */
 static int64_t
-all_pending_max(const struct daemon *d, uint32_t uid)
+all_pending_max(const struct admission *a, uint32_t uid)
 {
-    int64_t most = d->limits.all.pending;
-    return d->places.system && uid == 0 ? most + most / 10 : most;
+    int64_t most = a->state->limits->all.pending;
+    return a->state->system && uid == 0 ? most + most / 10 : most;
 }
 
 /* With what files that are being taken in will still add. */
 static void
-count_waiting(const struct daemon *d, uint32_t uid, int64_t *all, int64_t *own)
+count_waiting(const struct admission *a, uint32_t uid, int64_t *all, int64_t *own)
 {
-    *all = queue_n_waiting(d->queue);
-    *own = queue_n_waiting_of(d->queue, uid);
-    for (const struct sync *s = d->syncs; s; s = s->next) {
+    *all = queue_n_waiting(a->state->queue);
+    *own = queue_n_waiting_of(a->state->queue, uid);
+    for (const struct sync *s = a->syncs; s; s = s->next) {
         *all += s->n_more;
         *own += s->uid == uid ? s->n_more : 0;
     }
 }
 
 int
-admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e)
+admit_pending(const struct admission *a, uint32_t uid, int64_t n, struct err *e)
 {
     int64_t all, own;
-    int64_t all_max = all_pending_max(d, uid), own_max = own_pending_max(d, uid);
+    int64_t all_max = all_pending_max(a, uid), own_max = own_pending_max(a, uid);
     const char *s = n == 1 ? "" : "s";
-    count_waiting(d, uid, &all, &own);
+    count_waiting(a, uid, &all, &own);
     if (n > 0 && own_max > 0 && own + n > own_max)
         return err_set(e, ERR_REFUSED,
                        "%s has %lld of at most %lld pending jobs: %lld job%s more would be too "
                        "many (user_max_pending)",
-                       daemon_user_name(uid), (long long)own, (long long)own_max, (long long)n,
-                       s);
+                       a->state->around->user_name(uid), (long long)own, (long long)own_max,
+                       (long long)n, s);
     if (n > 0 && all_max > 0 && all + n > all_max)
         return err_set(e, ERR_REFUSED,
                        "the queue is full: %lld of at most %lld jobs are pending "
@@ -116,12 +110,12 @@ admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e)
 }
 
 int64_t
-admit_room(const struct daemon *d, uint32_t uid)
+admit_room(const struct admission *a, uint32_t uid)
 {
-    int64_t all, own, room = INT64_MAX, own_max = own_pending_max(d, uid);
-    count_waiting(d, uid, &all, &own);
-    if (d->limits.all.pending > 0)
-        room = all_pending_max(d, uid) - all;
+    int64_t all, own, room = INT64_MAX, own_max = own_pending_max(a, uid);
+    count_waiting(a, uid, &all, &own);
+    if (a->state->limits->all.pending > 0)
+        room = all_pending_max(a, uid) - all;
     if (own_max > 0 && own_max - own < room)
         room = own_max - own;
     return room < 0 ? 0 : room;
@@ -129,32 +123,32 @@ admit_room(const struct daemon *d, uint32_t uid)
 
 /* The daemon keeps what waits in memory. A user who may fill that would end it, for all. */
 int
-admit_text(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e)
+admit_text(const struct admission *a, uint32_t uid, int64_t bytes, struct err *e)
 {
-    int64_t all = bytes + queue_text_of(d->queue, uid);
-    for (const struct sync *s = d->syncs; s; s = s->next)
+    int64_t all = bytes + queue_text_of(a->state->queue, uid);
+    for (const struct sync *s = a->syncs; s; s = s->next)
         all += s->uid == uid && s->more_text > 0 ? s->more_text : 0;
-    if (!budget_binds(d, uid) || bytes <= 0 || all <= TEXT_USER_MAX)
+    if (!budget_binds(a->budget, uid) || bytes <= 0 || all <= TEXT_USER_MAX)
         return 0;
     return err_set(e, ERR_REFUSED,
                    "the commands and other text of %s's jobs would take %lld MiB; the maximum "
                    "is %lld; put long ones into files",
-                   daemon_user_name(uid), (long long)(all >> 20),
+                   a->state->around->user_name(uid), (long long)(all >> 20),
                    (long long)(TEXT_USER_MAX >> 20));
 }
 
 int64_t
-admit_kept_max(const struct daemon *d)
+admit_kept_max(const struct admission *a)
 {
-    return (d->config.keep_mib << 20) / KEPT_PARTS;
+    return (a->config->keep_mib << 20) / KEPT_PARTS;
 }
 
 /* What has become of a line is kept for good, or the line would start twice; so the bound is at
  * the door. Jobs that are there already may still go beyond it, once each. */
 int
-admit_lines(const struct daemon *d, uint32_t uid, struct err *e)
+admit_lines(const struct admission *a, uint32_t uid, struct err *e)
 {
-    int64_t most = admit_kept_max(d), kept = store_kept_bytes(d->store, uid, e);
+    int64_t most = admit_kept_max(a), kept = store_kept_bytes(a->store, uid, e);
     if (kept < 0)
         return -1;
     if (most == 0 || kept < most)
@@ -164,50 +158,35 @@ admit_lines(const struct daemon *d, uint32_t uid, struct err *e)
         "Berth remembers the ended lines of %s's jobs files, and they take %lld KiB; "
         "the maximum is %lld (1/%d of keep_mib). 'berth run --fresh FILE' forgets "
         "those of FILE; to run none of them again, empty FILE first",
-        daemon_user_name(uid), (long long)(kept >> 10), (long long)(most >> 10), KEPT_PARTS);
+        a->state->around->user_name(uid), (long long)(kept >> 10), (long long)(most >> 10),
+        KEPT_PARTS);
 }
 
 /* Environments are no part of what history may be pruned of while their jobs wait or run. */
 int
-admit_env(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e)
+admit_env(const struct admission *a, uint32_t uid, int64_t bytes, struct err *e)
 {
-    int64_t all = bytes + queue_envs_of(d->queue, uid);
-    if (!budget_binds(d, uid) || bytes <= 0 || all <= ENVS_USER_MAX)
+    int64_t all = bytes + queue_envs_of(a->state->queue, uid);
+    if (!budget_binds(a->budget, uid) || bytes <= 0 || all <= ENVS_USER_MAX)
         return 0;
     return err_set(e, ERR_REFUSED,
                    "the environments of %s's jobs would take %lld MiB; the maximum is %lld; "
                    "pass on fewer variables with --export",
-                   daemon_user_name(uid), (long long)(all >> 20),
+                   a->state->around->user_name(uid), (long long)(all >> 20),
                    (long long)(ENVS_USER_MAX >> 20));
 }
 
-/* Whether there is a Slurm if any of them is to go there, and what runs containers if any of
- * them is to be in one. */
-static int
-admit_engines(const struct daemon *d, struct job *const *jobs, size_t n, struct err *e)
-{
-    bool on_slurm = false;
-    for (size_t i = 0; i < n; i++) {
-        on_slurm |= jobs[i]->req.demand.engine == ENGINE_SLURM;
-        if (container_check(d, jobs[i], e) < 0)
-            return -1;
-    }
-    return on_slurm ? slurm_is_usable(d, e) : 0;
-}
-
 int
-admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t n,
+admit_jobs(const struct admission *a, uint32_t uid, struct job *const *jobs, size_t n,
            struct err *e)
 {
     int64_t tasks = 0, text = 0;
-    if (admit_engines(d, jobs, n, e) < 0)
-        return -1;
     for (size_t i = 0; i < n; i++) {
         struct request *r = &jobs[i]->req;
-        if (admit_time(d, r, e) < 0 || state_check_limits(&d->state, uid, &r->demand, e) < 0)
+        if (admit_time(a, r, e) < 0 || state_check_limits(a->state, uid, &r->demand, e) < 0)
             return n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
         text += request_text_bytes(r);
         tasks += r->array.n > 0 ? task_set_count(&r->array) : 1;
     }
-    return admit_text(d, uid, text, e) ? -1 : admit_pending(d, uid, tasks, e);
+    return admit_text(a, uid, text, e) ? -1 : admit_pending(a, uid, tasks, e);
 }

@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "base/jsonw.h"
-#include "daemon/common/daemon.h"
+#include "spec/config.h"
 #include "wire/frame.h"
 
 #define VALUES_MAX      200000  /* of one line */
@@ -14,21 +14,21 @@
 #define SUBMIT_TEXT_MAX (INT64_C(2) << 20) /* bytes: they are written in one commit */
 
 bool
-budget_binds(const struct daemon *d, uid_t uid)
+budget_binds(const struct budget *b, uid_t uid)
 {
-    return d->places.system && uid != 0;
+    return b->system && uid != 0;
 }
 
 size_t
-budget_request_max(const struct daemon *d, uid_t uid)
+budget_request_max(const struct budget *b, uid_t uid)
 {
-    return budget_binds(d, uid) ? (size_t)d->config.request_max_mib << 20 : FRAME_MAX_CLIENT;
+    return budget_binds(b, uid) ? (size_t)b->config->request_max_mib << 20 : FRAME_MAX_CLIENT;
 }
 
 size_t
-budget_answer_max(const struct daemon *d, uid_t uid)
+budget_answer_max(const struct budget *b, uid_t uid)
 {
-    return budget_binds(d, uid) ? (size_t)d->config.answer_max_mib << 20 : UNREAD_MAX;
+    return budget_binds(b, uid) ? (size_t)b->config->answer_max_mib << 20 : UNREAD_MAX;
 }
 
 int
@@ -84,10 +84,10 @@ measure(const char *line, size_t len, size_t values_max)
 }
 
 int
-budget_check_line(const struct daemon *d, uid_t uid, const char *line, size_t len,
+budget_check_line(const struct budget *b, uid_t uid, const char *line, size_t len,
                   struct err *e)
 {
-    size_t most = budget_binds(d, uid) ? VALUES_MAX : VALUES_MAX_OWN;
+    size_t most = budget_binds(b, uid) ? VALUES_MAX : VALUES_MAX_OWN;
     struct shape s = measure(line, len, most);
     if (s.values > most)
         return err_set(e, ERR_REFUSED,
@@ -98,11 +98,11 @@ budget_check_line(const struct daemon *d, uid_t uid, const char *line, size_t le
 }
 
 int
-budget_check_jobs(const struct daemon *d, uid_t uid, const json_t *jobs, struct err *e)
+budget_check_jobs(const struct budget *b, uid_t uid, const json_t *jobs, struct err *e)
 {
     size_t i, n = json_array_size(jobs), n_after = 0;
     const json_t *job;
-    if (!budget_binds(d, uid))
+    if (!budget_binds(b, uid))
         return 0;
     if (n > JOBS_MAX)
         return err_set(
@@ -119,12 +119,12 @@ budget_check_jobs(const struct daemon *d, uid_t uid, const json_t *jobs, struct 
 }
 
 int
-budget_check_submit(const struct daemon *d, uid_t uid, int64_t bytes, struct err *e)
+budget_check_submit(const struct budget *b, uid_t uid, int64_t bytes, struct err *e)
 {
-    int64_t most = d->config.job_max_text_kib << 10;
+    int64_t most = b->config->job_max_text_kib << 10;
     if (most < SUBMIT_TEXT_MAX)
         most = SUBMIT_TEXT_MAX;
-    if (!budget_binds(d, uid) || bytes <= most)
+    if (!budget_binds(b, uid) || bytes <= most)
         return 0;
     return err_set(e, ERR_REFUSED,
                    "the commands and other text of the request's jobs exceed the maximum of "
@@ -133,24 +133,24 @@ budget_check_submit(const struct daemon *d, uid_t uid, int64_t bytes, struct err
 }
 
 static int
-check_bytes(const struct daemon *d, uid_t uid, size_t bytes, const char *what, struct err *e)
+check_bytes(const struct budget *b, uid_t uid, size_t bytes, const char *what, struct err *e)
 {
-    if (!budget_binds(d, uid) || bytes <= (size_t)d->config.job_max_text_kib << 10)
+    if (!budget_binds(b, uid) || bytes <= (size_t)b->config->job_max_text_kib << 10)
         return 0;
     return err_set(
         e, ERR_REFUSED,
         "%s has %zu KiB, and the maximum is %lld (job_max_text_kib); put long texts into files",
-        what, bytes >> 10, (long long)d->config.job_max_text_kib);
+        what, bytes >> 10, (long long)b->config->job_max_text_kib);
 }
 
 int
-budget_check_text(const struct daemon *d, uid_t uid, const struct request *r, struct err *e)
+budget_check_text(const struct budget *b, uid_t uid, const struct request *r, struct err *e)
 {
-    return check_bytes(d, uid, (size_t)request_text_bytes(r), "its command", e);
+    return check_bytes(b, uid, (size_t)request_text_bytes(r), "its command", e);
 }
 
 int
-budget_check_env(const struct daemon *d, uid_t uid, size_t bytes, struct err *e)
+budget_check_env(const struct budget *b, uid_t uid, size_t bytes, struct err *e)
 {
-    return check_bytes(d, uid, bytes, "the environment", e);
+    return check_bytes(b, uid, bytes, "the environment", e);
 }

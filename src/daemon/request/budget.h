@@ -14,32 +14,38 @@
 
 #define UNREAD_MAX ((size_t)256 << 20) /* bytes a client may leave unread */
 
-struct daemon;
+struct config;
 struct err;
 struct jsonw;
 
-bool budget_binds(const struct daemon *d, uid_t uid);
+struct budget {
+    const struct config *config; /* borrowed */
+    bool system;                 /* one daemon for all users of the machine */
+};
 
-size_t budget_request_max(const struct daemon *d, uid_t uid); /* bytes of a line */
-size_t budget_answer_max(const struct daemon *d, uid_t uid);  /* bytes of a result */
+/* Whether this user shares the daemon with others. */
+bool budget_binds(const struct budget *b, uid_t uid);
+
+size_t budget_request_max(const struct budget *b, uid_t uid); /* bytes of a line */
+size_t budget_answer_max(const struct budget *b, uid_t uid);  /* bytes of a result */
 /* The error of an answer that has outgrown that; always -1. */
 int budget_too_long(const struct jsonw *answer, struct err *e);
 
 /* Whether a line may become a tree: as such its values take some hundred bytes each. Looks at
  * its bytes alone; -1 with words. */
-int budget_check_line(const struct daemon *d, uid_t uid, const char *line, size_t len,
+int budget_check_line(const struct budget *b, uid_t uid, const char *line, size_t len,
                       struct err *e);
 
 /* Whether as many jobs as this list has, with their dependencies, may come in one request. */
-int budget_check_jobs(const struct daemon *d, uid_t uid, const json_t *jobs, struct err *e);
+int budget_check_jobs(const struct budget *b, uid_t uid, const json_t *jobs, struct err *e);
 
 /* Whether the jobs of one `submit` may have so much text: they enter in one commit. */
-int budget_check_submit(const struct daemon *d, uid_t uid, int64_t bytes, struct err *e);
+int budget_check_submit(const struct budget *b, uid_t uid, int64_t bytes, struct err *e);
 
 /* Whether its words are of a length that can be kept and executed. */
-int budget_check_text(const struct daemon *d, uid_t uid, const struct request *r,
+int budget_check_text(const struct budget *b, uid_t uid, const struct request *r,
                       struct err *e);
 /* The same of an environment, in bytes. */
-int budget_check_env(const struct daemon *d, uid_t uid, size_t bytes, struct err *e);
+int budget_check_env(const struct budget *b, uid_t uid, size_t bytes, struct err *e);
 
 #endif

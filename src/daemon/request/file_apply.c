@@ -12,7 +12,6 @@
 #include "core/queue/endings.h"
 #include "core/queue/queue.h"
 #include "daemon/common/caller.h"
-#include "daemon/common/daemon.h"
 #include "daemon/request/admit.h"
 #include "daemon/request/file_sync.h"
 #include "daemon/state/depend_turns.h"
@@ -53,7 +52,7 @@ add_line(struct sync *s, struct line *line)
     request_init(&line->req);
     bool cancel = job->req.cancel;
     job->req.cancel = false;
-    job->uid = s->caller->uid;
+    job->uid = s->uid;
     job->file = s->file;
     job->line = line->number;
     job->key = xstrdup(line->key);
@@ -63,18 +62,18 @@ add_line(struct sync *s, struct line *line)
     }
     reqcontext_apply(&s->context, job);
     struct err same = {0};
-    bool is_second = unique_check(&s->daemon->state, job, &same) < 0;
-    jobs_add(&s->daemon->state, job, &line->refused);
+    bool is_second = unique_check(s->state, job, &same) < 0;
+    jobs_add(s->state, job, &line->refused);
     if (line->over && !job_state_is_final(job->state)) {
-        jobs_infeasible(&s->daemon->state, job, line->over);
+        jobs_infeasible(s->state, job, line->over);
         line->refused = xstrdup(line->over);
     } else if (is_second && !job_state_is_final(job->state)) {
-        jobs_never(&s->daemon->state, job, same.text);
+        jobs_never(s->state, job, same.text);
         line->refused = xstrdup(same.text);
     }
     if (cancel && !job_state_is_final(job->state))
-        jobs_cancel(&s->daemon->state, job, "the word in its line");
-    if (!depend_enter(&s->daemon->state, job, &why) && !line->refused)
+        jobs_cancel(s->state, job, "the word in its line");
+    if (!depend_enter(s->state, job, &why) && !line->refused)
         line->refused = xstrdup(buf_str(&why));
     has_become(line, job);
     s->n_new++;
@@ -109,7 +108,7 @@ is_same_name(const struct request *a, const struct request *b)
 static void
 take_request(struct sync *s, struct job *job, struct line *line)
 {
-    struct daemon *d = s->daemon;
+    struct state *state = s->state;
     int32_t declared = line->req.demand.vram_mib;
     bool was_hold = job->req.hold, same = file_same_deps(&job->req, &line->req);
     bool same_name = is_same_name(&job->req, &line->req);
@@ -121,7 +120,7 @@ take_request(struct sync *s, struct job *job, struct line *line)
     if (file_same_request(&job->req, &line->req))
         return;
     if (!same)
-        depend_leave(&d->state, job);
+        depend_leave(state, job);
     if (same_begin)
         line->req.begin_us = job->req.begin_us;
     if (line->req.chdir || job->req.chdir) {
@@ -135,26 +134,26 @@ take_request(struct sync *s, struct job *job, struct line *line)
     job->declared_mib = declared;
     if (!same_begin)
         job->begin_us = job->req.begin_us;
-    unique_refresh(&d->state, job);
-    learned_apply(&d->state, job);
-    queue_refile(d->queue, job);
-    state_save(&d->state, job, SAVE_JOB);
-    state_note(&d->state, CHANGE_UPDATED, job);
+    unique_refresh(state, job);
+    learned_apply(state, job);
+    queue_refile(state->queue, job);
+    state_save(state, job, SAVE_JOB);
+    state_note(state, CHANGE_UPDATED, job);
     s->n_updated++;
     s->n_changed++;
     if (job->req.hold != was_hold) {
         if (job->req.hold)
-            jobs_hold(&d->state, job, &e);
+            jobs_hold(state, job, &e);
         else
-            jobs_release(&d->state, job, &e);
+            jobs_release(state, job, &e);
     }
     if (line->over)
         buf_adds(&why, line->over);
-    if (line->over || !state_could_start(&d->state, job->uid, &job->req.demand, &why)) {
-        jobs_infeasible(&d->state, job, buf_str(&why));
+    if (line->over || !state_could_start(state, job->uid, &job->req.demand, &why)) {
+        jobs_infeasible(state, job, buf_str(&why));
         line->refused = xstrdup(buf_str(&why));
-    } else if ((!same && !depend_enter(&d->state, job, &why)) ||
-               (same && !same_name && !depend_renamed(&d->state, job, &why))) {
+    } else if ((!same && !depend_enter(state, job, &why)) ||
+               (same && !same_name && !depend_renamed(state, job, &why))) {
         line->refused = xstrdup(buf_str(&why));
     }
 }
@@ -165,7 +164,7 @@ update_job(struct sync *s, struct line *line, struct job *job)
     if (job_state_is_final(job->state))
         return;
     if (line->req.cancel) {
-        jobs_cancel(&s->daemon->state, job, "the word in its line");
+        jobs_cancel(s->state, job, "the word in its line");
         s->n_changed++;
         return;
     }
@@ -173,7 +172,7 @@ update_job(struct sync *s, struct line *line, struct job *job)
         return;
     if (job->line != line->number) {
         job->line = line->number;
-        state_save(&s->daemon->state, job, SAVE_JOB);
+        state_save(s->state, job, SAVE_JOB);
         s->n_changed++;
     }
     take_request(s, job, line);
@@ -187,7 +186,7 @@ tell_refusal(const struct sync *s, struct line *line)
     struct err unused;
     if (!s->is_resumed || line->job < s->first_job || !job_state_is_final(line->state))
         return;
-    struct job *job = store_job_load(s->daemon->store, line->job, &unused);
+    struct job *job = store_job_load(s->store, line->job, &unused);
     if (job && job->never_text && !line->refused)
         line->refused = xstrdup(job->never_text);
     job_free(job);
@@ -197,7 +196,7 @@ static void
 update_line(struct sync *s, struct line *line)
 {
     const struct known *k = line->known;
-    struct job *job = queue_get(s->daemon->queue, k->job);
+    struct job *job = queue_get(s->state->queue, k->job);
     if (job) {
         update_job(s, line, job);
         has_become(line, job);
@@ -221,8 +220,8 @@ is_over(const struct sync *s, int64_t until_us)
 static void
 remove_job(struct sync *s, struct job *job)
 {
-    jobs_cancel(&s->daemon->state, job, "an edit that removed its line");
-    state_save(&s->daemon->state, job, SAVE_DETACH);
+    jobs_cancel(s->state, job, "an edit that removed its line");
+    state_save(s->state, job, SAVE_DETACH);
     ids_add(&s->removed, job->id);
     s->n_changed++;
 }
@@ -238,7 +237,7 @@ file_apply_removed(struct sync *s, int64_t until_us)
     }
     while (s->gone_next) {
         const struct known *k = s->gone_next;
-        struct job *job = k->in_file ? NULL : queue_get(s->daemon->queue, k->job);
+        struct job *job = k->in_file ? NULL : queue_get(s->state->queue, k->job);
         s->gone_next = k->hh.next;
         if (job && (job->state == JOB_PENDING || job->state == JOB_HELD))
             remove_job(s, job);
@@ -255,13 +254,13 @@ file_apply_removed(struct sync *s, int64_t until_us)
 static void
 give_places(struct sync *s)
 {
-    struct store *store = s->daemon->store;
+    const struct past *past = s->state->past;
     for (size_t i = 0; i < s->n; i++) {
         struct line *line = &s->lines[i];
         if (!file_is_new(s, line))
             continue;
-        line->job = store_next_job_id(store);
-        line->place = store_next_order(store);
+        line->job = past->next_job_id(past->arg);
+        line->place = past->next_order(past->arg);
     }
 }
 
@@ -292,8 +291,8 @@ file_apply_lines(struct sync *s, int64_t until_us)
     if (s->at == 0 && s->order)
         give_places(s);
     if (s->at == 0 && s->fits) {
-        s->room = admit_room(s->daemon, s->uid);
-        (void)admit_pending(s->daemon, s->uid, s->n_new_lines, &s->full);
+        s->room = admit_room(s->admission, s->uid);
+        (void)admit_pending(s->admission, s->uid, s->n_new_lines, &s->full);
         s->n_more = s->n_new_lines < s->room ? s->n_new_lines : s->room;
     }
     while (s->at < s->n) {
@@ -337,7 +336,7 @@ rank(struct sync *s)
     struct ranked *x = xcalloc(s->n + 1, sizeof *x);
     size_t n = 0;
     for (size_t i = 0; i < s->n; i++) {
-        const struct job *job = queue_get(s->daemon->queue, s->lines[i].job);
+        const struct job *job = queue_get(s->state->queue, s->lines[i].job);
         if (s->lines[i].is_left || !is_waiting(job))
             continue;
         jobs[n] = job->id;
@@ -357,11 +356,11 @@ rank(struct sync *s)
 static void
 move(struct sync *s, uint32_t id, uint64_t from, uint64_t to)
 {
-    struct job *job = queue_get(s->daemon->queue, id);
+    struct job *job = queue_get(s->state->queue, id);
     if (!is_waiting(job) || job->order != from)
         return;
-    queue_reorder(s->daemon->queue, job, to);
-    state_save(&s->daemon->state, job, SAVE_JOB);
+    queue_reorder(s->state->queue, job, to);
+    state_save(s->state, job, SAVE_JOB);
     s->n_changed++;
 }
 

@@ -2,7 +2,6 @@
  * nothing. */
 #include "daemon/request/file_sync.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -13,16 +12,9 @@
 #include "core/queue/endings.h"
 #include "core/queue/queue.h"
 #include "daemon/common/caller.h"
-#include "daemon/common/daemon.h"
-#include "daemon/gpu/card_names.h"
-#include "daemon/gpu/model_file.h"
-#include "daemon/request/admit.h"
-#include "daemon/request/budget.h"
 #include "daemon/request/file_deps.h"
-#include "daemon/request/roles.h"
 #include "daemon/state/state.h"
 #include "store/store.h"
-#include "wire/request_read.h"
 
 #define GLANCE 64 /* keys between two looks at the clock */
 
@@ -68,76 +60,6 @@ file_sync_free(struct sync *s)
     ids_free(&s->removed);
     free(s->ranked);
     forget_known(s);
-}
-
-static int
-read_line(const struct sync *s, const json_t *j, const struct models *models, int default_oom,
-          struct line *line, struct err *e)
-{
-    const struct daemon *d = s->daemon;
-    static const char *const ours[] = {"key", "line", "again", NULL};
-    const char *key = json_string_value(json_object_get(j, "key"));
-    line->number = (int32_t)json_integer_value(json_object_get(j, "line"));
-    line->again = json_is_true(json_object_get(j, "again"));
-    if (!key || !key[0] || strlen(key) >= sizeof((struct known *)NULL)->key)
-        return err_set(e, ERR_USAGE, "a line needs a \"key\" of 1 to 63 bytes");
-    line->key = xstrdup(key);
-    if (reqjson_read(j, ours, models, &line->req, e) < 0 ||
-        cardnames_resolve(d, &line->req, e) < 0 ||
-        budget_check_text(d, s->caller->uid, &line->req, e) < 0 ||
-        roles_check_priority(d, line->req.priority, e) < 0 ||
-        roles_check_grace(d, line->req.grace_ms, e) < 0)
-        return err_prefix(e, "line %d", line->number);
-    if (admit_time(d, &line->req, e) < 0) {
-        if (!s->fits)
-            return err_prefix(e, "line %d", line->number);
-        line->over = xstrdup(e->text);
-    }
-    if (line->req.array.n)
-        return err_set(e, ERR_USAGE, "line %d: a line cannot be an array", line->number);
-    if (s->fits && line->req.n_deps)
-        return err_set(e, ERR_USAGE, "line %d: \"fit\" and \"after\" exclude each other",
-                       line->number);
-    /* The larger of the two, as a line can only ask for more than the run does. */
-    if (line->req.oom_retries < default_oom)
-        line->req.oom_retries = default_oom;
-    admit_unsaid(d, &line->req);
-    return 0;
-}
-
-static struct line *
-add_line(struct sync *s)
-{
-    s->lines = xgrow(s->lines, s->n, &s->cap, sizeof *s->lines);
-    struct line *line = &s->lines[s->n++];
-    *line = (struct line){.key = NULL};
-    request_init(&line->req);
-    return line;
-}
-
-int
-file_read_lines(struct sync *s, const json_t *params, struct err *e)
-{
-    const json_t *list = json_object_get(params, "jobs"), *j;
-    const struct models *models = modelfile_current(s->daemon);
-    const json_t *oom = json_object_get(params, "oom_retries");
-    int default_oom = oom ? (int)json_integer_value(oom) : -1;
-    size_t i;
-    s->path = json_string_value(json_object_get(params, "path"));
-    if (!s->path || s->path[0] != '/')
-        return err_set(e, ERR_USAGE, "\"path\" must be an absolute path");
-    if (strlen(s->path) >= PATH_MAX)
-        return err_set(e, ERR_USAGE, "\"path\" is %zu bytes long; the maximum is %d",
-                       strlen(s->path), PATH_MAX - 1);
-    if (!json_is_array(list))
-        return err_set(e, ERR_USAGE, "\"jobs\" must be a list");
-    json_array_foreach(list, i, j)
-    {
-        struct line *line = add_line(s);
-        if (read_line(s, j, models, default_oom, line, e) < 0)
-            return -1;
-    }
-    return 0;
 }
 
 static struct known *
@@ -216,7 +138,7 @@ on_unsaved(const struct job *job, void *arg)
 static void
 look_at_live(const struct sync *s, struct known *k)
 {
-    const struct job *job = queue_get(s->daemon->queue, k->job);
+    const struct job *job = queue_get(s->state->queue, k->job);
     if (!job)
         return;
     k->state = job->state;
@@ -247,10 +169,10 @@ file_load_known(struct sync *s, int64_t until_us, struct err *e)
 {
     struct loading l = {.sync = s, .until_us = until_us};
     if (!s->all_loaded) {
-        int rc = store_file_keys(s->daemon->store, s->file, &s->loaded, on_key, &l, e);
+        int rc = store_file_keys(s->store, s->file, &s->loaded, on_key, &l, e);
         if (rc < 0)
             return -1;
-        changes_each_unsaved(&s->daemon->state.changes, on_unsaved, s);
+        changes_each_unsaved(&s->state->changes, on_unsaved, s);
         s->all_loaded = rc == 0;
         if (rc > 0)
             return WORK_MORE;
@@ -290,7 +212,7 @@ file_resolve_deps(struct sync *s, int64_t until_us, struct err *e)
         return WORK_DONE;
     while (s->n_resolved < s->n) {
         struct file_dep_line *line = &s->deps[s->n_resolved++];
-        if (file_deps_resolve(&s->daemon->state, s->uid, line, e) < 0)
+        if (file_deps_resolve(s->state, s->uid, line, e) < 0)
             return -1;
         if (s->n_resolved % GLANCE == 0 && clock_boot_us() >= until_us)
             return WORK_MORE;
@@ -307,7 +229,7 @@ is_to_run_again(const struct sync *s, const struct line *line)
     if (!line->again || !job_state_is_final(k->state) ||
         (s->first_job && k->job >= s->first_job))
         return false;
-    const struct job *job = queue_get(s->daemon->queue, k->job);
+    const struct job *job = queue_get(s->state->queue, k->job);
     return !job || job_state_is_final(job->state);
 }
 
@@ -317,13 +239,13 @@ file_is_new(const struct sync *s, const struct line *line)
     if (!line->known || is_to_run_again(s, line))
         return true;
     return line->known->state == JOB_INFEASIBLE && !line->req.cancel && !line->over &&
-           state_could_start(&s->daemon->state, s->caller->uid, &line->req.demand, NULL);
+           state_could_start(s->state, s->uid, &line->req.demand, NULL);
 }
 
 int64_t
 file_more_text(const struct sync *s, const struct line *line)
 {
-    const struct job *job = line->known ? queue_get(s->daemon->queue, line->known->job) : NULL;
+    const struct job *job = line->known ? queue_get(s->state->queue, line->known->job) : NULL;
     if (!job && !file_is_new(s, line))
         return 0;
     return request_text_bytes(&line->req) - (job ? request_text_bytes(&job->req) : 0);

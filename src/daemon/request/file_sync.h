@@ -16,8 +16,8 @@
 #include "daemon/request/request_context.h"
 #include "store/store.h"
 
-struct caller;
-struct daemon;
+struct admission;
+struct state;
 
 /* What is known of a key: a live job, or how one ended. */
 struct known {
@@ -47,9 +47,10 @@ struct line {
 };
 
 struct sync {
-    struct daemon *daemon;
-    const struct caller *caller; /* in this piece */
-    uid_t uid;
+    struct admission *admission; /* borrowed, as are these */
+    struct state *state;
+    struct store *store;
+    uid_t uid; /* whose it is */
     uint32_t file;
     const char *path;
     struct line *lines;
@@ -72,17 +73,18 @@ struct sync {
     struct sync *next; /* of those that are under way, in the order in which they came */
     bool is_fresh;     /* what had ended before it counts no more */
     int phase;
-    size_t at;            /* in the phase */
-    int n_changed;        /* in this piece */
-    const json_t *params; /* borrowed; they stay while it lasts */
-    uint32_t first_job;   /* the file's jobs from this one on are of this request, also those
-                             that an earlier daemon made for it; 0: it waits for its turn */
-    uint32_t forget_at;   /* fresh: the last job that was looked at for that */
-    bool has_forgotten;   /* fresh: that has been done */
-    bool is_resumed;      /* an earlier daemon has done some of it */
-    bool is_kept;         /* something of it is written down */
-    bool walks_gone;      /* gone_next has begun */
-    int64_t seq;          /* of the newest event before it */
+    size_t at;               /* in the phase */
+    int n_changed;           /* in this piece */
+    bool has_forgotten_some; /* in this piece: the store has changed, and no job */
+    const json_t *params;    /* borrowed; they stay while it lasts */
+    uint32_t first_job;      /* the file's jobs from this one on are of this request, also those
+                                that an earlier daemon made for it; 0: it waits for its turn */
+    uint32_t forget_at;      /* fresh: the last job that was looked at for that */
+    bool has_forgotten;      /* fresh: that has been done */
+    bool is_resumed;         /* an earlier daemon has done some of it */
+    bool is_kept;            /* something of it is written down */
+    bool walks_gone;         /* gone_next has begun */
+    int64_t seq;             /* of the newest event before it */
     int64_t n_new_lines, new_text; /* what its lines are, and bytes that they add */
     int64_t n_more, more_text;     /* of those, what has been let in and is still to come */
     int64_t room;                  /* fits: for how many more jobs there is */
@@ -95,8 +97,6 @@ void file_sync_free(struct sync *s); /* what it owns */
 /* Gives up the lines in pieces, the last of a long request: WORK_MORE or WORK_DONE. */
 int file_sync_clear(struct sync *s, int64_t until_us);
 
-/* The request's lines, behind those that are there. */
-int file_read_lines(struct sync *s, const json_t *params, struct err *e);
 /* What has become of their keys; s->file says which file. Until the boot clock says until_us,
  * or a piece of it: WORK_MORE, WORK_DONE, or -1 with e. Between two calls nothing may be
  * pruned. */

@@ -13,10 +13,9 @@
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
 #include "daemon/common/caller.h"
-#include "daemon/common/daemon.h"
-#include "daemon/common/user_names.h"
 #include "daemon/request/admit.h"
 #include "daemon/request/budget.h"
+#include "daemon/state/state.h"
 #include "store/store.h"
 #include "sys/procs.h"
 
@@ -38,20 +37,21 @@ read_umask(const json_t *v, int32_t *out, struct err *e)
 
 /* One that a job of the user's has already adds nothing to what is counted. */
 static int
-check_room(struct daemon *d, const struct buf *block, struct err *e)
+check_room(const struct admission *a, uid_t uid, const struct buf *block, struct err *e)
 {
-    uint32_t uid = d->caller->uid;
     int64_t id = 0;
-    if (budget_check_env(d, uid, block->len, e) < 0 ||
-        store_env_find(d->store, block->data, block->len, &id, e) < 0)
+    if (budget_check_env(a->budget, uid, block->len, e) < 0 ||
+        store_env_find(a->store, block->data, block->len, &id, e) < 0)
         return -1;
-    return id && queue_has_env(d->queue, uid, id) ? 0
-                                                  : admit_env(d, uid, (int64_t)block->len, e);
+    if (id && queue_has_env(a->state->queue, uid, id))
+        return 0;
+    return admit_env(a, uid, (int64_t)block->len, e);
 }
 
 /* The environment as the store keeps it: K=V, each with a NUL behind it. */
 static int
-read_env(struct daemon *d, const json_t *env, struct reqcontext *out, struct err *e)
+read_env(const struct admission *a, uid_t uid, const json_t *env, struct reqcontext *out,
+         struct err *e)
 {
     auto_buf struct buf block = BUF_INIT;
     size_t i;
@@ -68,20 +68,20 @@ read_env(struct daemon *d, const json_t *env, struct reqcontext *out, struct err
             return refuse_env(e);
         buf_add(&block, text, strlen(text) + 1);
     }
-    if (d->caller && check_room(d, &block, e) < 0)
+    if (check_room(a, uid, &block, e) < 0)
         return -1;
     out->env_bytes = (int64_t)block.len;
-    return block.len ? store_env_put(d->store, block.data, block.len, &out->env, e) : 0;
+    return block.len ? store_env_put(a->store, block.data, block.len, &out->env, e) : 0;
 }
 
 /* Whether the process that connected is there, and still the same: neither its number went to
  * another, nor did it become a program with rights of its own. */
 static bool
-is_itself(const struct daemon *d, const struct caller *c)
+is_itself(const struct admission *a, const struct caller *c)
 {
     struct proc p;
     return proc_read(c->pid, &p) == 0 && p.start_ticks <= procs_ticks_of_boot_us(c->since_us) &&
-           (!d->places.system || proc_is_only_of(c->pid, c->uid));
+           (!a->state->system || proc_is_only_of(c->pid, c->uid));
 }
 
 /* The caller sleeps until we answer, so its limits are read from the kernel and need not be
@@ -89,16 +89,16 @@ is_itself(const struct daemon *d, const struct caller *c)
  * and is refused. Of one in a container whose processes are not seen from here they are not
  * known: such a job gets the limits that jobs of this daemon have. */
 static int
-read_rlimits(const struct daemon *d, struct reqcontext *out, struct err *e)
+read_rlimits(const struct admission *a, const struct caller *c, struct reqcontext *out,
+             struct err *e)
 {
     auto_buf struct buf text = BUF_INIT;
-    const struct caller *c = d->caller;
     out->rlimits[0] = '\0';
-    if (!c || c->pid <= 0)
+    if (c->pid <= 0)
         return 0;
-    if (is_itself(d, c) && rlimits_of(c->pid, &text) == 0)
+    if (is_itself(a, c) && rlimits_of(c->pid, &text) == 0)
         snprintf(out->rlimits, sizeof out->rlimits, "%s", buf_str(&text));
-    else if (d->places.system && c->uid != 0)
+    else if (budget_binds(a->budget, c->uid))
         return err_set(e, ERR_PERMISSION,
                        "the limits of the process that connected (pid %d) cannot be read: it "
                        "has exited or changed its user; connect from the submitting process, "
@@ -108,7 +108,8 @@ read_rlimits(const struct daemon *d, struct reqcontext *out, struct err *e)
 }
 
 int
-reqcontext_read(struct daemon *d, const json_t *params, struct reqcontext *out, struct err *e)
+reqcontext_read(const struct admission *a, const struct caller *c, const json_t *params,
+                struct reqcontext *out, struct err *e)
 {
     const json_t *umask_value = json_object_get(params, "umask");
     out->cwd = json_string_value(json_object_get(params, "cwd"));
@@ -117,21 +118,22 @@ reqcontext_read(struct daemon *d, const json_t *params, struct reqcontext *out, 
     if (strlen(out->cwd) >= PATH_MAX)
         return err_set(e, ERR_USAGE, "\"cwd\" is %zu bytes long; the maximum is %d",
                        strlen(out->cwd), PATH_MAX - 1);
+    out->user = NULL;
     out->umask_bits = 022;
     if (umask_value && read_umask(umask_value, &out->umask_bits, e) < 0)
         return -1;
-    if (read_rlimits(d, out, e) < 0)
+    if (read_rlimits(a, c, out, e) < 0)
         return -1;
-    return read_env(d, json_object_get(params, "env"), out, e);
+    return read_env(a, c->uid, json_object_get(params, "env"), out, e);
 }
 
 int
-reqcontext_check_room(const struct daemon *d, const struct reqcontext *ctx, struct err *e)
+reqcontext_check_room(const struct admission *a, uid_t uid, const struct reqcontext *ctx,
+                      struct err *e)
 {
-    uint32_t uid = d->caller->uid;
-    if (!ctx->env || queue_has_env(d->queue, uid, ctx->env))
+    if (!ctx->env || queue_has_env(a->state->queue, uid, ctx->env))
         return 0;
-    return admit_env(d, uid, ctx->env_bytes, e);
+    return admit_env(a, uid, ctx->env_bytes, e);
 }
 
 void
@@ -145,6 +147,5 @@ reqcontext_apply(const struct reqcontext *ctx, struct job *job)
     shared_free(job->rlimits);
     job->rlimits = ctx->rlimits[0] ? shared_new(ctx->rlimits) : NULL;
     shared_free(job->user);
-    const char *name = users_name(job->uid);
-    job->user = name ? shared_new(name) : NULL; /* the account is looked up at the start too */
+    job->user = ctx->user ? shared_new(ctx->user) : NULL; /* it is looked up at the start too */
 }

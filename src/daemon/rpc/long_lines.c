@@ -10,14 +10,12 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "daemon/common/daemon.h"
 #include "daemon/request/budget.h"
 #include "daemon/rpc/user_shares.h"
 #include "wire/json_text.h"
 
 struct reading {
     struct reading *next;
-    const struct daemon *d;
     uid_t uid, group;
     const char *line; /* borrowed, or part of left */
     size_t len;
@@ -29,8 +27,8 @@ struct reading {
 };
 
 struct long_lines {
-    struct daemon *d;
-    struct peers *peers; /* borrowed */
+    const struct budget *budget; /* borrowed, as are: */
+    struct peers *peers;
     uv_async_t async;
     pthread_t thread;
     bool runs;
@@ -43,12 +41,12 @@ struct long_lines {
 };
 
 void
-line_parse(const struct daemon *d, uid_t uid, const char *line, size_t len, struct parsed *out)
+line_parse(const struct budget *b, uid_t uid, const char *line, size_t len, struct parsed *out)
 {
     json_error_t why;
     int64_t began_us = clock_thread_us();
     *out = (struct parsed){.root = NULL};
-    if (budget_check_line(d, uid, line, len, &out->e) == 0) {
+    if (budget_check_line(b, uid, line, len, &out->e) == 0) {
         out->root = json_text_read(line, len, &why);
         if (!out->root)
             out->not_json = xasprintf("not JSON: %s (byte %d)", why.text, why.position);
@@ -79,7 +77,7 @@ read_on(void *arg)
         l->asked = r->next;
         l->now = r;
         pthread_mutex_unlock(&l->lock);
-        line_parse(r->d, r->uid, r->line, r->len, &r->parsed);
+        line_parse(l->budget, r->uid, r->line, r->len, &r->parsed);
         pthread_mutex_lock(&l->lock);
         l->now = NULL;
         append(&l->done, r);
@@ -142,14 +140,14 @@ on_done(uv_async_t *async)
 }
 
 struct long_lines *
-long_lines_new(struct daemon *d, struct peers *peers)
+long_lines_new(uv_loop_t *loop, const struct budget *budget, struct peers *peers)
 {
     struct long_lines *l = xcalloc(1, sizeof *l);
-    l->d = d;
+    l->budget = budget;
     l->peers = peers;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->more, NULL);
-    uv_async_init(d->loop, &l->async, on_done);
+    uv_async_init(loop, &l->async, on_done);
     l->async.data = l;
     uv_unref((uv_handle_t *)&l->async);
     return l;
@@ -195,13 +193,8 @@ reading_begin(struct long_lines *l, uid_t uid, uid_t group, const char *line, si
     if (l->ends || !start_thread(l))
         return NULL;
     struct reading *r = xcalloc(1, sizeof *r);
-    *r = (struct reading){.d = l->d,
-                          .uid = uid,
-                          .group = group,
-                          .line = line,
-                          .len = len,
-                          .done = done,
-                          .arg = arg};
+    *r = (struct reading){
+        .uid = uid, .group = group, .line = line, .len = len, .done = done, .arg = arg};
     frame_init(&r->left, 0);
     pthread_mutex_lock(&l->lock);
     append(&l->asked, r);

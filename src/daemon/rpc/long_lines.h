@@ -8,11 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <uv.h>
 
 #include "base/err.h"
 #include "wire/frame.h"
 
-struct daemon;
+struct budget;
 struct long_lines;
 struct peers;
 struct reading;
@@ -26,15 +27,16 @@ struct parsed {
 };
 
 /* In this thread, or any other. */
-void line_parse(const struct daemon *d, uid_t uid, const char *line, size_t len,
+void line_parse(const struct budget *b, uid_t uid, const char *line, size_t len,
                 struct parsed *out);
 
 /* In the loop, once the line has been read; p is its to take over. */
 typedef void (*reading_done_fn)(void *arg, struct parsed *p, size_t len);
 
-/* Before the first long line; ends with the loop's handles. Peers are borrowed: the users whose
- * lines are read. */
-struct long_lines *long_lines_new(struct daemon *d, struct peers *peers);
+/* Before the first long line; ends with the loop's handles. Borrowed: the bounds on a line, and
+ * the users whose lines are read. */
+struct long_lines *long_lines_new(uv_loop_t *loop, const struct budget *budget,
+                                  struct peers *peers);
 /* Waits for what is being read; no reading is done after this. */
 void long_lines_close(struct long_lines *l);
 void long_lines_free(struct long_lines *l); /* when the loop has closed its handle */

@@ -334,7 +334,7 @@ check_room(const struct daemon *d, const struct caller *c, struct err *e)
     int own = 0;
     for (const struct work *x = d->works ? d->works->first : NULL; x; x = x->next)
         own += x->caller.group == c->group;
-    if (budget_binds(d, c->uid) && own >= USER_MAX)
+    if (budget_binds(d->budget, c->uid) && own >= USER_MAX)
         return err_set(
             e, ERR_REFUSED,
             "%d long requests of yours are in progress; try again when one of them is answered",

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/turn_due.h"
+#include "daemon/common/user_names.h"
 #include "daemon/request/admit.h"
 #include "daemon/request/file_apply.h"
 #include "daemon/request/file_sync.h"
@@ -38,7 +39,7 @@
 static bool
 has_to_wait(const struct sync *s)
 {
-    const struct sync *x = s->daemon->syncs;
+    const struct sync *x = s->admission->syncs;
     while (x != s && x->file != s->file)
         x = x->next;
     return x != s;
@@ -51,8 +52,8 @@ take_turn(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
     if (has_to_wait(s))
         return WORK_MORE;
     if (!s->first_job) {
-        s->first_job = store_peek_job_id(s->daemon->store);
-        s->seq = store_event_last(s->daemon->store);
+        s->first_job = store_peek_job_id(s->store);
+        s->seq = store_event_last(s->store);
     }
     return WORK_DONE;
 }
@@ -78,8 +79,8 @@ admit(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
         if (s->at % GLANCE == 0 && clock_boot_us() >= until_us)
             return WORK_MORE;
     }
-    if ((!s->fits && admit_pending(s->daemon, s->uid, s->n_new_lines, e) < 0) ||
-        admit_text(s->daemon, s->uid, s->new_text, e) < 0)
+    if ((!s->fits && admit_pending(s->admission, s->uid, s->n_new_lines, e) < 0) ||
+        admit_text(s->admission, s->uid, s->new_text, e) < 0)
         return -1;
     s->n_more = s->fits ? 0 : s->n_new_lines;
     s->more_text = s->new_text;
@@ -95,8 +96,8 @@ forget_ended(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
     (void)out, (void)until_us;
     if (s->has_forgotten || !s->is_fresh)
         return WORK_DONE;
-    int rc = store_file_forget(s->daemon->store, s->file, &s->forget_at, FORGET_MOST, e);
-    turn_touch_unplanned(s->daemon);
+    int rc = store_file_forget(s->store, s->file, &s->forget_at, FORGET_MOST, e);
+    s->has_forgotten_some = true;
     s->has_forgotten = rc == 0;
     return rc < 0 ? -1 : rc > 0 ? WORK_MORE : WORK_DONE;
 }
@@ -106,7 +107,7 @@ static int
 admit_new_lines(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
 {
     (void)out, (void)until_us;
-    if (s->n_new_lines == 0 || s->is_resumed || admit_lines(s->daemon, s->uid, e) == 0)
+    if (s->n_new_lines == 0 || s->is_resumed || admit_lines(s->admission, s->uid, e) == 0)
         return WORK_DONE;
     return -1;
 }
@@ -234,8 +235,9 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
         write_lines,     write_refused, clear};
     struct sync *s = arg;
     int rc = WORK_DONE;
-    s->caller = c;
+    s->context.user = users_name(c->uid);
     s->n_changed = 0;
+    s->has_forgotten_some = false;
     while (s->phase < (int)(sizeof phases / sizeof phases[0])) {
         rc = phases[s->phase](s, out, until_us, e);
         if (rc != WORK_DONE)
@@ -245,6 +247,8 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     }
     if (s->n_changed > 0)
         turn_touch(d);
+    if (s->has_forgotten_some)
+        turn_touch_unplanned(d);
     return rc;
 }
 
@@ -291,7 +295,7 @@ resume(void *arg, const char *text)
 static void
 leave(void *arg)
 {
-    struct sync *s = arg, **at = &s->daemon->syncs;
+    struct sync *s = arg, **at = &s->admission->syncs;
     while (*at && *at != s)
         at = &(*at)->next;
     if (*at)
@@ -303,7 +307,7 @@ leave(void *arg)
 static void
 enter(struct sync *s)
 {
-    struct sync **at = &s->daemon->syncs;
+    struct sync **at = &s->admission->syncs;
     while (*at)
         at = &(*at)->next;
     *at = s;
@@ -313,12 +317,12 @@ enter(struct sync *s)
 static int
 find_file(struct sync *s, struct err *e)
 {
-    struct store *store = s->daemon->store;
+    struct store *store = s->store;
     if (store_file_find(store, s->uid, s->path, &s->file, e) < 0)
         return -1;
     if (s->file)
         return 0;
-    return admit_lines(s->daemon, s->uid, e) < 0
+    return admit_lines(s->admission, s->uid, e) < 0
                ? -1
                : store_file_id(store, s->uid, s->path, &s->file, e);
 }
@@ -336,15 +340,17 @@ method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct json
                                           .past = true,
                                           .changes = true};
     struct sync *s = xcalloc(1, sizeof *s);
-    *s = (struct sync){.daemon = d,
-                       .caller = c,
+    *s = (struct sync){.admission = d->admission,
+                       .state = &d->state,
+                       .store = d->store,
                        .uid = c->uid,
                        .params = params,
                        .is_part = json_is_true(json_object_get(params, "part")),
                        .fits = json_is_true(json_object_get(params, "fit")),
                        .is_fresh = json_is_true(json_object_get(params, "fresh"))};
-    int rc = daemon_accepts_work(d, e) < 0 ? -1 : file_upload_take(s, params, e);
-    if (rc == 0 && (reqcontext_read(d, params, &s->context, e) < 0 || find_file(s, e) < 0))
+    int rc = daemon_accepts_work(d, e) < 0 ? -1 : file_upload_take(d, c, s, params, e);
+    if (rc == 0 &&
+        (reqcontext_read(d->admission, c, params, &s->context, e) < 0 || find_file(s, e) < 0))
         rc = -1;
     if (rc) {
         leave(s);

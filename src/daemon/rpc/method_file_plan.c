@@ -72,6 +72,7 @@ struct fate {
 };
 
 struct look {
+    struct daemon *daemon;
     struct sync own;
     struct sync *sync; /* own */
     const char *cwd;
@@ -93,7 +94,7 @@ job_of(const struct look *k, const struct line *line)
     struct job *job = job_new();
     request_free(&job->req);
     request_copy(&job->req, &line->req);
-    job->uid = k->sync->caller->uid;
+    job->uid = k->sync->uid;
     job->cwd = shared_new(job->req.chdir ? job->req.chdir : k->cwd);
     return job;
 }
@@ -106,7 +107,7 @@ learn(struct look *k, size_t i)
     k->any_unique = k->any_unique || line->req.unique;
     if (line->req.vram_auto) {
         struct job *job = job_of(k, line);
-        learned_apply(&k->sync->daemon->state, job);
+        learned_apply(k->sync->state, job);
         line->req.demand.vram_mib = job->req.demand.vram_mib;
         job_free(job);
     }
@@ -134,9 +135,9 @@ look_at_deps(struct look *k, size_t at)
         }
         if (to)
             dep->job = to->known->job;
-        if (!depend_has_ended(&s->daemon->state, dep))
+        if (!depend_has_ended(s->state, dep))
             fate->awaits = true;
-        else if (!fate->never && depend_check(&s->daemon->state, &one, &e) < 0)
+        else if (!fate->never && depend_check(s->state, &one, &e) < 0)
             fate->never = xstrdup(e.text);
     }
 }
@@ -165,7 +166,7 @@ look_for_same(struct look *k, size_t i)
     if (x && line->req.unique)
         fate->never = xasprintf(
             "line %d has the same command in the same folder, and this one is unique", x->line);
-    else if (unique_check(&k->sync->daemon->state, job, &e) < 0)
+    else if (unique_check(k->sync->state, job, &e) < 0)
         fate->never = xstrdup(e.text);
     if (!x) {
         snprintf(own->print, sizeof own->print, "%s", job->fingerprint);
@@ -181,7 +182,7 @@ ask_about(struct look *k, size_t i)
 {
     const struct line *line = &k->sync->lines[i];
     const struct fate *fate = &k->fates[i];
-    struct daemon *d = k->sync->daemon;
+    struct daemon *d = k->daemon;
     if (!fate->is_new || line->req.hold || line->req.cancel || fate->awaits || fate->never)
         return;
     struct job *job = job_of(k, line);
@@ -202,10 +203,9 @@ write_infeasible(const struct look *k, struct jsonw *out, const struct line *lin
 {
     auto_buf struct buf text = BUF_INIT;
     struct err e = {0};
-    if (line->req.demand.engine == ENGINE_SLURM && slurm_is_usable(k->sync->daemon, &e) < 0)
+    if (line->req.demand.engine == ENGINE_SLURM && slurm_is_usable(k->daemon, &e) < 0)
         buf_adds(&text, e.text);
-    else if (state_could_start(&k->sync->daemon->state, k->sync->caller->uid, &line->req.demand,
-                               &text))
+    else if (state_could_start(k->sync->state, k->sync->uid, &line->req.demand, &text))
         return false;
     jsonw_kstr(out, "state", job_state_name(JOB_INFEASIBLE));
     jsonw_kstr(out, "text", buf_str(&text));
@@ -269,7 +269,7 @@ static void
 write_options(const struct look *k, struct jsonw *out, const struct line *line)
 {
     auto_buf struct buf options = BUF_INIT;
-    const struct config *c = &k->sync->daemon->config;
+    const struct config *c = &k->daemon->config;
     struct backlog_line asked;
     struct allocation_spec spec;
     bool is_packed = slurm_is_to_pack(&line->req.demand, c);
@@ -378,7 +378,7 @@ look_for_all_same(struct look *k, struct jsonw *out, int64_t until_us, struct er
 static int
 ask_about_all(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
 {
-    const struct daemon *d = k->sync->daemon;
+    const struct daemon *d = k->daemon;
     (void)out, (void)e;
     if (!k->run)
         k->run =
@@ -442,8 +442,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
         load,          learn_all,  look_at_all_deps, look_for_all_same,
         ask_about_all, look_ahead, write_all,        clear};
     struct look *k = arg;
-    (void)d;
-    k->sync->caller = c;
+    (void)d, (void)c;
     while (k->phase < (int)(sizeof phases / sizeof phases[0])) {
         int rc = phases[k->phase](k, out, until_us, e);
         if (rc != WORK_DONE)
@@ -478,11 +477,13 @@ method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct json
     static const struct work_kind kind = {.step = step, .free = look_free, .past = true};
     const char *cwd = json_string_value(json_object_get(params, "cwd"));
     struct look *k = xcalloc(1, sizeof *k);
-    k->own = (struct sync){.daemon = d, .caller = c, .uid = c->uid};
+    k->own = (struct sync){
+        .admission = d->admission, .state = &d->state, .store = d->store, .uid = c->uid};
+    k->daemon = d;
     k->sync = &k->own;
     k->cwd = cwd ? cwd : "/";
     k->is_fresh = json_is_true(json_object_get(params, "fresh"));
-    int rc = file_upload_take(k->sync, params, e);
+    int rc = file_upload_take(d, c, k->sync, params, e);
     if (rc == 0 && !k->is_fresh &&
         store_file_find(d->store, c->uid, k->own.path, &k->own.file, e) < 0)
         rc = -1;

@@ -378,9 +378,10 @@ check_again(struct again *r, const struct job *job)
                        job_state_name(job->state));
     if (!ended)
         return 0;
-    if (admit_text(r->daemon, job->uid, request_text_bytes(&job->req), &r->last) < 0)
+    if (admit_text(r->daemon->admission, job->uid, request_text_bytes(&job->req), &r->last) < 0)
         return -1;
-    return r->walk.paused ? admit_pending(r->daemon, r->caller->uid, 1, &r->last) : 0;
+    return r->walk.paused ? admit_pending(r->daemon->admission, r->caller->uid, 1, &r->last)
+                          : 0;
 }
 
 /* False: not yet. */
@@ -444,7 +445,7 @@ choose(struct again *r, int64_t until_us, struct err *e)
     if (rc <= 0)
         return rc;
     if (daemon_accepts_work(d, e) < 0 ||
-        admit_pending(d, r->caller->uid, (int64_t)r->meant.n, e) < 0)
+        admit_pending(d->admission, r->caller->uid, (int64_t)r->meant.n, e) < 0)
         return -1;
     for (size_t i = 0; i < w->live.n; i++) {
         const struct job *job =

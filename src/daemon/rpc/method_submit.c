@@ -18,8 +18,10 @@
 #include "core/ledger/ledger.h"
 #include "core/place/place.h"
 #include "daemon/attempt/job_confines.h"
+#include "daemon/attempt/job_container.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/turn_due.h"
+#include "daemon/common/user_names.h"
 #include "daemon/gpu/card_names.h"
 #include "daemon/gpu/model_file.h"
 #include "daemon/gpu/prober.h"
@@ -30,6 +32,7 @@
 #include "daemon/request/roles.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/depend_turns.h"
 #include "daemon/state/job_facts.h"
 #include "daemon/state/learned_demands.h"
@@ -139,13 +142,13 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c, struct submi
     request_free(&job->req);
     if (reqjson_read(j, NULL, modelfile_current(d), &job->req, e) < 0 ||
         cardnames_resolve(d, &job->req, e) < 0 ||
-        budget_check_text(d, c->uid, &job->req, e) < 0 ||
+        budget_check_text(d->budget, c->uid, &job->req, e) < 0 ||
         roles_check_priority(d, job->req.priority, e) < 0 ||
         roles_check_grace(d, job->req.grace_ms, e) < 0 ||
         resolve_names(d, c->uid, s, &job->req, e) < 0 ||
         depend_check(&d->state, &job->req, e) < 0)
         return -1;
-    admit_unsaid(d, &job->req);
+    admit_unsaid(d->admission, &job->req);
     job->uid = c->uid;
     reqcontext_apply(&s->context, job);
     learned_apply(&d->state, job);
@@ -178,7 +181,7 @@ read_next(struct daemon *d, const struct caller *c, struct submission *s, struct
         check_pair(&s->seen, &s->own[i], job, i + 1, e) < 0)
         return s->n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, s->n) : -1;
     s->text += request_text_bytes(&job->req) + RANGE_TEXT * job->req.array.n;
-    if (budget_check_submit(d, c->uid, s->text, e) < 0)
+    if (budget_check_submit(d->budget, c->uid, s->text, e) < 0)
         return -1;
     return check_feasible(d, &job->req, i, s->n, e);
 }
@@ -208,9 +211,10 @@ check_job_again(struct daemon *d, struct job *job, struct err *e)
 
 /* What others may have changed since a job was read: the queue, the settings, the GPUs. */
 static int
-check_again(struct daemon *d, const struct submission *s, struct err *e)
+check_again(struct daemon *d, const struct caller *c, const struct submission *s, struct err *e)
 {
-    if (daemon_accepts_work(d, e) < 0 || reqcontext_check_room(d, &s->context, e) < 0)
+    if (daemon_accepts_work(d, e) < 0 ||
+        reqcontext_check_room(d->admission, c->uid, &s->context, e) < 0)
         return -1;
     for (size_t i = 0; i < s->n; i++) {
         if (check_job_again(d, s->jobs[i], e) < 0)
@@ -219,6 +223,20 @@ check_again(struct daemon *d, const struct submission *s, struct err *e)
             return -1;
     }
     return 0;
+}
+
+/* Whether there is a Slurm if any of them is to go there, and what runs containers if any of
+ * them is to be in one. */
+static int
+check_engines(const struct daemon *d, const struct submission *s, struct err *e)
+{
+    bool on_slurm = false;
+    for (size_t i = 0; i < s->n; i++) {
+        on_slurm |= s->jobs[i]->req.demand.engine == ENGINE_SLURM;
+        if (container_check(d, s->jobs[i], e) < 0)
+            return -1;
+    }
+    return on_slurm ? slurm_is_usable(d, e) : 0;
 }
 
 static void
@@ -262,6 +280,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
 {
     struct submission *s = arg;
     bool was_read = s->n_read == s->n;
+    s->context.user = users_name(c->uid);
     int rc = read_jobs(d, c, s, until_us, e);
     if (rc < 0)
         return -1;
@@ -269,7 +288,8 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
         s->paused = true;
         return WORK_MORE;
     }
-    if ((s->paused && check_again(d, s, e) < 0) || admit_jobs(d, c->uid, s->jobs, s->n, e) < 0)
+    if ((s->paused && check_again(d, c, s, e) < 0) || check_engines(d, s, e) < 0 ||
+        admit_jobs(d->admission, c->uid, s->jobs, s->n, e) < 0)
         return -1;
     enter_all(d, s, out);
     return WORK_DONE;
@@ -309,9 +329,9 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     struct reqcontext context;
     if (n == 0)
         return err_set(e, ERR_USAGE, "\"jobs\" must be a list of at least one job");
-    if (daemon_accepts_work(d, e) < 0 || budget_check_jobs(d, c->uid, list, e) < 0 ||
-        admit_pending(d, c->uid, (int64_t)n, e) < 0 ||
-        reqcontext_read(d, params, &context, e) < 0)
+    if (daemon_accepts_work(d, e) < 0 || budget_check_jobs(d->budget, c->uid, list, e) < 0 ||
+        admit_pending(d->admission, c->uid, (int64_t)n, e) < 0 ||
+        reqcontext_read(d->admission, c, params, &context, e) < 0)
         return -1;
     struct submission *s = xcalloc(1, sizeof *s);
     *s = (struct submission){.list = list, .context = context, .n = n};

@@ -300,7 +300,7 @@ serve_lines(struct client *c)
             return;
         if (len > 0) {
             struct parsed p;
-            line_parse(c->server->daemon, c->uid, line, len, &p);
+            line_parse(c->server->daemon->budget, c->uid, line, len, &p);
             rpc_handle(c, &p, len);
         }
         int64_t now_us = clock_boot_us();

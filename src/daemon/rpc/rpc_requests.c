@@ -148,7 +148,7 @@ call_method(struct client *c, const struct method *m, const json_t *root, const 
         return;
     }
     jsonw_init(&w, &result);
-    jsonw_bound(&w, budget_answer_max(c->server->daemon, c->uid));
+    jsonw_bound(&w, budget_answer_max(c->server->daemon->budget, c->uid));
     rpc_serve(c->server->daemon, &caller);
     int rc = m->run(c->server->daemon, &caller, params, &w, &e);
     rpc_serve(c->server->daemon, NULL);

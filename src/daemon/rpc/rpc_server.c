@@ -163,7 +163,7 @@ on_connection(uv_stream_t *listener, int status)
         uv_close((uv_handle_t *)&c->pipe, on_closed_unused);
         return;
     }
-    c->in.max = budget_request_max(s->daemon, c->uid);
+    c->in.max = budget_request_max(s->daemon->budget, c->uid);
     c->next = s->clients;
     if (c->next)
         c->next->prev = c;
@@ -185,7 +185,7 @@ server_open(struct daemon *d, const struct method *(*find)(const char *name), st
         return NULL;
     }
     s->peers = peers_new(d->places.system, "/etc/subuid");
-    s->long_lines = long_lines_new(d, s->peers);
+    s->long_lines = long_lines_new(d->loop, d->budget, s->peers);
     uv_timer_init(d->loop, &s->resume);
     s->resume.data = s;
     uv_timer_init(d->loop, &s->trim);
