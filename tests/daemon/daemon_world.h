@@ -45,8 +45,8 @@ struct world {
     char dir[64]; /* of the store */
     struct virtual_host host;
     struct turn *turn;
-    int n_cards;
-    int64_t now_us; /* the wall clock, ahead of the boot clock by: */
+    int n_cards, uuids[GPU_MAX]; /* "GPU-N"; another daemon finds them so */
+    int64_t now_us;              /* the wall clock, ahead of the boot clock by: */
     int64_t clock_ahead_us;
     uint32_t launched[64]; /* the jobs of starts that are durable, in order */
     int n_launched;
@@ -61,6 +61,7 @@ struct world {
     uint32_t cannot_launch;                /* this job */
     bool notes_at_write, notes_at_publish; /* a change of the newest job: held, released */
     enum death death;
+    int dies_at, n_steps; /* the daemon dies behind that step; 0: behind none */
     jmp_buf died;
 };
 
@@ -80,6 +81,8 @@ void world_turn_without_plan(struct world *w);
 void world_turn_on_full_disk(struct world *w);
 /* One in which the daemon dies; only world_crash may follow, behind looks at its memory. */
 void world_turn_dies(struct world *w, enum death death);
+/* The same behind the step of this number, from 1 on. False: there are not as many. */
+bool world_turn_dies_at(struct world *w, int step);
 /* Time passes: the turn's timers that are over by then have their say. */
 void world_pass(struct world *w, int64_t us);
 
@@ -91,6 +94,9 @@ void world_sample(struct world *w);
 
 /* The daemon is killed, and another one takes up what is on the disk. */
 void world_crash(struct world *w);
+/* The same in two: between them only the disk is left. */
+void world_dies(struct world *w);
+void world_starts(struct world *w);
 
 /* The final state of a job as the disk has it; JOB_PENDING: it has not ended. */
 enum job_state world_stored(struct world *w, uint32_t id);

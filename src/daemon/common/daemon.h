@@ -40,11 +40,11 @@ struct daemon {
     bool gpus_are_unknown; /* the probe does not answer */
     int32_t mig_major;     /* of /dev/nvidia-caps; 0: no GPU is divided, or not known */
     bool renumbered;       /* card numbers here differ from the driver's: jobs get UUIDs */
-    struct recovered *recovered; /* recover.c, during start */
-    bool rebooted;               /* what the store calls running was of another boot */
-    bool wants_device_filter;    /* where it can be had: confines_devices */
-    int64_t mps_looked_us;       /* boot clock: for its program (attempt/job_mps.c) */
-    char *lock_conflict;         /* words, when another daemon has one of the cards */
+    struct attempts_kept *attempts_kept; /* recover.c, during start */
+    bool rebooted;                       /* what the store calls running was of another boot */
+    bool wants_device_filter;            /* where it can be had: confines_devices */
+    int64_t mps_looked_us;               /* boot clock: for its program (attempt/job_mps.c) */
+    char *lock_conflict;                 /* words, when another daemon has one of the cards */
     struct gpulock *gpulocks;
     cpu_set_t node_cpus[LEDGER_NODES]; /* cpu_nodes.c: what jobs may use of each NUMA node */
     const char *sim_dir;   /* simulated cards and what goes with them; NULL: real ones */
