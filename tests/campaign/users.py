@@ -471,7 +471,8 @@ def check_work(machine, work, rows):
             raise Failure(f"{w.user}'s {w.name} is not known")
         w.ids = {r[7] for r in rows if r[1] == row[7]}
         ends = set(w.ends)
-        if w.lost(machine) and not w.request.get("requeue"):
+        # What is cancelled does not run again, whatever ended it.
+        if w.lost(machine) and (w.kind == "cancel" or not w.request.get("requeue")):
             ends.add(("LOST", None))
         if not {(row[3], row[4]), (row[3], None)} & ends:
             raise Failure(f"{w.kind} {w.name}: {row}, should be {ends}: {w.request}, "
