@@ -503,6 +503,7 @@ a_demand_that_was_raised_stays_until_another_is_declared(void **state)
     assert_int_equal(a.n_updated, 1);
     assert_int_equal(job->req.demand.vram_mib, 800);
     a = sync_file(d, "a:600*1 b");
+    assert_int_equal(a.n_updated, 1);
     assert_int_equal(job->req.demand.vram_mib, 600);
     assert_int_equal(job->declared_mib, 600);
 }
