@@ -135,9 +135,9 @@ load packed
     berth requeue 3
     run -0 wait_for 3
     [ "$(berth logs 3 | tr '\n' ' ')" = "a1 a2 " ]
-    # Another one was asked for when the second job had waited for long.
-    one_is_left() { [ "$(n_allocations)" = 1 ]; }
-    within one_is_left
+    # Another one was asked for when the second job had waited for long. On a busy machine both may have gone.
+    no_more_than_one() { [ "$(n_allocations)" -le 1 ]; }
+    within no_more_than_one
 }
 
 @test "what no allocation can have is said, and nothing else waits for it" {
