@@ -17,7 +17,8 @@ why_no_podman()
 
 # Starts `COMMAND...` where podman finds what it needs: crun refuses a machine that has cgroups of
 # both versions mounted, as some containers and virtual machines do. With CDI set, that folder is
-# the machine's /etc/cdi.
+# the machine's /etc/cdi, or /run/cdi in a /run of its own: a mount ends when anybody removes what it is mounted on,
+# so tests that make and remove a folder in /etc would take it from each other.
 in_machine()
 {
     unshare -m sh -eu -c '
@@ -28,7 +29,28 @@ in_machine()
             umount -R /sys/fs/cgroup
             mount -t cgroup2 cgroup2 /sys/fs/cgroup
         fi
-        if [ -n "$cdi" ]; then mount --bind "$cdi" /etc/cdi; fi
+        if [ -d /etc/cdi ] && [ -n "$cdi" ]; then
+            mount --bind "$cdi" /etc/cdi
+        elif [ -n "$cdi" ]; then
+            run=$cdi.run
+            mkdir -p "$run"
+            mount -t tmpfs tmpfs "$run"
+            for there in /run/*; do
+                here=$run/${there##*/}
+                if [ -L "$there" ]; then
+                    cp -P "$there" "$here"
+                elif [ -d "$there" ]; then
+                    mkdir "$here"
+                    mount --rbind "$there" "$here"
+                elif [ -e "$there" ]; then
+                    : >"$here"
+                    mount --bind "$there" "$here"
+                fi
+            done
+            mkdir -p "$run/cdi"
+            mount --bind "$cdi" "$run/cdi"
+            mount --move "$run" /run
+        fi
         exec "$@"' sh "${CDI:-}" "$@"
 }
 

@@ -23,11 +23,6 @@ case_setup()
     PATH=$ROOT/tools:$PATH
 }
 
-case_teardown()
-{
-    if [ -n "${made_cdi:-}" ]; then rmdir /etc/cdi || true; fi
-}
-
 # Until a line of a job's log is this.
 wait_for_line()
 {
@@ -201,7 +196,6 @@ run_stubborn()
     export BERTH_NVML=$ROOT/libnvidia-ml.so.1 BERTH_FAKE_NVML=$ROOT/world
     mkdir -p "$ROOT/live" "$ROOT/cdi"
     printf '%s\n' 'driver 550.54' "live $ROOT/live" "card $uuid 24564 564 0" "card $other 24564 564 0" >"$ROOT/world"
-    if [ ! -d /etc/cdi ]; then mkdir /etc/cdi && made_cdi=1; fi
     CDI=$ROOT/cdi in_machine timeout "$LIMIT" berth daemon start >/dev/null
     try berth submit --gpu-ids 1 --container i --wait -- true
     has "without a specification" "$(berth show @)" "/etc/cdi has no specification of them; run 'nvidia-ctk cdi generate"

@@ -29,11 +29,6 @@ case_setup()
     prefix=$(dirname "$(dirname "$(readlink -f "$(command -v berth)")")")
 }
 
-case_teardown()
-{
-    if [ -n "${made_cdi:-}" ]; then rmdir /etc/cdi || true; fi
-}
-
 # machine CARD...: each "UUID TOTAL RESERVED USED"
 machine()
 {
@@ -115,7 +110,6 @@ TWO="GPU-a1b2c3d4-0000-1111-2222-abcdefabcdef 24564 564 300"
     command -v crun >/dev/null || skip "there is no crun here"
     machine "$ONE" "$TWO"
     mkdir "$ROOT/cdi"
-    if [ ! -d /etc/cdi ]; then mkdir /etc/cdi && made_cdi=1; fi
     printf 'cdiVersion: 0.5.0\nkind: nvidia.com/gpu\ndevices:\n- name: %s\n- name: %s\n' "${ONE%% *}" "${TWO%% *}" >"$ROOT/cdi/nvidia.yaml"
     CDI=$ROOT/cdi IN=in_machine real_gpu 'in a container'
     echo "$out$err"
