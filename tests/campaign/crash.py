@@ -195,7 +195,7 @@ def random_any(args, rng):
             if name == "berthd":
                 daemon.kill()
                 # A child of its that has yet to execute a nursery holds its lock for a moment.
-                signal.alarm(60)
+                signal.alarm(300)
                 while not daemon.start(must=False):
                     pass
                 signal.alarm(0)

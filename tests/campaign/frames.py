@@ -141,7 +141,7 @@ def a_monster(rng):
 def connect(path):
     s = socket.socket(socket.AF_UNIX)
     s.connect(path)  # waits while many stand before it; with a timeout it would not
-    s.settimeout(60)
+    s.settimeout(300)
     return s
 
 

@@ -33,7 +33,7 @@ from instance import ENV, Daemon, Failure
 from users import copy_programs, make_users
 
 PROGRAMS = ["berthd", "nursery", "supervisor", "probe", "user"]
-DEADLINE_S = 60
+DEADLINE_S = 300
 WINDOW_S = 0.3
 SOME_S = 0.8     # for errors of some calls only
 LASTING_S = 9    # long enough for a trial that nobody answers, so that health knows

@@ -6,7 +6,7 @@ load lib
 
 inject()
 {
-    run timeout 600 "$BERTH_SOURCE/tests/campaign/inject.py" --bin "$(dirname "$(command -v berthd)")" "$@"
+    run timeout 1000 "$BERTH_SOURCE/tests/campaign/inject.py" --bin "$(dirname "$(command -v berthd)")" "$@"
     echo "$output"
     if [ "$status" -eq 77 ]; then skip "${output#skipped: }"; fi
     [ "$status" -eq 0 ]

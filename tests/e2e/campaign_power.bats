@@ -5,7 +5,7 @@ load lib
 
 power()
 {
-    run timeout 250 "$BERTH_SOURCE/tests/campaign/power.py" --bin "$(dirname "$(command -v berthd)")" "$@"
+    run timeout 1000 "$BERTH_SOURCE/tests/campaign/power.py" --bin "$(dirname "$(command -v berthd)")" "$@"
     echo "$output"
     if [ "$status" -eq 77 ]; then skip "${output#skipped: }"; fi
 }

@@ -135,7 +135,7 @@ def command():
 
 
 def run(*argv):
-    p = subprocess.run(["berth", *argv], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    p = subprocess.run(["berth", *argv], capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
     return p.returncode, p.stdout, p.stderr
 
 

@@ -57,5 +57,5 @@ for i in range(400):
     crowd.append(begin(i))
 threading.Thread(target=drip, daemon=True).start()
 for i in range(20):
-    with urllib.request.urlopen(sys.argv[1] + "api/v1/status", timeout=60) as answer:
+    with urllib.request.urlopen(sys.argv[1] + "api/v1/status", timeout=300) as answer:
         assert answer.status == 200
