@@ -33,7 +33,7 @@ import threading
 import time
 
 from instance import Failure
-from users import Machine, make_users
+from users import IN_TURN, Machine, make_users
 
 ROUNDS_MIN = 3  # however slow the machine is
 MEMORY_MAX_MIB = 1024
@@ -561,7 +561,7 @@ def main():
         shutil.rmtree(f"/tmp/berth-hostile-{bob.pw_uid}", ignore_errors=True)
         if homes:
             for user in users:
-                subprocess.run(["userdel", "-f", user], check=False)
+                subprocess.run([*IN_TURN, "userdel", "-f", user], check=False)
             shutil.rmtree(homes, ignore_errors=True)
     sys.exit(status)
 

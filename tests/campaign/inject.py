@@ -30,7 +30,7 @@ import time
 import faultcalls
 from crash import check_clean, runs_of
 from instance import ENV, Daemon, Failure
-from users import copy_programs, make_users
+from users import IN_TURN, copy_programs, make_users
 
 PROGRAMS = ["berthd", "nursery", "supervisor", "probe", "user"]
 DEADLINE_S = 300
@@ -533,7 +533,7 @@ def main():
         return campaign(args)
     finally:
         for account in accounts:
-            subprocess.run(["userdel", "-r", account], check=False, stderr=subprocess.DEVNULL)
+            subprocess.run([*IN_TURN, "userdel", "-r", account], check=False, stderr=subprocess.DEVNULL)
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -28,6 +28,8 @@ import time
 
 from instance import Daemon, Failure, attempt_folders
 
+# In front of what changes accounts: that waits only 15 seconds for others that do. As in tests/e2e/users.bash.
+IN_TURN = ["flock", "-o", "/etc"]
 PROGRAMS = ["berth", "berthd", "berth-shepherd", "berth-user", "berth-probe"]
 # The lock is held by all that the command starts: by the next attempt it must be free.
 NOTE = ("exec 9>>{me}.lock; flock -n 9 || echo twice >> {me}; "
@@ -63,7 +65,7 @@ def make_users(folder):
     for letter in "ab":
         name = f"bt{letter}{os.getpid()}"
         home = os.path.join(folder, name)
-        subprocess.run(["useradd", "-m", "-d", home, "-s", "/bin/sh", name], check=True)
+        subprocess.run([*IN_TURN, "useradd", "-m", "-d", home, "-s", "/bin/sh", name], check=True)
         names.append(name)
     return names
 
@@ -620,7 +622,7 @@ def main():
         machine.remove()
         if not args.users:
             for user in users:
-                subprocess.run(["userdel", "-r", user], check=False, stderr=subprocess.DEVNULL)
+                subprocess.run([*IN_TURN, "userdel", "-r", user], check=False, stderr=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,30 @@ why_no_users()
 {
     if [ "$(id -u)" -ne 0 ]; then
         echo "only root can make users and run jobs as them"
-    elif ! command -v useradd >/dev/null || ! command -v runuser >/dev/null; then
+    elif ! type -P useradd >/dev/null || ! type -P runuser >/dev/null; then
         echo "there is no useradd or no runuser here"
     fi
 }
+
+# What changes accounts waits 15 seconds for others that do, and then gives up: on a busy machine that is not
+# enough for the files of tests that run side by side, so they do it one after the other.
+in_turn()
+{
+    flock -o /etc "$(type -P "$1")" "${@:2}"
+}
+
+useradd() { in_turn useradd "$@"; }
+userdel() { in_turn userdel "$@"; }
+usermod() { in_turn usermod "$@"; }
+groupadd() { in_turn groupadd "$@"; }
+groupdel() { in_turn groupdel "$@"; }
+gpasswd() { in_turn gpasswd "$@"; }
 
 setup_file()
 {
     # Each test says why it is skipped: bats of Debian 12 takes a skip in here for a failure.
     if [ -n "$(why_no_users)" ]; then return 0; fi
-    local tag=$RANDOM
+    local tag=$$ # no other file's
     export ALICE=bta$tag BOB=btb$tag ADMINS=btg$tag
     export USERS_HOME
     USERS_HOME=$(mktemp -d /tmp/berth-users.XXXXXX)

@@ -14,8 +14,8 @@ case_teardown()
 {
     berth daemon stop --cancel >/dev/null 2>&1 || true
     if [ -n "${ALICE:-}" ]; then
-        userdel -f "$ALICE"
-        userdel -f "$BOB"
+        flock -o /etc userdel -f "$ALICE"
+        flock -o /etc userdel -f "$BOB"
     fi
 }
 
@@ -35,8 +35,8 @@ ended() { [ -z "$(squeue -h)" ]; }
 load_users()
 {
     ALICE=bsa$RANDOM BOB=bsb$RANDOM
-    useradd -m -d "$ROOT/alice" -s /bin/bash "$ALICE"
-    useradd -m -d "$ROOT/bob" -s /bin/bash "$BOB"
+    flock -o /etc useradd -m -d "$ROOT/alice" -s /bin/bash "$ALICE"
+    flock -o /etc useradd -m -d "$ROOT/bob" -s /bin/bash "$BOB"
     # The checkout may be where they cannot reach it.
     bin=$(dirname "$(command -v berth)")
     mkdir root
