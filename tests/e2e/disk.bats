@@ -237,3 +237,12 @@ trouble_while_an_array_runs()
     has text "$(job_field 1 text)" 'machine went down'
     is runs "$(wc -l <ran)" 1
 }
+
+@test "at a start on a slow disk the probe is not taken for one that does not answer" {
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
+    cc -shared -fPIC -o "$ROOT/slow_disk.so" "$E2E/slow_disk.c"
+    LD_PRELOAD=$ROOT/slow_disk.so start_daemon 2
+    has_not "the daemon's log" "$(cat "$BERTH_DIR/daemon.log")" 'does not answer'
+    is "its GPUs" "$(berth gpus --json | jq '.gpus | length')" 2
+}

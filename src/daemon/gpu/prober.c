@@ -421,6 +421,9 @@ start_probe(struct prober *p, struct err *e)
     p->talk = talk_start(p->daemon, p->sim_spec, &talk_events, p, e);
     if (!p->talk)
         return -1;
+    /* A daemon that starts has had no round of its loop yet, whose time is then that of before
+     * the store was opened: on a slow disk longer ago than the deadline is. */
+    uv_update_time(p->daemon->loop);
     uv_timer_start(&p->deadline, on_deadline, (uint64_t)p->daemon->config.probe_deadline_ms, 0);
     p->late = true; /* for a hello there is one deadline only */
     return 0;
