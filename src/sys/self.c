@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/install_paths.h"
 
 static int64_t
 resident_bytes(void)

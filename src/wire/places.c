@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/install_paths.h"
 #include "wire/account.h"
 
 static char *

@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/install_paths.h"
 #include "sys/rlimits.h"
 
 #ifdef HAVE_PAM
