@@ -318,7 +318,6 @@ static void
 begin_running(struct shepherd *a)
 {
     crash_point("shepherd-after-exec");
-    outcome_note_start(&a->facts);
     a->record.started_us = clock_wall_us();
     loglimit_begin(&a->log, a->command.log_fd, a->command.log_from, FD_FOLDER,
                    a->spec.attach != NULL, a->spec.log_max_mib, a->spec.log_reserve_mib);

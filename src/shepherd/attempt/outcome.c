@@ -103,43 +103,32 @@ fill_setup(const struct facts *f, struct ending *en)
 }
 
 static int64_t
-ms_of(const struct timeval *t)
+us_of(const struct timeval *t)
 {
-    return (int64_t)t->tv_sec * 1000 + t->tv_usec / 1000;
-}
-
-static void
-read_usage(int64_t *cpu_ms, int64_t *max_rss_kib)
-{
-    struct rusage ru;
-    *cpu_ms = *max_rss_kib = -1;
-    if (getrusage(RUSAGE_CHILDREN, &ru) < 0)
-        return;
-    *cpu_ms = ms_of(&ru.ru_utime) + ms_of(&ru.ru_stime);
-    *max_rss_kib = ru.ru_maxrss;
+    return (int64_t)t->tv_sec * 1000000 + t->tv_usec;
 }
 
 void
-outcome_note_start(struct facts *f)
+outcome_add_usage(struct facts *f, const struct rusage *ru)
 {
-    int64_t unused;
-    read_usage(&f->ours_cpu_ms, &unused);
+    f->used.any = true;
+    f->used.cpu_us += us_of(&ru->ru_utime) + us_of(&ru->ru_stime);
+    if (ru->ru_maxrss > f->used.max_rss_kib)
+        f->used.max_rss_kib = ru->ru_maxrss;
 }
 
-/* Of the job alone. */
 static void
-read_own_usage(const struct facts *f, int64_t *cpu_ms, int64_t *max_rss_kib)
+read_usage(const struct facts *f, int64_t *cpu_ms, int64_t *max_rss_kib)
 {
-    read_usage(cpu_ms, max_rss_kib);
-    if (*cpu_ms > 0 && f->ours_cpu_ms > 0)
-        *cpu_ms = *cpu_ms > f->ours_cpu_ms ? *cpu_ms - f->ours_cpu_ms : 0;
+    *cpu_ms = f->used.any ? f->used.cpu_us / 1000 : -1;
+    *max_rss_kib = f->used.any ? f->used.max_rss_kib : -1;
 }
 
 void
 outcome_count(struct facts *f)
 {
     struct counted *c = &f->counted;
-    read_own_usage(f, &c->cpu_ms, &c->max_rss_kib);
+    read_usage(f, &c->cpu_ms, &c->max_rss_kib);
     c->oom_kills = groups_oom_kills(&f->groups, &c->own_oom);
     c->is_set = true;
 }
@@ -148,7 +137,7 @@ static void
 fill_usage(const struct facts *f, struct ending *en)
 {
     if (!f->counted.is_set) {
-        read_own_usage(f, &en->cpu_ms, &en->max_rss_kib);
+        read_usage(f, &en->cpu_ms, &en->max_rss_kib);
         return;
     }
     en->cpu_ms = f->counted.cpu_ms;

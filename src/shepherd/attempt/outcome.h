@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include "shepherd/common/groups.h"
 #include "shepherd/common/mps_client.h"
@@ -23,6 +24,13 @@ enum cause {
     CAUSE_EXCEED,
     CAUSE_SHUTDOWN,
     CAUSE_UNIT_STOPS, /* the unit that jobs run in is being stopped: mostly, the machine is */
+};
+
+/* What the processes of a job used that were waited for: each with those that it had waited for
+ * itself. getrusage would count all children that this process ever had. */
+struct used {
+    bool any;
+    int64_t cpu_us, max_rss_kib;
 };
 
 /* What the kernel counted of an attempt. */
@@ -45,14 +53,13 @@ struct facts {
     int status;         /* waitpid's */
     struct groups groups;
     struct mps_client mps; /* its control daemon of MPS, if it has one */
-    int64_t
-        ours_cpu_ms; /* what starting it has cost, of children of ours (berth-user, a probe) */
+    struct used used;
     struct counted counted; /* before we started something of our own in its groups */
     char stuck[128];        /* words about what KILL did not end; "" */
 };
 
-/* Takes down what starting it has cost: the command has just been started. */
-void outcome_note_start(struct facts *f);
+/* Adds what wait4 said of one process that has ended. */
+void outcome_add_usage(struct facts *f, const struct rusage *ru);
 
 /* Takes down what was counted so far: what runs later, to end the attempt, is not the job's. */
 void outcome_count(struct facts *f);

@@ -338,9 +338,11 @@ end_stragglers(struct shepherd *a)
 void
 stop_reap(struct shepherd *a)
 {
+    struct rusage used;
     int status;
     pid_t pid;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
+        outcome_add_usage(&a->facts, &used);
         if (pid == a->command.screen_pid)
             on_screen_gone(a, status);
         if (pid == a->removal_pid)
