@@ -59,5 +59,5 @@ main(int argc, char **argv)
         return usage();
     keep_descriptors_from_the_job();
     (void)setsid(); /* the nursery has one; a shepherd in it needs none of its own */
-    return sweep ? sweep_run() : attempt_run(false);
+    return sweep ? sweep_run() : attempt_run(false, NULL);
 }

@@ -26,4 +26,9 @@
  * stopped by its supervisor, which then says why it ended. */
 #define NURSERY_UNIT_STOPS SIGURG
 
+#define NURSERY_FDS 3
+
+/* Sends a packet over a SEQPACKET socket; flags are those of sendmsg. -1 with errno. */
+int nursery_send_packet(int to, char kind, const int fds[NURSERY_FDS], int flags);
+
 #endif

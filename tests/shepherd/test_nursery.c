@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,7 +12,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -310,6 +313,138 @@ test_ahead_of_its_spec(void **state)
     assert_int_equal(rig_wait_pid(n.pid), 0);
 }
 
+/* The pid of what supervises an attempt that waits for `go`, and its record. */
+static pid_t
+run_ahead(const struct nursery *n, struct rig *r, struct exitrec *rec)
+{
+    hand_over_as(n, r, NURSERY_AHEAD);
+    rig_say(r->ctl, NURSERY_GO);
+    json_t *hello = rig_await(r->ctl, &r->in, "hello");
+    pid_t pid = (pid_t)json_integer_value(json_object_get(hello, "pid"));
+    json_decref(hello);
+    json_decref(rig_await(r->ctl, &r->in, "ended"));
+    assert_int_equal(rig_record(r, rec), 1);
+    rig_recorded(r);
+    assert_true(rig_at_end(r->ctl));
+    return pid;
+}
+
+/* Until the supervisor waits for another attempt: it has a descriptor of signals then, and none
+ * of the attempt's folder. False: it has gone. */
+static bool
+await_idle(pid_t pid)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    char signals[64], folder[64];
+    snprintf(signals, sizeof signals, "/proc/%d/fd/11", (int)pid);
+    snprintf(folder, sizeof folder, "/proc/%d/fd/5", (int)pid);
+    while (rig_lives(pid)) {
+        struct stat st;
+        if (lstat(signals, &st) == 0 && lstat(folder, &st) < 0)
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+#define CHAIN_TRIES 20 /* one may be idle for too long on a machine that is busy */
+
+/* The second attempt in the process of the first has its own usage, descriptors, mask and
+ * outcome. */
+static void
+test_one_after_the_other(void **state)
+{
+    (void)state;
+    static const char large[] =
+        "umask 027; v=$(head -c 60000000 /dev/zero | tr '\\0' x); exit 3";
+    struct nursery n = start_nursery();
+    struct exitrec first, second;
+    pid_t one = 0, other = -1;
+    for (int i = 0; i < CHAIN_TRIES && one != other; i++) {
+        struct rig r;
+        rig_open(&r, large);
+        one = run_ahead(&n, &r, &first);
+        rig_close(&r);
+        assert_int_equal(first.ending.code, 3);
+        assert_true(first.ending.max_rss_kib > 60000);
+        (void)await_idle(one);
+        rig_open(&r, "ls -l /proc/self/fd; exit 4");
+        other = run_ahead(&n, &r, &second);
+        auto_buf struct buf log = BUF_INIT;
+        rig_read_log(&r, &log);
+        assert_null(strstr(buf_str(&log), " 4 -> ")); /* ls itself has 3 */
+        rig_close(&r);
+        assert_int_equal(second.ending.code, 4);
+        assert_true(second.ending.max_rss_kib < first.ending.max_rss_kib);
+        assert_true(second.ending.cpu_ms >= 0);
+    }
+    assert_int_equal(one, other);
+    close(n.fd);
+    assert_int_equal(rig_wait_pid(n.pid), 0); /* which waits for idle ones, too */
+    assert_false(rig_lives(other));
+}
+
+/* A signal to end it ends an idle supervisor, and no later job. */
+static void
+test_an_idle_one_is_ended(void **state)
+{
+    (void)state;
+    struct nursery n = start_nursery();
+    struct exitrec rec;
+    struct rig r;
+    rig_open(&r, "exit 3");
+    pid_t idle = run_ahead(&n, &r, &rec);
+    rig_close(&r);
+    if (await_idle(idle))
+        kill(idle, SIGTERM);
+    rig_open(&r, "exit 4");
+    (void)run_ahead(&n, &r, &rec);
+    rig_close(&r);
+    assert_int_equal(rec.ending.outcome, OUTCOME_EXITED);
+    assert_int_equal(rec.ending.code, 4);
+    close(n.fd);
+    assert_int_equal(rig_wait_pid(n.pid), 0);
+}
+
+/* With a killed one its attempt is gone, not those that the nursery hands over later. */
+static void
+test_an_idle_one_is_killed(void **state)
+{
+    (void)state;
+    struct nursery n = start_nursery();
+    struct exitrec rec;
+    struct rig r;
+    rig_open(&r, "exit 3");
+    pid_t idle = run_ahead(&n, &r, &rec);
+    rig_close(&r);
+    if (await_idle(idle))
+        kill(idle, SIGSTOP);
+    rig_open(&r, "echo ran");
+    hand_over_as(&n, &r, NURSERY_AHEAD);
+    kill(idle, SIGKILL);
+    bool ran = send(r.ctl, NURSERY_GO, sizeof NURSERY_GO - 1, MSG_NOSIGNAL) > 0;
+    struct pollfd p = {.fd = r.ctl, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, -1), 1);
+    char byte;
+    if (ran && recv(r.ctl, &byte, 1, MSG_PEEK) == 1) { /* it had left by itself before that */
+        json_decref(rig_await(r.ctl, &r.in, "ended"));
+        rig_recorded(&r);
+        assert_true(rig_at_end(r.ctl));
+    } else {
+        assert_int_equal(rig_started(&r), 0);
+        const struct timespec pause = {.tv_nsec = 1000000};
+        while (rig_lock_is_held(&r)) /* closed behind the connection */
+            nanosleep(&pause, NULL);
+    }
+    rig_close(&r);
+    rig_open(&r, "exit 5");
+    (void)run_ahead(&n, &r, &rec);
+    rig_close(&r);
+    assert_int_equal(rec.ending.code, 5);
+    close(n.fd);
+    assert_int_equal(rig_wait_pid(n.pid), 0);
+}
+
 int
 main(void)
 {
@@ -321,6 +456,9 @@ main(void)
         cmocka_unit_test(test_ahead_and_go),
         cmocka_unit_test(test_ahead_in_vain),
         cmocka_unit_test(test_ahead_of_its_spec),
+        cmocka_unit_test(test_one_after_the_other),
+        cmocka_unit_test(test_an_idle_one_is_ended),
+        cmocka_unit_test(test_an_idle_one_is_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

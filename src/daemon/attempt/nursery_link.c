@@ -26,7 +26,6 @@
 #include "sys/spawn.h"
 #include "wire/places.h"
 
-#define N_FDS        3
 #define SEND_SECONDS 5     /* longer means that it is stuck: it gets replaced */
 #define UNIT_MS      20000 /* for the service manager to start a unit, which may be busy */
 #define HELLO_MS     10000
@@ -256,35 +255,11 @@ nursery_is_alive(const struct nursery *n)
     return n->fd >= 0 && (poll(&p, 1, 0) == 0 || !(p.revents & (POLLHUP | POLLERR)));
 }
 
-static int
-send_packet(int to, char kind, const int fds[N_FDS], int flags)
-{
-    union {
-        char bytes[CMSG_SPACE(sizeof(int) * N_FDS)];
-        struct cmsghdr align;
-    } control = {0};
-    struct iovec iov = {.iov_base = &kind, .iov_len = 1};
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = control.bytes,
-                         .msg_controllen = sizeof control.bytes};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int) * N_FDS);
-    memcpy(CMSG_DATA(c), fds, sizeof(int) * N_FDS);
-    ssize_t sent;
-    do
-        sent = sendmsg(to, &msg, flags | MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
-    return sent == 1 ? 0 : -1;
-}
-
 int
 nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct err *e)
 {
-    const int fds[N_FDS] = {ctl, lock, folder};
-    if (n->fd >= 0 && send_packet(n->fd, kind, fds, 0) == 0)
+    const int fds[NURSERY_FDS] = {ctl, lock, folder};
+    if (n->fd >= 0 && nursery_send_packet(n->fd, kind, fds, 0) == 0)
         return 0;
     /* Too many descriptors under way (ETOOMANYREFS) or no memory is no fault of its. */
     if (n->fd >= 0 && errno != EPIPE && errno != ECONNRESET && errno != EAGAIN &&
@@ -299,7 +274,7 @@ nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct 
     hang_up(n);
     if (start(n, e) < 0)
         return -1;
-    if (send_packet(n->fd, kind, fds, 0))
+    if (nursery_send_packet(n->fd, kind, fds, 0))
         return err_errno(e, ERR_FAILED, errno,
                          "the process that forks supervisors takes no requests");
     return 0;
@@ -308,9 +283,9 @@ nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct 
 bool
 nursery_ask_ahead(struct nursery *n, int ctl, int lock, int folder)
 {
-    const int fds[N_FDS] = {ctl, lock, folder};
+    const int fds[NURSERY_FDS] = {ctl, lock, folder};
     return n->forks_ahead && n->fd >= 0 &&
-           send_packet(n->fd, NURSERY_AHEAD, fds, MSG_DONTWAIT) == 0;
+           nursery_send_packet(n->fd, NURSERY_AHEAD, fds, MSG_DONTWAIT) == 0;
 }
 
 int

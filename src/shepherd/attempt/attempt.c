@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -460,8 +461,18 @@ start(struct shepherd *a)
         stop_end(a);
 }
 
+/* Of what has more to it than a group, a log and processes, this process is the end. */
+static bool
+is_clean(const struct shepherd *a)
+{
+    const struct spec *s = &a->spec;
+    return a->recorded && a->command.pid > 0 && !a->facts.stuck[0] && !a->attach &&
+           !s->container.image && !s->mps.dir && s->groups.cap.mib == 0 && !s->slurm &&
+           waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD;
+}
+
 int
-attempt_run(bool ahead)
+attempt_run(bool ahead, bool *clean)
 {
     static const struct ctl_handler HANDLER = {on_greet, on_cancel, on_signal, on_recorded};
     struct shepherd a = {.sig_fd = -1, .timer_fd = -1};
@@ -479,6 +490,8 @@ attempt_run(bool ahead)
     while (!a.done)
         one_turn(&a);
     bool kept = a.written || a.recorded;
+    if (clean)
+        *clean = is_clean(&a);
     attach_tell(a.attach, NULL, NULL);
     ctl_free(a.ctl);
     close(FD_LOCK); /* all that is left is for clients that watch */

@@ -9,8 +9,10 @@
  * same time. */
 #include "shepherd/nursery/children.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,8 +21,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "shepherd/attempt/kill.h"
+#include "shepherd/nursery/again.h"
 #include "sys/procs.h"
 
+#define LINKS_MAX    16 /* with more jobs at a time, others' supervisors end with them */
 #define PASS_MS      2
 #define PASSES_SOON  50
 #define TRY_AGAIN_MS 5000 /* after so many passes: one that does not end on KILL */
@@ -35,17 +39,31 @@ children_init(struct children *b)
 void
 children_free(struct children *b)
 {
+    children_release(b);
     free(b->v);
     *b = (struct children){0};
 }
 
-void
-children_add(struct children *b, pid_t pid, int lock_fd)
+/* Who had a folder before, which is used again, has it no more. */
+static void
+take_down(struct children *b, struct child *c, int lock_fd)
 {
     struct stat st = {0};
-    b->v = xgrow(b->v, b->n, &b->cap, sizeof *b->v);
     (void)fstat(lock_fd, &st);
-    b->v[b->n++] = (struct child){pid, st.st_dev, st.st_ino};
+    for (size_t i = 0; i < b->n; i++)
+        if (b->v[i].ino == st.st_ino && b->v[i].dev == st.st_dev)
+            b->v[i].ino = 0;
+    c->dev = st.st_dev;
+    c->ino = st.st_ino;
+}
+
+void
+children_add(struct children *b, pid_t pid, int lock_fd, int link)
+{
+    struct child c = {.pid = pid, .link = link};
+    b->v = xgrow(b->v, b->n, &b->cap, sizeof *b->v);
+    take_down(b, &c, lock_fd);
+    b->v[b->n++] = c;
 }
 
 bool
@@ -59,6 +77,70 @@ children_has(const struct children *b, int lock_fd)
             return true;
     return false;
 }
+
+/* --- supervisors that take another attempt --- */
+
+static void
+release(struct child *c)
+{
+    if (c->link >= 0)
+        close(c->link);
+    c->link = -1;
+}
+
+void
+children_release(struct children *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        release(&b->v[i]);
+}
+
+bool
+children_have_room(const struct children *b)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < b->n; i++)
+        n += b->v[i].link >= 0;
+    return n < LINKS_MAX;
+}
+
+/* Whether it has said that it is idle, and has not left since. */
+static bool
+takes(struct child *c, const int fds[NURSERY_FDS])
+{
+    char word;
+    if (recv(c->link, &word, 1, MSG_DONTWAIT) == 1 && word == AGAIN_IDLE &&
+        nursery_send_packet(c->link, NURSERY_AHEAD, fds, MSG_DONTWAIT) == 0)
+        return true;
+    release(c);
+    return false;
+}
+
+/* What they say lies there until it is of use: so an idle supervisor wakes nobody. */
+bool
+children_hand_over(struct children *b, const int fds[NURSERY_FDS])
+{
+    struct pollfd p[LINKS_MAX];
+    size_t whose[LINKS_MAX];
+    nfds_t n = 0;
+    for (size_t i = 0; i < b->n && n < LINKS_MAX; i++)
+        if (b->v[i].link >= 0) {
+            p[n] = (struct pollfd){.fd = b->v[i].link, .events = POLLIN};
+            whose[n++] = i;
+        }
+    if (n == 0 || poll(p, n, 0) <= 0)
+        return false;
+    for (nfds_t k = 0; k < n; k++) {
+        struct child *c = &b->v[whose[k]];
+        if (p[k].revents && takes(c, fds)) {
+            take_down(b, c, fds[1]);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- those that have ended --- */
 
 static ssize_t
 index_of(const struct children *b, pid_t pid)
@@ -76,8 +158,10 @@ children_reap(struct children *b)
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         ssize_t i = index_of(b, pid);
-        if (i >= 0)
+        if (i >= 0) {
+            release(&b->v[i]);
             b->v[i] = b->v[--b->n];
+        }
         if (i >= 0 && status != 0) {
             b->orphaned = true;
             b->passes = 0;

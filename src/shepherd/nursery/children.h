@@ -7,10 +7,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sys/nursery_packets.h"
+
 struct child {
     pid_t pid;
     dev_t dev; /* of the lock file that it was given: says whose it is */
     ino_t ino;
+    int link; /* to it, a supervisor that may take another attempt (again.h); -1: none */
 };
 
 struct children {
@@ -25,8 +28,18 @@ struct children {
 void children_init(struct children *b);
 void children_free(struct children *b); /* what it owns; not b */
 
-/* One more was forked, with this lock file. */
-void children_add(struct children *b, pid_t pid, int lock_fd);
+/* One more was forked, with this lock file. Takes link; -1: none. */
+void children_add(struct children *b, pid_t pid, int lock_fd, int link);
+
+/* Whether one more supervisor may be given a link. */
+bool children_have_room(const struct children *b);
+
+/* Hands the attempt, a packet of kind NURSERY_AHEAD, to a supervisor that has none; false:
+ * there is none. */
+bool children_hand_over(struct children *b, const int fds[NURSERY_FDS]);
+
+/* Lets those that have no attempt exit, and the others when theirs has ended. */
+void children_release(struct children *b);
 
 /* Whether a child that was given the file open as lock_fd has not been waited for. */
 bool children_has(const struct children *b, int lock_fd);

@@ -34,20 +34,21 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "base/libc.h"
 #include "shepherd/attempt/attempt.h"
 #include "shepherd/attempt/sweep.h"
 #include "shepherd/mps/mps_keeper.h"
+#include "shepherd/nursery/again.h"
 #include "shepherd/nursery/children.h"
 #include "shepherd/nursery/deliver.h"
+#include "shepherd/nursery/packet.h"
 #include "sys/cgroup.h"
 #include "sys/confine.h"
 #include "sys/nursery_packets.h"
 #include "sys/procs.h"
 
 #define FD_SERVED     10 /* where the socket goes, so that 3, 4 and 5 are free to be received */
-#define N_FDS         3
 #define FIND_TRIES    3
-#define POLL_PAUSE_NS 100000000
 #define SWEEP_WAIT_MS 2000 /* until a supervisor that has closed its files has gone */
 
 struct nursery {
@@ -61,100 +62,6 @@ struct nursery {
 
 /* --- what is asked --- */
 
-/* To the process that waits at the other end of the first descriptor, before it closes. */
-static void
-refuse(int ctl, int errnum)
-{
-    char text[64];
-    int n = snprintf(text, sizeof text, "{\"event\":\"not_forked\",\"errno\":%d}\n", errnum);
-    (void)send(ctl, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-/* Descriptors that this process had no room for are missing at the end of the list. */
-static void
-refuse_cut_off(const struct cmsghdr *c)
-{
-    int fds[N_FDS];
-    size_t n = c && c->cmsg_type == SCM_RIGHTS ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
-    if (n == 0 || n > N_FDS)
-        return;
-    memcpy(fds, CMSG_DATA(c), n * sizeof(int));
-    refuse(fds[0], EMFILE);
-    for (size_t i = 0; i < n; i++)
-        close(fds[i]);
-}
-
-/* After a call that failed and is made again: at once after a signal, else in a moment, as the
- * kernel has no memory for it. */
-static void
-rest(void)
-{
-    if (errno != EINTR)
-        nanosleep(&(struct timespec){.tv_nsec = POLL_PAUSE_NS}, NULL);
-}
-
-/* 1 with *kind and fds filled, 0 at the end, -1 for a packet that is of no use, or cannot be
- * had now. */
-static int
-receive(char *kind, int fds[N_FDS])
-{
-    union {
-        char bytes[CMSG_SPACE(sizeof(int) * N_FDS)];
-        struct cmsghdr align;
-    } control;
-    struct iovec iov = {.iov_base = kind, .iov_len = 1};
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = control.bytes,
-                         .msg_controllen = sizeof control.bytes};
-    ssize_t n = recvmsg(FD_SERVED, &msg, MSG_CMSG_CLOEXEC);
-    if (n < 0 && (errno == EINTR || errno == ENOMEM || errno == ENOBUFS)) {
-        rest();
-        return -1;
-    }
-    if (n <= 0)
-        return 0;
-    const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int) * N_FDS)) {
-        refuse_cut_off(c);
-        return -1;
-    }
-    memcpy(fds, CMSG_DATA(c), sizeof(int) * N_FDS);
-    return 1;
-}
-
-/* Out of the way of what is received. */
-static int
-move_up(int fd)
-{
-    int up = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FD_SERVED + 1);
-    if (up < 0)
-        return fd;
-    close(fd);
-    return up;
-}
-
-/* The received descriptors are the lowest free ones, so they are usually in place already. No
- * duplicate may stay: it would keep the lock held. */
-static bool
-put_in_place(const int fds[N_FDS])
-{
-    int up[N_FDS];
-    if (fds[0] == FD_CTL && fds[1] == FD_LOCK && fds[2] == FD_FOLDER)
-        return true;
-    for (int i = 0; i < N_FDS; i++)
-        up[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FD_SERVED + 1);
-    for (int i = 0; i < N_FDS; i++)
-        if (up[i] < 0 || dup3(up[i], FD_CTL + i, O_CLOEXEC) < 0)
-            return false;
-    for (int i = 0; i < N_FDS; i++) {
-        close(up[i]);
-        if (fds[i] > FD_FOLDER)
-            close(fds[i]);
-    }
-    return true;
-}
-
 /* Whether a start would get as far as executing something: said, and nothing else done. */
 static int
 try_run(void)
@@ -164,30 +71,30 @@ try_run(void)
     return 0;
 }
 
+/* Of what the nursery has open it gets what it was sent, and its link. */
 _Noreturn static void
-be_a_shepherd(const struct nursery *n, char kind, const int fds[N_FDS])
+be_a_shepherd(char kind, const int fds[NURSERY_FDS], int link)
 {
     sigset_t none;
     sigemptyset(&none);
     bool is_attempt = kind == NURSERY_ATTEMPT || kind == NURSERY_AHEAD;
     if (!is_attempt) /* which takes them itself, and is to miss none meanwhile */
         sigprocmask(SIG_SETMASK, &none, NULL);
-    close(FD_SERVED);
-    close(n->sig_fd);
-    for (size_t i = 0; i < sizeof n->claims / sizeof *n->claims; i++)
-        if (n->claims[i] >= 0)
-            close(n->claims[i]);
-    if (!put_in_place(fds)) {
-        refuse(fds[0], errno);
+    if (!packet_put_in_place(fds)) {
+        packet_refuse(fds[0], errno);
         _exit(1); /* the lock closes with us: the attempt has never run */
     }
+    bool again = link >= 0 && dup3(link, FD_NURSERY, O_CLOEXEC) == FD_NURSERY;
+    libc_close_from(FD_NURSERY + again);
     if (kind == NURSERY_TRY)
         _exit(try_run());
     if (kind == NURSERY_DELIVER)
         _exit(deliver_run());
     if (kind == NURSERY_MPS)
         _exit(mps_keeper_run());
-    _exit(kind == NURSERY_SWEEP ? sweep_run() : attempt_run(kind == NURSERY_AHEAD));
+    if (kind == NURSERY_SWEEP)
+        _exit(sweep_run());
+    _exit(again ? again_run(kind == NURSERY_AHEAD) : attempt_run(kind == NURSERY_AHEAD, NULL));
 }
 
 /* The lock of a supervisor that was killed is free a moment before its processes have become
@@ -207,26 +114,49 @@ finish_before_sweep(struct nursery *n, int lock_fd)
     }
 }
 
+/* The two ends of a link to a supervisor that may be used again; without one it is not. */
+static void
+make_link(const struct nursery *n, char kind, int *ours, int *theirs)
+{
+    int pair[2];
+    bool is_attempt = kind == NURSERY_ATTEMPT || kind == NURSERY_AHEAD;
+    if (!is_attempt || !children_have_room(&n->children) ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return;
+    *ours = packet_move_up(pair[0]);
+    *theirs = packet_move_up(pair[1]);
+}
+
+static void
+fork_one(struct nursery *n, char kind, const int fds[NURSERY_FDS])
+{
+    auto_close int ours = -1;
+    auto_close int theirs = -1;
+    make_link(n, kind, &ours, &theirs);
+    pid_t pid = fork();
+    if (pid == 0)
+        be_a_shepherd(kind, fds, theirs);
+    if (pid > 0)
+        children_add(&n->children, pid, fds[1], TAKE_FD(ours));
+    if (pid < 0)
+        packet_refuse(fds[0], errno);
+}
+
 static void
 serve_one(struct nursery *n)
 {
     char kind;
-    int fds[N_FDS];
-    int rc = receive(&kind, fds);
+    int fds[NURSERY_FDS];
+    int rc = packet_receive(FD_SERVED, &kind, fds);
     if (rc == 0)
         n->serves = false;
     if (rc <= 0)
         return;
     if (kind == NURSERY_SWEEP)
         finish_before_sweep(n, fds[1]);
-    pid_t pid = fork();
-    if (pid == 0)
-        be_a_shepherd(n, kind, fds);
-    if (pid > 0)
-        children_add(&n->children, pid, fds[1]);
-    if (pid < 0)
-        refuse(fds[0], errno);
-    for (int i = 0; i < N_FDS; i++)
+    if (kind != NURSERY_AHEAD || !children_hand_over(&n->children, fds))
+        fork_one(n, kind, fds);
+    for (int i = 0; i < NURSERY_FDS; i++)
         close(fds[i]);
 }
 
@@ -239,7 +169,7 @@ claim(struct nursery *n)
     bool all = true;
     for (int i = 0; i <= CGROUP_V1_N; i++) {
         const char *base = i == CGROUP_V1_N ? n->place.base : n->place.v1[i];
-        n->claims[i] = base ? move_up(cgroup_claim(base)) : -1;
+        n->claims[i] = base ? packet_move_up(cgroup_claim(base)) : -1;
         all &= !base || n->claims[i] >= 0;
     }
     return all;
@@ -325,7 +255,7 @@ take_signals(struct nursery *n)
     sigaddset(&wanted, SIGCHLD);
     sigaddset(&wanted, NURSERY_UNIT_STOPS);
     sigprocmask(SIG_BLOCK, &wanted, NULL);
-    n->sig_fd = move_up(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+    n->sig_fd = packet_move_up(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
     return n->sig_fd < 0 ? -1 : 0;
 }
 
@@ -348,6 +278,8 @@ static void
 serve(struct nursery *n)
 {
     for (;;) {
+        if (!n->serves || n->stopping)
+            children_release(&n->children);
         int wait_ms =
             children_end_orphans(&n->children); /* which may leave nothing to stay for */
         if (!has_work(n))
@@ -356,7 +288,7 @@ serve(struct nursery *n)
             {.fd = n->sig_fd, .events = POLLIN},
             {.fd = n->serves && !n->stopping ? FD_SERVED : -1, .events = POLLIN}};
         if (poll(p, 2, wait_ms) < 0) {
-            rest();
+            packet_rest();
             continue;
         }
         if (p[0].revents)

@@ -238,7 +238,7 @@ be_the_supervisor(const struct node_attempt *a, int talk, char *const *vars, pid
     if (prctl(PR_SET_PDEATHSIG, NURSERY_UNIT_STOPS) < 0 || getppid() != parent)
         _exit(1);
     (void)setsid();
-    _exit(attempt_run(false));
+    _exit(attempt_run(false, NULL));
 }
 
 int
