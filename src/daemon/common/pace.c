@@ -13,6 +13,7 @@
 
 #define SAY_AGAIN_US INT64_C(1000000) /* a flood of requests must not flood the log */
 #define KINDS        16 /* of work in one round; more than that counts as the rest */
+#define MOMENT_US    INT64_C(1000)
 
 /* What one kind of work for one user took of this round. */
 struct spent {
@@ -25,9 +26,11 @@ struct spent {
 struct pace {
     uv_prepare_t prepare;
     void (*next)(struct daemon *);
-    int64_t began_us, cpu_us; /* of this round */
-    uint64_t idle_ns;         /* asleep, up to its beginning */
-    int64_t mark_us;          /* CPU up to here has been counted */
+    int64_t began_us; /* of this round */
+    uint64_t idle_ns; /* asleep, up to its beginning */
+    int64_t mark_us;  /* up to here has been counted */
+    int64_t cpu_us;   /* the thread's clock when it was last read */
+    int64_t short_us; /* counted since then without it */
     struct spent spent[KINDS];
     int n_spent;
     int64_t said_us;
@@ -41,6 +44,15 @@ most_of(const struct pace *p)
         if (p->spent[i].cpu_us > most->cpu_us)
             most = &p->spent[i];
     return most;
+}
+
+static int64_t
+cpu_of(const struct pace *p)
+{
+    int64_t us = 0;
+    for (int i = 0; i < p->n_spent; i++)
+        us += p->spent[i].cpu_us;
+    return us;
 }
 
 static void
@@ -63,20 +75,18 @@ on_prepare(uv_prepare_t *handle)
 {
     struct daemon *d = handle->data;
     struct pace *p = d->pace;
-    int64_t now_us = clock_boot_us(), cpu_us = clock_thread_us();
+    int64_t now_us = clock_boot_us();
     uint64_t idle_ns = uv_metrics_idle_time(d->loop);
     int64_t held_us = now_us - p->began_us - (int64_t)(idle_ns - p->idle_ns) / 1000;
     pace_spent(d, PACE_REST, UINT32_MAX);
     if (p->began_us) {
         tally_round(d, held_us);
         if (held_us > PACE_SLOW_US)
-            say(p, held_us, cpu_us - p->cpu_us);
+            say(p, held_us, cpu_of(p));
     }
     p->next(d);
     p->began_us = now_us;
-    p->cpu_us = cpu_us;
     p->idle_ns = idle_ns;
-    p->mark_us = clock_thread_us();
     p->n_spent = 0;
 }
 
@@ -121,15 +131,31 @@ find_kind(struct pace *p, const char *what, uid_t uid)
     return &p->spent[n];
 }
 
+/* The CPU since the last call. What was over in a moment took at most that moment, so the
+ * thread's clock, which is a call of the system each time, is read only after longer ones: some
+ * of those were spent asleep, or on other processes. */
+static int64_t
+cpu_since(struct pace *p)
+{
+    int64_t now_us = clock_boot_us(), us = now_us - p->mark_us;
+    p->mark_us = now_us;
+    if (us < MOMENT_US) {
+        p->short_us += us;
+        return us;
+    }
+    int64_t cpu_us = clock_thread_us(), used_us = cpu_us - p->cpu_us - p->short_us;
+    p->cpu_us = cpu_us;
+    p->short_us = 0;
+    return used_us > 0 ? used_us : 0;
+}
+
 void
 pace_spent(struct daemon *d, const char *what, uid_t uid)
 {
     struct pace *p = d->pace;
     if (!p)
         return;
-    int64_t cpu_us = clock_thread_us();
     struct spent *s = find_kind(p, what, uid);
-    s->cpu_us += cpu_us - p->mark_us;
+    s->cpu_us += cpu_since(p);
     s->n++;
-    p->mark_us = cpu_us;
 }
