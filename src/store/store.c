@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "store/store_gather.h"
 #include "store/store_priv.h"
 
 /* 4 KiB pages. Emptying the log holds the caller for some 10 ms for each 1,000 of them. A short
@@ -518,7 +519,7 @@ store_connect(struct store *s, struct err *e)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
 
-    if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK)
+    if (sqlite3_open_v2(s->path, &s->db, flags, gather_vfs_name()) != SQLITE_OK)
         return s->db ? store_read_failed(s, e) : err_set(e, ERR_FAILED, "out of memory");
     sqlite3_extended_result_codes(s->db, 1);
     /* Until it is known to be sound nothing is moved into it, on the way out either. */
