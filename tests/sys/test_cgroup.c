@@ -1,4 +1,5 @@
 /* cgroups, on machines where this process may make them; elsewhere that it says why not. */
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -81,6 +82,55 @@ start_in(int cgroup_fd)
     pid_t pid = spawn_process(&s, &errnum, &stage);
     assert_true(pid > 0);
     return pid;
+}
+
+static int
+refuse(void *ctx)
+{
+    *(int *)ctx += 1;
+    return EDOM;
+}
+
+/* Processes born in a group share the caller's memory until they execute something: one after
+ * the other brings its own error back, and leaves the caller's frames as they were. */
+static void
+test_failures_in_a_group(void **state)
+{
+    (void)state;
+    struct err e;
+    struct cgroup_limits none = {0};
+    auto_free char *base = find_base();
+    if (!base)
+        skip();
+    auto_free char *path = xasprintf("%s/job-2.1", base);
+    auto_close int fd = cgroup_create(path, &none, &e);
+    char missing[] = "/nowhere/to/be/found", sh[] = "/bin/sh", c[] = "-c", script[] = "exit 7";
+    char *const absent[] = {missing, NULL}, *const present[] = {sh, c, script, NULL};
+    char *const env[] = {NULL};
+    for (int i = 0; i < 50; i++) {
+        int errnum = 0, asked = 0, status;
+        enum spawn_stage stage;
+        struct spawn s = SPAWN_INIT;
+        s.argv = absent;
+        s.envp = env;
+        s.cgroup_fd = fd;
+        assert_int_equal(spawn_process(&s, &errnum, &stage), -1);
+        assert_int_equal(stage, SPAWN_EXEC);
+        assert_int_equal(errnum, ENOENT);
+        s.argv = present;
+        s.before_exec = refuse;
+        s.ctx = &asked;
+        assert_int_equal(spawn_process(&s, &errnum, &stage), -1);
+        assert_int_equal(stage, SPAWN_CHILD);
+        assert_int_equal(errnum, EDOM);
+        s.before_exec = NULL;
+        pid_t pid = spawn_process(&s, &errnum, &stage);
+        assert_int_equal(stage, SPAWN_OK);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(WEXITSTATUS(status), 7);
+    }
+    assert_int_equal(cgroup_remove(path), 0);
+    assert_int_equal(cgroup_remove(base), 0);
 }
 
 static void
@@ -184,6 +234,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_group_of_a_job),
+        cmocka_unit_test(test_failures_in_a_group),
         cmocka_unit_test(test_abandoned),
         cmocka_unit_test(test_kill_without_cgroup_kill),
         cmocka_unit_test(test_what_is_no_group),
