@@ -138,6 +138,8 @@ ledger_free(struct ledger *l)
     for (int i = 0; i < l->n_cards; i++) {
         ledger_free_part(l, l->cards[i].holds);
         free(l->cards[i].strangers);
+        if (!l->block)
+            free(l->cards[i].mps_refusals);
     }
     for (size_t b = 0; b < l->n_buckets; b++) {
         for (struct holding *h = l->buckets[b], *next; h; h = next) {
@@ -192,7 +194,8 @@ set_info(struct ledger *l, struct card *c, const struct gpu_info *info)
     c->info = *info;
     c->gone = false;
     c->cap_refused[0] = '\0';
-    memset(c->mps_refusals, 0, sizeof c->mps_refusals);
+    if (c->mps_refusals)
+        memset(c->mps_refusals, 0, MPS_REFUSALS * sizeof *c->mps_refusals);
     for (size_t i = 0; i < sizeof c->type; i++)
         c->type[i] = (char)tolower((unsigned char)info->name[i]);
     for (int i = 0; i < c->n_holds; i++) {

@@ -66,7 +66,9 @@ struct card {
     bool gone; /* removed for good: nothing is placed there, and its number may be used again */
     char cap_refused[72];   /* why its driver would not cap a job; "": it has not refused */
     int64_t cap_refused_us; /* when that was */
-    struct mps_refusal mps_refusals[MPS_REFUSALS]; /* the newest; user 0: none */
+    /* Owned, MPS_REFUSALS of them, the newest; user 0: none. NULL: there was none yet. Copies
+     * of a ledger, which only look ahead, share them. */
+    struct mps_refusal *mps_refusals;
     char type[96];         /* info.name in lower case, which a demand's gpu_type is sought in */
     enum gpu_state admin;  /* a person's word: UP, PAUSED, DRAINING */
     enum gpu_state health; /* the machine's: UP, LOST, UNKNOWN, SICK */

@@ -59,7 +59,7 @@ static const struct mps_refusal *
 find_refusal(const struct card *c, uint64_t user)
 {
     const struct mps_refusal *found = NULL;
-    for (int i = 0; i < MPS_REFUSALS; i++) {
+    for (int i = 0; c->mps_refusals && i < MPS_REFUSALS; i++) {
         const struct mps_refusal *r = &c->mps_refusals[i];
         if (r->user && (!user || r->user == user) && (!found || r->at_us > found->at_us))
             found = r;
@@ -108,6 +108,8 @@ ledger_mps_mib(const struct ledger *l, const struct demand *d, int card)
 static struct mps_refusal *
 place_of(struct card *c, uint64_t user)
 {
+    if (!c->mps_refusals)
+        c->mps_refusals = xcalloc(MPS_REFUSALS, sizeof *c->mps_refusals);
     struct mps_refusal *oldest = &c->mps_refusals[0];
     for (int i = 0; i < MPS_REFUSALS; i++) {
         struct mps_refusal *r = &c->mps_refusals[i];
@@ -135,7 +137,7 @@ ledger_set_mps_refused(struct ledger *l, int card, uint64_t user, const char *wh
 void
 mps_forget_old(struct ledger *l, struct card *c, int64_t now_us)
 {
-    for (int i = 0; i < MPS_REFUSALS; i++) {
+    for (int i = 0; c->mps_refusals && i < MPS_REFUSALS; i++) {
         struct mps_refusal *r = &c->mps_refusals[i];
         if (!r->user || now_us - r->at_us <= AGAIN_US)
             continue;
