@@ -198,8 +198,7 @@ run_child(struct plan *p)
 }
 
 /* clone3 without a call in between, so that a child with our stack finds no frame of the C
- * library on it that its parent has yet to return from. It never leaves this function either.
- */
+ * library on it that its parent has yet to return from. It never leaves this one either. */
 __attribute__((noinline)) static pid_t
 clone_child(struct clone_args *args, struct plan *p)
 {
@@ -224,8 +223,8 @@ clone_child(struct clone_args *args, struct plan *p)
     return (pid_t)rc;
 }
 
-/* Elsewhere, and where a sanitizer has notes on whose frames the stack has, memory is copied.
- */
+/* Elsewhere, and where a sanitizer takes notes of whose frames the stack has, memory is
+ * copied. */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define IS_SANITIZED

@@ -6,8 +6,7 @@
 
 #include "shepherd/attempt/attempt.h"
 
-/* Where a supervisor that may be used again has its end of a SEQPACKET socket to the nursery.
- */
+/* Where a supervisor that may be used again has its SEQPACKET socket to the nursery. */
 #define FD_NURSERY (FD_FOLDER + 1)
 
 /* What it says there when it could take another attempt. The nursery sends it a packet of kind

@@ -20,8 +20,7 @@ bool packet_put_in_place(const int fds[NURSERY_FDS]);
 /* Says that no process can be started, to the one that waits at the other end of ctl. */
 void packet_refuse(int ctl, int errnum);
 
-/* A duplicate out of the way, in the place of fd, which is closed; fd itself if there is none.
- */
+/* A duplicate out of the way for fd, which is closed; fd itself if there is none. */
 int packet_move_up(int fd);
 
 /* After a call that failed and is made again: at once after a signal, else in a moment, as the
