@@ -8,7 +8,7 @@ status, submits and waits for ends all the while, and each of these is measured,
 attack after the other, then under all of them. Standard library only; for root.
 
     tests/campaign/hostile.py --bin DIR [--minutes 10 | --seconds 20] [--users ALICE,BOB]
-        [--attacks a,b] [--queue 50000] [--nice 15] [--smoke]
+        [--attacks a,b] [--queue 50000] [--nice 15] [--apart] [--smoke]
 
 Without --users two accounts are made, and removed at the end. Prints p50, p99 and the longest of
 each thing measured, rounds of the daemon's loop that took more than 50 ms and what took most of
@@ -16,7 +16,9 @@ each, its memory and CPU, and what the attacks were told. With --smoke it assert
 bystander's jobs ended as it should and that the daemon is alive and not large, and no times.
 
 The attackers are dozens of processes. systemd gives the daemon a share of the CPUs beside all
-of a user's together; where this runs without, --nice does the same: the attackers give way."""
+of a user's together. --apart does the same with groups of this campaign's own, beside which all
+else on the machine counts for little, so that its figures are not those of a busy machine; --nice
+lets the attackers give way where no groups can be made."""
 import argparse
 import json
 import os
@@ -315,6 +317,71 @@ def fill(path, n):
     link.close()
 
 
+class Groups:
+    """CPU groups of version 1 or 2, as systemd lays them out: equal parts for the daemon (of
+    system.slice), the jobs (berth.slice) and the users (user.slice), of which each has as much.
+    Beside all of them, others have a hundredth."""
+
+    NAMES = ["", "daemon", "jobs", "users", "users/watching", "users/attacking"]
+
+    def __init__(self):
+        old = "/sys/fs/cgroup/cpu"
+        root, weight, most = (old, "cpu.shares", 262144) if os.path.isdir(old) else \
+            ("/sys/fs/cgroup", "cpu.weight", 10000)
+        self.top = os.path.join(root, f"berth-hostile.{os.getpid()}")
+        for name in self.NAMES:
+            folder = os.path.join(self.top, name)
+            if weight == "cpu.weight":
+                self.write(os.path.join(os.path.dirname(folder.rstrip("/")), "cgroup.subtree_control"), "+cpu")
+            os.mkdir(folder)
+        self.write(os.path.join(self.top, weight), str(most))
+
+    @staticmethod
+    def write(path, words):
+        with open(path, "w", encoding="ascii") as f:
+            f.write(words)
+
+    def procs(self, name):
+        return os.path.join(self.top, name, "cgroup.procs")
+
+    def join(self, name):
+        self.write(self.procs(name), "0")
+
+    def before(self):
+        """Words in front of the daemon's command."""
+        return ["sh", "-c", 'echo 0 >"$0" && exec "$@"', self.procs("daemon")]
+
+    def move_jobs(self, daemon):
+        """The process that forks them, of this daemon."""
+        with open(f"/proc/{daemon}/task/{daemon}/children", encoding="ascii") as f:
+            for pid in f.read().split():
+                if os.readlink(f"/proc/{pid}/exe").endswith("/berth-shepherd"):
+                    self.write(self.procs("jobs"), pid)
+
+    def remove(self):
+        for name in reversed(self.NAMES):
+            try:
+                os.rmdir(os.path.join(self.top, name))
+            except OSError as why:  # somebody's process is on its way out still
+                print("left:", why)
+
+
+class NoGroups:
+    """Where the campaign's processes are among all others."""
+
+    def join(self, name):
+        pass
+
+    def before(self):
+        return []
+
+    def move_jobs(self, daemon):
+        pass
+
+    def remove(self):
+        pass
+
+
 def become(account):
     os.setgroups([])
     os.setgid(account.pw_gid)
@@ -325,12 +392,13 @@ def on_alarm(number, frame):
     raise OSError("late")
 
 
-def attack(path, account, what, seconds, seed, told, nice):
+def attack(path, account, what, seconds, seed, told, args):
     """In a process of its own, as that user, until the time is over."""
     pid = os.fork()
     if pid:
         return pid
-    os.nice(nice)
+    args.groups.join("users/attacking")
+    os.nice(args.nice)
     become(account)
     rng, end, n, words = random.Random(seed), time.monotonic() + seconds, 0, {}
     signal.signal(signal.SIGALRM, on_alarm)
@@ -402,12 +470,13 @@ class Bystander:
         looking.join()
 
 
-def watch(path, account, seconds):
+def watch(path, account, seconds, groups):
     """A bystander in a process of its own: its figures, as JSON on a pipe."""
     r, w = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(r)
+        groups.join("users/watching")
         become(account)
         b = Bystander(path)
         b.run(time.monotonic() + seconds)
@@ -498,8 +567,8 @@ def all_of_it(args, machine, path, alice, bob, told):
         plan, each = [], args.seconds / 2
     plan.append(("all at once", wanted, args.seconds / 2))
     for title, attacks, seconds in plan:
-        pids = [attack(path, bob, a, seconds, args.seed + i, told, args.nice) for i, a in enumerate(attacks)]
-        times, wrong = figures(watch(path, alice, seconds))
+        pids = [attack(path, bob, a, seconds, args.seed + i, told, args) for i, a in enumerate(attacks)]
+        times, wrong = figures(watch(path, alice, seconds, args.groups))
         for pid in pids:
             os.waitpid(pid, 0)
         tell(title, times)
@@ -531,6 +600,7 @@ def main():
     p.add_argument("--queue", type=int, default=50000, help="jobs of the hostile one that wait from the beginning")
     p.add_argument("--nice", type=int, default=0, help="by how much attackers give way to the daemon")
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--apart", action="store_true", help="in CPU groups beside which others hardly count")
     p.add_argument("--together", action="store_true", help="only all attacks at once")
     p.add_argument("--smoke", action="store_true")
     args = p.parse_args()
@@ -550,14 +620,18 @@ def main():
     os.chmod(told, 0o666)
     path = os.path.join(machine.dir, "berth.sock")
     status = 0
+    args.groups = Groups() if args.apart else NoGroups()
     try:
-        machine.open("log_level=debug", "user_max_pending=100000", "user_max_connections=256")
+        machine.open("log_level=debug", "user_max_pending=100000", "user_max_connections=256",
+                     before=args.groups.before())
+        args.groups.move_jobs(machine.process.pid)
         all_of_it(args, machine, path, alice, bob, told)
     except Failure as failure:
         print(failure)
         status = 1
     finally:
         machine.remove()
+        args.groups.remove()
         shutil.rmtree(f"/tmp/berth-hostile-{bob.pw_uid}", ignore_errors=True)
         if homes:
             for user in users:

@@ -109,11 +109,11 @@ class Machine(Daemon):
                 os.mkdir(folder, 0o700)
                 shutil.chown(folder, user)
 
-    def open(self, *settings):
+    def open(self, *settings, before=()):
         options = ["--system"]
         for setting in ("log_level=warn", "user_priority_max=100", *settings):
             options += ["--set", setting]
-        self.start(options=options)
+        self.start(options=options, before=before)
 
     def kill_after(self, delay_s):
         """From a process of its own, so that it comes in the middle of whatever we do."""
