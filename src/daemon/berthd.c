@@ -4,6 +4,7 @@
  * daemon, and the next one finds them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,8 @@
 #include "sys/confine.h"
 #include "sys/keyring.h"
 
-#define LEAVE_MS 1000
+#define LEAVE_MS     1000
+#define MAPPED_BYTES (8 << 20) /* what is as large is mapped for itself */
 
 /* --- leaving --- */
 
@@ -534,6 +536,14 @@ prepare(struct daemon *d, struct options *o, struct err *e)
     return 0;
 }
 
+/* A long answer grows to 64 MiB. What is mapped for itself grows without being copied, and the
+ * kernel has it back at once; left to itself the C library maps less and less so. */
+static void
+map_what_is_large(void)
+{
+    mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+}
+
 static int
 make_loop(uv_loop_t *loop, struct err *e)
 {
@@ -551,6 +561,7 @@ main(int argc, char **argv)
     uv_loop_t loop;
     struct daemon d = {.loop = &loop, .jobs_fd = -1, .lock_fd = -1};
     log_set_program("berthd");
+    map_what_is_large();
     d.options = &o;
     int rc = daemon_options_parse(argc, argv, &o, &e);
     if (rc > 0)

@@ -320,6 +320,37 @@ submission()
     is ids "$(jq -c 'select(.id == "submit") | .result.ids == [range(1; 10001)]' <<<"$out")" true
 }
 
+# `part ID FIRST LAST MORE [METHOD]`: a request with these lines of one jobs file.
+part()
+{
+    jq -nc --arg id "$1" --arg first "$2" --arg last "$3" --argjson more "$4" --arg method "${5:-file.sync}" \
+        '{id: $id, method: $method, params: {path: "/parts", cwd: "/", more: $more,
+            jobs: [range($first | tonumber; ($last | tonumber) + 1) as $i | {key: "k\($i)", line: $i, command: ": \($i)", gpus: 0, hold: true}]}}'
+}
+
+@test "the lines of a jobs file are read in pieces: others are answered meanwhile, and its parts keep their order" {
+    start_daemon 2
+    out=$(ask_all "$(part one 1 9000 true)" '{"id":"status","method":"status"}' "$(part two 9001 9010 true)" "$(part three 9011 18000 false)")
+    is 'who is answered first' "$(jq -r .id <<<"$out" | paste -sd ' ')" 'status one two three'
+    is 'a part' "$(jq -c 'select(.id == "two") | .result' <<<"$out")" '{}'
+    is 'the whole' "$(jq -c 'select(.id == "three") | .result | [.new, (.lines | length), (.lines | map(.id) == [range(1; 18001)])]' <<<"$out")" \
+        '[18000,18000,true]'
+    out=$(ask_all "$(part one 1 9000 true file.plan)" '{"id":"status","method":"status"}' "$(part two 9001 18001 false file.plan)")
+    is 'who is answered first, of a plan' "$(jq -r .id <<<"$out" | paste -sd ' ')" 'status one two'
+    is 'lines of the plan' "$(jq -c 'select(.id == "two") | .result.lines | [length, .[0].key, .[18000].key]' <<<"$out")" '[18001,"k1","k18001"]'
+}
+
+@test "a client that leaves while a part of its file is read leaves nothing behind" {
+    start_daemon 2
+    part one 1 20000 true | timeout "$LIMIT" python3 -c 'import socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(sys.argv[1])
+    s.sendall(sys.stdin.buffer.read())' "$BERTH_DIR/berth.sock"
+    out=$(ask_all "$(part two 1 10 false)")
+    is 'another connection' "$(jq -c '.result | [.new, (.lines | length)]' <<<"$out")" '[10,10]'
+    is 'jobs' "$(berth status --json | jq .counts.HELD)" 10
+}
+
 @test "changes while a long submission is read count: all of it is queued, or nothing" {
     echo 'pending_max: 15000' >limits.yaml
     timeout "$LIMIT" berth daemon start --sim 2 --config limits.yaml

@@ -17,6 +17,7 @@
 #include "store/store.h"
 
 struct admission;
+struct client;
 struct state;
 
 /* What is known of a key: a live job, or how one ended. */
@@ -55,6 +56,10 @@ struct sync {
     const char *path;
     struct line *lines;
     size_t n, cap;
+    const struct client *client; /* file_upload.c: whose lines it reads; may be gone */
+    bool reads;                  /* it has begun to */
+    size_t n_read;               /* lines of the request */
+    size_t n_kept;               /* lines in front of those, of earlier requests */
     int32_t *order;  /* owned: each line behind those it waits for; NULL: as they stand */
     bool is_part;    /* of the file: lines that are not sent stay as they are */
     bool fits;       /* a limit leaves single lines out, and does not refuse them all */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "daemon/common/caller.h"
 #include "daemon/common/daemon.h"
@@ -19,13 +20,16 @@
 #include "daemon/request/roles.h"
 #include "wire/request_read.h"
 
+#define GLANCE 64 /* lines between two looks at the clock */
+
 struct upload {
     struct upload *next;
     const struct client *client;
     uid_t uid, group;
     char *path;
     int64_t bytes;
-    struct sync kept; /* its lines alone */
+    struct sync kept;          /* its lines alone */
+    const struct sync *reader; /* the request that has them now, and adds its own; NULL: none */
 };
 
 /* --- reading --- */
@@ -74,30 +78,39 @@ add_line(struct sync *s)
     return line;
 }
 
-/* The request's lines, behind those that are there. */
-static int
-read_lines(struct daemon *d, struct sync *s, const json_t *params, struct err *e)
+int
+file_upload_check(struct sync *s, const json_t *params, struct err *e)
 {
-    const json_t *list = json_object_get(params, "jobs"), *j;
-    const struct models *models = modelfile_current(d);
-    const json_t *oom = json_object_get(params, "oom_retries");
-    int default_oom = oom ? (int)json_integer_value(oom) : -1;
-    size_t i;
     s->path = json_string_value(json_object_get(params, "path"));
     if (!s->path || s->path[0] != '/')
         return err_set(e, ERR_USAGE, "\"path\" must be an absolute path");
     if (strlen(s->path) >= PATH_MAX)
         return err_set(e, ERR_USAGE, "\"path\" is %zu bytes long; the maximum is %d",
                        strlen(s->path), PATH_MAX - 1);
-    if (!json_is_array(list))
+    if (!json_is_array(json_object_get(params, "jobs")))
         return err_set(e, ERR_USAGE, "\"jobs\" must be a list");
-    json_array_foreach(list, i, j)
-    {
+    return 0;
+}
+
+/* The request's lines, behind those that are there. */
+static int
+read_lines(struct daemon *d, struct sync *s, const json_t *params, int64_t until_us,
+           struct err *e)
+{
+    const json_t *list = json_object_get(params, "jobs");
+    const struct models *models = modelfile_current(d);
+    const json_t *oom = json_object_get(params, "oom_retries");
+    int default_oom = oom ? (int)json_integer_value(oom) : -1;
+    size_t n = json_array_size(list);
+    while (s->n_read < n) {
+        const json_t *j = json_array_get(list, s->n_read++);
         struct line *line = add_line(s);
         if (read_line(d, s, j, models, default_oom, line, e) < 0)
             return -1;
+        if (s->n_read % GLANCE == 0 && clock_boot_us() >= until_us)
+            return WORK_MORE;
     }
-    return 0;
+    return WORK_DONE;
 }
 
 /* --- keeping --- */
@@ -155,53 +168,83 @@ check_room(const struct daemon *d, const struct upload *own, struct err *e)
         own->path, (long long)(most >> 20));
 }
 
-/* The lines of *s are kept from now on. */
-static int
-keep(struct daemon *d, const struct caller *c, struct upload **at, struct sync *s, size_t from,
-     struct err *e)
+static struct upload *
+begin(struct upload **at, const struct caller *c, const struct sync *s)
 {
-    if (!*at) {
-        struct upload *u = xcalloc(1, sizeof *u);
-        u->client = c->client;
-        u->uid = c->uid;
-        u->group = c->group;
-        u->path = xstrdup(s->path);
-        *at = u; /* the last of the list */
+    struct upload *u = xcalloc(1, sizeof *u);
+    u->client = c->client;
+    u->uid = c->uid;
+    u->group = c->group;
+    u->path = xstrdup(s->path);
+    *at = u; /* the last of the list */
+    return u;
+}
+
+/* What is kept of its file is its own for as long as it reads. False: another request of its
+ * connection is being read. */
+static bool
+take(struct daemon *d, const struct caller *c, struct sync *s)
+{
+    struct upload **at = find(d, c->client), *u = *at;
+    if (u && u->reader)
+        return false;
+    if (u && strcmp(s->path, u->path) != 0) {
+        drop(at); /* it was never finished */
+        at = find(d, c->client);
+        u = NULL;
     }
-    struct upload *u = *at;
-    u->bytes += bytes_of(s, from);
+    if (!u)
+        u = begin(at, c, s);
+    u->reader = s;
+    s->client = c->client;
+    s->lines = u->kept.lines;
+    s->n = s->n_kept = u->kept.n;
+    s->cap = u->kept.cap;
+    u->kept = (struct sync){.n = 0};
+    s->reads = true;
+    return true;
+}
+
+/* NULL: it has none, or none any more, as its client has gone. */
+static struct upload **
+find_own(struct daemon *d, const struct sync *s)
+{
+    struct upload **at = s->reads ? find(d, s->client) : NULL;
+    return at && *at && (*at)->reader == s ? at : NULL;
+}
+
+int
+file_upload_read(struct daemon *d, const struct caller *c, struct sync *s, const json_t *params,
+                 int64_t until_us, struct err *e)
+{
+    if (!s->reads && !take(d, c, s))
+        return WORK_MORE;
+    return read_lines(d, s, params, until_us, e);
+}
+
+int
+file_upload_keep(struct daemon *d, struct sync *s, struct err *e)
+{
+    struct upload **at = find_own(d, s), *u = at ? *at : NULL;
+    if (!u)
+        return 0;
+    u->bytes += bytes_of(s, s->n_kept);
+    if (check_room(d, u, e) < 0)
+        return -1;
+    u->reader = NULL;
     u->kept.lines = s->lines;
     u->kept.n = s->n;
     u->kept.cap = s->cap;
     s->lines = NULL;
     s->n = s->cap = 0;
-    if (check_room(d, u, e) == 0)
-        return 1;
-    drop(at);
-    return -1;
+    s->reads = false;
+    return 0;
 }
 
-int
-file_upload_take(struct daemon *d, const struct caller *c, struct sync *s, const json_t *params,
-                 struct err *e)
+void
+file_upload_leave(struct daemon *d, const struct sync *s)
 {
-    struct upload **at = find(d, c->client), *u = *at;
-    const char *path = json_string_value(json_object_get(params, "path"));
-    if (u && (!path || strcmp(path, u->path) != 0)) {
-        drop(at); /* it was never finished */
-        u = NULL;
-    }
-    if (u) {
-        s->lines = u->kept.lines;
-        s->n = u->kept.n;
-        s->cap = u->kept.cap;
-        u->kept = (struct sync){.n = 0};
-    }
-    size_t from = s->n;
-    int rc = read_lines(d, s, params, e);
-    if (rc == 0 && json_is_true(json_object_get(params, "more")))
-        return keep(d, c, at, s, from, e);
-    if (u)
+    struct upload **at = find_own(d, s);
+    if (at)
         drop(at);
-    return rc;
 }

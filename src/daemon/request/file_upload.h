@@ -4,6 +4,7 @@
 #define DAEMON_REQUEST_FILE_UPLOAD_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 struct caller;
 struct client;
@@ -11,11 +12,17 @@ struct daemon;
 struct err;
 struct sync;
 
-/* Adds the request's lines to *s, behind those that were kept of the same file. 1: there is
- * more to come, and *s has been emptied into what is kept; 0: *s has them all; -1 with e, and
- * nothing is kept any longer. */
-int file_upload_take(struct daemon *d, const struct caller *c, struct sync *s,
-                     const json_t *params, struct err *e);
+/* The first look at a request: where its file lies, and that there are lines. Sets s->path. */
+int file_upload_check(struct sync *s, const json_t *params, struct err *e);
+/* Reads the request's lines into *s, behind those that were kept of the same file, until the
+ * boot clock says until_us. WORK_MORE; or WORK_DONE when *s has them all; -1 with e, and
+ * nothing is kept any longer. Requests of one connection are read in their order. */
+int file_upload_read(struct daemon *d, const struct caller *c, struct sync *s,
+                     const json_t *params, int64_t until_us, struct err *e);
+/* Once they are read: keeps them for the request that has the rest, and empties *s. */
+int file_upload_keep(struct daemon *d, struct sync *s, struct err *e);
+/* A request that goes, read to its end or not. */
+void file_upload_leave(struct daemon *d, const struct sync *s);
 void file_uploads_drop_client(struct daemon *d, const struct client *client);
 
 #endif

@@ -33,6 +33,13 @@
 #define FORGET_MOST 500 /* jobs in a piece, of which those that have ended count no more */
 #define GLANCE      64  /* lines between two looks at the clock */
 
+/* The request. */
+struct asked {
+    struct daemon *daemon;
+    struct sync sync;
+    bool has_read;
+};
+
 /* --- before anything is changed --- */
 
 /* Whether one that came before it is at the same file. */
@@ -223,6 +230,44 @@ clear(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
 
 /* --- the request --- */
 
+/* The file's number; a path that is new is kept too. */
+static int
+find_file(struct sync *s, struct err *e)
+{
+    struct store *store = s->store;
+    if (store_file_find(store, s->uid, s->path, &s->file, e) < 0)
+        return -1;
+    if (s->file)
+        return 0;
+    return admit_lines(s->admission, s->uid, e) < 0
+               ? -1
+               : store_file_id(store, s->uid, s->path, &s->file, e);
+}
+
+static void
+enter(struct sync *s)
+{
+    struct sync **at = &s->admission->syncs;
+    while (*at)
+        at = &(*at)->next;
+    *at = s;
+}
+
+/* Its lines, and the number of their file. */
+static int
+read_all(struct asked *a, const struct caller *c, int64_t until_us, struct err *e)
+{
+    struct sync *s = &a->sync;
+    int rc = file_upload_read(a->daemon, c, s, s->params, until_us, e);
+    if (rc != WORK_DONE)
+        return rc;
+    if (find_file(s, e) < 0)
+        return -1;
+    a->has_read = true;
+    enter(s);
+    return WORK_DONE;
+}
+
 typedef int (*phase_fn)(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e);
 
 static int
@@ -233,12 +278,13 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
         take_turn,       load,          admit,        forget_ended,
         admit_new_lines, remove_gone,   change_lines, put_in_order,
         write_lines,     write_refused, clear};
-    struct sync *s = arg;
-    int rc = WORK_DONE;
+    struct asked *a = arg;
+    struct sync *s = &a->sync;
+    int rc = a->has_read ? WORK_DONE : read_all(a, c, until_us, e);
     s->context.user = users_name(c->uid);
     s->n_changed = 0;
     s->has_forgotten_some = false;
-    while (s->phase < (int)(sizeof phases / sizeof phases[0])) {
+    while (rc == WORK_DONE && s->phase < (int)(sizeof phases / sizeof phases[0])) {
         rc = phases[s->phase](s, out, until_us, e);
         if (rc != WORK_DONE)
             break;
@@ -252,10 +298,26 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     return rc;
 }
 
+/* Of a request that has not all of the file. */
+static int
+keep_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+          int64_t until_us, struct err *e)
+{
+    struct sync *s = &((struct asked *)arg)->sync;
+    int rc = file_upload_read(d, c, s, s->params, until_us, e);
+    if (rc != WORK_DONE)
+        return rc;
+    if (file_upload_keep(d, s, e) < 0)
+        return -1;
+    jsonw_object(out);
+    jsonw_end_object(out);
+    return WORK_DONE;
+}
+
 static size_t
 n_done(const void *arg)
 {
-    const struct sync *s = arg;
+    const struct sync *s = &((const struct asked *)arg)->sync;
     return (size_t)(s->n_new + s->n_updated) + s->removed.n;
 }
 
@@ -263,7 +325,7 @@ n_done(const void *arg)
 static void
 so_far(void *arg, struct buf *out)
 {
-    struct sync *s = arg;
+    struct sync *s = &((struct asked *)arg)->sync;
     if (!s->first_job || (s->is_kept && s->n_changed == 0)) /* it has only waited, or looked */
         return;
     s->is_kept = true;
@@ -275,7 +337,7 @@ so_far(void *arg, struct buf *out)
 static void
 resume(void *arg, const char *text)
 {
-    struct sync *s = arg;
+    struct sync *s = &((struct asked *)arg)->sync;
     unsigned first_job;
     long long seq;
     int has_forgotten, n_new, n_updated, end = 0;
@@ -295,51 +357,33 @@ resume(void *arg, const char *text)
 static void
 leave(void *arg)
 {
-    struct sync *s = arg, **at = &s->admission->syncs;
+    struct asked *a = arg;
+    struct sync *s = &a->sync, **at = &s->admission->syncs;
     while (*at && *at != s)
         at = &(*at)->next;
     if (*at)
         *at = s->next;
+    file_upload_leave(a->daemon, s);
     file_sync_free(s);
-    free(s);
-}
-
-static void
-enter(struct sync *s)
-{
-    struct sync **at = &s->admission->syncs;
-    while (*at)
-        at = &(*at)->next;
-    *at = s;
-}
-
-/* The file's number; a path that is new is kept too. */
-static int
-find_file(struct sync *s, struct err *e)
-{
-    struct store *store = s->store;
-    if (store_file_find(store, s->uid, s->path, &s->file, e) < 0)
-        return -1;
-    if (s->file)
-        return 0;
-    return admit_lines(s->admission, s->uid, e) < 0
-               ? -1
-               : store_file_id(store, s->uid, s->path, &s->file, e);
+    free(a);
 }
 
 int
 method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
                  struct err *e)
 {
-    static const struct work_kind kind = {.step = step,
-                                          .free = leave,
-                                          .n_done = n_done,
-                                          .lines = true,
-                                          .so_far = so_far,
-                                          .resume = resume,
-                                          .past = true,
-                                          .changes = true};
-    struct sync *s = xcalloc(1, sizeof *s);
+    static const struct work_kind all = {.step = step,
+                                         .free = leave,
+                                         .n_done = n_done,
+                                         .lines = true,
+                                         .so_far = so_far,
+                                         .resume = resume,
+                                         .past = true,
+                                         .changes = true};
+    static const struct work_kind part = {.step = keep_step, .free = leave};
+    struct asked *a = xcalloc(1, sizeof *a);
+    struct sync *s = &a->sync;
+    a->daemon = d;
     *s = (struct sync){.admission = d->admission,
                        .state = &d->state,
                        .store = d->store,
@@ -348,18 +392,11 @@ method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct json
                        .is_part = json_is_true(json_object_get(params, "part")),
                        .fits = json_is_true(json_object_get(params, "fit")),
                        .is_fresh = json_is_true(json_object_get(params, "fresh"))};
-    int rc = daemon_accepts_work(d, e) < 0 ? -1 : file_upload_take(d, c, s, params, e);
-    if (rc == 0 &&
-        (reqcontext_read(d->admission, c, params, &s->context, e) < 0 || find_file(s, e) < 0))
-        rc = -1;
-    if (rc) {
-        leave(s);
-        if (rc < 0)
-            return -1;
-        jsonw_object(out);
-        jsonw_end_object(out);
-        return 0;
+    bool more = json_is_true(json_object_get(params, "more"));
+    if (daemon_accepts_work(d, e) < 0 || file_upload_check(s, params, e) < 0 ||
+        (!more && reqcontext_read(s->admission, c, params, &s->context, e) < 0)) {
+        leave(a);
+        return -1;
     }
-    enter(s);
-    return work_begin(d, c, &kind, s, params, out, e);
+    return work_begin(d, c, more ? &part : &all, a, params, out, e);
 }

@@ -79,6 +79,7 @@ struct look {
     struct forecast_run *run; /* of the queue with these lines in it */
     struct fate *fates;       /* of each line */
     size_t n_fates;
+    bool has_read; /* its lines */
     bool is_fresh; /* nothing is known of its lines */
     bool any_unique;
     struct same *all, *seen; /* owned; of the lines, and those of them so far */
@@ -331,6 +332,20 @@ write_line(const struct look *k, struct jsonw *out, size_t i)
 
 typedef int (*phase_fn)(struct look *k, struct jsonw *out, int64_t until_us, struct err *e);
 
+/* Its lines, and the number of their file. */
+static int
+read_all(struct look *k, const struct caller *c, int64_t until_us, struct err *e)
+{
+    struct sync *s = k->sync;
+    int rc = file_upload_read(k->daemon, c, s, s->params, until_us, e);
+    if (rc != WORK_DONE)
+        return rc;
+    k->has_read = true;
+    if (k->is_fresh)
+        return WORK_DONE;
+    return store_file_find(s->store, s->uid, s->path, &s->file, e) < 0 ? -1 : WORK_DONE;
+}
+
 /* One line after the other. */
 static int
 each_line(struct look *k, void (*fn)(struct look *, size_t), int64_t until_us)
@@ -442,7 +457,10 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
         load,          learn_all,  look_at_all_deps, look_for_all_same,
         ask_about_all, look_ahead, write_all,        clear};
     struct look *k = arg;
-    (void)d, (void)c;
+    (void)d;
+    int read = k->has_read ? WORK_DONE : read_all(k, c, until_us, e);
+    if (read != WORK_DONE)
+        return read;
     while (k->phase < (int)(sizeof phases / sizeof phases[0])) {
         int rc = phases[k->phase](k, out, until_us, e);
         if (rc != WORK_DONE)
@@ -453,10 +471,27 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     return WORK_DONE;
 }
 
+/* Of a request that has not all of the file. */
+static int
+keep_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+          int64_t until_us, struct err *e)
+{
+    struct sync *s = ((struct look *)arg)->sync;
+    int rc = file_upload_read(d, c, s, s->params, until_us, e);
+    if (rc != WORK_DONE)
+        return rc;
+    if (file_upload_keep(d, s, e) < 0)
+        return -1;
+    jsonw_object(out);
+    jsonw_end_object(out);
+    return WORK_DONE;
+}
+
 static void
 look_free(void *arg)
 {
     struct look *k = arg;
+    file_upload_leave(k->daemon, k->sync);
     struct expected_start *unused = NULL;
     for (size_t i = 0; i < k->n_fates; i++)
         free(k->fates[i].never);
@@ -474,26 +509,23 @@ int
 method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
                  struct err *e)
 {
-    static const struct work_kind kind = {.step = step, .free = look_free, .past = true};
+    static const struct work_kind all = {.step = step, .free = look_free, .past = true};
+    static const struct work_kind part = {.step = keep_step, .free = look_free};
     const char *cwd = json_string_value(json_object_get(params, "cwd"));
     struct look *k = xcalloc(1, sizeof *k);
-    k->own = (struct sync){
-        .admission = d->admission, .state = &d->state, .store = d->store, .uid = c->uid};
+    k->own = (struct sync){.admission = d->admission,
+                           .state = &d->state,
+                           .store = d->store,
+                           .uid = c->uid,
+                           .params = params};
     k->daemon = d;
     k->sync = &k->own;
     k->cwd = cwd ? cwd : "/";
     k->is_fresh = json_is_true(json_object_get(params, "fresh"));
-    int rc = file_upload_take(d, c, k->sync, params, e);
-    if (rc == 0 && !k->is_fresh &&
-        store_file_find(d->store, c->uid, k->own.path, &k->own.file, e) < 0)
-        rc = -1;
-    if (rc) {
+    if (file_upload_check(k->sync, params, e) < 0) {
         look_free(k);
-        if (rc < 0)
-            return -1;
-        jsonw_object(out);
-        jsonw_end_object(out);
-        return 0;
+        return -1;
     }
-    return work_begin(d, c, &kind, k, params, out, e);
+    bool more = json_is_true(json_object_get(params, "more"));
+    return work_begin(d, c, more ? &part : &all, k, params, out, e);
 }
