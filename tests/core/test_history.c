@@ -139,6 +139,38 @@ test_lists_under_a_crowd(void **state)
     history_free(h);
 }
 
+/* One after the other, whichever leave in between; a run that is noted meanwhile takes them all
+ * once more, when the first round is over. */
+static void
+test_who_follows_a_run(void **state)
+{
+    (void)state;
+    struct history *h = history_new();
+    struct job *jobs[4];
+    for (int i = 0; i < 4; i++) {
+        jobs[i] = make((uint32_t)i + 1, 7, i < 3 ? "aa" : "ab");
+        history_enter(h, jobs[i]);
+    }
+    assert_null(history_next(h));
+    history_note(h, jobs[0], 4000);
+    assert_true(history_has_next(h));
+    assert_ptr_equal(history_next(h), jobs[2]);
+    history_leave(h, jobs[1]); /* it was the next */
+    history_note(h, jobs[0], 2000);
+    history_note(h, jobs[3], 2000);
+    assert_ptr_equal(history_next(h), jobs[3]);
+    assert_ptr_equal(history_next(h), jobs[0]);
+    assert_ptr_equal(history_next(h), jobs[2]);
+    assert_ptr_equal(history_next(h), jobs[0]);
+    assert_null(history_next(h));
+    assert_false(history_has_next(h));
+    for (int i = 0; i < 4; i++) {
+        history_leave(h, jobs[i]);
+        job_free(jobs[i]);
+    }
+    history_free(h);
+}
+
 int
 main(void)
 {
@@ -147,6 +179,7 @@ main(void)
         cmocka_unit_test(test_mean_of_the_last_two),
         cmocka_unit_test(test_users_and_commands_apart),
         cmocka_unit_test(test_lists_under_a_crowd),
+        cmocka_unit_test(test_who_follows_a_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,18 @@ struct row {
     struct job *first;
 };
 
+/* Over the live jobs of a key, after a run was noted: there may be a hundred thousand. */
+struct walk {
+    uint64_t key;
+    struct job *at; /* the next; NULL: all have been looked at */
+    bool again;     /* another run was noted meanwhile */
+};
+
 struct history {
     struct row *rows;
     size_t n, cap;
+    struct walk *walks;
+    size_t n_walks, cap_walks;
 };
 
 struct history *
@@ -37,6 +46,7 @@ history_free(struct history *h)
     if (!h)
         return;
     free(h->rows);
+    free(h->walks);
     free(h);
 }
 
@@ -114,13 +124,54 @@ history_restore(struct history *h, uint32_t uid, const char *fingerprint, struct
         find_or_add(h, key_of(uid, fingerprint))->runs = r;
 }
 
+/* One that is under way goes to its end first, or the last jobs would never be reached. */
+static void
+begin_walk(struct history *h, const struct row *row)
+{
+    for (size_t i = 0; i < h->n_walks; i++)
+        if (h->walks[i].key == row->key) {
+            h->walks[i].again = true;
+            return;
+        }
+    if (!row->first)
+        return;
+    h->walks = xgrow(h->walks, h->n_walks, &h->cap_walks, sizeof *h->walks);
+    h->walks[h->n_walks++] = (struct walk){.key = row->key, .at = row->first};
+}
+
 struct runs
 history_note(struct history *h, const struct job *job, int64_t run_ms)
 {
     struct row *row = find_or_add(h, key_of(job->uid, job->fingerprint));
     row->runs.before_ms = row->runs.last_ms;
     row->runs.last_ms = run_ms > 0 ? run_ms : 1;
+    begin_walk(h, row);
     return row->runs;
+}
+
+struct job *
+history_next(struct history *h)
+{
+    while (h->n_walks > 0) {
+        struct walk *w = &h->walks[h->n_walks - 1];
+        struct job *job = w->at;
+        if (!job && w->again) {
+            w->again = false;
+            job = find(h, w->key)->first;
+        }
+        if (job) {
+            w->at = job->same_next;
+            return job;
+        }
+        h->n_walks--;
+    }
+    return NULL;
+}
+
+bool
+history_has_next(const struct history *h)
+{
+    return h->n_walks > 0;
 }
 
 struct runs
@@ -167,6 +218,9 @@ history_leave(struct history *h, struct job *job)
     if (!job->same_listed)
         return;
     struct row *row = find(h, key_of(job->uid, job->fingerprint));
+    for (size_t i = 0; i < h->n_walks; i++)
+        if (h->walks[i].at == job)
+            h->walks[i].at = job->same_next;
     if (job->same_prev)
         job->same_prev->same_next = job->same_next;
     else

@@ -30,6 +30,11 @@ void history_leave(struct history *h, struct job *job); /* one that is not there
 /* The live jobs with the fingerprint of this one: then job->same_next. NULL: none. */
 struct job *history_first(const struct history *h, const struct job *job);
 
+/* The live jobs whose expectation may be another since history_note, each once more for each;
+ * NULL when there are no more. */
+struct job *history_next(struct history *h);
+bool history_has_next(const struct history *h); /* it may find that there is none */
+
 /* Sets estimate_ms and span_ms anew. True when the span is another: then refile it. */
 bool history_expect(const struct history *h, struct job *job);
 

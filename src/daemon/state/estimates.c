@@ -6,6 +6,8 @@
 #include "core/queue/queue.h"
 #include "daemon/state/state.h"
 
+#define FOLLOW_EACH 1000 /* jobs in a turn: some 5 ms */
+
 void
 estimate_enter(struct state *s, struct job *job)
 {
@@ -31,16 +33,20 @@ may_change(const struct job *job)
     return job->state == JOB_PENDING || job->state == JOB_HELD;
 }
 
+bool
+estimates_follow(struct state *s)
+{
+    struct job *job;
+    for (int n = 0; n < FOLLOW_EACH && (job = history_next(s->history)); n++)
+        if (may_change(job) && history_expect(s->history, job))
+            queue_refile(s->queue, job);
+    return history_has_next(s->history);
+}
+
 void
 estimate_completed(struct state *s, struct job *job)
 {
     if (!job->fingerprint || !job->run)
         return;
     history_note(s->history, job, job->run->ending.run_ms);
-    struct job *next;
-    for (struct job *same = history_first(s->history, job); same; same = next) {
-        next = same->same_next;
-        if (may_change(same) && history_expect(s->history, same))
-            queue_refile(s->queue, same);
-    }
 }

@@ -3,6 +3,8 @@
 #ifndef DAEMON_STATE_ESTIMATES_H
 #define DAEMON_STATE_ESTIMATES_H
 
+#include <stdbool.h>
+
 struct state;
 struct job;
 
@@ -13,7 +15,11 @@ void estimate_leave(struct state *s, struct job *job);
 /* Its request has changed; the caller refiles it. */
 void estimate_refresh(struct state *s, struct job *job);
 
-/* It has completed: pending jobs with the same command are expected to take as long. */
+/* It has completed: pending jobs with the same command are expected to take as long, once
+ * estimates_follow has come to them. */
 void estimate_completed(struct state *s, struct job *job);
+
+/* Once in a turn, before its plan. True: there are more, for the next turn. */
+bool estimates_follow(struct state *s);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/queue/queue.h"
+#include "daemon/state/estimates.h"
 #include "daemon/state/job_facts.h"
 #include "daemon/state/starts.h"
 #include "daemon/state/state.h"
@@ -357,6 +358,7 @@ turn_run(struct turn *t)
     spent(t, NULL);
     clocksteps_follow(&t->clock, t->state); /* whether or not there is a plan now */
     PARTS(t, settle);
+    bool follow = estimates_follow(t->state);
     turn_events_read(t); /* a job that is to be stopped does not wait for the plan */
     queue_mark_lines(t->state->queue, state_wall_us(t->state), save_lined, t->state);
     spent(t, "changes");
@@ -368,7 +370,7 @@ turn_run(struct turn *t)
     t->due = false;
     t->plan_due &= !planned;
     stop_timer(t, TURN_NOW);
-    bool overdue = put_off_upkeep(t), again = t->again;
+    bool overdue = put_off_upkeep(t), again = t->again || follow;
     t->again = false;
     if (commit(t) < 0) {
         after(t, false, began_us); /* the retry's timer comes back */
