@@ -105,6 +105,17 @@ sh
     is output "$(berth logs 1 | cut -c 1-300)" came
 }
 
+@test "a full disk of the images keeps a job waiting, and fails none" {
+    start_daemon 1
+    touch "$FAKE_PODMAN/full"
+    try berth submit --gpus 0 --container img -- sh -c 'echo ran >>ran; exit 3'
+    "$AWAIT" prints "$LIMIT" "berth health" 'no space left on device'
+    is "what has ended" "$(events_with kind=ended | wc -l)" 0
+    rm "$FAKE_PODMAN/full"
+    try berth wait 1
+    is "its end" "$status $(cat ran)" "3 ran"
+}
+
 @test "exit codes and signals are the command's; podman's own are a failed set-up" {
     start_daemon
     for code in 0 1 125 126 127 137 255; do

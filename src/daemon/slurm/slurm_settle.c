@@ -185,6 +185,19 @@ name_the_end(const struct remote *r, const struct job *job, struct exitrec *rec)
     }
 }
 
+/* What its node lacked is not the job's fault. It is sent anew, later each time, as it may get
+ * to the same node. */
+static void
+excuse(const struct remote *r, struct exitrec *rec)
+{
+    struct ending *e = &rec->ending;
+    if (e->outcome != OUTCOME_NOT_STARTED || rec->blame == BLAME_COMMAND)
+        return;
+    log_warn("job=%u attempt=%d event=not-started %s", r->job, r->attempt, e->text);
+    e->outcome = OUTCOME_NEVER_RAN;
+    e->errno_value = 0;
+}
+
 static void
 take_packed_record(struct slurm *s, struct remote *r, struct job *job, struct exitrec *rec)
 {
@@ -212,6 +225,7 @@ take_record(struct slurm *s, struct remote *r, struct job *job, struct exitrec *
             int64_t now)
 {
     bool asks = may_be_slurms(job, &rec->ending);
+    excuse(r, rec);
     if (slurm_is_packed(r)) {
         take_packed_record(s, r, job, rec);
         return;
@@ -400,6 +414,13 @@ look_at_mark(struct slurm *s, struct remote *r, struct job *job, int dir)
     slurm_poll_soon(s); /* it says on which node */
 }
 
+/* Of this process or this machine, and not of the folder: nothing is known of it meanwhile. */
+static bool
+is_lack(int errnum)
+{
+    return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM || errnum == EINTR;
+}
+
 /* Opened anew each time: then a file system that is only close-to-open shows what is there. */
 static void
 look(struct slurm *s, struct remote *r, int64_t now)
@@ -412,6 +433,8 @@ look(struct slurm *s, struct remote *r, int64_t now)
         return;
     auto_close int dir = openat(s->daemon->jobs_fd, folder_name(r->job, r->attempt, name),
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 && is_lack(errno))
+        return;
     r->folder_gone = dir < 0 && errno == ENOENT;
     if (dir >= 0)
         look_at_mark(s, r, job, dir);
@@ -422,7 +445,7 @@ look(struct slurm *s, struct remote *r, int64_t now)
         take_record(s, r, job, &rec, now);
         return;
     }
-    if (rc < 0 && !r->gone_us)
+    if (rc < 0 && (!r->gone_us || is_lack(e.errnum)))
         return; /* it is being written */
     if (r->gone_us)
         settle_gone(s, r, job, now);

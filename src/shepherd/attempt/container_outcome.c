@@ -5,6 +5,7 @@
 #include "shepherd/attempt/container_outcome.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "base/err.h"
 #include "shepherd/attempt/log_tail.h"
 #include "shepherd/attempt/outcome.h"
+#include "shepherd/begin/blame.h"
 #include "shepherd/begin/command.h"
 #include "shepherd/begin/container.h"
 #include "shepherd/common/attempt_spec.h"
@@ -87,16 +89,63 @@ fail(struct ending *en, const char *what, const char *why)
              room > 0 ? room : 0, why);
 }
 
+/* What podman and Apptainer, which are written in Go, call it when the machine, or its user,
+ * has no more of something for a while. */
+static int
+passing_trouble(const char *words)
+{
+    static const struct {
+        const char *words;
+        int errnum;
+    } troubles[] = {{"resource temporarily unavailable", EAGAIN},
+                    {"cannot allocate memory", ENOMEM},
+                    {"too many open files", EMFILE},
+                    {"no space left on device", ENOSPC},
+                    {"disk quota exceeded", EDQUOT},
+                    {"input/output error", EIO},
+                    {"read-only file system", EROFS}};
+    for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++)
+        if (strcasestr(words, troubles[i].words))
+            return troubles[i].errnum;
+    return 0;
+}
+
+/* The job waits for the end of it, with its user's others: what is in the log and in the mark
+ * is its user's to write, and must not keep anybody else waiting. */
+static void
+excuse(struct exitrec *r, const char *what, int errnum, const char *why)
+{
+    struct ending *en = &r->ending;
+    fail(en, what, why);
+    en->outcome = OUTCOME_NOT_STARTED;
+    en->code = -1;
+    en->signal = 0;
+    en->errno_value = errnum;
+    r->blame = BLAME_USER;
+}
+
+/* The runtime has failed, and the command has not begun. */
+static void
+fill_runtime(struct exitrec *r, const char *runtime, const char *why)
+{
+    int errnum = passing_trouble(why);
+    if (errnum)
+        excuse(r, runtime, errnum, why);
+    else
+        fail(&r->ending, runtime, why[0] ? why : "it ended before the command began");
+}
+
 bool
-container_fill_failure(const struct facts *f, struct ending *en)
+container_fill_failure(const struct facts *f, struct exitrec *r)
 {
     const struct container *c = &f->spec->container;
+    struct ending *en = &r->ending;
     struct container_end end;
     char why[sizeof en->text], what[120];
     if (c->apptainer) {
         if (en->code != APPTAINER_FATAL || !read_complaint(f, why, sizeof why))
             return false;
-        fail(en, "apptainer", why);
+        fill_runtime(r, "apptainer", why);
         return true;
     }
     if (f->command->mark_fd < 0)
@@ -104,12 +153,16 @@ container_fill_failure(const struct facts *f, struct ending *en)
     container_read_end(f->command->mark_fd, &end);
     if (end.begun && end.errnum == 0)
         return false;
-    if (end.begun) {
-        snprintf(what, sizeof what, "cannot execute '%.60s' in the image", f->spec->argv[0]);
+    snprintf(what, sizeof what, "cannot execute '%.60s' in the image", f->spec->argv[0]);
+    if (end.begun && blame_of(false, STEP_EXEC, end.errnum) != BLAME_COMMAND)
+        excuse(r, what, end.errnum, strerror(end.errnum));
+    else if (end.begun)
         fail(en, what, strerror(end.errnum));
-    } else {
+    else if (end.trouble > 0)
+        excuse(r, "cannot begin in the container", end.trouble, strerror(end.trouble));
+    else {
         (void)read_complaint(f, why, sizeof why);
-        fail(en, "podman", why[0] ? why : "it ended before the command began");
+        fill_runtime(r, "podman", why);
     }
     return true;
 }

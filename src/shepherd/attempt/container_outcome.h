@@ -5,12 +5,14 @@
 #include <stdbool.h>
 
 struct ending;
+struct exitrec;
 struct facts;
 
 /* Code and signal in *en, which are podman's, become the command's, where that is known. */
 void container_fill_status(const struct facts *f, struct ending *en);
 
-/* Whether the command was never begun: then the outcome and its words are set. */
-bool container_fill_failure(const struct facts *f, struct ending *en);
+/* Whether the command was never begun: then the outcome and its words are set, and whose
+ * trouble it was where that was not what the job asked for. */
+bool container_fill_failure(const struct facts *f, struct exitrec *r);
 
 #endif

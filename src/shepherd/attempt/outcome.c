@@ -93,9 +93,10 @@ fill_cause(const struct facts *f, struct exitrec *r)
 
 /* A process that ended before the command began, unless we ended it. */
 static void
-fill_setup(const struct facts *f, struct ending *en)
+fill_setup(const struct facts *f, struct exitrec *r)
 {
-    if (f->cause != CAUSE_NONE || container_fill_failure(f, en))
+    struct ending *en = &r->ending;
+    if (f->cause != CAUSE_NONE || container_fill_failure(f, r))
         return;
     if (f->command->setup_fd >= 0 &&
         !setup_was_done(f->spec, f->command->setup_fd, en->text, sizeof en->text))
@@ -167,7 +168,7 @@ static void
 fill_oom(const struct facts *f, struct ending *en)
 {
     if (f->cause != CAUSE_NONE || en->outcome == OUTCOME_SETUP_FAILED ||
-        (en->outcome == OUTCOME_EXITED && en->code == 0))
+        en->outcome == OUTCOME_NOT_STARTED || (en->outcome == OUTCOME_EXITED && en->code == 0))
         return;
     if (find_host_oom(f, en))
         en->oom = OOM_HOST;
@@ -219,7 +220,7 @@ outcome_fill(const struct facts *f, int64_t now_boot_us, struct exitrec *out)
     en->run_ms = (now_boot_us - f->command->boot_us) / 1000;
     fill_status(f, en);
     fill_cause(f, out);
-    fill_setup(f, en);
+    fill_setup(f, out);
     fill_usage(f, en);
     fill_oom(f, en);
     fill_mps(f, en);

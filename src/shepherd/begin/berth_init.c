@@ -24,12 +24,37 @@
 
 static int mark_fd = CONTAINER_FD;
 
-static void
+static int
 mark(const char *text)
 {
-    if (lseek(mark_fd, 0, SEEK_END) < 0 ||
-        write(mark_fd, text, strlen(text)) != (ssize_t)strlen(text))
+    size_t n = strlen(text), done = 0;
+    if (lseek(mark_fd, 0, SEEK_END) < 0)
+        return -1;
+    while (done < n) {
+        ssize_t part = write(mark_fd, text + done, n - done);
+        if (part < 0 && errno != EINTR)
+            return -1;
+        done += part > 0 ? (size_t)part : 0;
+    }
+    return 0;
+}
+
+static void
+say(const char *text)
+{
+    if (mark(text) < 0)
         fprintf(stderr, "berth-init: cannot tell the supervisor: %s\n", strerror(errno));
+}
+
+/* The command has not begun, and that is no fault of its own. */
+static _Noreturn void
+give_up(const char *what, int why)
+{
+    char text[32];
+    snprintf(text, sizeof text, CONTAINER_TROUBLE " %d\n", why);
+    say(text);
+    fprintf(stderr, "berth-init: %s: %s\n", what, strerror(why));
+    _exit(EXIT_NO_EXEC);
 }
 
 /* The variables, each behind a letter: what the job was given replaces what the image has; what
@@ -39,19 +64,22 @@ take_variables(void)
 {
     const char *script = NULL;
     struct stat st;
-    if (fstat(CONTAINER_FD, &st) < 0 || st.st_size == 0)
+    if (fstat(CONTAINER_FD, &st) < 0)
+        give_up("cannot read the job's environment", errno);
+    if (st.st_size == 0)
         return NULL;
     size_t n = (size_t)st.st_size;
     char *text = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE, CONTAINER_FD, 0);
     if (text == MAP_FAILED)
-        return NULL;
+        give_up("cannot read the job's environment", errno);
     for (char *at = text; at < text + n && *at; at += strlen(at) + 1) {
         char *value = strchr(at, '=');
         if (*at == CONTAINER_SCRIPT) {
             script = at + 1;
         } else if (value) {
             *value = '\0';
-            setenv(at + 1, value + 1, *at == CONTAINER_OWN);
+            if (setenv(at + 1, value + 1, *at == CONTAINER_OWN) < 0 && errno == ENOMEM)
+                give_up("cannot set the job's environment", errno);
             *value = '=';
         }
     }
@@ -63,7 +91,10 @@ static int
 give_script(const char *script)
 {
     size_t n = script ? strlen(script) : 0;
-    mark_fd = fcntl(CONTAINER_FD, F_DUPFD_CLOEXEC, CONTAINER_FD + 1);
+    int kept = fcntl(CONTAINER_FD, F_DUPFD_CLOEXEC, CONTAINER_FD + 1);
+    if (kept < 0)
+        return -1;
+    mark_fd = kept;
     (void)close(CONTAINER_FD);
     if (!script)
         return 0;
@@ -88,13 +119,14 @@ become_command(char **argv, const char *script, const sigset_t *old)
     char text[32];
     come_to_front(); /* while TTOU is blocked */
     sigprocmask(SIG_SETMASK, old, NULL);
-    if (give_script(script) == 0) {
-        mark(CONTAINER_BEGUN "\n");
-        execvp(argv[0], argv);
-    }
+    if (give_script(script) < 0)
+        give_up("cannot hand over the command", errno);
+    if (mark(CONTAINER_BEGUN "\n") < 0) /* or it would run again */
+        give_up("cannot tell the supervisor", errno);
+    execvp(argv[0], argv);
     int why = errno;
     snprintf(text, sizeof text, CONTAINER_NO_EXEC " %d\n", why);
-    mark(text);
+    say(text);
     _exit(why == ENOENT ? EXIT_NO_FILE : EXIT_NO_EXEC);
 }
 
@@ -134,7 +166,7 @@ say_end(int status)
     snprintf(text, sizeof text, "%s %d\n",
              WIFSIGNALED(status) ? CONTAINER_SIGNAL : CONTAINER_EXIT,
              WIFSIGNALED(status) ? WTERMSIG(status) : code);
-    mark(text);
+    say(text);
     return code;
 }
 
@@ -154,9 +186,7 @@ main(int argc, char **argv)
     pid_t command = fork();
     if (command == 0)
         become_command(argv + first, script, &old);
-    if (command < 0) {
-        fprintf(stderr, "berth-init: cannot start a process: %s\n", strerror(errno));
-        return EXIT_NO_EXEC;
-    }
+    if (command < 0)
+        give_up("cannot start a process", errno);
     return say_end(wait_for(command, &all));
 }

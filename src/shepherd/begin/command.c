@@ -213,8 +213,11 @@ spawn_command(const struct spec *spec, const struct last_steps *last, char *cons
     auto_free char *script = script_text(spec->argv);
     bool by_init = spec->container.image && !spec->container.apptainer;
     auto_close int script_fd = script && !by_init ? make_script(script) : -1;
-    auto_free char **script_argv =
-        script && (by_init || script_fd >= 0) ? argv_of_script(spec->argv) : NULL;
+    if (script && !by_init && script_fd < 0) {
+        fail(c, spec, STEP_OURS, errno, "cannot hand over a long command");
+        return;
+    }
+    auto_free char **script_argv = script ? argv_of_script(spec->argv) : NULL;
     char number[12];
     char *const *plain = script_argv ? script_argv : spec->argv;
     auto_free char **set_up =

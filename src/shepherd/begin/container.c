@@ -267,6 +267,8 @@ container_read_end(int mark_fd, struct container_end *out)
     out->begun = strstr(text, CONTAINER_BEGUN "\n");
     if ((at = strstr(text, CONTAINER_NO_EXEC " ")))
         (void)sscanf(at, CONTAINER_NO_EXEC " %d", &out->errnum);
+    if (!out->begun && (at = strstr(text, CONTAINER_TROUBLE " ")))
+        (void)sscanf(at, CONTAINER_TROUBLE " %d", &out->trouble);
     if ((at = strstr(text, CONTAINER_EXIT " ")))
         (void)sscanf(at, CONTAINER_EXIT " %d", &out->code);
     if ((at = strstr(text, CONTAINER_SIGNAL " ")))

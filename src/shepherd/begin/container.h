@@ -35,10 +35,11 @@ void container_clear(struct container_run *run);
 /* How far the command came: the lines in such a file, which a container's first process
  * writes. */
 struct container_end {
-    bool begun; /* it was executed, or that failed */
-    int errnum; /* why it could not be executed; 0 */
-    int code;   /* its exit code; -1 */
-    int signal; /* that ended it; 0 */
+    bool begun;  /* it was executed, or that failed */
+    int errnum;  /* why it could not be executed; 0 */
+    int trouble; /* why that was not tried: an errno; 0. It has not begun then */
+    int code;    /* its exit code; -1 */
+    int signal;  /* that ended it; 0 */
 };
 void container_read_end(int mark_fd, struct container_end *out);
 bool container_has_ended(int mark_fd);

@@ -12,8 +12,9 @@
 #define CONTAINER_SCRIPT   's' /* no variable, but what the command finds in /dev/fd/3 */
 
 #define CONTAINER_BEGUN   "begun"
-#define CONTAINER_NO_EXEC "errno"  /* and its number: the command could not be executed */
-#define CONTAINER_EXIT    "exit"   /* and the code */
-#define CONTAINER_SIGNAL  "signal" /* and its number */
+#define CONTAINER_NO_EXEC "errno"   /* and its number: the command could not be executed */
+#define CONTAINER_TROUBLE "trouble" /* and its number: why it was not tried */
+#define CONTAINER_EXIT    "exit"    /* and the code */
+#define CONTAINER_SIGNAL  "signal"  /* and its number */
 
 #endif

@@ -77,12 +77,15 @@ static void
 reap(struct allocation *a)
 {
     pid_t pid;
-    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+    int status;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         struct running *r = a->running;
         while (r && r->attempt.supervisor != pid)
             r = r->next;
-        if (r)
-            remove_running(a, r);
+        if (!r)
+            continue;
+        node_attempt_left(&r->attempt, status);
+        remove_running(a, r);
     }
 }
 

@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -74,33 +75,6 @@ node_attempt_close(struct node_attempt *a)
     frame_free(&a->in);
 }
 
-/* The daemon removes a folder beginning with its lock: then the mark was made too late. */
-static bool
-has_lock(int dir)
-{
-    struct stat st;
-    return fstatat(dir, "lock", &st, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-/* That the file could be created decides: an empty mark is one as well. */
-int
-node_attempt_mark(const struct node_attempt *a, const char *more, struct err *e)
-{
-    char text[512], host[65] = "";
-    auto_close int fd =
-        openat(a->dir, "started", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0 && errno == EEXIST)
-        return 1;
-    if (fd < 0 || !has_lock(a->dir))
-        return err_errno(e, ERR_FAILED, errno, "cannot make its mark");
-    (void)gethostname(host, sizeof host - 1);
-    int n = snprintf(text, sizeof text, "%lld %s%s%s\n", (long long)clock_wall_us(), host,
-                     more[0] ? " " : "", more);
-    crash_point("slurm-mark-made");
-    (void)file_write_all(fd, text, (size_t)n);
-    return 0;
-}
-
 /* Before the command runs, so that no loss of power can have it run again. */
 static void
 sync_mark(const struct node_attempt *a)
@@ -138,6 +112,50 @@ node_attempt_end_unstarted(const struct node_attempt *a, int errnum, struct err 
 {
     return write_end(a, OUTCOME_NOT_STARTED, errnum, "the batch script cannot start a process",
                      e);
+}
+
+/* The daemon removes a folder beginning with its lock: then the mark was made too late. 1: it
+ * is there; 0: it is gone; -1: that cannot be known. */
+static int
+has_lock(int dir)
+{
+    struct stat st;
+    if (fstatat(dir, "lock", &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return 1;
+    return errno == ENOENT || errno == ESTALE ? 0 : -1;
+}
+
+/* The mark is ours, and the attempt is not to run: without a record it would count as lost. */
+static void
+take_back_mark(const struct node_attempt *a, int errnum)
+{
+    struct err ignored = {0};
+    if (node_attempt_end_unstarted(a, errnum, &ignored) < 0)
+        (void)unlinkat(a->dir, "started", 0);
+}
+
+/* That the file could be created decides: an empty mark is one as well. */
+int
+node_attempt_mark(const struct node_attempt *a, const char *more, struct err *e)
+{
+    char text[512], host[65] = "";
+    auto_close int fd =
+        openat(a->dir, "started", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 && errno == EEXIST)
+        return 1;
+    int lock = fd < 0 ? 0 : has_lock(a->dir);
+    if (lock <= 0)
+        (void)err_errno(e, ERR_FAILED, errno, "cannot make its mark");
+    if (lock < 0)
+        take_back_mark(a, e->errnum);
+    if (lock <= 0)
+        return -1;
+    (void)gethostname(host, sizeof host - 1);
+    int n = snprintf(text, sizeof text, "%lld %s%s%s\n", (long long)clock_wall_us(), host,
+                     more[0] ? " " : "", more);
+    crash_point("slurm-mark-made");
+    (void)file_write_all(fd, text, (size_t)n);
+    return 0;
 }
 
 /* --- what the daemon has asked for --- */
@@ -259,6 +277,18 @@ node_attempt_start(struct node_attempt *a, char *const *vars, struct measure *m,
     a->pulse_us = clock_boot_us() + slurm_haste(NODE_PULSE_MS) * 1000;
     measure_add(m, &a->seen, a->supervisor);
     return 0;
+}
+
+void
+node_attempt_left(const struct node_attempt *a, int wait_status)
+{
+    struct exitrec r;
+    struct err e = {0};
+    int32_t pid;
+    if (!WIFEXITED(wait_status) || exitrec_started_at(a->dir, &pid, NULL, &e) != 0 ||
+        exitrec_read_at(a->dir, a->job, a->attempt, &r, &e) != 0)
+        return;
+    (void)write_end(a, OUTCOME_NOT_STARTED, 0, "its supervisor could not begin", &e);
 }
 
 static void

@@ -33,7 +33,7 @@ int node_attempt_open(struct node_attempt *a, int parent, const char *folder, st
 void node_attempt_close(struct node_attempt *a);
 
 /* Makes the mark, which only one of all Slurm jobs can; more (may be "") stands behind the time
- * and the node in it. 1: it was made before. */
+ * and the node in it. 1: it was made before; -1: it is not to run here. */
 int node_attempt_mark(const struct node_attempt *a, const char *more, struct err *e);
 
 /* Forks the supervisor, with these variables ("NAME=value", up to NULL) in the environment that
@@ -45,6 +45,10 @@ int node_attempt_start(struct node_attempt *a, char *const *vars, struct measure
 int node_attempt_end_unbegun(const struct node_attempt *a, struct err *e);
 /* The same of one whose supervisor could not be forked. */
 int node_attempt_end_unstarted(const struct node_attempt *a, int errnum, struct err *e);
+
+/* Its supervisor has left, with this status of waitpid: where it never came to begin, and could
+ * not say so, writes that end. */
+void node_attempt_left(const struct node_attempt *a, int wait_status);
 
 /* Whether the daemon has asked for its end. */
 bool node_attempt_is_stopped(const struct node_attempt *a);

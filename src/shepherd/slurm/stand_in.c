@@ -50,6 +50,7 @@ patience_ms(const struct node_attempt *a, struct measure *m)
 static void
 follow(struct node_attempt *a, struct measure *m, int sig_fd)
 {
+    int status = 0;
     for (bool gone = false; !gone;) {
         struct pollfd p[] = {{.fd = sig_fd, .events = POLLIN},
                              {.fd = a->talk, .events = POLLIN},
@@ -63,8 +64,9 @@ follow(struct node_attempt *a, struct measure *m, int sig_fd)
             measure_read(m);
         if (p[1].revents)
             node_attempt_read(a);
-        gone = waitpid(a->supervisor, NULL, WNOHANG) == a->supervisor;
+        gone = waitpid(a->supervisor, &status, WNOHANG) == a->supervisor;
     }
+    node_attempt_left(a, status);
 }
 
 static int
