@@ -3,12 +3,14 @@
 error at a time, and checks what must never break: each job runs exactly once and ends with its
 true exit code, whatever the machine lacked for a while. Standard library only.
 
-    tests/campaign/inject.py --bin DIR [--program berthd|nursery|supervisor|probe|user]...
+    tests/campaign/inject.py --bin DIR [--program berthd|nursery|supervisor|probe|user|init|node]...
         [--calls fork,open,...] [--errors EMFILE,...] [--ways first,window,...]
-        [--system] [--cases N] [--part I,N] [--seed N]
+        [--system] [--jobs here|container|slurm] [--cases N] [--part I,N] [--seed N]
 
 With --system the machine's daemon runs the jobs of an account that is made for it, and berth-user
-plays a part; for root. Without bounds the whole table runs. --cases takes so many of it at random. A daemon that goes with
+plays a part; for root. With --jobs container each job runs in a container, with a program that
+stands for podman, and berth-init is one of the programs; with --jobs slurm Slurm executes them, with
+programs that stand for it, and `node` is the batch script. Without bounds the whole table runs. --cases takes so many of it at random. A daemon that goes with
 words is started again; one that aborts, or stands still, is a failure, and so is a job that is
 LOST, except where its supervisor itself had no memory left. While an error lasts and keeps jobs
 waiting, `berth health` has to say so. A failing case prints what repeats it."""
@@ -33,12 +35,19 @@ from instance import ENV, Daemon, Failure
 from users import IN_TURN, copy_programs, make_users
 
 PROGRAMS = ["berthd", "nursery", "supervisor", "probe", "user"]
+PROGRAMS_OF = {"here": PROGRAMS, "container": ["supervisor", "init"],
+               "slurm": ["berthd", "node", "supervisor"]}
+MORE_OF = {"here": {}, "container": {"container": "image"}, "slurm": {"on": "slurm", "gpus": 0}}
+HASTE = 30       # what waits for Slurm are divided by
+LONG_BYTES = 140000  # more than an argument may have
 DEADLINE_S = 300
+DEADLINE_SLURM_S = 600  # of its commands, one is called in a second
 WINDOW_S = 0.3
 SOME_S = 0.8     # for errors of some calls only
 LASTING_S = 9    # long enough for a trial that nobody answers, so that health knows
 TOLD_BEFORE_S = 1
 N_FIRST = 2
+PATH = os.environ["PATH"]
 
 Call = collections.namedtuple("Call", "numbers errors on", defaults=[None])
 
@@ -146,22 +155,38 @@ class Programs:
         except OSError:
             return None
         if exe != "berth-shepherd":
-            return {"berthd": "berthd", "berth-probe": "probe", "berth-user": "user"}.get(exe)
-        return "nursery" if self.is_nursery(pid) else "supervisor"
+            return {"berthd": "berthd", "berth-probe": "probe", "berth-user": "user",
+                    "berth-init": "init"}.get(exe)
+        if self.is_nursery(pid):
+            return "nursery"
+        return "node" if self.is_node(pid) else "supervisor"
+
+    @staticmethod
+    def parent(pid):
+        """Its program, and its number."""
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            number = f.read().rsplit(")", 1)[1].split()[1]
+        return os.path.basename(os.readlink(f"/proc/{number}/exe")), number
 
     def is_nursery(self, pid):
         """The daemon's own child; supervisors are the nursery's."""
         if pid in self.nurseries:
             return True
         try:
-            with open(f"/proc/{pid}/stat") as f:
-                parent = f.read().rsplit(")", 1)[1].split()[1]
-            if os.path.basename(os.readlink(f"/proc/{parent}/exe")) == "berthd":
+            if self.parent(pid)[0] == "berthd":
                 self.nurseries.add(pid)
                 return True
         except OSError:
             pass
         return False
+
+    def is_node(self, pid):
+        """A batch script; its supervisor is forked from it."""
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                return b"--slurm" in f.read() and self.parent(pid)[0] != "berth-shepherd"
+        except OSError:
+            return False
 
 
 class Fault:
@@ -209,11 +234,25 @@ class Counter:
         return 0
 
 
+def stand_ins(folder):
+    """Puts what stands for podman and Slurm in front of the others."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    tools, slurm = os.path.join(folder, "tools"), os.path.join(folder, "slurm")
+    for made in (tools, slurm):
+        os.mkdir(made)
+    os.symlink(os.path.join(here, "fake_podman"), os.path.join(tools, "podman"))
+    for name in ("sbatch", "squeue", "scancel"):
+        os.symlink(os.path.join(here, "fake_slurm.py"), os.path.join(tools, name))
+    os.environ.update(PATH=tools + ":" + PATH, SLURM_CONF=slurm, BERTH_SLURM_HASTE=str(HASTE))
+
+
 class Instance(Daemon):
     """A daemon whose calls are watched, and which may be gone, or not answer, at any time."""
 
     def __init__(self, args, numbers, judge):
         super().__init__(args.bin, sim="2")
+        if args.jobs != "here":
+            stand_ins(self.dir)
         self.account = args.account
         own = os.path.join(self.marks, "of-its-own")
         os.mkdir(own)
@@ -296,7 +335,7 @@ class Instance(Daemon):
         self.start(must=False)
 
 
-def make_jobs(rng):
+def make_jobs(rng, kind):
     """A file of jobs, with their states and exit codes."""
     jobs = []
     for i in range(6):
@@ -308,10 +347,15 @@ def make_jobs(rng):
         elif i == 1:
             job["log"] = "of-its-own/log"
         jobs.append((job, "FAILED" if code else "COMPLETED", code))
-    jobs.append(({"key": "k6", "command": "echo ran >> 6; exec sleep 30", "limit_ms": 1300,
-                  "gpus": 0}, "TIMEOUT", None))
+    jobs.append(({"key": "k6", "command": "echo ran >> 6; exec sleep 30", "gpus": 0,
+                  "limit_ms": 1300 if kind == "here" else 5000}, "TIMEOUT", None))
+    jobs.append(({"key": "k7", "gpus": 0,
+                  "command": "echo ran >> 7; : " + "x" * LONG_BYTES + "; exit 3"}, "FAILED", 3))
     for i, (job, _, _) in enumerate(jobs):
         job["line"] = i + 1
+        job.update(MORE_OF[kind])
+        if kind == "slurm":
+            job.pop("vram_mib", None)
     return jobs
 
 
@@ -331,7 +375,7 @@ def rows(daemon):
     return by_name
 
 
-def hand_in(daemon, jobs, until):
+def hand_in(daemon, jobs, until, kind):
     """Until the daemon has them all, whatever fails meanwhile."""
     lines = [job for job, _, _ in jobs]
     with_file = with_array = False
@@ -346,7 +390,7 @@ def hand_in(daemon, jobs, until):
         with_array = known is not None and "array" in known
         if known is not None and not with_array:
             with_array = daemon.ask("submit", {"cwd": daemon.marks, "umask": 18, "env": ENV,
-                                               "jobs": [ARRAY]}) is not None
+                                               "jobs": [dict(ARRAY, **MORE_OF[kind])]}) is not None
         if not (with_file and with_array):
             time.sleep(0.05)
 
@@ -420,14 +464,18 @@ def await_clean(daemon, until):
         time.sleep(0.05)
 
 
+def deadline_s(args):
+    return DEADLINE_SLURM_S if args.jobs == "slurm" else DEADLINE_S
+
+
 def run_case(args, program, call, error, way, seed, n_at_start):
     """What came of it, in words."""
     rng = random.Random(f"{seed} {program} {call} {error} {way}")
     fault = Fault(program, call, error, way, random.Random(rng.random()), n_at_start)
     daemon = Instance(args, CALLS[call].numbers, fault.judge)
-    jobs = make_jobs(rng)
-    until = time.monotonic() + DEADLINE_S
-    signal.alarm(2 * DEADLINE_S)
+    jobs = make_jobs(rng, args.jobs)
+    until = time.monotonic() + deadline_s(args)
+    signal.alarm(2 * deadline_s(args))
     try:
         if way == "start":
             fault.armed.set()
@@ -437,7 +485,7 @@ def run_case(args, program, call, error, way, seed, n_at_start):
             raise Failure(f"the daemon did not start: {daemon.said()}")
         else:
             fault.armed.set()
-        hand_in(daemon, jobs, until)
+        hand_in(daemon, jobs, until, args.jobs)
         ends, told = await_ends(daemon, len(jobs), until, fault)
         fault.armed.clear()
         lost = check_ends(daemon, jobs, ends, fault)
@@ -465,13 +513,13 @@ def count_calls(args):
     counter = Counter()
     numbers = sorted({n for call in CALLS.values() for n in call.numbers})
     daemon = Instance(args, numbers, counter.judge)
-    jobs = make_jobs(random.Random(1))
+    jobs = make_jobs(random.Random(1), args.jobs)
     try:
         if not daemon.begin():
             raise Failure(f"the daemon did not start: {daemon.said()}")
         counter.works = True
-        until = time.monotonic() + DEADLINE_S
-        hand_in(daemon, jobs, until)
+        until = time.monotonic() + deadline_s(args)
+        hand_in(daemon, jobs, until, args.jobs)
         await_ends(daemon, len(jobs), until, None)
     finally:
         daemon.remove()
@@ -485,7 +533,7 @@ WAYS = ["first", "window", "some", "lasting", "start"]
 def make_table(args, found):
     ways = args.ways or WAYS
     table = []
-    for program in args.program or PROGRAMS:
+    for program in args.program or PROGRAMS_OF[args.jobs]:
         for call in args.calls or CALLS:
             for error in CALLS[call].errors.split():
                 if args.errors and error not in args.errors:
@@ -508,11 +556,12 @@ def words_list(text):
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     p.add_argument("--bin", required=True, help="folder of the installed programs' berthd")
-    p.add_argument("--program", action="append", choices=PROGRAMS)
+    p.add_argument("--program", action="append", choices=[*PROGRAMS, "init", "node"])
     p.add_argument("--calls", type=words_list, help="names of " + ", ".join(CALLS))
     p.add_argument("--errors", type=words_list)
     p.add_argument("--ways", type=words_list, help="which of " + ", ".join(WAYS))
     p.add_argument("--system", action="store_true", help="the machine's daemon, a user's jobs")
+    p.add_argument("--jobs", choices=MORE_OF, default="here", help="what executes them")
     p.add_argument("--cases", type=int, help="so many of the table, at random")
     p.add_argument("--part", type=words_list, help="I,N: each Nth case from the Ith on")
     p.add_argument("--seed", type=int, default=None)

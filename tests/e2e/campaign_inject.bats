@@ -20,3 +20,12 @@ inject()
     if [ "$(id -u)" != 0 ]; then skip 'needs root'; fi
     inject --system --program user --program supervisor --ways first,window --cases 3
 }
+
+@test "failing system calls of berth-init and of the supervisors of containers do neither" {
+    inject --jobs container --program init --calls fork,exec,memfd --ways first --cases 2
+    inject --jobs container --program supervisor --ways first,window --cases 1
+}
+
+@test "failing system calls of the batch scripts of jobs on Slurm do neither" {
+    inject --jobs slurm --program node --calls fork,dupfd,stat,socketpair --ways first --cases 1
+}
