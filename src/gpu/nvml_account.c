@@ -72,7 +72,8 @@ read_process(const struct nvml_api *api, nvml_device device, const struct nvml_a
     if (api->accounting_stats(device, pid, &stats) != NVML_OK ||
         stats.max_memory_bytes == UINT64_MAX)
         return false;
-    int64_t peak_mib = (int64_t)((stats.max_memory_bytes + MIB - 1) / MIB);
+    int64_t peak_mib =
+        (int64_t)(stats.max_memory_bytes / MIB + (stats.max_memory_bytes % MIB != 0));
     if (running)
         running->peak_mib = peak_mib;
     else if (!stats.running && a->has_begun)

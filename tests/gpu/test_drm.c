@@ -196,6 +196,40 @@ test_clients_count_once(void **state)
     assert_int_equal(mib_of(sample(w, 0), 90), -2);
 }
 
+/* Many files of one process, each another client; and figures that no card has. */
+static void
+test_a_crowd_of_files(void **state)
+{
+    struct world *w = *state;
+    char text[400];
+
+    drm_tree_add_rx7900(&w->t, 0, "0000:0a:00.0", "1111111111111111\n");
+    for (int fd = 0; fd < 200; fd++) {
+        snprintf(text, sizeof text,
+                 "drm-driver:\tamdgpu\ndrm-client-id:\t%d\ndrm-pdev:\t0000:0a:00.0\n"
+                 "drm-memory-vram:\t1024 KiB\n",
+                 fd);
+        drm_tree_add_fd(&w->t, 4711, fd, "renderD128", text);
+    }
+    drm_tree_add_fd(&w->t, 4712, 3, "renderD128",
+                    "drm-driver:\tamdgpu\ndrm-client-id:\t9001\ndrm-pdev:\t0000:0a:00.0\n"
+                    "drm-memory-vram:\t18446744073709551615 GiB\ndrm-engine-gfx:\t"
+                    "99999999999999999999999999 ns\n");
+    drm_tree_add_fd(&w->t, 4713, 3, "renderD128",
+                    "drm-driver:\tamdgpu\ndrm-client-id:\t9002\ndrm-pdev:\t0000:0a:00.0\n"
+                    "drm-memory-vram:\t1099511627777 KiB\ndrm-memory-vram9:\t1 furlong\n");
+    assert_int_equal(discover(w), 0);
+    const struct backend_usage *u = sample(w, 0);
+    assert_int_equal(mib_of(u, 4711), 200);
+    assert_int_equal(mib_of(u, 4712), -1); /* not said */
+    assert_int_equal(mib_of(u, 4713), -1);
+    /* They are forgotten with their process. */
+    for (int fd = 0; fd < 200; fd++)
+        drm_tree_delete(&w->t, "proc/4711/fd/%d", fd);
+    u = sample(w, 0);
+    assert_int_equal(u->n_procs, 2);
+}
+
 static void
 test_compute_processes(void **state)
 {
@@ -463,6 +497,7 @@ main(void)
         TEST(test_mi210),
         TEST(test_rx7900),
         TEST(test_clients_count_once),
+        TEST(test_a_crowd_of_files),
         TEST(test_compute_processes),
         TEST(test_old_kernels_keys),
         TEST(test_partitions_are_left_out),

@@ -100,7 +100,7 @@ read_files(const struct drm_card *card, struct backend_usage *u)
 
     u->present = uevent != NULL;
     if (used >= 0) {
-        u->used_mib = (used + MIB - 1) / MIB;
+        u->used_mib = used / MIB + (used % MIB != 0);
         u->valid |= CARD_HAS_USED;
     }
     if (!is_asleep(card)) {
@@ -136,7 +136,7 @@ drm_close(void *state)
         return;
     for (int i = 0; i < drm->n; i++)
         free(drm->cards[i].dir);
-    free(drm->clients);
+    drm_clients_forget(drm, UINT64_MAX);
     free(drm);
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <uthash.h>
 
 #include "gpu/backend.h"
 #include "gpu/drm/fdinfo.h"
@@ -22,11 +23,13 @@ struct drm_card {
 
 /* An open file of /dev/dri, as last seen. */
 struct drm_client {
-    int card;
-    uint64_t id;
+    struct drm_client_key {
+        uint64_t id, card;
+    } key;
     uint64_t seen; /* the number of the sampling */
     int n_engines;
     struct fdinfo_engine engines[FDINFO_ENGINES_MAX];
+    UT_hash_handle hh;
 };
 
 struct drm {
@@ -35,10 +38,8 @@ struct drm {
     int n;
     struct drm_card cards[GPU_MAX];
     uint64_t samplings;
-    int64_t sampled_us; /* boot clock */
-    struct drm_client *clients;
-    int n_clients;
-    size_t cap_clients;
+    int64_t sampled_us;         /* boot clock */
+    struct drm_client *clients; /* a hash: a process may have a hundred thousand files open */
 };
 
 const char *drm_sys_root(const struct drm *drm);
@@ -75,5 +76,7 @@ void drm_kfd_add(const struct drm *drm, struct backend_sample *out);
 /* Adds the processes that have the cards open, with their memory, and the load of cards that
  * do not report it. */
 void drm_clients_add(struct drm *drm, struct backend_sample *out);
+/* Those that were last seen before that sampling. */
+void drm_clients_forget(struct drm *drm, uint64_t before);
 
 #endif

@@ -17,6 +17,12 @@
 
 #define FDINFO_MAX_BYTES 65536
 
+/* Anybody may have a million files open in each of their processes. Programs open their GPUs
+ * early, so their descriptors have low numbers, which readdir gives first; and a sample that
+ * takes longer than this is no sample. */
+#define FILES_MAX  8192
+#define LONGEST_US INT64_C(1000000)
+
 /* Load of one class of engines, in permille of what they could do. */
 struct load {
     char name[FDINFO_NAME_MAX];
@@ -33,7 +39,8 @@ struct loads {
 struct walk {
     struct drm *drm;
     int64_t now_us;
-    bool all; /* every process could be read */
+    bool all;      /* every process could be read */
+    bool too_long; /* not all were looked at, for want of time */
     struct loads loads[GPU_MAX];
     int64_t kib[GPU_MAX]; /* of the process at hand; -1: it has no client there */
     bool silent[GPU_MAX]; /* one of its clients does not say */
@@ -53,13 +60,15 @@ card_of(const struct drm *drm, const struct fdinfo *info)
 static struct drm_client *
 client_of(struct drm *drm, int card, uint64_t id)
 {
-    for (int i = 0; i < drm->n_clients; i++) {
-        if (drm->clients[i].card == card && drm->clients[i].id == id)
-            return &drm->clients[i];
-    }
-    drm->clients = xgrow(drm->clients, drm->n_clients, &drm->cap_clients, sizeof *drm->clients);
-    struct drm_client *c = &drm->clients[drm->n_clients++];
-    *c = (struct drm_client){.card = card, .id = id};
+    const struct drm_client_key key = {.id = id, .card = (uint64_t)card};
+    struct drm_client *c;
+
+    HASH_FIND(hh, drm->clients, &key, sizeof key, c);
+    if (c)
+        return c;
+    c = xcalloc(1, sizeof *c);
+    c->key = key;
+    HASH_ADD(hh, drm->clients, key, sizeof c->key, c);
     return c;
 }
 
@@ -97,6 +106,7 @@ add_client_load(const struct walk *walk, const struct drm_client *before,
             continue;
         uint64_t of = e->total > 0 ? e->total - old->total : passed_ns;
         double part = of > 0 ? (double)(e->busy - old->busy) / (double)of / e->capacity : 0;
+        part = part > 1 ? 1 : part; /* whatever the counters say */
         add_load(loads, e->name, (uint64_t)(part * 1000));
     }
 }
@@ -145,7 +155,7 @@ take_files(struct walk *walk, DIR *fds, const char *process)
     const struct dirent *entry;
     struct fdinfo info;
 
-    while ((entry = readdir(fds))) {
+    for (int n = 0; n < FILES_MAX && (entry = readdir(fds)); n++) {
         if (!is_drm_file(dirfd(fds), entry->d_name))
             continue;
         auto_free char *path = xasprintf("%s/fdinfo/%s", process, entry->d_name);
@@ -180,16 +190,18 @@ take_process(struct walk *walk, const char *process, int32_t pid)
     }
 }
 
-static void
-forget_gone(struct drm *drm)
+void
+drm_clients_forget(struct drm *drm, uint64_t before)
 {
-    int n = 0;
+    struct drm_client *c, *next;
 
-    for (int i = 0; i < drm->n_clients; i++) {
-        if (drm->clients[i].seen == drm->samplings)
-            drm->clients[n++] = drm->clients[i];
+    HASH_ITER(hh, drm->clients, c, next)
+    {
+        if (c->seen >= before)
+            continue;
+        HASH_DEL(drm->clients, c);
+        free(c);
     }
-    drm->n_clients = n;
 }
 
 /* The busiest class, as the drivers' own figures have it. It takes two samplings. */
@@ -215,6 +227,8 @@ put_sums(const struct walk *walk, int card)
     struct backend_usage *u = &walk->out->use[card];
     int64_t sum = 0;
 
+    if (walk->too_long)
+        return;
     u->valid |= CARD_HAS_PROCS;
     if (walk->drm->cards[card].driver == DRM_AMDGPU)
         return;
@@ -246,16 +260,17 @@ drm_clients_add(struct drm *drm, struct backend_sample *out)
     drm->samplings++;
     if (!d)
         return;
-    while ((entry = readdir(d))) {
+    while (!walk->too_long && (entry = readdir(d))) {
         if (parse_int(entry->d_name, 1, INT32_MAX, &pid, NULL) < 0)
             continue;
         auto_free char *process = xasprintf("%s/%s", root, entry->d_name);
         take_process(walk, process, (int32_t)pid);
+        walk->too_long = clock_boot_us() - walk->now_us > LONGEST_US;
     }
     for (int i = 0; i < drm->n; i++) {
         if (out->use[i].present)
             put_sums(walk, i);
     }
-    forget_gone(drm);
+    drm_clients_forget(drm, drm->samplings);
     drm->sampled_us = walk->now_us;
 }

@@ -74,7 +74,7 @@ add_process(const struct drm *drm, const char *dir, int32_t pid, struct backend_
         snprintf(name, sizeof name, "vram_%" PRIu32, drm->cards[i].kfd_id);
         int64_t bytes = sysfs_read_number(dir, name);
         if (bytes > 0)
-            backend_usage_add(&out->use[i], pid, (bytes + MIB - 1) / MIB);
+            backend_usage_add(&out->use[i], pid, bytes / MIB + (bytes % MIB != 0));
     }
 }
 

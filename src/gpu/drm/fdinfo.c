@@ -12,6 +12,7 @@
 #include "gpu/sysfs.h"
 
 #define REGIONS_MAX 8
+#define KIB_MAX     (INT64_C(1) << 40) /* a PiB: no card has more */
 
 /* One region of memory, by the best key so far. */
 struct region {
@@ -53,7 +54,7 @@ read_kib(const char *value, int64_t *out)
     const char *unit;
     uint64_t n;
 
-    if (!read_count(value, &n, &unit) || n > INT64_MAX / 1024 / 1024)
+    if (!read_count(value, &n, &unit) || n > (uint64_t)KIB_MAX * 1024)
         return false;
     if (!unit[0])
         *out = (int64_t)((n + 1023) / 1024);
@@ -65,7 +66,7 @@ read_kib(const char *value, int64_t *out)
         *out = (int64_t)n * 1024 * 1024;
     else
         return false;
-    return true;
+    return *out <= KIB_MAX;
 }
 
 /* Memory on the card: amdgpu "vram", xe "vram0", i915 "local0". The others are the host's. */
