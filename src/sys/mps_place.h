@@ -49,6 +49,9 @@ struct mps_state {
     char group[MPS_GROUP_SIZE], group_pids[MPS_GROUP_SIZE];
 };
 
+#define MPS_TURN_US   INT64_C(40000000) /* until another user's, or one that ends, has gone */
+#define MPS_ANSWER_US INT64_C(10000000) /* until a control daemon that was started answers */
+
 #define MPS_KEEPER     "keeper"
 #define MPS_USERS_SIZE 24
 /* The name of a user's file in the folder, into out, which is also returned. */

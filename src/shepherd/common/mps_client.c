@@ -14,7 +14,8 @@
 #include "base/err.h"
 #include "wire/members.h"
 
-#define PATIENCE_US INT64_C(20000000)
+/* Its keeper may have to wait for another's to end first. */
+#define PATIENCE_US (MPS_TURN_US + MPS_ANSWER_US + INT64_C(5000000))
 #define PAUSE_NS    2000000
 
 static const struct member members[] = {

@@ -36,8 +36,6 @@
 #include "sys/mps_place.h"
 #include "sys/procs.h"
 
-#define TURN_US   INT64_C(15000000) /* until another user's, or one that ends, has gone */
-#define ANSWER_US INT64_C(10000000)
 #define ARRIVE_US INT64_C(15000000) /* until the job's supervisor holds the lock */
 #define ASK_MS    2000
 #define QUIT_MS   10000
@@ -46,6 +44,11 @@
 #define PAUSE_NS  2000000
 #define AGAIN_MS  1000
 #define LOOK_MS   20
+
+/* One whose control daemon does not want to end is waited for: else the next user's job would
+ * be no client. */
+_Static_assert(MPS_TURN_US > 2 * QUIT_MS * INT64_C(1000) + TERM_US + LEFT_US,
+               "a keeper that ends slowly has not gone when the next one gives up");
 
 struct keeper {
     struct mps_control control;
@@ -114,7 +117,7 @@ enum turn { TURN_OURS, TURN_KEPT, TURN_LATE };
 static enum turn
 take_turn(struct keeper *k)
 {
-    int64_t until_us = clock_boot_us() + TURN_US;
+    int64_t until_us = clock_boot_us() + MPS_TURN_US;
     bool holds = false;
     for (;;) {
         holds = holds || flock(k->users_fd, LOCK_SH | LOCK_NB) == 0;
@@ -179,7 +182,7 @@ static int
 bring_up(struct keeper *k, char *why, size_t size)
 {
     struct err e;
-    int64_t until_us = clock_boot_us() + ANSWER_US;
+    int64_t until_us = clock_boot_us() + MPS_ANSWER_US;
     if (mps_control_start(&k->control, &e) < 0) {
         snprintf(why, size, "%.110s", e.text);
         return -1;
@@ -193,7 +196,7 @@ bring_up(struct keeper *k, char *why, size_t size)
         }
         if (clock_boot_us() > until_us) {
             snprintf(why, size, "%.60s has not answered for %d s", k->control.order.program,
-                     (int)(ANSWER_US / 1000000));
+                     (int)(MPS_ANSWER_US / 1000000));
             return -1;
         }
         pause_shortly();
