@@ -289,6 +289,20 @@ read_memory(const json_t *v)
     return HEALTH_MEMORY_UNKNOWN;
 }
 
+/* One that was in no sample while it lived. It is the command of a job there; or the card's
+ * only job has started it, if nobody else's programs are there. */
+static uint32_t
+job_of_unseen(const struct daemon *d, int card, int32_t pid)
+{
+    const struct card *c = ledger_card(d->ledger, card);
+    for (int i = 0; i < c->n_holds; i++) {
+        const struct job *job = queue_get(d->queue, c->holds[i].job);
+        if (job && job->run && job->run->command_pid == pid)
+            return job->id;
+    }
+    return c->n_holds == 1 && c->n_strangers == 0 ? c->holds[0].job : 0;
+}
+
 /* The driver's own memory of each process's peak, where it keeps accounts: no less than what
  * its job had, and often more than was seen in a sample. */
 static void
@@ -300,8 +314,10 @@ take_peaks(struct daemon *d, int card, const json_t *list)
     {
         int32_t peak_mib = (int32_t)probejson_int(json_object_get(j, "peak_mib"), -1);
         int32_t pid = (int32_t)probejson_int(json_object_get(j, "pid"), 0);
-        uint32_t job = peak_mib > 0 ? health_owner_of(d, pid) : 0;
-        if (job)
+        uint32_t job = health_owner_of(d, pid);
+        if (!job)
+            job = job_of_unseen(d, card, pid);
+        if (job && peak_mib > 0)
             ledger_restore_peak(d->ledger, card, job, peak_mib);
     }
 }
