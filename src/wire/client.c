@@ -639,7 +639,7 @@ client_call_raw(struct client *c, const char *method, json_t *params, const char
         return -1;
     if (tree) {
         free(c->raw_copy);
-        c->raw_copy = json_dumps(tree, JSON_COMPACT | JSON_ENCODE_ANY);
+        c->raw_copy = json_dumps(tree, JSON_AS_SENT);
         *n = c->raw_copy ? strlen(c->raw_copy) : 0;
         *result = c->raw_copy ? c->raw_copy : "";
     } else {

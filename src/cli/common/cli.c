@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "wire/json_text.h"
 
 static int output_errno; /* why standard output could not be written; 0: it could */
 static const char *program = "berth", *before_errors = "";
@@ -114,7 +115,7 @@ int
 cli_put_json(const json_t *value)
 {
     auto_buf struct buf out = BUF_INIT;
-    auto_free char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    auto_free char *text = json_dumps(value, JSON_AS_SENT);
 
     if (!text)
         return cli_usage("the daemon's answer cannot be written as JSON");

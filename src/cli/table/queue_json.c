@@ -13,6 +13,7 @@
 #include "cli/ask/connect.h"
 #include "cli/common/cli.h"
 #include "wire/client.h"
+#include "wire/json_text.h"
 
 #define PIECE 5000 /* jobs; of ten KiB each they would still fit */
 
@@ -43,7 +44,7 @@ add_jobs(const json_t *jobs, struct wanted *piece, size_t n, struct buf *out, bo
         if (!w || w->printed)
             continue;
         w->printed = true;
-        auto_free char *text = json_dumps(job, JSON_COMPACT);
+        auto_free char *text = json_dumps(job, JSON_AS_SENT);
         buf_adds(out, *any ? "," : "");
         text_add_json(out, text ? text : "null", text ? strlen(text) : 4);
         *any = true;
