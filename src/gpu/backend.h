@@ -45,6 +45,7 @@ enum card_field {
     CARD_HAS_ORDER = 1 << 9,
     CARD_HAS_DRI = 1 << 10,
     CARD_HAS_CC = 1 << 11,
+    CARD_HAS_ENERGY = 1 << 12,
 };
 
 /* The GPU's vendor: decides which variables name it to a job. */
@@ -119,6 +120,7 @@ struct backend_usage {
     int64_t used_mib;
     int32_t util; /* percent */
     int32_t temperature_c;
+    int64_t energy_mj; /* millijoules that it has used since some moment, as a rule its reset */
     enum card_memory_health health;
     int n_procs; /* with CARD_HAS_PROCS */
     size_t cap_procs;

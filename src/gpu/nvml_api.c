@@ -50,6 +50,7 @@ static const struct symbol symbols[] = {
     {MEMBER(memory_v2), false, {"nvmlDeviceGetMemoryInfo_v2"}},
     {MEMBER(utilization), false, {"nvmlDeviceGetUtilizationRates"}},
     {MEMBER(temperature), false, {"nvmlDeviceGetTemperature"}},
+    {MEMBER(energy), false, {"nvmlDeviceGetTotalEnergyConsumption"}},
     {MEMBER(remapped_rows), false, {"nvmlDeviceGetRemappedRows"}},
     {MEMBER(accounting_mode), false, {"nvmlDeviceGetAccountingMode"}},
     {MEMBER(set_accounting_mode), false, {"nvmlDeviceSetAccountingMode"}},

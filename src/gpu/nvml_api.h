@@ -133,6 +133,7 @@ struct nvml_api {
     int (*accounting_stats)(nvml_device, uint32_t pid, struct nvml_accounting_stats *);
     nvml_uint_fn retired_pending; /* pages, on cards before Ampere */
     int (*temperature)(nvml_device, int sensor, uint32_t *);
+    int (*energy)(nvml_device, unsigned long long *mj); /* since the driver was loaded */
     int (*handle_by_uuid)(const char *, nvml_device *);
     int (*set_limits)(nvml_device, struct nvml_set_limits *);
     int (*get_limits)(nvml_device, struct nvml_get_limits *);

@@ -158,6 +158,19 @@ read_load(const struct nvml *nvml, int card, struct backend_usage *u)
     return status;
 }
 
+/* What a divided GPU uses is no instance's alone. */
+static void
+read_energy(const struct nvml *nvml, int card, struct backend_usage *u)
+{
+    unsigned long long mj;
+
+    if (nvml->instances[card].gpu || !nvml->api.energy ||
+        nvml->api.energy(nvml->devices[card], &mj) != NVML_OK || mj > INT64_MAX)
+        return;
+    u->energy_mj = (int64_t)mj;
+    u->valid |= CARD_HAS_ENERGY;
+}
+
 void
 nvml_read_health(const struct nvml_api *api, nvml_device device, struct backend_usage *u)
 {
@@ -208,6 +221,8 @@ nvml_read_usage(struct nvml *nvml, int card, struct backend_usage *u)
         status = read_load(nvml, card, u);
     if (nvml_is_broken(status))
         return status;
+    if (!card_is_lost(status))
+        read_energy(nvml, card, u);
     if (nvml->instances[card].shares_memory)
         sum_processes(u);
     u->present = !card_is_lost(status);

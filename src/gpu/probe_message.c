@@ -330,6 +330,8 @@ message_sample(struct buf *out, int64_t number, const struct backend_machine *m,
         put_int(&w, "used_mib", u->valid, CARD_HAS_USED, u->used_mib);
         put_int(&w, "util", u->valid, CARD_HAS_UTIL, u->util);
         put_int(&w, "temperature_c", u->valid, CARD_HAS_TEMPERATURE, u->temperature_c);
+        if (u->valid & CARD_HAS_ENERGY)
+            jsonw_kint(&w, "energy_mj", u->energy_mj);
         jsonw_kstr(&w, "memory", u->valid & CARD_HAS_HEALTH ? health_name(u->health) : NULL);
         put_procs(&w, u, user, arg);
         put_ended(&w, u);

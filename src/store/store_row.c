@@ -107,6 +107,7 @@ static const struct column attempt_columns[] = {
     {"started_us", COLUMN_I64, ATTEMPT(started_us), false, 0},
     {"util_sum", COLUMN_I64, ATTEMPT(util_sum), false, 0},
     {"util_count", COLUMN_I32, ATTEMPT(util_count), false, 0},
+    {"energy_mj", COLUMN_I64, ATTEMPT(energy_mj), false, 0},
     {"warned", COLUMN_BOOL, ATTEMPT(warned), false, 0},
     {"outcome", COLUMN_OUTCOME, ATTEMPT(ending.outcome), false, 0},
     {"code", COLUMN_I32, ATTEMPT(ending.code), false, 0},

@@ -96,6 +96,43 @@ test_exceeding_is_told_once_and_budgeted(void **state)
     ledger_free(l);
 }
 
+static void
+sample_energy(struct ledger *l, int64_t energy_mj, int64_t now_us)
+{
+    struct gpu_sample s = {0, 90, 60, NULL, 0, NULL, 0, energy_mj};
+    ledger_sample(l, 0, &s, now_us, NULL, NULL);
+}
+
+/* Of what a card used between two samples a job has the part of its time; those that share the
+ * card have equal parts. */
+static void
+test_energy_is_divided_by_time_and_jobs(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book(l, 1, 0, 8000);
+    sample_energy(l, 500000, 1000000);
+    assert_int_equal(ledger_energy_mj(l, 0, 0, INT64_MAX), 0); /* since when? */
+    sample_energy(l, 800000, 2000000);
+    assert_int_equal(ledger_energy_mj(l, 0, 0, INT64_MAX), 300000);
+    assert_int_equal(ledger_energy_mj(l, 0, 1500000, INT64_MAX), 150000);
+    assert_int_equal(ledger_energy_mj(l, 0, 0, 1100000), 30000);
+    assert_int_equal(ledger_energy_mj(l, 0, 1200000, 1700000), 150000);
+    /* It had ended before, or begins later. */
+    assert_int_equal(ledger_energy_mj(l, 0, 0, 900000), 0);
+    assert_int_equal(ledger_energy_mj(l, 0, 2000001, INT64_MAX), 0);
+    book(l, 2, 0, 8000);
+    sample_energy(l, 1000000, 3000000);
+    assert_int_equal(ledger_energy_mj(l, 0, 0, INT64_MAX), 100000);
+    /* A count that begins anew, or stops, says nothing about the time before. */
+    sample_energy(l, 7, 4000000);
+    assert_int_equal(ledger_energy_mj(l, 0, 0, INT64_MAX), 0);
+    sample_energy(l, 0, 5000000);
+    sample_energy(l, 2000000, 6000000);
+    assert_int_equal(ledger_energy_mj(l, 0, 0, INT64_MAX), 0);
+    ledger_free(l);
+}
+
 /* One wrong sample ends no job. */
 static void
 test_an_excess_is_sure_after_two_samples(void **state)
@@ -609,6 +646,7 @@ main(void)
         cmocka_unit_test(test_budget_counts_from_the_decision),
         cmocka_unit_test(test_own_use_is_not_external),
         cmocka_unit_test(test_exceeding_is_told_once_and_budgeted),
+        cmocka_unit_test(test_energy_is_divided_by_time_and_jobs),
         cmocka_unit_test(test_an_excess_is_sure_after_two_samples),
         cmocka_unit_test(test_stranger_peak_is_kept_until_it_leaves),
         cmocka_unit_test(test_a_share_holds_its_part_of_the_card),

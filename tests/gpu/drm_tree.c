@@ -159,6 +159,7 @@ drm_tree_add_a770(const struct drm_tree *t, int n, const char *bus_id, const cha
     if (strcmp(driver, "xe") == 0)
         drm_tree_put_card(t, bus_id, "tile0/physical_vram_size_bytes", "17179869184\n");
     drm_tree_put_card(t, bus_id, "hwmon/hwmon3/temp2_input", "44000\n");
+    drm_tree_put_card(t, bus_id, "hwmon/hwmon3/energy1_input", "123456789012\n");
 }
 
 void

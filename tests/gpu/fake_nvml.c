@@ -6,6 +6,8 @@
  *   card UUID TOTAL RESERVED USED  (MiB), the next index; BUS is 16 + the index
  *   status INDEX STATUS            what every call about that card answers
  *   load INDEX UTIL CELSIUS        without it: not supported
+ *   energy INDEX MILLIJOULES       without it: not supported
+ *   watts INDEX W                  the same, W for as long as this machine has run
  *   mode INDEX MODE
  *   name INDEX NAME                without it: Fake GPU INDEX
  *   cc INDEX MAJOR MINOR           without it: not supported
@@ -26,8 +28,11 @@
  *                                  does not name it; "2/3": the same, two slices of three
  *   limits FOLDER STATUS           memory limits of cgroups are supported; those that are set
  * stand in the folder, "SOFT HARD" (bytes) in a file CARD,PATH,OF,GROUP; setting one is
- * answered with STATUS live FOLDER                    a file CARD.PID with MIB in it for each
- * compute process; it counts, as used memory too, while the process is there
+ * answered with STATUS
+ *   live FOLDER                    a file CARD.PID with MIB in it for each compute process; it
+ *                                  counts, as used memory too, while the process is there.
+ *                                  CARD.PID.past is the most it had, which an account keeps,
+ *                                  and while a process has a CARD.PID.busy the GPU is at work
  *
  * With FAKE_OLD it is a library of NVML's first age: no function with a version in its name,
  * short process records, and neither links nor minor numbers. */
@@ -37,6 +42,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "alive.h"
@@ -66,7 +72,8 @@ struct card {
     int cc_major, cc_minor;
     bool has_load, no_procs, has_remapped, has_retired;
     int remap_pending, remap_failed, retired_pending;
-    int accounting; /* 0: not supported, else the script's mode + 1 */
+    unsigned long long energy_mj; /* 0: not supported */
+    int accounting;               /* 0: not supported, else the script's mode + 1 */
     int n_links;
     int links[LINKS_MAX];
     int peers[LINKS_MAX];
@@ -182,6 +189,15 @@ set_retired(struct card *c, int pending)
     c->retired_pending = pending;
 }
 
+static unsigned long long
+boot_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (unsigned long long)now.tv_sec * 1000 + (unsigned long long)now.tv_nsec / 1000000;
+}
+
 static void
 read_card_line(const char *line)
 {
@@ -218,6 +234,10 @@ read_card_line(const char *line)
         world.cards[i].has_load = true;
         world.cards[i].util = a;
         world.cards[i].celsius = b;
+    } else if (sscanf(line, "energy %d %d", &i, &a) == 2) {
+        world.cards[i].energy_mj = (unsigned long long)a;
+    } else if (sscanf(line, "watts %d %d", &i, &a) == 2) {
+        world.cards[i].energy_mj = (unsigned long long)a * boot_ms();
     } else if (sscanf(line, "crowd %d %d", &i, &a) == 2) {
         for (int k = 0; k < a; k++)
             add_proc(i, "compute", 100000U + (unsigned)k, 1);
@@ -228,23 +248,38 @@ read_card_line(const char *line)
 }
 
 static void
+read_live_mib(int card, unsigned pid, bool is_past, int mib)
+{
+    if (is_past)
+        add_proc(card, is_alive(pid) ? "account" : "past", pid, mib);
+    if (is_past || !is_alive(pid))
+        return;
+    add_proc(card, "compute", pid, mib);
+    world.cards[card].used += (unsigned long long)mib;
+}
+
+static void
 read_live_file(const char *folder, const char *name)
 {
     char path[4400];
     int card, mib, length = 0;
     unsigned pid;
 
-    if (sscanf(name, "%d.%u%n", &card, &pid, &length) != 2 || name[length])
+    if (sscanf(name, "%d.%u%n", &card, &pid, &length) != 2)
+        return;
+    bool is_past = strcmp(name + length, ".past") == 0;
+    if (strcmp(name + length, ".busy") == 0 && is_alive(pid)) {
+        world.cards[card].has_load = true;
+        world.cards[card].util = 97;
+    }
+    if (name[length] && !is_past)
         return;
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *f = fopen(path, "re");
-    if (!f)
-        return;
-    if (fscanf(f, "%d", &mib) == 1 && is_alive(pid)) {
-        add_proc(card, "compute", pid, mib);
-        world.cards[card].used += (unsigned long long)mib;
-    }
-    fclose(f);
+    if (f && fscanf(f, "%d", &mib) == 1)
+        read_live_mib(card, pid, is_past, mib);
+    if (f)
+        fclose(f);
 }
 
 static void
@@ -332,6 +367,7 @@ EXPORT int nvmlDeviceGetName(void *device, char *out, unsigned size);
 EXPORT int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *total_free_used);
 EXPORT int nvmlDeviceGetUtilizationRates(void *device, unsigned *gpu_memory);
 EXPORT int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *out);
+EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *out);
 EXPORT int nvmlDeviceGetComputeMode(void *device, unsigned *out);
 EXPORT int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor);
 EXPORT int nvmlDeviceGetRetiredPagesPendingStatus(void *device, unsigned *out);
@@ -438,6 +474,15 @@ nvmlDeviceGetTemperature(void *device, int sensor, unsigned *out)
     if (sensor != 0)
         return BAD_ARGUMENT;
     return status_of_whole(c) ? status_of_whole(c) : c->has_load ? OK : NOT_SUPPORTED;
+}
+
+int
+nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *out)
+{
+    const struct card *c = card_of(device);
+
+    *out = c->energy_mj;
+    return status_of_whole(c) ? status_of_whole(c) : c->energy_mj ? OK : NOT_SUPPORTED;
 }
 
 int

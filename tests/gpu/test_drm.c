@@ -376,7 +376,9 @@ test_a770_by_xe(void **state)
     assert_int_equal(c->order, 1); /* behind the integrated one */
     /* Used is the sum of what processes have; the load takes two samples. */
     const struct backend_usage *u = sample(w, 0);
-    assert_int_equal(u->valid, CARD_HAS_USED | CARD_HAS_TEMPERATURE | CARD_HAS_PROCS);
+    assert_int_equal(u->valid,
+                     CARD_HAS_USED | CARD_HAS_TEMPERATURE | CARD_HAS_PROCS | CARD_HAS_ENERGY);
+    assert_int_equal(u->energy_mj, 123456789); /* the kernel's are microjoules */
     assert_int_equal(u->used_mib, 300);
     assert_int_equal(u->temperature_c, 44);
     assert_int_equal(mib_of(u, 70), 300);
@@ -443,7 +445,7 @@ test_hidden_processes(void **state)
     if (was_root)
         assert_int_equal(seteuid(0), 0);
     assert_int_equal(chmod(dir, 0755), 0);
-    assert_int_equal(u->valid, CARD_HAS_TEMPERATURE | CARD_HAS_PROCS);
+    assert_int_equal(u->valid, CARD_HAS_TEMPERATURE | CARD_HAS_PROCS | CARD_HAS_ENERGY);
     assert_int_equal(mib_of(u, 70), 300);
 }
 

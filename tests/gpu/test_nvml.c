@@ -178,6 +178,23 @@ test_use(void **state)
 }
 
 static void
+test_energy_is_the_whole_gpus(void **state)
+{
+    struct world *w = *state;
+
+    script(w, "card GPU-a 24576 300 0\nenergy 0 123456\ncard GPU-b 24576 300 0\n"
+              "card GPU-c 81920 0 0\nmig 2 1\nenergy 2 999\nenergy 8 5\n"
+              "instance 2 1 0 MIG-a 1g.10gb 9728 0 0\n");
+    discover_or_fail(w);
+    sample_or_fail(w);
+    assert_true(w->s.use[0].valid & CARD_HAS_ENERGY);
+    assert_int_equal(w->s.use[0].energy_mj, 123456);
+    assert_false(w->s.use[1].valid & CARD_HAS_ENERGY);
+    assert_string_equal(w->m.cards[2].uuid, "MIG-a");
+    assert_false(w->s.use[2].valid & CARD_HAS_ENERGY);
+}
+
+static void
 test_memory_that_went_bad(void **state)
 {
     struct world *w = *state;
@@ -736,6 +753,7 @@ main(void)
         TEST(test_the_kernels_numa_node_counts_first),
         TEST(test_compute_capability),
         TEST(test_use),
+        TEST(test_energy_is_the_whole_gpus),
         TEST(test_memory_that_went_bad),
         TEST(test_accounts_tell_peaks_once),
         TEST(test_accounts_that_may_not_be_kept),

@@ -361,6 +361,7 @@ random_attempt(struct rng *r, int32_t number)
     a->started_us = rng_i64(r);
     a->util_sum = rng_i64(r);
     a->util_count = rng_i32(r);
+    a->energy_mj = rng_i64(r);
     a->warned = rng_bool(r);
     random_ending(r, &a->ending);
     return a;
@@ -555,6 +556,7 @@ assert_same_attempt(const struct attempt *a, const struct attempt *b)
     assert_true(a->started_us == b->started_us);
     assert_true(a->util_sum == b->util_sum);
     assert_int_equal(a->util_count, b->util_count);
+    assert_true(a->energy_mj == b->energy_mj);
     assert_int_equal(a->warned, b->warned);
     assert_same_ending(&a->ending, &b->ending);
 }

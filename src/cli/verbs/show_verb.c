@@ -293,6 +293,21 @@ add_outcome(struct buf *out, const json_t *job)
     add_text(out, "by", answer_str(job, "cancelled_by"));
 }
 
+/* Its part of what its GPUs used. */
+static void
+add_energy(struct buf *out, int64_t joules)
+{
+    if (joules < 0)
+        return;
+    add_label(out, "energy");
+    if (joules >= 360000)
+        buf_addf(out, "%.2f kWh\n", (double)joules / 3600000);
+    else if (joules >= 3600)
+        buf_addf(out, "%.1f Wh\n", (double)joules / 3600);
+    else
+        buf_addf(out, "%lld J\n", (long long)joules);
+}
+
 static void
 add_use(struct buf *out, const json_t *job)
 {
@@ -313,6 +328,7 @@ add_use(struct buf *out, const json_t *job)
         add_label(out, "GPU load");
         buf_addf(out, "%lld %% on average\n", (long long)answer_int(job, "util", 0));
     }
+    add_energy(out, answer_int(job, "energy_j", -1));
 }
 
 /* Where an attempt was that a cluster had. */

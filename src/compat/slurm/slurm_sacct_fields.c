@@ -262,6 +262,24 @@ FIELD(peak)
         buf_addf(out, "gres/gpumem=%lldM", (long long)mib);
 }
 
+/* Joules, of the GPUs alone; as Slurm's, 0 where nobody measures. */
+FIELD(energy_raw)
+{
+    buf_addi(out, answer_int(row->job->json, "energy_j", 0));
+}
+
+FIELD(energy)
+{
+    int64_t joules = answer_int(row->job->json, "energy_j", 0);
+
+    if (joules >= 1000000)
+        buf_addf(out, "%.2fM", (double)joules / 1000000);
+    else if (joules >= 1000)
+        buf_addf(out, "%.2fK", (double)joules / 1000);
+    else
+        buf_addi(out, joules);
+}
+
 FIELD(node)
 {
     buf_adds(out, row->job->started_us ? slurm_node() : "None assigned");
@@ -344,8 +362,8 @@ const struct sacct_field sacct_fields[] = {
     {"Cluster", 10, add_cluster},
     {"Comment", 14, add_comment},
     {"Constraints", 19, add_constraints},
-    {"ConsumedEnergy", 14, NULL},
-    {"ConsumedEnergyRaw", 17, NULL},
+    {"ConsumedEnergy", 14, add_energy},
+    {"ConsumedEnergyRaw", 17, add_energy_raw},
     {"Container", 19, NULL},
     {"CPUTime", 10, add_cpu_time},
     {"CPUTimeRAW", 10, add_cpu_time_raw},

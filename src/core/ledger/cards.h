@@ -87,6 +87,7 @@ struct gpu_sample {
     int32_t n_procs; /* -1: the list itself was not to be had */
     const struct gpu_group *groups;
     int32_t n_groups;
+    int64_t energy_mj; /* used since some moment; 0: not reported */
 };
 
 struct buf;

@@ -81,6 +81,9 @@ struct card {
     int64_t used_mib;      /* -1 */
     int32_t util;          /* -1 */
     int32_t temperature_c; /* -1 */
+    int64_t energy_mj;     /* 0: not reported */
+    int64_t step_mj;       /* since the sample before; 0: not known */
+    int64_t step_us;       /* how long ago that was */
     bool listed;           /* it had a process list */
     int64_t listed_mib;    /* sum over that list, what was reported */
     bool names_nobody;     /* it had no list, or an empty one */
@@ -278,6 +281,11 @@ int32_t demand_vram_mib(const struct demand *d, int64_t total_mib);
  * whichever the caller likes. */
 void ledger_sample(struct ledger *l, int card, const struct gpu_sample *s, int64_t now_us,
                    ledger_on_excess on_excess, void *arg);
+
+/* A job's part, in millijoules, of what the card used between its two newest samples, when the
+ * job ran from from_us to to_us (boot clock): that of the time, and of jobs that share it an
+ * equal one each. 0: the card does not say. */
+int64_t ledger_energy_mj(const struct ledger *l, int card, int64_t from_us, int64_t to_us);
 
 /* Whether the job's memory is back on the card (on all its cards): a sample taken at or
  * after ended_us lists no process of it, and the used memory that no listed process explains

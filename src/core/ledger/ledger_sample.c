@@ -157,6 +157,29 @@ report_excess(struct card *c, ledger_on_excess on_excess, void *arg)
     }
 }
 
+/* One that has become less has begun anew, with the driver or the card. */
+static void
+take_energy(struct card *c, int64_t energy_mj, int64_t now_us)
+{
+    bool goes_on = c->energy_mj > 0 && energy_mj >= c->energy_mj && now_us > c->sampled_us;
+    c->step_mj = goes_on ? energy_mj - c->energy_mj : 0;
+    c->step_us = goes_on ? now_us - c->sampled_us : 0;
+    c->energy_mj = energy_mj;
+}
+
+int64_t
+ledger_energy_mj(const struct ledger *l, int card, int64_t from_us, int64_t to_us)
+{
+    const struct card *c = ledger_card(l, card);
+    int64_t began_us = c->sampled_us - c->step_us;
+    int64_t first = from_us > began_us ? from_us : began_us;
+    int64_t last = to_us < c->sampled_us ? to_us : c->sampled_us;
+    if (c->step_mj == 0 || last <= first || c->n_holds == 0)
+        return 0;
+    return (int64_t)((double)c->step_mj * (double)(last - first) / (double)c->step_us /
+                     (double)c->n_holds);
+}
+
 void
 ledger_sample(struct ledger *l, int card, const struct gpu_sample *s, int64_t now_us,
               ledger_on_excess on_excess, void *arg)
@@ -171,6 +194,7 @@ ledger_sample(struct ledger *l, int card, const struct gpu_sample *s, int64_t no
         l->generation++;
     }
     mps_forget_old(l, c, now_us);
+    take_energy(c, s->energy_mj, now_us);
     c->sampled_us = now_us;
     c->used_mib = s->used_mib;
     c->util = s->util;

@@ -89,6 +89,7 @@ struct attempt {
     int64_t clock_set_us;      /* by so much that clock was set since; not stored here */
     int64_t util_sum;          /* of the cards' load over util_count samples */
     int32_t util_count;
+    int64_t energy_mj;      /* its part of what its cards used; 0: not known */
     bool warned;            /* EXCEEDS has been said */
     int64_t ended_boot_us;  /* boot clock: when its end became known; not stored */
     struct attempt *before; /* owned; the one before, for as long as this start may be taken

@@ -229,6 +229,16 @@ on_excess(void *arg, const struct ledger_excess *x)
         watch_exceeded(d, job);
 }
 
+/* From when its command started to its end, as far as it has come. */
+static int64_t
+energy_mj(const struct daemon *d, const struct job *job, int card)
+{
+    const struct attempt *run = job->run;
+    int64_t from_us = run->started_us + run->clock_set_us - (clock_wall_us() - clock_boot_us());
+    int64_t to_us = job->state == JOB_COMPLETING ? run->ended_boot_us : INT64_MAX;
+    return run->started_us > 0 ? ledger_energy_mj(d->ledger, card, from_us, to_us) : 0;
+}
+
 /* Copies what the ledger has measured into the attempt. A peak that grew by a sixteenth is
  * worth a write, so that an OOM retry after a crash of the daemon knows it. */
 static void
@@ -248,6 +258,7 @@ update_usage(struct daemon *d, struct job *job)
             run->util_sum += c->util;
             run->util_count++;
         }
+        run->energy_mj += energy_mj(d, job, run->gpus[i]);
     }
     telemetry_job(d, job);
     if (grown) {
@@ -333,6 +344,7 @@ take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
         .used_mib = probejson_int(json_object_get(j, "used_mib"), -1),
         .util = (int32_t)probejson_int(json_object_get(j, "util"), -1),
         .temperature_c = (int32_t)probejson_int(json_object_get(j, "temperature_c"), -1),
+        .energy_mj = probejson_int(json_object_get(j, "energy_mj"), 0),
     };
     struct gpu_proc *procs = read_procs(d, card, json_object_get(j, "procs"), &s.n_procs);
     s.procs = procs;

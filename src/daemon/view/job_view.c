@@ -271,6 +271,12 @@ FIELD(util)
     jsonw_int_or_null(w, util, util >= 0);
 }
 
+FIELD(energy_j)
+{
+    int64_t mj = x->job->run ? x->job->run->energy_mj : 0;
+    jsonw_int_or_null(w, (mj + 500) / 1000, mj > 0);
+}
+
 FIELD(verdict)
 {
     const struct job *job = x->job;
@@ -371,6 +377,8 @@ write_attempt(const struct daemon *d, struct jsonw *w, const struct attempt *a)
     jsonw_key(w, "cap_mib");
     jsonw_int_or_null(w, a->cap_mib, a->cap_mib > 0);
     write_nodes(d, w, a);
+    jsonw_key(w, "energy_j");
+    jsonw_int_or_null(w, (a->energy_mj + 500) / 1000, a->energy_mj > 0);
     jsonw_ktime(w, "started", a->started_us);
     jsonw_ktime(w, "ended", over ? e->ended_us : 0);
     jsonw_key(w, "run_ms");
@@ -438,6 +446,7 @@ static const struct jobjson_entry fields[] = {
     {"use_mib", field_use_mib, NULL},
     {"pid", field_pid, NULL},
     {"util", field_util, NULL},
+    {"energy_j", field_energy_j, NULL},
     {"verdict", field_verdict, NULL},
     {"log", field_log, NULL},
     {"log_max_mib", NULL, NULL},

@@ -66,12 +66,28 @@ drm_discover(void *state, struct backend_machine *out, struct err *e)
                    out->n_left_out ? ": " : "", out->n_left_out ? out->left_out[0] : "");
 }
 
+/* Microjoules: of the card if xe says that (energy1), else of the GPU's package. */
 static void
-read_temperature(const struct drm_card *card, struct backend_usage *u)
+read_energy(const char *hwmon, struct backend_usage *u)
+{
+    int64_t uj = sysfs_read_number(hwmon, "energy1_input");
+
+    if (uj < 0)
+        uj = sysfs_read_number(hwmon, "energy2_input");
+    if (uj < 0)
+        return;
+    u->energy_mj = uj / 1000;
+    u->valid |= CARD_HAS_ENERGY;
+}
+
+static void
+read_sensors(const struct drm_card *card, struct backend_usage *u)
 {
     auto_free char *hwmon = drm_first_entry(card->dir, "hwmon", "hwmon");
     char name[] = "temp1_input";
 
+    if (hwmon)
+        read_energy(hwmon, u);
     for (char digit = '1'; hwmon && digit <= '4'; digit++) {
         name[4] = digit;
         int64_t milli = sysfs_read_number(hwmon, name);
@@ -104,7 +120,7 @@ read_files(const struct drm_card *card, struct backend_usage *u)
         u->valid |= CARD_HAS_USED;
     }
     if (!is_asleep(card)) {
-        read_temperature(card, u);
+        read_sensors(card, u);
         busy = sysfs_read_number(card->dir, "gpu_busy_percent");
     }
     if (busy >= 0) {
