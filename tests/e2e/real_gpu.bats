@@ -18,6 +18,10 @@ case_setup()
     cc -o "$ROOT/cuda_job" "$R/cuda_job.c" -ldl
     cp "$R/fake_live_smi" "$ROOT/driver/nvidia-smi"
     cp "$R/fake_mps_control" "$ROOT/driver/nvidia-cuda-mps-control"
+    mkdir "$ROOT/mps" "$ROOT/limits"
+    cp "$E2E/fake_mps_daemon" "$ROOT/mps/"
+    export BERTH_MPS_CONTROL=$ROOT/mps/fake_mps_daemon BERTH_KMSG=$ROOT/kmsg
+    echo '6,1,0,-;Linux version 6.12' >"$BERTH_KMSG"
     # What its init executes finds the driver, as it would by CDI.
     {
         printf '%s\n' '#!/bin/sh' 'case $1 in import | rmi) exit ;; --version) echo "fake podman"; exit ;; esac'
@@ -59,7 +63,7 @@ TWO="GPU-a1b2c3d4-0000-1111-2222-abcdefabcdef 24564 564 300"
     real_gpu --jobs 20
     echo "$out$err"
     is status "$status" 0
-    has out "$out" "^1[45] held, 0 did not, [56] skipped" # containers: with CDI only
+    has out "$out" "^1[67] held, 0 did not, 1[0-2] skipped" # containers: with CDI only
     has out "$out" "^held     compute capabilities .* 0: 8.9; 1: 8.0; 0 joined to 1; 1 joined to 0"
     has out "$out" "^skipped  a job that books cores .*jobs are not bound: NUMA node 3 has no CPUs"
     has out "$out" "^skipped  --cpu-bind .*jobs are not bound: NUMA node 3 has no CPUs"
@@ -67,6 +71,81 @@ TWO="GPU-a1b2c3d4-0000-1111-2222-abcdefabcdef 24564 564 300"
     has out "$out" "^skipped  MIG instances .*no GPU is divided"
     has out "$out" "^held     each client of an MPS server .* server [0-9]+; nvidia-smi [0-9]+ and [0-9]+, Berth"
     has out "$out" "^skipped  a PyTorch training run"
+}
+
+# A new driver on a machine of root's: what it enforces, keeps and reports.
+newest_driver()
+{
+    machine "$ONE" "$TWO"
+    sed -i 's/^driver .*/driver 615.36/' "$BERTH_FAKE_NVML"
+    printf '%s\n' "limits $ROOT/limits 0" 'accounting 0 0' 'accounting 1 0' 'watts 0 300' 'watts 1 300' 'load 0 0 40' 'load 1 0 40' >>"$BERTH_FAKE_NVML"
+}
+
+@test "real-gpu with a driver that keeps accounts, and tells load, energy and XIDs" {
+    newest_driver
+    real_gpu '^(the GPU.s load|a job has its part|a job whose processes|a program.s XID|where nothing holds)'
+    echo "$out$err"
+    is status "$status" 0
+    has out "$out" "^held     the GPU's load .* 97 % now, the job's mean [0-9]+ %"
+    has out "$out" "^held     a job has its part of the energy .* [0-9]+ J in [0-9]+ s: [0-9]+ W; nvidia-smi 300 W"
+    has out "$out" "^held     a job whose processes live shorter .* allocated ([0-9]+) MiB for [0-9]+ ms, peak [0-9]+"
+    has out "$out" "^held     a program's XID .* FAILED: .*XID 31 on gpu .*; its neighbour went on"
+    has out "$out" "^held     where nothing holds it, .* FAILED: .*; its neighbour went on"
+    # What the driver keeps from now on it kept not before.
+    is unkept "$(wc -l <"$ROOT/unkept" 2>/dev/null || echo 0)" 0
+}
+
+@test "real-gpu with a driver that limits a cgroup's memory: a job is held to its VRAM" {
+    [ "$(id -u)" = 0 ] || skip "the driver's limits are root's to set"
+    newest_driver
+    real_gpu '^(a job beyond its VRAM|a job that met CUDA)'
+    echo "$out$err"
+    case $out in *"no cgroup v2 tree"* | *"jobs have no cgroup"*) skip "jobs have no cgroup v2 group here" ;; esac
+    is status "$status" 0
+    has out "$out" "^held     a job beyond its VRAM .* by nvml: capacity of [0-9]+ MiB for [0-9]+ declared; its neighbour went on; attempt [3-5] of another"
+    has out "$out" "^held     a job that met CUDA out of memory"
+}
+
+@test "real-gpu with MPS as Berth starts it: one server, whose clients have no more than they declared" {
+    machine "$ONE" "$TWO"
+    real_gpu '^with mps: on'
+    echo "$out$err"
+    is status "$status" 0
+    has out "$out" "^held     with mps: on, .* server [0-9]+, for two jobs; a third one's [0-9]+ MiB did not fit its [0-9]+; it ended with them"
+    touch "$ROOT/mps/refuses"
+    real_gpu '^with mps: on'
+    has out "$out" "^skipped  with mps: on, .* An instance of this daemon is already running"
+}
+
+@test "real-gpu with a device filter: CUDA opens the job's own GPU and no other" {
+    [ "$(id -u)" = 0 ] || skip "only root's jobs can have a device filter"
+    machine "$ONE" "$TWO"
+    local n
+    # The fake driver's minor numbers are 7 and down.
+    for n in 0 1; do mknod -m 666 "$ROOT/live/nvidia$n" c 195 $((7 - n)) || skip "device nodes cannot be made here"; done
+    real_gpu '^a job can open'
+    echo "$out$err"
+    case $out in *skipped*) skip "no device filter can be had here" ;; esac
+    is status "$status" 0
+    has out "$out" "^held     a job can open .* a job on GPU [01] can use it alone of 2, one without GPUs none"
+}
+
+@test "real-gpu where there is little to see: each row that is skipped says why" {
+    machine "$ONE"
+    printf '%s\n' 'mode 0 3' 'noprocs 0' nocompiler 'load 0 0 40' 'watts 0 300' >>"$BERTH_FAKE_NVML"
+    sed -i 's/; processes; }/; }/' "$ROOT/driver/nvidia-smi"
+    rm "$BERTH_KMSG" "$ROOT/driver/nvidia-cuda-mps-control" "$ROOT/driver/podman"
+    real_gpu --jobs 1 '^(two jobs that fit|each of two|the GPU.s load|a job has its part|a job whose|a job beyond|where nothing|with mps|a program.s XID|a job that met|MIG)'
+    echo "$out$err"
+    is held "$(grep -c ^held "$ROOT/out")" 0
+    is failed "$(grep -c ^FAILED "$ROOT/out")" 0
+    # A reason in every line.
+    is silent "$(grep ^skipped "$ROOT/out" | awk 'length($0) < 78' | wc -l)" 0
+    has out "$out" "^skipped  two jobs that fit .* compute mode Exclusive_Process"
+    has out "$out" "^skipped  the GPU's load .*the driver's compiler .* is missing"
+    has out "$out" "^skipped  a job whose processes .* accounting mode is \[N/A\]"
+    has out "$out" "^skipped  a job beyond its VRAM .*(615|does not support memory limits|root)"
+    has out "$out" "^skipped  a program's XID .*kernel's log cannot be read"
 }
 
 @test "real-gpu on a machine with a choice: pairs joined by NVLink are found, else those of one node" {

@@ -4,15 +4,23 @@
  *
  *   cuda_job devices
  *       print "INDEX UUID MIB" for each device that CUDA shows, in CUDA's order; a MIG
- * instance's UUID too begins with GPU- cuda_job hold MIB [--ready FILE] [--until FILE]
- * [--detach] allocate MIB on CUDA's first device, write to all of it, create the file READY
- * with the process id in it, wait until the file UNTIL exists, free the memory and exit.
+ *       instance's UUID too begins with GPU-
+ *   cuda_job hold MIB [--ready FILE] [--until FILE] [--detach]
+ *       allocate MIB on CUDA's first device, write to all of it, create the file READY with the
+ *       process id in it, wait until the file UNTIL exists, free the memory and exit.
  *       --detach: first become a child of init in a session of its own; the caller exits at
- * once
+ *       once
+ *   cuda_job spin [--ready FILE] --until FILE
+ *       keep the device at work with a small kernel, and compare what it computes; otherwise as
+ *       hold
+ *   cuda_job fault [--ready FILE] [--until FILE]
+ *       make the kernel write where there is no memory, which the driver reports as XID 31 or
+ *       13; otherwise as hold. Only the program itself suffers, unless it is a client of MPS
  *
  * Exit codes: 0, 1 for any error (out of memory is reported in PyTorch's words), 2 for a wrong
- * command line, 77 if there is no driver or no device. */
+ * command line, 77 if there is no driver or no device, or the driver compiles no kernels. */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +32,8 @@
 #define CHUNKS_MAX    4096
 #define MIB_MAX       ((long)CHUNKS_MAX * 256)
 #define OUT_OF_MEMORY 2
+#define NO_COMPILER   221        /* CUDA_ERROR_JIT_COMPILER_NOT_FOUND, as in many containers */
+#define ROUNDS        (1U << 22) /* of the kernel: some ten milliseconds */
 #define NO_GPU        77
 
 /* As in cuda.h; the names with _v2 are what that header makes of those without. */
@@ -47,6 +57,12 @@ static struct {
     int (*release)(device_pointer memory);
     int (*set)(device_pointer memory, unsigned char value, size_t n);
     int (*info)(size_t *free_bytes, size_t *total_bytes);
+    int (*load)(void **module, const void *image);
+    int (*function)(void **function, void *module, const char *name);
+    int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                  void *stream, void **parameters, void **extra);
+    int (*copy_out)(void *to, device_pointer from, size_t n);
 } cuda;
 
 static const struct {
@@ -66,6 +82,10 @@ static const struct {
     {"cuMemFree_v2", &cuda.release},
     {"cuMemsetD8_v2", &cuda.set},
     {"cuMemGetInfo_v2", &cuda.info},
+    {"cuModuleLoadData", &cuda.load},
+    {"cuModuleGetFunction", &cuda.function},
+    {"cuLaunchKernel", &cuda.launch},
+    {"cuMemcpyDtoH_v2", &cuda.copy_out},
 };
 
 static void
@@ -250,39 +270,170 @@ hold(long mib, const char *ready, const char *until)
     must("cuCtxDestroy", cuda.context_destroy(context));
 }
 
+/* --- a kernel */
+
+/* Chained multiplications, which no compiler shortens; every driver compiles this text for its
+ * own GPU. */
+static const char PTX[] = ".version 6.0\n"
+                          ".target sm_50\n"
+                          ".address_size 64\n"
+                          ".visible .entry spin(.param .u64 out, .param .u32 rounds)\n"
+                          "{\n"
+                          "    .reg .pred %p<2>;\n"
+                          "    .reg .b32 %r<3>;\n"
+                          "    .reg .b64 %rd<3>;\n"
+                          "    ld.param.u64 %rd1, [out];\n"
+                          "    ld.param.u32 %r1, [rounds];\n"
+                          "    cvta.to.global.u64 %rd2, %rd1;\n"
+                          "    mov.u32 %r2, 1;\n"
+                          "again:\n"
+                          "    mad.lo.u32 %r2, %r2, 1664525, 1013904223;\n"
+                          "    sub.u32 %r1, %r1, 1;\n"
+                          "    setp.ne.u32 %p1, %r1, 0;\n"
+                          "    @%p1 bra again;\n"
+                          "    st.global.u32 [%rd2], %r2;\n"
+                          "    ret;\n"
+                          "}\n";
+
+static unsigned
+spun(unsigned rounds)
+{
+    unsigned x = 1;
+
+    while (rounds-- > 0)
+        x = x * 1664525U + 1013904223U;
+    return x;
+}
+
+static void *
+open_kernel(void)
+{
+    void *context, *module, *kernel;
+    int device;
+
+    open_driver();
+    must("cuDeviceGet", cuda.device(&device, 0));
+    must("cuCtxCreate", cuda.context_create(&context, 0, device));
+    int error = cuda.load(&module, PTX);
+    if (error == NO_COMPILER) {
+        fprintf(stderr,
+                "cuda_job: the driver's compiler (libnvidia-ptxjitcompiler) is missing\n");
+        exit(NO_GPU);
+    }
+    must("cuModuleLoadData", error);
+    must("cuModuleGetFunction", cuda.function(&kernel, module, "spin"));
+    return kernel;
+}
+
+/* What the device or the launch answers. */
+static int
+run_kernel(void *kernel, device_pointer out, unsigned rounds)
+{
+    void *parameters[] = {&out, &rounds};
+    int error = cuda.launch(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL);
+
+    return error ? error : cuda.synchronize();
+}
+
+static void
+spin(const char *ready, const char *until)
+{
+    device_pointer out;
+    unsigned seen = 0;
+    void *kernel = open_kernel();
+
+    must("cuMemAlloc", cuda.allocate(&out, sizeof seen));
+    must("the kernel", run_kernel(kernel, out, ROUNDS));
+    must("cuMemcpyDtoH", cuda.copy_out(&seen, out, sizeof seen));
+    if (seen != spun(ROUNDS)) {
+        fprintf(stderr, "cuda_job: the kernel computed %u, not %u\n", seen, spun(ROUNDS));
+        exit(1);
+    }
+    if (ready)
+        say_ready(ready);
+    while (until && access(until, F_OK) < 0)
+        must("the kernel", run_kernel(kernel, out, ROUNDS));
+}
+
+static void
+fault(const char *ready, const char *until)
+{
+    int error = run_kernel(open_kernel(), 16, 1);
+
+    if (error == 0) {
+        fprintf(stderr, "cuda_job: a write to address 16 was no error\n");
+        exit(3);
+    }
+    if (ready)
+        say_ready(ready);
+    if (until)
+        wait_for_file(until);
+    must("a write to address 16", error);
+}
+
+/* --- its arguments */
+
 static int
 usage(void)
 {
     fprintf(stderr, "usage: cuda_job devices\n"
-                    "       cuda_job hold MIB [--ready FILE] [--until FILE] [--detach]\n");
+                    "       cuda_job hold MIB [--ready FILE] [--until FILE] [--detach]\n"
+                    "       cuda_job spin|fault [--ready FILE] [--until FILE]\n");
     return 2;
+}
+
+struct options {
+    const char *ready, *until;
+};
+
+/* From there on; 0, or -1 if something is no option. */
+static int
+read_options(int argc, char **argv, int at, bool may_detach, struct options *out)
+{
+    for (int i = at; i < argc; i++) {
+        if (may_detach && strcmp(argv[i], "--detach") == 0)
+            detach();
+        else if (strcmp(argv[i], "--ready") == 0 && i + 1 < argc)
+            out->ready = argv[++i];
+        else if (strcmp(argv[i], "--until") == 0 && i + 1 < argc)
+            out->until = argv[++i];
+        else
+            return -1;
+    }
+    return 0;
+}
+
+static int
+hold_as_told(int argc, char **argv)
+{
+    struct options o = {NULL, NULL};
+    char *end;
+    long mib = strtol(argv[2], &end, 10);
+
+    if (*end || mib < 1 || mib > MIB_MAX || read_options(argc, argv, 3, true, &o) < 0)
+        return usage();
+    hold(mib, o.ready, o.until);
+    return 0;
 }
 
 int
 main(int argc, char **argv)
 {
-    const char *ready = NULL, *until = NULL;
-    char *end;
+    struct options o = {NULL, NULL};
 
     if (argc == 2 && strcmp(argv[1], "devices") == 0) {
         print_devices();
         return 0;
     }
-    if (argc < 3 || strcmp(argv[1], "hold") != 0)
+    if (argc >= 3 && strcmp(argv[1], "hold") == 0)
+        return hold_as_told(argc, argv);
+    if (argc < 2 || read_options(argc, argv, 2, false, &o) < 0)
         return usage();
-    long mib = strtol(argv[2], &end, 10);
-    if (*end || mib < 1 || mib > MIB_MAX)
+    if (strcmp(argv[1], "spin") == 0)
+        spin(o.ready, o.until);
+    else if (strcmp(argv[1], "fault") == 0)
+        fault(o.ready, o.until);
+    else
         return usage();
-    for (int i = 3; i < argc; i++) {
-        if (strcmp(argv[i], "--detach") == 0)
-            detach();
-        else if (strcmp(argv[i], "--ready") == 0 && i + 1 < argc)
-            ready = argv[++i];
-        else if (strcmp(argv[i], "--until") == 0 && i + 1 < argc)
-            until = argv[++i];
-        else
-            return usage();
-    }
-    hold(mib, ready, until);
     return 0;
 }

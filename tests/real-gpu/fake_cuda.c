@@ -6,15 +6,22 @@
  * As the real one does: CUDA_VISIBLE_DEVICES masks and orders; without
  * CUDA_DEVICE_ORDER=PCI_BUS_ID the order is another one (here: reversed); a context takes
  * memory; a program has one MIG instance, by its UUID, or else the first; a full card is out of
- * memory, no matter what filled it; memory of a process that is gone is free. */
+ * memory, no matter what filled it; memory of a process that is gone is free. So is what a
+ * limit of the fake NVML's on the process's cgroup leaves none of, or, for a client of MPS,
+ * that of its environment. The one kernel that it knows is cuda_job's; where that writes to no
+ * memory, the kernel's log gets the driver's line (BERTH_KMSG). What a process had stays in
+ * CARD.PID.past, and CARD.PID.busy is there once it has run a kernel. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../gpu/alive.h"
@@ -26,7 +33,14 @@
 #define CONTEXT_MIB 300
 #define CONTEXT     ((void *)1)
 
-enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100 };
+enum {
+    OK = 0,
+    INVALID = 1,
+    OUT_OF_MEMORY = 2,
+    NO_DEVICE = 100,
+    NO_COMPILER = 221,
+    ILLEGAL_ADDRESS = 700
+};
 
 struct card {
     char uuid[80];
@@ -36,7 +50,10 @@ struct card {
 
 static struct card cards[2 * CARDS_MAX]; /* instances from CARDS_MAX on, as in the fake NVML */
 static int n_cards, n_instances, visible[CARDS_MAX], n_visible;
-static char folder[4000];
+static char folder[4000], limits[4000];
+static bool can_compile = true;
+static unsigned computed;
+static int fault;     /* what every later call answers */
 static int card = -1; /* of the context */
 static size_t own_mib, blocks[BLOCKS_MAX];
 
@@ -54,6 +71,12 @@ EXPORT int cuMemAlloc_v2(unsigned long long *out, size_t bytes);
 EXPORT int cuMemFree_v2(unsigned long long memory);
 EXPORT int cuMemsetD8_v2(unsigned long long memory, unsigned char value, size_t n);
 EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
+EXPORT int cuModuleLoadData(void **module, const void *image);
+EXPORT int cuModuleGetFunction(void **function, void *module, const char *name);
+EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                          unsigned block_x, unsigned block_y, unsigned block_z,
+                          unsigned shared_bytes, void *stream, void **parameters, void **extra);
+EXPORT int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t n);
 
 static void
 read_line(const char *line)
@@ -70,7 +93,9 @@ read_line(const char *line)
         n_instances++;
     else if (sscanf(line, "mig %d %d", &index, &mode) == 2 && index >= 0 && index < CARDS_MAX)
         cards[index].divided = mode == 1;
-    else
+    else if (strcmp(line, "nocompiler\n") == 0)
+        can_compile = false;
+    else if (sscanf(line, "limits %3999s", limits) != 1)
         sscanf(line, "live %3999s", folder);
 }
 
@@ -88,13 +113,27 @@ read_cards(void)
     fclose(f);
 }
 
+/* A node in the folder stands for the device; where the process may not open it there is no
+ * card for it. */
+static bool
+may_open(int index)
+{
+    char path[4400];
+
+    snprintf(path, sizeof path, "%s/nvidia%d", folder, index);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 || errno != EPERM;
+}
+
 /* The first instance stands for all of a divided machine. */
 static void
 show_all(bool by_bus)
 {
     for (int i = 0; i < n_cards; i++) {
         int next = by_bus ? i : n_cards - 1 - i;
-        if (!cards[next].divided)
+        if (!cards[next].divided && may_open(next))
             visible[n_visible++] = next;
     }
     if (n_visible == 0 && n_instances > 0)
@@ -150,9 +189,10 @@ cuInit(unsigned flags)
 int
 cuGetErrorName(int error, const char **name)
 {
-    *name = error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
-            : error == NO_DEVICE   ? "CUDA_ERROR_NO_DEVICE"
-                                   : "CUDA_ERROR_INVALID_VALUE";
+    *name = error == OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : error == NO_DEVICE       ? "CUDA_ERROR_NO_DEVICE"
+            : error == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                                       : "CUDA_ERROR_INVALID_VALUE";
     return OK;
 }
 
@@ -243,15 +283,110 @@ lock(void)
 }
 
 static void
-write_own(void)
+write_file(const char *suffix, size_t mib)
 {
     char path[4400], draft[4500];
 
-    snprintf(path, sizeof path, "%s/%d.%ld", folder, card, (long)getpid());
+    snprintf(path, sizeof path, "%s/%d.%ld%s", folder, card, (long)getpid(), suffix);
     snprintf(draft, sizeof draft, "%s.new", path);
     FILE *f = fopen(draft, "we");
-    if (!f || fprintf(f, "%zu\n", own_mib) < 0 || fclose(f) != 0 || rename(draft, path) < 0)
+    if (!f || fprintf(f, "%zu\n", mib) < 0 || fclose(f) != 0 || rename(draft, path) < 0)
         abort();
+}
+
+static void
+write_own(void)
+{
+    static size_t most_mib;
+
+    write_file("", own_mib);
+    if (own_mib > most_mib)
+        most_mib = own_mib;
+    write_file(".past", most_mib);
+}
+
+/* What the process has, if it is in that group; a file that is gone is none. */
+static size_t
+mib_of(long pid)
+{
+    char path[4400];
+    size_t mib = 0;
+
+    snprintf(path, sizeof path, "%s/%d.%ld", folder, card, pid);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%zu", &mib) != 1)
+        mib = 0;
+    if (f)
+        fclose(f);
+    return mib;
+}
+
+/* What the group may have beside what it has. Not one of ours: everything. */
+static size_t
+group_leaves(const char *group, size_t hard_mib)
+{
+    char path[4400];
+    size_t used = own_mib;
+    bool is_ours = false;
+    long pid;
+
+    snprintf(path, sizeof path, "%s/cgroup.procs", group);
+    FILE *f = fopen(path, "re");
+    while (f && fscanf(f, "%ld", &pid) == 1) {
+        is_ours |= pid == getpid();
+        if (pid != getpid() && is_alive((unsigned)pid))
+            used += mib_of(pid);
+    }
+    if (f)
+        fclose(f);
+    return !is_ours ? SIZE_MAX : used > hard_mib ? 0 : hard_mib - used;
+}
+
+/* By the fake NVML's files: CARD,PATH,OF,GROUP. */
+static size_t
+limits_leave(void)
+{
+    char path[4400];
+    const struct dirent *entry;
+    size_t least = SIZE_MAX;
+    DIR *dir = limits[0] ? opendir(limits) : NULL;
+
+    while (dir && (entry = readdir(dir))) {
+        unsigned long long hard;
+        int index, at = 0;
+        if (sscanf(entry->d_name, "%d%n", &index, &at) != 1 || index != card)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", limits, entry->d_name);
+        FILE *f = fopen(path, "re");
+        if (f && fscanf(f, "%*u %llu", &hard) == 1) {
+            char group[300];
+            snprintf(group, sizeof group, "%s", entry->d_name + at);
+            for (char *c = group; *c; c++)
+                *c = *c == ',' ? '/' : *c;
+            size_t left = group_leaves(group, hard / MIB);
+            least = left < least ? left : least;
+        }
+        if (f)
+            fclose(f);
+    }
+    if (dir)
+        closedir(dir);
+    return least;
+}
+
+/* A client of MPS has what its environment says: "0=4400M". */
+static size_t
+mps_leaves(void)
+{
+    char server[4400];
+    size_t mib;
+    const char *pipe = getenv("CUDA_MPS_PIPE_DIRECTORY");
+    const char *limit = getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+
+    snprintf(server, sizeof server, "%s/server", pipe ? pipe : "/none");
+    if (!limit || sscanf(limit, "0=%zuM", &mib) != 1 || access(server, F_OK) < 0)
+        return SIZE_MAX;
+    return own_mib > mib ? 0 : mib - own_mib;
 }
 
 static size_t
@@ -267,7 +402,7 @@ static int
 grow(size_t mib)
 {
     int fd = lock();
-    bool fits = free_mib() >= mib;
+    bool fits = free_mib() >= mib && limits_leave() >= mib && mps_leaves() >= mib;
 
     if (fits) {
         own_mib += mib;
@@ -300,7 +435,7 @@ cuCtxDestroy_v2(void *context)
 int
 cuCtxSynchronize(void)
 {
-    return OK;
+    return fault;
 }
 
 /* An address is a number of a block, from 1, in the upper half. */
@@ -358,5 +493,70 @@ cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
     *free_bytes = free_mib() * MIB;
     *total_bytes = (cards[card].total - cards[card].reserved) * MIB;
+    return OK;
+}
+
+int
+cuModuleLoadData(void **module, const void *image)
+{
+    *module = CONTEXT;
+    return !can_compile ? NO_COMPILER : strstr(image, ".entry spin(") ? OK : INVALID;
+}
+
+int
+cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    *function = module;
+    return strcmp(name, "spin") == 0 ? OK : INVALID;
+}
+
+/* As the driver reports a write where no memory is. */
+static void
+report_fault(void)
+{
+    struct timespec now;
+    const char *path = getenv("BERTH_KMSG");
+    FILE *f = path ? fopen(path, "ae") : NULL;
+
+    fault = ILLEGAL_ADDRESS;
+    if (!f)
+        return;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    fprintf(f,
+            "3,%ld,0,-;NVRM: Xid (PCI:0000:%02x:00): 31, pid=%ld, name=cuda_job, Ch 00000008, "
+            "intr 00000000. MMU Fault: ENGINE GRAPHICS GPC0 faulted @ 0x0_00000000\n",
+            (long)now.tv_sec * 1000 + now.tv_nsec / 1000000, 16 + (unsigned)card,
+            (long)getpid());
+    fclose(f);
+}
+
+int
+cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+               void *stream, void **parameters, void **extra)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    unsigned rounds = *(unsigned *)parameters[1];
+
+    if (function != CONTEXT || grid_x * grid_y * grid_z * block_x * block_y * block_z != 1 ||
+        shared_bytes || stream || extra)
+        return INVALID;
+    if (!block_of(*(unsigned long long *)parameters[0])) {
+        report_fault();
+        return OK;
+    }
+    for (computed = 1; rounds > 0; rounds--)
+        computed = computed * 1664525U + 1013904223U;
+    write_file(".busy", 1);
+    nanosleep(&pause, NULL);
+    return OK;
+}
+
+int
+cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t n)
+{
+    if (!block_of(from) || n != sizeof computed)
+        return INVALID;
+    memcpy(to, &computed, n);
     return OK;
 }

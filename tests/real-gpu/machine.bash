@@ -10,6 +10,8 @@ CONTEXT_MIB=1024
 
 strangers=
 note=
+altered=    # the daemon has settings of a row's
+accounting= # UUIDs of the GPUs that kept no accounts before
 mps=   # the folder of the control daemon of MPS that runs; "": none does
 image= # the image of containers that was made; "": none was
 
@@ -42,22 +44,44 @@ find_programs()
     PATH=$programs/bin:$PATH
 }
 
+start_daemon()
+{
+    note=
+    berth daemon start >"$dir/start.out" 2>&1 || note="the daemon does not start: $(cat "$dir/start.out")"
+    if [ -z "$note" ] && wait_until all_known; then return; fi
+    note="${note:-Berth does not see the GPUs that CUDA shows: $(berth gpus 2>&1)}
+$(tail -5 "$BERTH_DIR/daemon.log")"
+    return 1
+}
+
 start_berth()
 {
     export BERTH_DIR=$dir/i NO_COLOR=1 LC_ALL=C
     unset BERTH_SOCKET
     cd "$dir" || die "$dir is gone"
-    berth daemon start >"$dir/start.out" 2>&1 || die "the daemon does not start: $(cat "$dir/start.out")" 1
-    wait_until all_known || die "Berth does not see the GPUs that CUDA shows: $(berth gpus 2>&1)
-$(tail -5 "$BERTH_DIR/daemon.log")" 1
+    # Where root runs this, Berth turns the driver's accounts on: clean_up turns them off again.
+    accounting=$(smi --query-gpu=uuid,accounting.mode | awk -F', ' '$2 == "Disabled" { print $1 }')
+    start_daemon || die "$note" 1
+}
+
+# Another daemon, with these lines as its settings; after the row there is one without.
+restart_with()
+{
+    berth daemon stop --cancel >/dev/null 2>&1
+    altered=yes
+    printf '%s\n' "$@" >"$BERTH_DIR/config.yaml"
+    start_daemon
 }
 
 clean_up()
 {
-    local pid
+    local pid uuid
     for pid in $strangers; do kill -KILL "$pid" 2>/dev/null; done
     if [ -S "$dir/i/berth.sock" ]; then timeout 60 berth daemon stop --cancel >/dev/null 2>&1; fi
     end_services
+    if [ "$(id -u)" -eq 0 ]; then
+        for uuid in $accounting; do timeout 30 nvidia-smi -i "$uuid" -am 0 >/dev/null 2>&1; done
+    fi
     cd /
     rm -rf "$dir"
 }
@@ -242,21 +266,47 @@ submit()
 
 # --- the GPU
 
-# The one with the most room: its index is $card, what is free on it $room, in use by others $base, MiB.
+# The MiB free on GPU $1; 0 where that is not known, or nothing may start there.
+free_on()
+{
+    local free
+    free=$(gpu_field "$1" free_mib)
+    case $free in '' | *[!0-9]*) free=0 ;; esac
+    if [ "$(gpu_field "$1" state)" != up ]; then free=0; fi
+    echo "$free"
+}
+
+# What is free on it is $room, what others use $base, MiB: other people's programs come and go.
+measure_card()
+{
+    room=$(free_on "$card")
+    base=$(gpu_field "$card" used_mib)
+    case $base in '' | *[!0-9]*) base=0 ;; esac
+    [ "$room" -ge 12288 ]
+}
+
+# The one with the most room: its index is $card. $mode is its compute mode.
 choose_card()
 {
-    local i free
+    local i free most=0
     card=
-    room=0
     for i in $(gpu_indexes); do
-        free=$(gpu_field "$i" free_mib)
-        if [ "$free" -gt "$room" ]; then
+        free=$(free_on "$i")
+        if [ "$free" -gt "$most" ]; then
             card=$i
-            room=$free
+            most=$free
         fi
     done
-    base=$(gpu_field "${card:-0}" used_mib)
-    [ "$room" -ge 12288 ] || die "skipped: no GPU has 12 GiB free; the most is $room MiB" 77
+    if [ -z "$card" ] || ! measure_card; then die "skipped: no GPU has 12 GiB free; the most is $most MiB" 77; fi
+    mode=$(smi --query-gpu=uuid,compute_mode | awk -F', ' -v uuid="$(gpu_field "$card" uuid)" '$1 == uuid { print $2 }')
+}
+
+# 77 with the reason where the driver lets one program alone use the GPU.
+can_be_shared()
+{
+    case ${mode:-Default} in
+    Exclusive*) note="GPU $card is in compute mode $mode: it is not shared" && return 77 ;;
+    esac
 }
 
 # PERCENT of the room, MiB.
@@ -286,9 +336,13 @@ describe_machine()
     echo "# used here: GPU $card, $room MiB free"
 }
 
+# Of ours, that is: what others have taken meanwhile is listed, or is all that is used.
 is_idle()
 {
-    [ "$(gpu_field "$card" free_mib)" -ge $((room - 512)) ]
+    local others
+    others=$(gpu_field "$card" external_mib)
+    [ "$(free_on "$card")" -ge $((room - 512)) ] || { [ "${others:-0}" -gt $((base + 512)) ] &&
+        [ "$others" -eq "$(gpu_field "$card" used_mib)" ]; }
 }
 
 forget_all()
@@ -302,6 +356,10 @@ forget_all()
     berth cancel --all >/dev/null 2>&1
     berth wait -q -a -t "$PATIENCE" >/dev/null 2>&1
     end_services
+    if [ -n "$altered" ]; then
+        restart_with ''
+        altered=
+    fi
     wait_until is_idle
     find "$dir" -maxdepth 1 -name 'f.*' -exec rm -rf {} +
 }
@@ -314,7 +372,10 @@ row()
     note=
     if [ "$SECONDS" -ge "$TOTAL" ]; then
         note="the time is over"
-        status=1
+        status=77
+    elif ! measure_card; then
+        note="other programs have left $room MiB of GPU $card"
+        status=77
     else
         "$2" || status=$?
     fi

@@ -88,7 +88,9 @@ uuid_of()
 masks_and_order()
 {
     local i seen all wanted
-    mapfile -t all < <(gpu_indexes)
+    mapfile -t all < <(gpu_indexes | while read -r i; do
+        if [ "$(free_on "$i")" -ge $((2 * CONTEXT_MIB)) ]; then echo "$i"; fi
+    done)
     for i in "${all[@]}"; do
         seen_with "$i" || return 1
         wanted="$(uuid_of "$i") "
@@ -96,6 +98,8 @@ masks_and_order()
         [ "$(cat f.order)" = PCI_BUS_ID ] || { note="CUDA_DEVICE_ORDER is '$(cat f.order)'"; return 1; }
     done
     note="each of ${#all[@]} alone"
+    i=$(gpu_indexes | wc -l)
+    if [ "$i" -gt ${#all[@]} ]; then note="$note ($((i - ${#all[@]})) without room)"; fi
     if [ ${#all[@]} -lt 2 ] || is_divided; then return 0; fi
     i=${all[-1]}
     seen_with "$i,${all[0]}" || return 1
@@ -115,6 +119,7 @@ holder()
 fit_together()
 {
     local a b
+    can_be_shared || return
     # Where the driver lists no processes, what the first has allocated counts beside what it declared.
     holder a 30 --gpu-ids "$card" && a=$job && holder b 30 --gpu-ids "$card" && b=$job || return 1
     wait_for_file f.a && wait_for_file f.b || return 1
@@ -127,8 +132,8 @@ spread_over_two()
 {
     local a b other
     [ "$(wc -l <"$dir/devices")" -gt 1 ] || { note="there is one GPU"; return 77; }
-    other=$(gpu_indexes | grep -vx "$card" | while read -r i; do gpu_field "$i" free_mib; done | sort -n | tail -1)
-    [ "$other" -ge $(($(part 60) + 1024)) ] || { note="no second GPU has room for it ($other MiB)"; return 77; }
+    other=$(gpu_indexes | grep -vx "$card" | while read -r i; do free_on "$i"; done | sort -n | tail -1)
+    [ "${other:-0}" -ge $(($(part 60) + 1024)) ] || { note="no second GPU has room for it ($other MiB)"; return 77; }
     holder a 60 && a=$job && holder b 60 && b=$job || return 1
     wait_for_file f.a && wait_for_file f.b || return 1
     local on_a on_b
@@ -207,6 +212,7 @@ peak()
 attributed()
 {
     local a b
+    can_be_shared || return
     holder a 20 --gpu-ids "$card" && a=$job && holder b 40 --gpu-ids "$card" && b=$job || return 1
     wait_for_file f.a && wait_for_file f.b || return 1
     local told_a told_b
@@ -251,10 +257,11 @@ own_session()
 out_of_memory()
 {
     local big small
-    submit --vram "$(part 15)M" --gpu-ids "$card" -- \
+    can_be_shared || return
+    submit --vram "$(part 15)M" --vram-cap off --gpu-ids "$card" -- \
         "$cuda_job hold 64 --ready $dir/f.a --until $dir/f.grow && $cuda_job hold $(part 75) --ready $dir/f.b --until $dir/f.done" &&
         big=$job && wait_for_file f.a || return 1
-    submit --vram "$(part 15)M" --oom-retries 3 --gpu-ids "$card" -- \
+    submit --vram "$(part 15)M" --vram-cap off --oom-retries 3 --gpu-ids "$card" -- \
         "echo run >>f.runs; while [ ! -e f.go ]; do sleep 0.1; done; $cuda_job hold $(part 40) || { code=\$?; rm f.go; touch f.oom; exit \$code; }" &&
         small=$job && wait_for_file f.runs || return 1
     touch f.grow

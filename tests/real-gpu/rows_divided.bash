@@ -38,7 +38,7 @@ placed_near()
     local i roomy=() pairs kinds best how pair
     if is_divided; then note="a GPU is divided by MIG"; return 77; fi
     for i in $(gpu_indexes); do
-        if [ "$(gpu_field "$i" free_mib)" -ge $((2 * CONTEXT_MIB)) ]; then roomy+=("$i"); fi
+        if [ "$(free_on "$i")" -ge $((2 * CONTEXT_MIB)) ]; then roomy+=("$i"); fi
     done
     [ ${#roomy[@]} -gt 2 ] || { note="it takes three GPUs with room to have a choice of two"; return 77; }
     pairs=$(pairs_of "${roomy[@]}")
@@ -87,6 +87,7 @@ instances()
     while read -r gpu profile uuid; do
         i=$(gpu_of_uuid "$uuid")
         [ -n "$i" ] || { note="Berth does not list $uuid"; return 1; }
+        [ "$(free_on "$i")" -ge $((2 * CONTEXT_MIB)) ] || { said="$said${said:+; }$i: $profile, without room" && continue; }
         [ -z "$(gpu_of_uuid "$gpu")" ] || { note="Berth lists the divided GPU $gpu"; return 1; }
         case $(gpu_field "$i" name) in
         *"MIG $profile") ;;
@@ -132,6 +133,7 @@ start_mps()
 mps_clients()
 {
     local a b servers pid told_a told_b
+    can_be_shared || return
     start_mps || return
     holder a 20 --gpu-ids "$card" --env "CUDA_MPS_PIPE_DIRECTORY=$mps/pipe" && a=$job &&
         holder b 40 --gpu-ids "$card" --env "CUDA_MPS_PIPE_DIRECTORY=$mps/pipe" && b=$job || return 1
