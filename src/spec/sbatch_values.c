@@ -17,6 +17,8 @@
 #include "spec/value.h"
 
 #define MINUTE_MS 60000
+#define DAY_HOURS 24
+#define WIDTH_MAX 9 /* digits of a node's number */
 
 int
 sbatch_refuse(struct err *e, const char *fmt, ...)
@@ -31,6 +33,22 @@ sbatch_refuse(struct err *e, const char *fmt, ...)
     return 1;
 }
 
+/* The number from begin to end; -1: it is none, or has more than nine digits. */
+static int
+number_in(const char *begin, const char *end)
+{
+    int number = 0;
+
+    if (begin == end || end - begin > WIDTH_MAX)
+        return -1;
+    for (; begin < end; begin++) {
+        if (*begin < '0' || *begin > '9')
+            return -1;
+        number = number * 10 + (*begin - '0');
+    }
+    return number;
+}
+
 /* "0", "00:00", "0-0", "-1". */
 static bool
 is_unlimited(const char *value)
@@ -39,13 +57,32 @@ is_unlimited(const char *value)
            strcmp(value, "-1") == 0 || (value[0] == '0' && !value[strspn(value, "0:-")]);
 }
 
+/* "0-36:00" is a day and a half to Slurm. Returns the same with less than 24 hours behind the
+ * days; the caller frees. */
+static char *
+carry_hours(const char *value)
+{
+    const char *dash = strchr(value, '-');
+    size_t n = dash ? strspn(dash + 1, "0123456789") : 0;
+    char after = dash ? dash[1 + n] : '\0';
+    int days =
+        n > 0 && n <= WIDTH_MAX && (after == ':' || !after) ? number_in(value, dash) : -1;
+
+    if (days < 0)
+        return xstrdup(value);
+    int hours = number_in(dash + 1, dash + 1 + n);
+    return xasprintf("%lld-%d%s", (long long)days + hours / DAY_HOURS, hours % DAY_HOURS,
+                     dash + 1 + n);
+}
+
 /* Slurm counts limits in minutes and rounds up. */
 int
 sbatch_set_time(struct sbatch *s, const char *value, struct err *e)
 {
+    auto_free char *carried = carry_hours(value);
     int64_t ms = 0;
 
-    if (!is_unlimited(value) && parse_duration_ms(value, MINUTE_MS, &ms, e) < 0)
+    if (!is_unlimited(value) && parse_duration_ms(carried, MINUTE_MS, &ms, e) < 0)
         return -1;
     s->r->limit_ms = (ms + MINUTE_MS - 1) / MINUTE_MS * MINUTE_MS;
     return 0;
@@ -93,6 +130,59 @@ script_node_is(const char *word, const char *host)
 
     return strcasecmp(word, "localhost") == 0 ||
            (n > 0 && strlen(host) == n && strncasecmp(word, host, n) == 0);
+}
+
+/* Whether "07" is in "01-03,07", where 7 is not. */
+static bool
+is_in_ranges(const char *digits, size_t n, const char *ranges, const char *end)
+{
+    int number = number_in(digits, digits + n);
+
+    while (number >= 0 && ranges < end) {
+        size_t size = strcspn(ranges, ",]"), first = strspn(ranges, "0123456789");
+        const char *high = ranges[first] == '-' ? ranges + first + 1 : ranges;
+        int low = number_in(ranges, ranges + first);
+        bool is_wide = n == first || (n > first && digits[0] != '0');
+
+        if (low >= 0 && is_wide && number >= low && number <= number_in(high, ranges + size))
+            return true;
+        ranges += size + (ranges + size < end);
+    }
+    return false;
+}
+
+/* Whether a word of n bytes of a list of nodes, as gpu-node[01-03,07], means this one. */
+static bool
+names_node(const char *word, size_t n, const char *host)
+{
+    auto_free char *name = xstrndup(word, n);
+    const char *open = strchr(name, '['), *shut = open ? strchr(open, ']') : NULL;
+    size_t before = open ? (size_t)(open - name) : 0;
+
+    if (!shut)
+        return script_node_is(name, host);
+    if (strncasecmp(host, name, before) != 0)
+        return false;
+    size_t digits = strspn(host + before, "0123456789");
+    return strcasecmp(host + before + digits, shut + 1) == 0 &&
+           is_in_ranges(host + before, digits, open + 1, shut);
+}
+
+/* That a job is not to run on other machines is kept anyway. */
+int
+sbatch_set_excluded(struct sbatch *s, const char *value, struct err *e)
+{
+    for (const char *p = value; *p;) {
+        size_t n = 0;
+        for (bool inside = false; p[n] && (inside || p[n] != ','); n++)
+            inside = p[n] == '[' || (inside && p[n] != ']');
+        if (!s->host || names_node(p, n, s->host))
+            return sbatch_refuse(e, "%s: there is one machine%s%s", value, s->host ? ", " : "",
+                                 s->host ? s->host : "");
+        p += n + (p[n] == ',');
+    }
+    script_ignore(s->out, "exclude");
+    return 0;
 }
 
 /* All nodes of the list are the job's, so each of them has to be this one. */

@@ -189,6 +189,23 @@ row_at(bool is_sbatch, int i, struct script_option *out)
     return a != NULL;
 }
 
+/* sbatch reads its lines by getopt_long, which takes a name that is cut short where only one
+ * option begins so. -1: none does, or several. */
+static int
+find_cut_short(const char *name, size_t n, struct script_option *out)
+{
+    struct script_option o;
+    int found = -1, n_found = 0;
+
+    for (int i = 0; row_at(true, i, &o); i++)
+        if (strncmp(o.name, name, n) == 0) {
+            *out = o;
+            found = i;
+            n_found++;
+        }
+    return n_found == 1 ? found : -1;
+}
+
 /* By name (n bytes) or, with n 0, by letter; -1: none. */
 static int
 find_row(bool is_sbatch, const char *name, size_t n, char letter, struct script_option *out)
@@ -205,7 +222,7 @@ find_row(bool is_sbatch, const char *name, size_t n, char letter, struct script_
             if (attr_at((size_t)(i - OWN_COUNT)) == a)
                 return i;
     }
-    return -1;
+    return n && is_sbatch ? find_cut_short(name, n, out) : -1;
 }
 
 static void

@@ -373,14 +373,21 @@ row_of(const char *name)
 }
 
 static void
-read_over(const char *script, const struct script_word *over, size_t n, struct request *r,
-          struct script *out)
+read_over_on(const char *host, const char *script, const struct script_word *over, size_t n,
+             struct request *r, struct script *out)
 {
     static const struct when_clock clock = {.now_us = 1};
     struct err e;
 
     request_begin(r);
-    (void)script_read_over("x.sh", script, strlen(script), &clock, "vm", over, n, r, out, &e);
+    (void)script_read_over("x.sh", script, strlen(script), &clock, host, over, n, r, out, &e);
+}
+
+static void
+read_over(const char *script, const struct script_word *over, size_t n, struct request *r,
+          struct script *out)
+{
+    read_over_on("vm", script, over, n, r, out);
 }
 
 static void
@@ -447,6 +454,48 @@ a_node_by_name_is_this_machine(void **state)
 }
 
 static void
+only_this_machine_cannot_be_excluded(void **state)
+{
+    static const struct {
+        const char *host, *nodes;
+        size_t unsupported;
+    } cases[] = {{"vm", "dgx04", 0},
+                 {"vm", "a,vm", 1},
+                 {"vm", "vm[1-3]", 0},
+                 {"vm", "v[1-3],vm,z", 1},
+                 {"vm", "", 0},
+                 {"vm", "vm.example.org", 1},
+                 {"vm", "v[m", 0},
+                 {"vm", "[vm]", 0},
+                 {"gpu-07", "gpu-[01-10]", 1},
+                 {"gpu-07", "gpu-[1-10]", 0},
+                 {"gpu-07", "gpu-[01-06,08]", 0},
+                 {"gpu-07", "gpu-[01,07]", 1},
+                 {"gpu-07", "GPU-[06-08],a", 1},
+                 {"gpu-07", "gpu-[07]x", 0},
+                 {"gpu-07", "gpu-[001-009]", 0},
+                 {"gpu-07", "gpu-[a-z]", 0},
+                 {"gpu-07", "a[1,2],gpu-07", 1},
+                 {"gpu-07", "gpu-", 0},
+                 {"gpu-12", "gpu-[9-13]", 1}};
+    char from[] = "--exclude";
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct script_word over[] = {{from, row_of("exclude"), cases[i].nodes}};
+        struct script out;
+        struct request r;
+
+        read_over_on(cases[i].host, "", over, 1, &r, &out);
+        if (out.unsupported.n != cases[i].unsupported)
+            fail_msg("--exclude=%s on %s: %zu", cases[i].nodes, cases[i].host,
+                     out.unsupported.n);
+        script_free(&out);
+        request_free(&r);
+    }
+}
+
+static void
 lines_of_other_systems_are_noted_once(void **state)
 {
     struct script out;
@@ -482,6 +531,7 @@ main(void)
         cmocka_unit_test(options_override_a_script_and_share_its_totals),
         cmocka_unit_test(complaints_say_where_an_option_is_from),
         cmocka_unit_test(a_node_by_name_is_this_machine),
+        cmocka_unit_test(only_this_machine_cannot_be_excluded),
         cmocka_unit_test(lines_of_other_systems_are_noted_once),
     };
 

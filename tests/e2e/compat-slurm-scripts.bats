@@ -74,6 +74,8 @@ is_refused()
     runs 24 '' 'matlab -nodisplay'
     runs 26 '' 'python infer.py'
     is 'the VRAM of a #BERTH line' "$(job_field 9 vram_mib)" 6144
+    runs 32 '' 'python pretrain.py --batch 1 --local-rank 0'
+    is 'its limit, and its log' "$(sacct -nXP -j 10 -o timelimit) $(ls logs/pretrain.*)" "1-12:00:00 logs/pretrain.$(hostname -s).10.out"
 }
 
 @test "arrays run, each task with its variables and its log" {

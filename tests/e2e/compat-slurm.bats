@@ -315,6 +315,12 @@ last|COMPLETED|0:0"
     is status "$status:$out" 0:
     has stderr "$err" "^sbatch: Job to start at $(date +%Y)-.* using 1 processors on nodes $host in partition berth"
     is 'no job' "$(squeue -h -t all)" ''
+    try sbatch --test-only -Q -x "other,$host-2" --wrap true
+    is 'other machines' "$status" 0
+    try sbatch --test-only -d afterok:4711 --wrap true
+    has 'what is not known' "$status:$err" '^0:sbatch: job 4711 is not known, so this job does not wait for it'
+    try sbatch --test-only -x "other,$host" --wrap true
+    is 'no machine is left' "$status:$err" "1:sbatch: error: --exclude: other,$host: there is one machine, $host"
     mkdir sub
     A=1 B=2 sbatch -W -D sub --export=A,C=3 --wrap 'echo "$A${B-none}$C $PWD"; cat' >/dev/null
     is 'variables and folder' "$(cat sub/slurm-1.out)" "1none3 $WORK/sub"

@@ -166,6 +166,7 @@ say_plan(struct sbatch_call *s, struct cli *cli)
     auto_json json_t *line = NULL;
     char when[SLURM_TIME];
 
+    (void)slurm_drop_unknown(&s->q.s.req, s->q.quiet); /* as send_job, where that is refused */
     s->q.s.words.dry_run = true;
     s->q.s.words.plan = &line;
     if (submit_send(cli, &s->q.s) != 0)
