@@ -11,8 +11,29 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/common/cli.h"
-#include "compat/py/pyarg_priv.h"
 #include "compat/py/pytext.h"
+
+/* A word of the command line as argparse takes it, before anything of it is obeyed. */
+struct word {
+    char kind;             /* A: an argument; O: an option; -: the first -- */
+    const struct pyarg *a; /* the option; NULL: an unknown one */
+    bool is_long;          /* said by a name with two dashes */
+    const char *value;     /* in the same word; NULL: none */
+};
+
+struct reader {
+    const struct pyarg_parser *p;
+    int argc;
+    char **argv;
+    struct word *words;
+    struct pyarg_value *values;
+    struct pyarg_value *of_command;
+    struct buf extras; /* unknown words */
+    int n_extras;
+    int command; /* index of what was said; PYARG_NONE */
+    int status;
+    bool done;
+};
 
 __attribute__((format(printf, 2, 0))) static int
 complain(const struct pyarg_parser *p, const char *fmt, va_list ap)
@@ -38,8 +59,8 @@ pyarg_error(const struct pyarg_parser *p, const char *fmt, ...)
     return err_exit_status(ERR_USAGE);
 }
 
-void
-pyarg_fail(struct reader *r, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void
+fail(struct reader *r, const char *fmt, ...)
 {
     va_list ap;
 
@@ -91,13 +112,113 @@ take_value(struct reader *r, const struct pyarg *a, const char *text)
     add_name(&name, a);
     py_add_repr(&more, text);
     if (a->type == PYARG_INT && !py_int(text, &v->i)) {
-        pyarg_fail(r, "argument %s: invalid int value: %s", buf_str(&name), buf_str(&more));
+        fail(r, "argument %s: invalid int value: %s", buf_str(&name), buf_str(&more));
     } else if (a->type == PYARG_FLOAT && !py_float(text, &v->f)) {
-        pyarg_fail(r, "argument %s: invalid float value: %s", buf_str(&name), buf_str(&more));
+        fail(r, "argument %s: invalid float value: %s", buf_str(&name), buf_str(&more));
     } else if (a->choices && !is_choice(a->choices, text)) {
         buf_adds(&more, " (choose from ");
         add_choices(&more, a->choices);
-        pyarg_fail(r, "argument %s: invalid choice: %s)", buf_str(&name), buf_str(&more));
+        fail(r, "argument %s: invalid choice: %s)", buf_str(&name), buf_str(&more));
+    }
+}
+
+/* --- the words, before anything of them is obeyed --- */
+
+static bool
+is_name(const char *name, const char *word, size_t n)
+{
+    return name && strlen(name) == n && memcmp(name, word, n) == 0;
+}
+
+static const struct pyarg *
+find_exact(const struct reader *r, const char *word, size_t n)
+{
+    for (const struct pyarg *a = r->p->args; a->name; a++) {
+        if (pyarg_is_option(a) && (is_name(a->name, word, n) || is_name(a->letter, word, n)))
+            return a;
+    }
+    return NULL;
+}
+
+/* --beginning of the only name that begins so, with or without =value; several are an error. */
+static bool
+find_beginning(struct reader *r, const char *text, struct word *w)
+{
+    auto_buf struct buf names = BUF_INIT;
+    size_t n = strcspn(text, "=");
+    int matches = 0;
+
+    for (const struct pyarg *a = r->p->args; a->name; a++) {
+        if (strncmp(a->name, text, n) != 0)
+            continue;
+        buf_addf(&names, "%s%s", matches++ ? ", " : "", a->name);
+        *w = (struct word){'O', a, true, text[n] ? text + n + 1 : NULL};
+    }
+    if (matches > 1)
+        fail(r, "ambiguous option: %s could match %s", text, buf_str(&names));
+    return matches > 0;
+}
+
+static bool
+find_option(struct reader *r, const char *text, struct word *w)
+{
+    const struct pyarg *a = find_exact(r, text, strlen(text));
+    size_t n = strcspn(text, "=");
+
+    *w = (struct word){'O', a, text[1] == '-', NULL};
+    if (a)
+        return true;
+    if (text[n] && (w->a = find_exact(r, text, n))) {
+        w->value = text + n + 1;
+        return true;
+    }
+    if (text[1] == '-')
+        return find_beginning(r, text, w);
+    *w = (struct word){'O', find_exact(r, text, 2), false, text + 2};
+    return w->a != NULL;
+}
+
+/* -5, -.5, -1.5 and no more. */
+static bool
+is_negative_number(const char *text)
+{
+    size_t digits = strspn(text + 1, "0123456789");
+    const char *rest = text + 1 + digits;
+
+    if (!*rest)
+        return digits > 0;
+    return *rest == '.' && rest[1] && rest[1 + strspn(rest + 1, "0123456789")] == '\0';
+}
+
+/* Beyond argparse: the value of the option before it. */
+static bool
+is_value_of_any(const struct reader *r, int at)
+{
+    const struct word *before = &r->words[at - 1];
+
+    return at > 1 && before->kind == 'O' && before->a && before->a->type == PYARG_ANY &&
+           !before->value && !find_exact(r, r->argv[at], strlen(r->argv[at]));
+}
+
+static void
+classify(struct reader *r)
+{
+    bool only_words = false;
+
+    for (int i = 1; i < r->argc && !r->done; i++) {
+        const char *text = r->argv[i];
+        struct word *w = &r->words[i];
+
+        w->kind = 'A';
+        if (only_words || text[0] != '-' || is_value_of_any(r, i))
+            continue;
+        if (strcmp(text, "--") == 0) {
+            only_words = true;
+            w->kind = '-';
+        } else if (text[1] && !find_option(r, text, w)) {
+            *w = (struct word){.kind =
+                                   is_negative_number(text) || strchr(text, ' ') ? 'A' : 'O'};
+        }
     }
 }
 
@@ -139,7 +260,7 @@ fail_explicit(struct reader *r, const struct pyarg *a, const char *value)
 
     add_name(&name, a);
     py_add_repr(&shown, value);
-    pyarg_fail(r, "argument %s: ignored explicit argument %s", buf_str(&name), buf_str(&shown));
+    fail(r, "argument %s: ignored explicit argument %s", buf_str(&name), buf_str(&shown));
 }
 
 /* -qv and -qmfast: letters without a value in one word, up to one that takes the rest for its
@@ -153,8 +274,7 @@ pass_letters(struct reader *r, const struct word *w, const struct pyarg **passed
     *value = w->value;
     while (*value && !takes_value(a)) {
         const char letter[] = {'-', **value, '\0'};
-        const struct pyarg *next =
-            w->is_long || !**value ? NULL : pyarg_find_exact(r, letter, 2);
+        const struct pyarg *next = w->is_long || !**value ? NULL : find_exact(r, letter, 2);
 
         if (!next) {
             fail_explicit(r, a, *value);
@@ -188,7 +308,7 @@ take_option(struct reader *r, int at)
 
         add_name(&name, a);
         if (++at == r->argc || r->words[at].kind != 'A') {
-            pyarg_fail(r, "argument %s: expected one argument", buf_str(&name));
+            fail(r, "argument %s: expected one argument", buf_str(&name));
             return at;
         }
         value = r->argv[at];
@@ -254,7 +374,7 @@ check_all(struct reader *r)
     if (!r->done && r->p->commands && r->command == PYARG_NONE && !r->p->needs_no_command)
         buf_addf(&missing, "%s%s", missing.len ? ", " : "", r->p->dest);
     if (missing.len)
-        pyarg_fail(r, "the following arguments are required: %s", buf_str(&missing));
+        fail(r, "the following arguments are required: %s", buf_str(&missing));
 }
 
 static void
@@ -269,7 +389,7 @@ read_all(struct reader *r)
     }
     r->words = xcalloc((size_t)r->argc + 1, sizeof *r->words);
     r->command = PYARG_NONE;
-    pyarg_classify(r);
+    classify(r);
     for (int i = 1; i < r->argc; i++)
         last = r->words[i].kind == 'O' ? i : last;
     while (!r->done && at <= last) {
@@ -303,8 +423,8 @@ find_command(struct reader *r, const char *name)
         buf_addf(&all, "%s'%s'", i ? ", " : "", commands[i].name);
     }
     py_add_repr(&shown, name);
-    pyarg_fail(r, "argument %s: invalid choice: %s (choose from %s)", r->p->dest,
-               buf_str(&shown), buf_str(&all));
+    fail(r, "argument %s: invalid choice: %s (choose from %s)", r->p->dest, buf_str(&shown),
+         buf_str(&all));
     return PYARG_NONE;
 }
 
@@ -341,7 +461,7 @@ pyarg_read(const struct pyarg_parser *p, int argc, char **argv, struct pyarg_val
 
     read_all(&r);
     if (!r.done && r.n_extras)
-        pyarg_fail(&r, "unrecognized arguments: %s", buf_str(&r.extras));
+        fail(&r, "unrecognized arguments: %s", buf_str(&r.extras));
     buf_free(&r.extras);
     *status = r.status;
     return r.done ? PYARG_EXIT : r.command;
