@@ -3,8 +3,6 @@
  * the log that users know: a head, lines with OUT: and ERR: in front, and how it ended. It
  * holds scheduler_10x's memory limit, too. In a screen session the program has the terminal to
  * itself. It ends as its program ended; the supervisor above it does the rest. */
-#include "compat/scheduler/sched_job.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -21,20 +19,50 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/text.h"
 #include "compat/compat.h"
+#include "compat/py/pytext.h"
 #include "compat/scheduler/scheduler.h"
+#include "compat/scheduler/x10_memory.h"
 #include "sys/spawn.h"
 
 #define MIB          1048576
 #define NOT_FOUND    127
+#define RULE         "------------------------------------------------------------"
 #define DRAIN_ROUNDS 64 /* chunks of what a program left in its pipes */
+
+enum {
+    JOB_ARG_NEED,
+    JOB_ARG_HASH,
+    JOB_ARG_LINE,
+    JOB_ARG_CONDA,
+    JOB_ARG_CUDA,
+    JOB_ARG_SCREEN,
+    JOB_ARG_MODE,
+    JOB_ARG_MEMORY,
+    JOB_ARGS
+};
 
 static const char *const names[JOB_ARGS] = {"--need", "--hash",   "--line", "--conda",
                                             "--cuda", "--screen", "--mode", "--memory-mib"};
+
+struct sched_run {
+    const char *said[JOB_ARGS]; /* NULL: not */
+    char **allowed;             /* NULL-terminated */
+    char **words;               /* script and arguments */
+    char *gpus;                 /* "0,1", ascending */
+    struct sched_spec spec;
+    bool piped;
+    int out, err; /* read ends; -1: at their end */
+    int last;     /* the stream that wrote last */
+    bool in_line;
+    pid_t pid;
+    struct memory_watch memory;
+};
 
 __attribute__((format(printf, 2, 3))) static int
 complain(int status, const char *fmt, ...)
@@ -178,6 +206,149 @@ set_environment(const struct sched_run *j)
     }
 }
 
+/* --- its log --- */
+
+static void
+put(const struct buf *b)
+{
+    (void)file_write_all(STDOUT_FILENO, b->data, b->len);
+}
+
+static void
+add_arguments(struct buf *out, char *const *args)
+{
+    buf_addc(out, '[');
+    for (char *const *arg = args; *arg; arg++) {
+        if (arg != args)
+            buf_adds(out, ", ");
+        py_add_repr(out, *arg);
+    }
+    buf_adds(out, "]\n");
+}
+
+/* What it is, and what it was given. */
+static void
+put_head(const struct sched_run *j)
+{
+    const char *id = getenv("BERTH_JOB_ID");
+    auto_buf struct buf out = BUF_INIT;
+    double need = 1;
+
+    if (j->said[JOB_ARG_NEED])
+        (void)py_float(j->said[JOB_ARG_NEED], &need);
+    buf_addf(&out, "Job ID: %s\nJob Hash: %s\nOriginal Line: %s\n", id ? id : "?",
+             j->said[JOB_ARG_HASH] && *j->said[JOB_ARG_HASH] ? j->said[JOB_ARG_HASH] : "nohash",
+             j->said[JOB_ARG_LINE] ? j->said[JOB_ARG_LINE] : "");
+    buf_addf(&out, "LLM Name: %s\nGPUs Required: %.2f\nMode Tag: %s\nScript: %s\n",
+             j->spec.llm ? j->spec.llm : "None", need, j->spec.mode, j->words[0]);
+    buf_addf(&out, "Conda Env: %s\nArguments: ",
+             j->said[JOB_ARG_CONDA] ? j->said[JOB_ARG_CONDA] : "None");
+    add_arguments(&out, j->words + 1);
+    buf_addf(&out, "GPU ID(s) Assigned: %s\nStart Time: ", j->gpus);
+    py_add_time(&out, PY_LOG, clock_wall_us());
+    buf_adds(&out, "\n" RULE "\n");
+    put(&out);
+}
+
+/* How it ended: waitpid's status. */
+static void
+put_foot(const struct sched_run *j, int status)
+{
+    auto_buf struct buf out = BUF_INIT;
+
+    if (j->in_line)
+        buf_addc(&out, '\n');
+    if (j->memory.is_over)
+        buf_addf(&out, "The job used more than its %lld MiB of memory and was stopped.\n",
+                 (long long)j->memory.limit_mib);
+    buf_adds(&out, RULE "\nEnd Time: ");
+    py_add_time(&out, PY_LOG, clock_wall_us());
+    buf_addf(&out, "\nProcess finished with exit code: %d\n",
+             WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status));
+    put(&out);
+}
+
+/* A link of that name may be there, to the log of another project's job of the same number. */
+static void
+link_anew(const char *log, const char *name)
+{
+    auto_free char *temp = xasprintf("%s.%d", name, (int)getpid());
+
+    if (symlink(log, temp) == 0 && rename(temp, name) < 0)
+        (void)unlink(temp);
+}
+
+/* The name by which the original wrote it, beside where it was started. */
+static void
+link_log(const struct sched_run *j)
+{
+    char log[PATH_MAX];
+    auto_free char *script = xstrdup(j->words[0]), *name = NULL;
+    auto_buf struct buf stamp = BUF_INIT;
+    ssize_t n = readlink("/proc/self/fd/1", log, sizeof log - 1);
+    const char *id = getenv("BERTH_JOB_ID");
+    struct stat st;
+
+    if (n <= 0 || fstat(STDOUT_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
+        return;
+    log[n] = '\0';
+    if (j->said[JOB_ARG_MEMORY]) {
+        auto_free char *dir = xstrdup(log);
+
+        name = xasprintf("%s/direct_%s_%s.log", dirname(dir), id ? id : "?", j->gpus);
+    } else {
+        py_add_time(&stamp, PY_STAMP, clock_wall_us());
+        name = xasprintf("job_%s_%s_%s_gpu%s_%s.log", basename(script), j->spec.mode,
+                         j->said[JOB_ARG_HASH] && *j->said[JOB_ARG_HASH] ? j->said[JOB_ARG_HASH]
+                                                                         : "nohash",
+                         j->gpus, buf_str(&stamp));
+    }
+    link_anew(log, name);
+}
+
+/* Bytes of one stream, a prefix at the beginning of each line. */
+static void
+add_prefixed(struct sched_run *j, int stream, const char *bytes, size_t n, struct buf *out)
+{
+    if (j->in_line && j->last != stream) {
+        buf_addc(out, '\n');
+        j->in_line = false;
+    }
+    j->last = stream;
+    while (n > 0) {
+        const char *nl = memchr(bytes, '\n', n);
+        size_t len = nl ? (size_t)(nl - bytes) + 1 : n;
+
+        if (!j->in_line)
+            buf_adds(out, stream == 0 ? "OUT: " : "ERR: ");
+        buf_add(out, bytes, len);
+        j->in_line = !nl;
+        bytes += len;
+        n -= len;
+    }
+}
+
+/* What is in this pipe (0: standard output's, 1: errors'), up to 64 KiB. False: nothing more
+ * now. */
+static bool
+copy_some(struct sched_run *j, int stream, int *fd)
+{
+    auto_buf struct buf out = BUF_INIT;
+    char bytes[65536];
+    ssize_t n = *fd >= 0 ? read(*fd, bytes, sizeof bytes) : -1;
+
+    if (n > 0) {
+        add_prefixed(j, stream, bytes, (size_t)n, &out);
+        put(&out);
+        return true;
+    }
+    if (*fd >= 0 && n == 0) {
+        close(*fd);
+        *fd = -1;
+    }
+    return false;
+}
+
 /* --- while it runs --- */
 
 /* Of the children that a memory limit brings us, too, nothing is left behind. */
@@ -211,15 +382,15 @@ wait_for_program(struct sched_run *j, int signals)
         if (p[0].revents)
             (void)!read(signals, &info, sizeof info);
         if (p[1].revents)
-            (void)joblog_copy_some(j, 0, &j->out);
+            (void)copy_some(j, 0, &j->out);
         if (p[2].revents)
-            (void)joblog_copy_some(j, 1, &j->err);
+            (void)copy_some(j, 1, &j->err);
         memory_watch_look(&j->memory);
     }
     /* What it left behind may hold the pipes open: only what is in them. */
-    for (int i = 0; i < DRAIN_ROUNDS && joblog_copy_some(j, 0, &j->out); i++)
+    for (int i = 0; i < DRAIN_ROUNDS && copy_some(j, 0, &j->out); i++)
         continue;
-    for (int i = 0; i < DRAIN_ROUNDS && joblog_copy_some(j, 1, &j->err); i++)
+    for (int i = 0; i < DRAIN_ROUNDS && copy_some(j, 1, &j->err); i++)
         continue;
     return status;
 }
@@ -319,14 +490,14 @@ run(struct sched_run *j)
     memory_watch_begin(&j->memory, memory_mib);
     set_environment(j);
     if (j->piped) {
-        joblog_head(j);
-        joblog_link(j);
+        put_head(j);
+        link_log(j);
     }
     status = start_program(j, argv);
     if (status == 0) {
         status = wait_for_program(j, signals);
         if (j->piped || j->memory.is_over)
-            joblog_foot(j, status);
+            put_foot(j, status);
         status = end_as(j, status);
     }
     text_list_free(argv);

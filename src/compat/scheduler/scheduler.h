@@ -4,7 +4,7 @@
  * by which users pause GPUs; sched_log.c writes the log; sched_request.c says what a job asks
  * for; sched_queue.c sends the daemon what waits, sched_events.c takes its events;
  * sched_cards.c keeps cards and state file in step; sched_run.c is `start`; sched_ask.c is for
- * commands beside it; sched_job.c runs inside a job, and sched_joblog.c writes its log. The
+ * commands beside it; sched_job.c runs inside a job and writes its log. The
  * daemon knows what waits and runs and what has ended: all of this can be thrown away and made
  * again. */
 #ifndef COMPAT_SCHEDULER_SCHEDULER_H
