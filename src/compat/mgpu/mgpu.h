@@ -2,10 +2,10 @@
  * them, which clients of the original speak too: one JSON object a connection on a UNIX
  * socket. mgpu_server.c listens, at a name that mgpu_listener.c keeps, and gives each
  * connection a process of its own that becomes the user who connected; mgpu_peer.c answers
- * there, asking berthd as that user, with mgpu_jobs.c for the queue. mgpu_wish.c reads a submit
- * request, mgpu_submit.c makes a job of it, mgpu_stream.c brings its output. mgpu_clients.c is
- * the clients' end of the connection. Where no server runs but a daemon does, they have
- * mgpu_peer.c in a process of their own. */
+ * there, asking berthd as that user, with mgpu_jobs.c for the queue. mgpu_submit.c makes a job
+ * of a submit request, mgpu_stream.c brings its output. mgpu_clients.c is the clients' end of
+ * the connection. Where no server runs but a daemon does, they have mgpu_peer.c in a process of
+ * their own. */
 #ifndef COMPAT_MGPU_MGPU_H
 #define COMPAT_MGPU_MGPU_H
 
@@ -65,19 +65,6 @@ struct mgpu_user {
 
 /* Where the output of the client's job goes; the caller's. */
 char *mgpu_log_path(const struct mgpu_user *u, const char *id);
-
-/* What a request says. Texts are borrowed. */
-struct mgpu_wish {
-    const char *command, *setup;
-    int64_t gpus, limit_s, priority;
-    int64_t mem; /* MiB of each GPU; 0: the whole of them */
-    bool has_mem, interactive;
-    int ids[GPU_MAX];
-    int n_ids;
-};
-
-/* Asks for the cards first. What the request says of its user is not in it: the socket says. */
-int mgpu_read_wish(struct client *c, const json_t *request, struct mgpu_wish *w, struct err *e);
 
 /* Checks a submit request and makes a job of it. */
 struct mgpu_submitted {
