@@ -170,7 +170,7 @@ cards_sample(struct world *w)
             continue;
         int n = list_card(w, i, list);
         w->util[i] = n > 0 ? 50 : 0;
-        struct gpu_sample s = {w->used[i], w->util[i], 50, list, n, NULL, 0};
+        struct gpu_sample s = {w->used[i], w->util[i], 50, list, n, NULL, 0, 0};
         ledger_sample(w->l, i, &s, w->now_us, on_excess, w);
         CHECK(w, ledger_card(w->l, i)->external_mib == cards_true_external(w, w->l, i));
     }

@@ -26,7 +26,7 @@ static inline void
 machine_sample(struct ledger *l, int card, int64_t used, const struct gpu_proc *procs, int n,
                int64_t now_us)
 {
-    struct gpu_sample s = {used, 0, 40, procs, n, NULL, 0};
+    struct gpu_sample s = {used, 0, 40, procs, n, NULL, 0, 0};
     ledger_sample(l, card, &s, now_us, NULL, NULL);
 }
 

@@ -91,7 +91,7 @@ static void
 loaded(struct ledger *l)
 {
     for (int i = 0; i < 3; i++) {
-        struct gpu_sample s = {1000 * (i + 1), 95 - i, 60, NULL, 0, NULL, 0};
+        struct gpu_sample s = {1000 * (i + 1), 95 - i, 60, NULL, 0, NULL, 0, 0};
         ledger_sample(l, i, &s, 2, NULL, NULL);
     }
 }

@@ -163,7 +163,7 @@ static void
 sample(struct ledger *l, int64_t used, const struct gpu_proc *procs, int n,
        const struct gpu_group *groups, int n_groups, int64_t now_us)
 {
-    struct gpu_sample s = {used, 0, 40, procs, n, groups, n_groups};
+    struct gpu_sample s = {used, 0, 40, procs, n, groups, n_groups, 0};
     ledger_sample(l, 0, &s, now_us, NULL, NULL);
     assert_null(ledger_check(l));
 }

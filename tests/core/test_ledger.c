@@ -70,7 +70,7 @@ static void
 sample_job(struct ledger *l, int32_t mib, int64_t now_us, struct told *t)
 {
     struct gpu_proc p = {.pid = 10, .mib = mib, .job = 1};
-    struct gpu_sample s = {mib, 90, 60, &p, 1, NULL, 0};
+    struct gpu_sample s = {mib, 90, 60, &p, 1, NULL, 0, 0};
     ledger_sample(l, 0, &s, now_us, on_excess, t);
 }
 

@@ -589,7 +589,7 @@ test_guards(void **state)
     };
     struct ledger *l = machine_new(1, 10000);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct gpu_sample s = {rows[i].used_mib, rows[i].util, 40, NULL, 0, NULL, 0};
+        struct gpu_sample s = {rows[i].used_mib, rows[i].util, 40, NULL, 0, NULL, 0, 0};
         struct demand d = want(1, 1000);
         d.max_used_permille = rows[i].max_used;
         d.max_load_permille = rows[i].max_load;
