@@ -54,16 +54,27 @@ real_gpu()
     err=$(cat "$ROOT/err")
 }
 
+# Nodes that fake_cuda opens for the GPUs of root's jobs, which a device filter may keep from them. The fake
+# driver's minor numbers are 7 and down.
+device_nodes()
+{
+    local n
+    [ "$(id -u)" = 0 ] || return 0
+    for n in 0 1; do mknod -m 666 "$ROOT/live/nvidia$n" c 195 $((7 - n)) || skip "device nodes cannot be made here"; done
+    if LC_ALL=C cat "$ROOT/live/nvidia0" 2>&1 </dev/null | grep -q 'Permission denied'; then skip "devices are off on $ROOT"; fi
+}
+
 ONE="GPU-6ec0d6f1-3f2c-4b6e-9d0a-0123456789ab 24564 564 0"
 TWO="GPU-a1b2c3d4-0000-1111-2222-abcdefabcdef 24564 564 300"
 
 @test "real-gpu on two GPUs: everything holds" {
     machine "$ONE" "$TWO"
+    device_nodes
     printf 'cc 0 8 9\ncc 1 8 0\nlink 0 0 1\nlink 1 0 0\n' >>"$BERTH_FAKE_NVML"
     real_gpu --jobs 20
     echo "$out$err"
     is status "$status" 0
-    has out "$out" "^1[67] held, 0 did not, 1[0-2] skipped" # containers: with CDI only
+    has out "$out" "^1[6-9] held, 0 did not, ([89]|1[0-2]) skipped" # containers: with CDI only
     has out "$out" "^held     compute capabilities .* 0: 8.9; 1: 8.0; 0 joined to 1; 1 joined to 0"
     has out "$out" "^skipped  a job that books cores .*jobs are not bound: NUMA node 3 has no CPUs"
     has out "$out" "^skipped  --cpu-bind .*jobs are not bound: NUMA node 3 has no CPUs"
@@ -120,12 +131,10 @@ newest_driver()
 @test "real-gpu with a device filter: CUDA opens the job's own GPU and no other" {
     [ "$(id -u)" = 0 ] || skip "only root's jobs can have a device filter"
     machine "$ONE" "$TWO"
-    local n
-    # The fake driver's minor numbers are 7 and down.
-    for n in 0 1; do mknod -m 666 "$ROOT/live/nvidia$n" c 195 $((7 - n)) || skip "device nodes cannot be made here"; done
+    device_nodes
     real_gpu '^a job can open'
     echo "$out$err"
-    case $out in *skipped*) skip "no device filter can be had here" ;; esac
+    case $out in *"skipped  a job can open"*) skip "no device filter can be had here" ;; esac
     is status "$status" 0
     has out "$out" "^held     a job can open .* a job on GPU [01] can use it alone of 2, one without GPUs none"
 }
@@ -178,7 +187,7 @@ newest_driver()
     has out "$out" "^skipped  compute capabilities .*divided by MIG"
     has out "$out" "^skipped  each client of an MPS server .*divided by MIG"
     has out "$out" "^held     each of two jobs has its own memory"
-    has out "$out" "^9 held, 0 did not, 2 skipped"
+    has out "$out" "^9 held, 0 did not, 3 skipped"
     sed -i '/^instance/d' "$BERTH_FAKE_NVML"
     real_gpu 'MIG'
     has out "$out" "^skipped  MIG instances .*MIG mode is on, and there is no instance"
@@ -230,7 +239,7 @@ newest_driver()
     machine "$ONE"
     echo "noprocs 0" >>"$BERTH_FAKE_NVML"
     sed -i 's/; processes; }/; }/' "$ROOT/driver/nvidia-smi"
-    real_gpu --jobs 2 '(^names|share|60 %|another program|peak|attributed|session)'
+    real_gpu --jobs 2 '(^names|fit share|60 %|another program|is right|attributed|session)'
     echo "$out$err"
     is status "$status" 0
     has out "$out" "^skipped  each of two jobs has its own memory attributed .*container"

@@ -138,7 +138,7 @@ mps_clients()
     holder a 20 --gpu-ids "$card" --env "CUDA_MPS_PIPE_DIRECTORY=$mps/pipe" && a=$job &&
         holder b 40 --gpu-ids "$card" --env "CUDA_MPS_PIPE_DIRECTORY=$mps/pipe" && b=$job || return 1
     wait_for_file f.a && wait_for_file f.b || return 1
-    servers=$(tell_mps get_server_list | tr '\n' ' ')
+    servers=$(tell_mps get_server_list | grep -xE '[0-9]+' | tr '\n' ' ')
     [ -n "${servers% }" ] || { note="the jobs ran without a server of MPS"; return 77; }
     told_a=$(smi_process "$(cat f.a)")
     told_b=$(smi_process "$(cat f.b)")

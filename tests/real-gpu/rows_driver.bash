@@ -82,9 +82,15 @@ tell_mps_of_berth()
     CUDA_MPS_PIPE_DIRECTORY=$at/pipe CUDA_MPS_LOG_DIRECTORY=$at/log timeout 30 nvidia-cuda-mps-control <<<"$1" 2>/dev/null
 }
 
+# The process ids of its servers. Where it does not run, words say so instead.
+servers_of_berth()
+{
+    tell_mps_of_berth get_server_list | grep -xE '[0-9]+' | tr '\n' ' '
+}
+
 is_without_mps()
 {
-    [ -z "$(tell_mps_of_berth get_server_list)" ]
+    [ -z "$(servers_of_berth)" ]
 }
 
 # With mps: on. Two jobs have one server; one of them may not have more than it declared; it ends with them.
@@ -99,7 +105,7 @@ mps_by_berth()
     began f.a "$a" && began f.b "$b" || return
     why=$(gpu_field "$card" mps_why)
     [ "$why" = null ] || { note="$why"; return 77; }
-    servers=$(tell_mps_of_berth get_server_list | tr '\n' ' ')
+    servers=$(servers_of_berth)
     [ -n "${servers% }" ] || { note="the jobs run without a server of MPS"; return 1; }
     submit --vram "$(part 10)M" --gpu-ids "$card" -- "exec $cuda_job hold $(part 30)" && job=$job || return 1
     ending_of "$job"
