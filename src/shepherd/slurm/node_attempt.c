@@ -285,8 +285,10 @@ node_attempt_left(const struct node_attempt *a, int wait_status)
     struct exitrec r;
     struct err e = {0};
     int32_t pid;
-    if (!WIFEXITED(wait_status) || exitrec_started_at(a->dir, &pid, NULL, &e) != 0 ||
-        exitrec_read_at(a->dir, a->job, a->attempt, &r, &e) != 0)
+    /* Not of one that was killed: what it had forked may be about to begin. */
+    int began = WIFEXITED(wait_status) ? exitrec_started_at(a->dir, &pid, NULL, &e) : -1;
+    int ended = began ? -1 : exitrec_read_at(a->dir, a->job, a->attempt, &r, &e);
+    if (began || ended)
         return;
     (void)write_end(a, OUTCOME_NOT_STARTED, 0, "its supervisor could not begin", &e);
 }
