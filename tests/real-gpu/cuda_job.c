@@ -270,7 +270,7 @@ hold(long mib, const char *ready, const char *until)
     must("cuCtxDestroy", cuda.context_destroy(context));
 }
 
-/* --- a kernel */
+/* --- a kernel --- */
 
 /* Chained multiplications, which no compiler shortens; every driver compiles this text for its
  * own GPU. */
@@ -371,7 +371,7 @@ fault(const char *ready, const char *until)
     must("a write to address 16", error);
 }
 
-/* --- its arguments */
+/* --- its arguments --- */
 
 static int
 usage(void)
