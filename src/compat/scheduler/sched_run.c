@@ -21,7 +21,9 @@
 #include "wire/client.h"
 #include "wire/places.h"
 
-#define STOP_SLACK_US 1500000 /* beyond the grace of a job that does not end */
+/* Beyond the grace of a job that does not end: a busy machine may take a while to see that a
+ * killed one is over, and to say otherwise of it would be wrong. */
+#define STOP_SLACK_US 20000000
 #define ROUND_MIN_US  100000
 
 /* --- places --- */
