@@ -157,7 +157,8 @@ with_settings()
 
 @test "on_exceed: kill runs a job with oom-retries again with more" {
     with_settings on_exceed kill
-    berth submit --vram 8000 --oom-retries 1 --retries 3 -- berth simjob --vram 9600 --ramp 0 --hold 0.5
+    berth submit --vram 8000 --oom-retries 1 --retries 3 -- \
+        'berth simjob --vram 9600 --ramp 0 --hold $([ "$BERTH_ATTEMPT" = 1 ] && echo 1000 || echo 0.1)'
     try berth wait 1
     is status "$status" 0
     is attempts "$(job_field 1 attempts.1.vram_mib)" 12000
