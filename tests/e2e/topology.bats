@@ -104,6 +104,23 @@ READ="grep Cpus_allowed_list /proc/self/status"
     is "as it says" "$(gpus 6)" 0
 }
 
+@test "while jobs wait, GPUs that the driver numbers anew after a restart keep their numbers and their links" {
+    start_with_driver T@8.0 T@8.0 T@8.0
+    berth daemon stop
+    printf '%s\n' 'link 1 0 2' 'link 2 0 1' >>"$ROOT/world"
+    berth daemon start
+    links() { echo "$(berth gpus --json | json "gpus.$1.uuid") $(berth gpus --json | json "gpus.$1.nvlink")"; }
+    is before "$(links 0), $(links 1), $(links 2)" 'GPU-0 [], GPU-1 [2], GPU-2 [1]'
+    berth submit --hold -- true
+    kill_daemon
+    printf '%s\n' 'driver 550.54' 'card GPU-2 24576 0 0' 'card GPU-0 24576 0 0' 'card GPU-1 24576 0 0' \
+        'link 0 0 2' 'link 2 0 0' >"$ROOT/world"
+    berth daemon start
+    is after "$(links 0), $(links 1), $(links 2)" 'GPU-0 [], GPU-1 [2], GPU-2 [1]'
+    berth submit --wait --gpus 2 -- true
+    is pair "$(job_field 2 attempts.0.gpus | tr -d '[] ')" 1,2
+}
+
 @test "a job that books cores runs on CPUs of the NUMA node of its GPUs, and so does all that it starts" {
     needs_two_cpus
     start_daemon 2+numa0,2+numa1
