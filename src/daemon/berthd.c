@@ -84,10 +84,10 @@ on_patience_over(uv_timer_t *timer)
 static void
 leave(struct daemon *d, const char *why)
 {
-    if (d->leaving)
+    if (d->inst.leaving)
         return;
-    d->leaving = d->stopping = true;
-    log_info("event=leaving why=\"%s\" jobs=%zu", why, queue_n(d->queue));
+    d->inst.leaving = d->inst.stopping = true;
+    log_info("event=leaving why=\"%s\" jobs=%zu", why, queue_n(d->inst.queue));
     notify_leaving(d->notify);
     server_release(d->server, NULL); /* what the last commit made true */
     server_close(d->server);
@@ -110,12 +110,13 @@ static void
 on_signal(uv_signal_t *handle, int number)
 {
     struct daemon *d = handle->data;
-    if (!d->ready) {
+    if (!d->inst.ready) {
         log_info("event=leaving why=\"signal %d during start\"", number);
         exit(1); /* nothing was promised yet; a process that waits for `ready` sees the end */
     }
     works_finish(d);
-    turn_run(d->turn); /* what arrived is made durable; a failure stays with the shepherds */
+    turn_run(
+        d->inst.turn); /* what arrived is made durable; a failure stays with the shepherds */
     leave(d, number == SIGINT ? "SIGINT" : "SIGTERM");
 }
 
@@ -130,7 +131,7 @@ static void
 on_idle_over(uv_timer_t *timer)
 {
     const struct daemon *d = timer->data;
-    if (queue_n(d->queue) > 0 || works_change(d) || !courier_is_idle(d->courier, false) ||
+    if (queue_n(d->inst.queue) > 0 || works_change(d) || !courier_is_idle(d->courier, false) ||
         server_client_count(d->server) > 0 || server_has_callers(d->server))
         return; /* the turn that their request makes arms the timer again */
     leave(timer->data, "idle");
@@ -140,18 +141,19 @@ on_idle_over(uv_timer_t *timer)
 static void
 after_turn(struct daemon *d)
 {
-    if (!d->ready || d->leaving)
+    if (!d->inst.ready || d->inst.leaving)
         return;
-    bool empty = queue_n(d->queue) == 0 && courier_is_idle(d->courier, d->stopping);
-    if (d->stopping && (!d->stop_when_empty || empty) && !works_change(d)) {
+    bool empty = queue_n(d->inst.queue) == 0 && courier_is_idle(d->courier, d->inst.stopping);
+    if (d->inst.stopping && (!d->inst.stop_when_empty || empty) && !works_change(d)) {
         leave(d, "on request");
         return;
     }
     bool idle = empty && server_client_count(d->server) == 0;
-    if (!d->leave_when_idle || d->config.idle_exit_s == 0 || !idle)
+    if (!d->inst.leave_when_idle || d->inst.config.idle_exit_s == 0 || !idle)
         uv_timer_stop(&d->idle_timer);
     else if (!uv_is_active((uv_handle_t *)&d->idle_timer))
-        uv_timer_start(&d->idle_timer, on_idle_over, (uint64_t)d->config.idle_exit_s * 1000, 0);
+        uv_timer_start(&d->idle_timer, on_idle_over,
+                       (uint64_t)d->inst.config.idle_exit_s * 1000, 0);
 }
 
 /* --- starting --- */
@@ -161,8 +163,8 @@ after_turn(struct daemon *d)
 static int
 make_logs(struct daemon *d, struct err *e)
 {
-    mode_t old = umask(d->places.system ? 022 : 077);
-    int rc = file_mkdirs(d->places.logs, 0755, e);
+    mode_t old = umask(d->inst.places.system ? 022 : 077);
+    int rc = file_mkdirs(d->inst.places.logs, 0755, e);
     umask(old);
     return rc;
 }
@@ -171,14 +173,14 @@ static int
 open_state(struct daemon *d, struct err *e)
 {
     bool held = false;
-    auto_free char *jobs = xasprintf("%s/jobs", d->places.state);
-    auto_free char *lock = xasprintf("%s/lock", d->places.state);
+    auto_free char *jobs = xasprintf("%s/jobs", d->inst.places.state);
+    auto_free char *lock = xasprintf("%s/lock", d->inst.places.state);
     if (file_mkdirs(jobs, 0700, e) < 0 || make_logs(d, e) < 0)
         return -1;
     d->lock_fd = file_lock(lock, &held, e);
     if (d->lock_fd < 0)
         return held ? err_set(e, ERR_REFUSED, "a daemon is already running on %s",
-                              d->places.state)
+                              d->inst.places.state)
                     : -1;
     struct stat st;
     d->follows_dead = fstat(d->lock_fd, &st) == 0 && st.st_size > 0;
@@ -187,10 +189,10 @@ open_state(struct daemon *d, struct err *e)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", jobs);
     d->spare_folders = spare_new();
     d->launches = launches_new();
-    if (store_open(d->places.state, &d->store, e) < 0)
+    if (store_open(d->inst.places.state, &d->inst.store, e) < 0)
         return -1;
     d->pruned_any = true; /* the daemon before this one may have left in the middle of it */
-    snprintf(d->instance, sizeof d->instance, "%s", store_token(d->store));
+    snprintf(d->inst.name, sizeof d->inst.name, "%s", store_token(d->inst.store));
     return 0;
 }
 
@@ -200,12 +202,12 @@ open_state(struct daemon *d, struct err *e)
 static char *
 choose_sim(struct daemon *d, const char *asked, struct err *e)
 {
-    auto_close int state = open(d->places.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_close int state = open(d->inst.places.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_buf struct buf before = BUF_INIT;
     struct err none;
     if (file_read_at(state, "sim", 256, &before, &none) < 0)
         buf_clear(&before);
-    if (!asked && before.len > 0 && (queue_n(d->queue) > 0 || d->follows_dead))
+    if (!asked && before.len > 0 && (queue_n(d->inst.queue) > 0 || d->follows_dead))
         return xstrdup(buf_str(&before));
     if (!asked) {
         unlinkat(state, "sim", 0);
@@ -221,14 +223,14 @@ make_ledger(struct daemon *d)
 {
     struct ledger_policy p;
     ledger_policy_init(&p);
-    p.margin_mib = (int32_t)d->config.margin_mib;
-    p.idle_mib = (int32_t)d->config.idle_threshold_mib;
-    p.spike_permille = (int32_t)(d->config.spike_buffer * 1000 + 0.5);
-    p.spread = d->config.placement == PLACEMENT_SPREAD;
-    d->ledger = ledger_new(&p);
-    ledger_set_wall_offset(d->ledger, clock_wall_us() - clock_boot_us());
+    p.margin_mib = (int32_t)d->inst.config.margin_mib;
+    p.idle_mib = (int32_t)d->inst.config.idle_threshold_mib;
+    p.spike_permille = (int32_t)(d->inst.config.spike_buffer * 1000 + 0.5);
+    p.spread = d->inst.config.placement == PLACEMENT_SPREAD;
+    d->inst.ledger = ledger_new(&p);
+    ledger_set_wall_offset(d->inst.ledger, clock_wall_us() - clock_boot_us());
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    ledger_set_host(d->ledger, (int32_t)sysconf(_SC_NPROCESSORS_ONLN),
+    ledger_set_host(d->inst.ledger, (int32_t)sysconf(_SC_NPROCESSORS_ONLN),
                     (int64_t)pages * page / (1024 * 1024));
 }
 
@@ -256,7 +258,7 @@ static void
 wake(void *arg, bool plan)
 {
     if (plan)
-        turn_touch(arg);
+        turn_touch(arg); /* the instance's */
     else
         turn_touch_unplanned(arg);
 }
@@ -265,27 +267,30 @@ wake(void *arg, bool plan)
 static void
 make_state(struct daemon *d)
 {
-    d->past = past_of_store(d->store);
+    d->past = past_of_store(d->inst.store);
     d->around = (struct around){.arg = d,
                                 .wall_us = wall_us,
                                 .boot_us = boot_us,
                                 .user_name = daemon_user_name,
                                 .explain_end = explain_end};
-    d->state = (struct state){.queue = d->queue,
-                              .ledger = d->ledger,
-                              .planner = d->planner,
+    d->inst.state = &d->state;
+    d->state = (struct state){.queue = d->inst.queue,
+                              .ledger = d->inst.ledger,
+                              .planner = d->inst.planner,
                               .fair = d->fair,
                               .limits = &d->limits,
                               .past = &d->past,
                               .around = &d->around,
-                              .system = d->places.system,
-                              .changes = {.wake = wake, .wake_arg = d}};
+                              .system = d->inst.places.system,
+                              .changes = {.wake = wake, .wake_arg = &d->inst}};
     state_open(&d->state);
     d->budget = xcalloc(1, sizeof *d->budget);
-    *d->budget = (struct budget){.config = &d->config, .system = d->places.system};
+    *d->budget = (struct budget){.config = &d->inst.config, .system = d->inst.places.system};
     d->admission = xcalloc(1, sizeof *d->admission);
-    *d->admission = (struct admission){
-        .state = &d->state, .config = &d->config, .budget = d->budget, .store = d->store};
+    *d->admission = (struct admission){.state = d->inst.state,
+                                       .config = &d->inst.config,
+                                       .budget = d->budget,
+                                       .store = d->inst.store};
 }
 
 /* Without GPUs that can be read the daemon works all the same: jobs that run are looked after,
@@ -296,16 +301,16 @@ find_cards(struct daemon *d, const struct options *o, struct err *e)
     auto_free char *sim = choose_sim(d, o->sim, e);
     d->prober = prober_new(d, sim);
     cards_recall(d);
-    if (prober_start(d->prober, d->config.probe_deadline_ms, e) < 0) {
-        if (queue_n(d->queue) == 0 && (sim || o->need_gpus))
+    if (prober_start(d->prober, d->inst.config.probe_deadline_ms, e) < 0) {
+        if (queue_n(d->inst.queue) == 0 && (sim || o->need_gpus))
             return -1;
         log_error("event=no-gpus %s", e->text);
         cards_recall_any(d);
     }
     /* A card that another daemon has is one card less; but a user's daemon does not start where
      * the machine's is master. */
-    if (d->lock_conflict && queue_n_active(d->queue) == 0 &&
-        (!d->places.system || health_all_locked_out(d)))
+    if (d->lock_conflict && queue_n_active(d->inst.queue) == 0 &&
+        (!d->inst.places.system || health_all_locked_out(d)))
         return err_set(e, ERR_REFUSED, "%s", d->lock_conflict);
     return 0;
 }
@@ -316,9 +321,9 @@ choose_device_filter(struct daemon *d)
 {
     const struct confinement *place = nursery_place(d->nursery);
     d->wants_device_filter =
-        d->config.device_filter == DEVICE_FILTER_ON ||
-        (d->config.device_filter == DEVICE_FILTER_AUTO && d->places.system);
-    if (d->config.device_filter == DEVICE_FILTER_ON && !place->has[CONFINE_DEVICES])
+        d->inst.config.device_filter == DEVICE_FILTER_ON ||
+        (d->inst.config.device_filter == DEVICE_FILTER_AUTO && d->inst.places.system);
+    if (d->inst.config.device_filter == DEVICE_FILTER_ON && !place->has[CONFINE_DEVICES])
         log_warn("event=no-device-filter %s", place->why[CONFINE_DEVICES]);
 }
 
@@ -338,12 +343,12 @@ raise_descriptor_limit(void)
 static void
 start_handles(struct daemon *d)
 {
-    uv_timer_init(d->loop, &d->clear_timer);
-    uv_timer_init(d->loop, &d->strays_timer);
-    uv_timer_init(d->loop, &d->idle_timer);
-    uv_signal_init(d->loop, &d->on_term);
-    uv_signal_init(d->loop, &d->on_int);
-    uv_signal_init(d->loop, &d->on_hup);
+    uv_timer_init(d->inst.loop, &d->clear_timer);
+    uv_timer_init(d->inst.loop, &d->strays_timer);
+    uv_timer_init(d->inst.loop, &d->idle_timer);
+    uv_signal_init(d->inst.loop, &d->on_term);
+    uv_signal_init(d->inst.loop, &d->on_int);
+    uv_signal_init(d->inst.loop, &d->on_hup);
     d->clear_timer.data = d->idle_timer.data = d;
     d->on_term.data = d->on_int.data = d->on_hup.data = d;
     uv_signal_start(&d->on_term, on_signal, SIGTERM);
@@ -352,8 +357,9 @@ start_handles(struct daemon *d)
 }
 
 static void
-names_have_come(struct daemon *d, bool uids_differ)
+names_have_come(void *arg, bool uids_differ)
 {
+    struct daemon *d = arg;
     if (uids_differ)
         rules_take(d);
     if (d->server)
@@ -361,8 +367,9 @@ names_have_come(struct daemon *d, bool uids_differ)
 }
 
 static void
-new_round(struct daemon *d)
+new_round(void *arg)
 {
+    const struct daemon *d = arg;
     server_new_round(d->server);
 }
 
@@ -372,17 +379,17 @@ start(struct daemon *d, const struct options *o, struct err *e)
     if (open_state(d, e) < 0)
         return -1;
     /* When it fails, only a daemon after this one lacks them. */
-    if (recall_write(d->places.state, o, e) < 0)
+    if (recall_write(d->inst.places.state, o, e) < 0)
         log_warn("event=options-not-kept %s", e->text);
     /* By the unit of this service, so that a changed ExecStart keeps it. */
-    d->nursery = nursery_new(d->instance, o->system ? getenv("BERTH_JOBS_UNIT") : NULL, e);
+    d->nursery = nursery_new(d->inst.name, o->system ? getenv("BERTH_JOBS_UNIT") : NULL, e);
     if (!d->nursery)
         return -1;
     choose_device_filter(d);
     raise_descriptor_limit();
     start_handles(d);
-    users_start(d, names_have_come);
-    d->queue = queue_new();
+    users_start(d->inst.loop, names_have_come, d);
+    d->inst.queue = queue_new();
     make_ledger(d);
     d->health = health_new();
     rules_make(d);
@@ -393,10 +400,12 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->courier = courier_new(d);
     d->waits = waits_new();
     d->tally = tally_new();
+    d->pace = pace_new(d->inst.loop, d->tally);
     d->telemetry = telemetry_new();
     turn_wire(d, after_turn);
-    if (runs_load(d->store, d->state.history, d->planner, e) < 0 || tally_load(d, e) < 0 ||
-        recover_load(d, e) < 0 || courier_load(d, e) < 0 || find_cards(d, o, e) < 0)
+    if (runs_load(d->inst.store, d->inst.state->history, d->inst.planner, e) < 0 ||
+        tally_load(d->tally, d->inst.store, e) < 0 || recover_load(d, e) < 0 ||
+        courier_load(d, e) < 0 || find_cards(d, o, e) < 0)
         return -1;
     mps_look(d);
     crash_point("daemon-before-recovery");
@@ -406,11 +415,11 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->server = server_open(d, methods_find, e);
     if (!d->server)
         return -1;
-    learned_recover(&d->state);
-    promises_load(d->turn);
-    pace_start(d, new_round);
-    d->ready = true;
-    turn_touch(d);
+    learned_recover(d->inst.state);
+    promises_load(d->inst.turn);
+    pace_start(d->pace, new_round, d);
+    d->inst.ready = true;
+    turn_touch(&d->inst);
     return 0;
 }
 
@@ -441,25 +450,25 @@ static void
 finish(struct daemon *d)
 {
     struct err e = {0};
-    uv_run(d->loop, UV_RUN_DEFAULT);
+    uv_run(d->inst.loop, UV_RUN_DEFAULT);
     if (telemetry_save(d, &e) < 0)
         log_warn("event=series-not-saved %s", e.text);
-    if (store_checkpoint(d->store, &e) < 0)
+    if (store_checkpoint(d->inst.store, &e) < 0)
         log_warn("checkpoint: %s", e.text);
-    if (queue_n(d->queue) == 0)
-        recall_forget(d->places.state);
-    store_close(d->store);
+    if (queue_n(d->inst.queue) == 0)
+        recall_forget(d->inst.places.state);
+    store_close(d->inst.store);
     gpulock_free_all(d);
     if (ftruncate(d->lock_fd, 0) < 0)
         log_warn("event=lock-not-cleared %m");
     close(d->lock_fd);
     uv_close((uv_handle_t *)&d->idle_timer, NULL);
     works_free(d);
-    pace_close(d);
-    users_close(d);
+    pace_close(d->pace);
+    users_close();
     forecast_free(d);
     server_hang_up(d->server);
-    uv_run(d->loop, UV_RUN_DEFAULT);
+    uv_run(d->inst.loop, UV_RUN_DEFAULT);
     server_free(d->server);
     prober_free(d->prober);
     watcher_free(d->watcher);
@@ -467,25 +476,26 @@ finish(struct daemon *d)
     machine_free(d->machine);
     courier_free(d->courier);
     waits_free(d->waits);
+    pace_free(d->pace);
     tally_free(d->tally);
     telemetry_free(d->telemetry);
-    turn_free(d->turn);
+    turn_free(d->inst.turn);
     turn_loop_free(d->turn_loop);
     free(d->admission);
     free(d->budget);
-    state_close(&d->state);
-    queue_free(d->queue);
+    state_close(d->inst.state);
+    queue_free(d->inst.queue);
     rules_free(d);
-    ledger_free(d->ledger);
+    ledger_free(d->inst.ledger);
     health_free(d->health);
-    config_free(&d->config);
-    places_free(&d->places);
+    config_free(&d->inst.config);
+    places_free(&d->inst.places);
     launches_free(d->launches);
     nursery_free(d->nursery);
     notify_free(d->notify);
     free(d->lock_conflict);
     free(d->spare_folders);
-    uv_loop_close(d->loop);
+    uv_loop_close(d->inst.loop);
 }
 
 /* Every user reaches the socket of the machine's daemon; only root its state. */
@@ -493,12 +503,12 @@ static int
 find_places(struct daemon *d, const struct options *o, struct err *e)
 {
     if (!o->system)
-        return places_find(o->dir, &d->places, e);
+        return places_find(o->dir, &d->inst.places, e);
     if (geteuid() != 0)
         return err_set(e, ERR_PERMISSION,
                        "--system needs root, because it runs jobs as the users who submit "
                        "them; without it the daemon serves only you");
-    if (places_system(o->dir, &d->places, e) < 0)
+    if (places_system(o->dir, &d->inst.places, e) < 0)
         return -1;
     /* Root's keys stay with the shell that started this daemon. */
     int why = keyring_leave();
@@ -510,29 +520,30 @@ static int
 refuse_network_state(const struct daemon *d, struct err *e)
 {
     const char *kind;
-    if (fs_kind_of(d->places.state, &kind) != FS_NETWORK)
+    if (fs_kind_of(d->inst.places.state, &kind) != FS_NETWORK)
         return 0;
     return err_set(e, ERR_REFUSED,
                    "%s is on a network file system (%s), where locks and writes are "
                    "unreliable; choose a folder on a local disk with --dir or BERTH_DIR",
-                   d->places.state, kind);
+                   d->inst.places.state, kind);
 }
 
 static int
 prepare(struct daemon *d, struct options *o, struct err *e)
 {
     if (find_places(d, o, e) < 0 || refuse_network_state(d, e) < 0 ||
-        recall_options(d->places.state, o, e) < 0 ||
-        daemon_options_read_config(o, &d->places, &d->config, e) < 0 || roles_find(d, e) < 0)
+        recall_options(d->inst.places.state, o, e) < 0 ||
+        daemon_options_read_config(o, &d->inst.places, &d->inst.config, e) < 0 ||
+        roles_find(d, e) < 0)
         return -1;
-    auto_free char *base = xstrdup(d->places.log);
+    auto_free char *base = xstrdup(d->inst.places.log);
     *strrchr(base, '/') = '\0';
-    mode_t old = umask(d->places.system ? 022 : 077);
-    int rc = file_mkdirs(base, d->places.system ? 0755 : 0700, e);
+    mode_t old = umask(d->inst.places.system ? 022 : 077);
+    int rc = file_mkdirs(base, d->inst.places.system ? 0755 : 0700, e);
     umask(old);
-    if (rc || logging_open(d->places.log, o->ready_fd >= 0, e) < 0)
+    if (rc || logging_open(d->inst.places.log, o->ready_fd >= 0, e) < 0)
         return -1;
-    logging_apply(&d->config);
+    logging_apply(&d->inst.config);
     return 0;
 }
 
@@ -559,7 +570,7 @@ main(int argc, char **argv)
     struct options o;
     struct err e = {0};
     uv_loop_t loop;
-    struct daemon d = {.loop = &loop, .jobs_fd = -1, .lock_fd = -1};
+    struct daemon d = {.inst.loop = &loop, .jobs_fd = -1, .lock_fd = -1};
     log_set_program("berthd");
     map_what_is_large();
     d.options = &o;
@@ -574,9 +585,9 @@ main(int argc, char **argv)
     umask(077);
     unsetenv("BERTH_MARK"); /* started from within a job, it is no part of that */
     d.notify = notify_new();
-    d.started_us = clock_wall_us();
-    d.started_boot_us = clock_boot_us();
-    d.leave_when_idle = !o.stay && !o.system;
+    d.inst.started_us = clock_wall_us();
+    d.inst.started_boot_us = clock_boot_us();
+    d.inst.leave_when_idle = !o.stay && !o.system;
     if (rc < 0 || make_loop(&loop, &e) < 0 || prepare(&d, &o, &e) < 0 ||
         start(&d, &o, &e) < 0) {
         log_error("%s", e.text);
@@ -584,8 +595,8 @@ main(int argc, char **argv)
         /* Half of an instance has been built; the kernel takes it back faster than we could. */
         _exit(err_exit_status(e.code));
     }
-    log_info("event=ready pid=%d socket=%s gpus=%d backend=%s", getpid(), d.places.socket,
-             ledger_n_cards(d.ledger),
+    log_info("event=ready pid=%d socket=%s gpus=%d backend=%s", getpid(), d.inst.places.socket,
+             ledger_n_cards(d.inst.ledger),
              prober_backend(d.prober) ? prober_backend(d.prober) : "none");
     sign_lock(&d);
     say_ready(&o, "ready");

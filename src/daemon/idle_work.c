@@ -29,14 +29,14 @@
 static void
 trim_events(struct daemon *d, bool *more, struct err *e)
 {
-    int64_t keep = d->config.keep_events;
-    if (keep <= 0 || store_event_last(d->store) <= keep + d->events_trimmed + EVENTS_SLACK)
+    int64_t keep = d->inst.config.keep_events;
+    if (keep <= 0 || store_event_last(d->inst.store) <= keep + d->events_trimmed + EVENTS_SLACK)
         return;
-    if (store_events_trim(d->store, keep, EVENTS_AT_ONCE, e) > 0) {
+    if (store_events_trim(d->inst.store, keep, EVENTS_AT_ONCE, e) > 0) {
         *more = true;
         return;
     }
-    d->events_trimmed = store_event_last(d->store) - keep;
+    d->events_trimmed = store_event_last(d->inst.store) - keep;
     log_info("event=events-trimmed up_to=%" PRId64, d->events_trimmed);
 }
 
@@ -44,7 +44,7 @@ trim_events(struct daemon *d, bool *more, struct err *e)
 static void
 trim_envs(struct daemon *d, bool *more, struct err *e)
 {
-    if (store_prune_envs(d->store, &d->envs_at, ENVS_AT_ONCE, e) < 0)
+    if (store_prune_envs(d->inst.store, &d->envs_at, ENVS_AT_ONCE, e) < 0)
         d->envs_at = 0;
     d->pruned_any = d->envs_at > 0;
     *more |= d->pruned_any;
@@ -55,10 +55,11 @@ trim_envs(struct daemon *d, bool *more, struct err *e)
 static bool
 clock_is_trusted(struct daemon *d)
 {
-    clock_watch_look(d);
+    clock_watch_look(&d->inst.clock);
     int64_t now = clock_boot_us();
-    int64_t even_us = now - (d->clock.jump_us ? d->clock.jumped_boot_us : d->started_boot_us);
-    return even_us > (d->clock.jump_us ? AFTER_JUMP_US : AFTER_START_US);
+    int64_t even_us =
+        now - (d->inst.clock.jump_us ? d->inst.clock.jumped_boot_us : d->inst.started_boot_us);
+    return even_us > (d->inst.clock.jump_us ? AFTER_JUMP_US : AFTER_START_US);
 }
 
 /* What was not asked for again: a client that lost its daemon asks within a minute. */
@@ -66,19 +67,19 @@ static void
 trim_progress(struct daemon *d, struct err *e)
 {
     if (clock_is_trusted(d))
-        store_progress_trim(d->store, clock_wall_us() - US_PER_DAY, e);
+        store_progress_trim(d->inst.store, clock_wall_us() - US_PER_DAY, e);
 }
 
 /* How many jobs went; -1. */
 static int
 prune_jobs(struct daemon *d, struct err *e)
 {
-    int64_t days = d->config.keep_days, jobs = d->config.keep_jobs;
-    int64_t next = store_peek_job_id(d->store);
+    int64_t days = d->inst.config.keep_days, jobs = d->inst.config.keep_jobs;
+    int64_t next = store_peek_job_id(d->inst.store);
     bool by_age = days > 0 && clock_is_trusted(d);
     int64_t before_us = by_age ? clock_wall_us() - days * US_PER_DAY : INT64_MIN;
     uint32_t below = jobs > 0 && next > jobs ? (uint32_t)(next - jobs) : 0;
-    return store_prune(d->store, before_us, below, PRUNE_AT_ONCE, e);
+    return store_prune(d->inst.store, before_us, below, PRUNE_AT_ONCE, e);
 }
 
 /* The oldest of the user with the most: so no user's history goes because of what another one
@@ -87,13 +88,13 @@ static int
 prune_largest_user(struct daemon *d, bool *more, struct err *e)
 {
     uint32_t uid;
-    int rc = store_largest_user(d->store, &uid, e);
+    int rc = store_largest_user(d->inst.store, &uid, e);
     if (rc <= 0)
         return rc;
     if (uid != d->room_uid)
         d->room_at = 0;
     d->room_uid = uid;
-    int n = store_prune_user(d->store, uid, &d->room_at, ROOM_AT_ONCE, e);
+    int n = store_prune_user(d->inst.store, uid, &d->room_at, ROOM_AT_ONCE, e);
     *more = n > 0 || (n == 0 && d->room_at > 0);
     return n;
 }
@@ -104,15 +105,15 @@ prune_largest_user(struct daemon *d, bool *more, struct err *e)
 static int
 make_room(struct daemon *d, bool *more, struct err *e)
 {
-    int64_t most = d->config.keep_mib << 20;
-    int64_t kept = store_kept_bytes_of_all(d->store, e);
+    int64_t most = d->inst.config.keep_mib << 20;
+    int64_t kept = store_kept_bytes_of_all(d->inst.store, e);
     if (kept < 0)
         return -1;
-    if (most == 0 || store_used_bytes(d->store) - kept <= most)
+    if (most == 0 || store_used_bytes(d->inst.store) - kept <= most)
         return 0;
     int n = prune_largest_user(d, more, e);
     if (n == 0 && !*more) {
-        n = store_prune(d->store, INT64_MIN, UINT32_MAX, ROOM_AT_ONCE, e);
+        n = store_prune(d->inst.store, INT64_MIN, UINT32_MAX, ROOM_AT_ONCE, e);
         *more = n > 0;
     }
     d->pruned_any |= n > 0;
@@ -125,10 +126,11 @@ static void
 trim_files(struct daemon *d, bool *more, struct err *e)
 {
     int64_t most = admit_kept_max(d->admission);
-    int64_t uid = most > 0 ? store_kept_above(d->store, most, e) : STORE_NOBODY;
+    int64_t uid = most > 0 ? store_kept_above(d->inst.store, most, e) : STORE_NOBODY;
     if (uid < 0 || uid == STORE_NOBODY)
         return;
-    *more |= store_prune_files(d->store, (uint32_t)uid, &d->files_at, FILES_AT_ONCE, e) > 0;
+    *more |=
+        store_prune_files(d->inst.store, (uint32_t)uid, &d->files_at, FILES_AT_ONCE, e) > 0;
 }
 
 static bool
@@ -145,7 +147,7 @@ let_go(struct daemon *d)
     if (n == 0 && !d->pruned_any)
         n = make_room(d, &more, &e);
     trim_files(d, &more, &e);
-    if (store_commit(d->store, &e) < 0) {
+    if (store_commit(d->inst.store, &e) < 0) {
         d->pruned_any = true;
         d->envs_at = 0;
         log_warn("event=prune-failed %s", e.text);
@@ -163,15 +165,16 @@ idle_work(struct daemon *d)
     bool more = false;
     /* What a request of this moment has put into the store is its turn's to commit; and the row
      * of an ended job that is to run again, which nothing is written of before, must stay. */
-    if (!store_has_changes(d->store) && d->state.changes.n_unsaved == 0 && !works_read_past(d))
+    if (!store_has_changes(d->inst.store) && d->inst.state->changes.n_unsaved == 0 &&
+        !works_read_past(d))
         more = let_go(d);
-    if (store_checkpoint(d->store, &e) < 0)
+    if (store_checkpoint(d->inst.store, &e) < 0)
         log_warn("checkpoint: %s", e.text);
-    if (!more && !store_has_changes(d->store) && store_is_mostly_free(d->store)) {
-        if (store_compact(d->store, &e) < 0)
+    if (!more && !store_has_changes(d->inst.store) && store_is_mostly_free(d->inst.store)) {
+        if (store_compact(d->inst.store, &e) < 0)
             log_warn("event=not-compacted %s", e.text);
         else
-            log_info("event=compacted bytes=%" PRId64, store_bytes(d->store));
+            log_info("event=compacted bytes=%" PRId64, store_bytes(d->inst.store));
     }
     /* A file of 100,000 lines leaves 140 MiB of small holes behind it, which the C library
      * would keep for good. */

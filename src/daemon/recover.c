@@ -44,20 +44,20 @@ host_of(struct daemon *d)
 int
 recover_load(struct daemon *d, struct err *e)
 {
-    const char *before = store_boot_id(d->store);
+    const char *before = store_boot_id(d->inst.store);
     const struct kept_host host = host_of(d);
     d->rebooted = before[0] && strcmp(before, clock_boot_id()) != 0;
-    return jobs_load(&d->state, d->store, &host, &d->attempts_kept, e);
+    return jobs_load(d->inst.state, d->inst.store, &host, &d->attempts_kept, e);
 }
 
 int
 recover_attempts(struct daemon *d, struct err *e)
 {
     const struct kept_host host = host_of(d);
-    size_t live = queue_n(d->queue), active = queue_n_active(d->queue);
+    size_t live = queue_n(d->inst.queue), active = queue_n_active(d->inst.queue);
     if (folders_clean(d, e) < 0)
         return -1;
-    attempts_take_up(&d->state, d->attempts_kept, &host);
+    attempts_take_up(d->inst.state, d->attempts_kept, &host);
     d->attempts_kept = NULL;
     slurm_take_up(d);
     if (active > 0)

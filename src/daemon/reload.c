@@ -128,15 +128,15 @@ reload_settings(struct daemon *d)
     bool new_rules = false;
     if (log_reopen(&e) < 0)
         log_error("event=log-not-reopened %s", e.text);
-    if (daemon_options_read_config(d->options, &d->places, &fresh, &e) < 0) {
+    if (daemon_options_read_config(d->options, &d->inst.places, &fresh, &e) < 0) {
         log_error("event=not-reloaded the settings stay as they are: %s", e.text);
         config_free(&fresh);
         return;
     }
-    config_take(&d->config, &fresh, is_live, say_change, &new_rules);
+    config_take(&d->inst.config, &fresh, is_live, say_change, &new_rules);
     config_free(&fresh);
     if (new_rules)
         rules_read(d);
-    logging_apply(&d->config);
+    logging_apply(&d->inst.config);
     log_info("event=reloaded");
 }

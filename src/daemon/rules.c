@@ -24,16 +24,16 @@
 static int64_t
 pending_each(const struct daemon *d)
 {
-    const struct config *c = &d->config;
+    const struct config *c = &d->inst.config;
     if (c->user_max_pending >= 0)
         return c->user_max_pending;
-    return d->places.system ? (c->pending_max + 9) / 10 : 0;
+    return d->inst.places.system ? (c->pending_max + 9) / 10 : 0;
 }
 
 static struct limit
 limit_each(const struct daemon *d)
 {
-    const struct config *c = &d->config;
+    const struct config *c = &d->inst.config;
     return (struct limit){.running = (int32_t)c->user_max_running,
                           .gpus = (int32_t)c->user_max_gpus,
                           .vram_mib = c->user_max_vram_mib,
@@ -67,7 +67,7 @@ compare_uids(const void *a, const void *b)
 static void
 make_users(struct daemon *d)
 {
-    const struct config *c = &d->config;
+    const struct config *c = &d->inst.config;
     struct limits *l = &d->limits;
     l->users = xcalloc(c->n_users + 1, sizeof *l->users);
     for (size_t i = 0; i < c->n_users; i++) {
@@ -112,7 +112,7 @@ make_rules(struct daemon *d)
         [ORDER_BY_LONGEST] = PLAN_LONGEST,
         [ORDER_BY_BALANCED] = PLAN_BALANCED,
     };
-    const struct config *c = &d->config;
+    const struct config *c = &d->inst.config;
     d->limits.all = limit_all(c);
     d->limits.each = limit_each(d);
     make_users(d);
@@ -136,8 +136,8 @@ set_caps(struct daemon *d)
     static const enum vram_cap modes[] = {[CONFIG_CAP_AUTO] = VRAM_CAP_AUTO,
                                           [CONFIG_CAP_REQUIRE] = VRAM_CAP_REQUIRE,
                                           [CONFIG_CAP_OFF] = VRAM_CAP_OFF};
-    ledger_set_caps(d->ledger, modes[d->config.vram_cap],
-                    (int32_t)(d->config.tolerance * 1000 + 0.5));
+    ledger_set_caps(d->inst.ledger, modes[d->inst.config.vram_cap],
+                    (int32_t)(d->inst.config.tolerance * 1000 + 0.5));
 }
 
 static void
@@ -146,7 +146,7 @@ set_bind(struct daemon *d)
     static const enum cpu_bind modes[] = {[CONFIG_BIND_AUTO] = CPU_BIND_AUTO,
                                           [CONFIG_BIND_NODE] = CPU_BIND_NODE,
                                           [CONFIG_BIND_OFF] = CPU_BIND_OFF};
-    ledger_set_bind(d->ledger, modes[d->config.cpu_bind]);
+    ledger_set_bind(d->inst.ledger, modes[d->inst.config.cpu_bind]);
 }
 
 /* Not when settings are read again: which jobs are alike depends on it (queue.h). */
@@ -154,31 +154,31 @@ static void
 set_mps(struct daemon *d)
 {
     uint64_t cards = 0;
-    (void)value_mps(d->config.mps, &cards, NULL); /* it has been checked */
-    ledger_set_mps(d->ledger, cards);
+    (void)value_mps(d->inst.config.mps, &cards, NULL); /* it has been checked */
+    ledger_set_mps(d->inst.ledger, cards);
     if (cards)
-        queue_tell_users_apart(d->queue);
+        queue_tell_users_apart(d->inst.queue);
 }
 
 void
 rules_make(struct daemon *d)
 {
-    for (size_t i = 0; i < d->config.n_users; i++)
-        users_find_uid(d->config.users[i].name);
+    for (size_t i = 0; i < d->inst.config.n_users; i++)
+        users_find_uid(d->inst.config.users[i].name);
     set_caps(d);
     set_bind(d);
     set_mps(d);
-    d->fair = fair_new(d->config.fair_half_life_s * 1000);
+    d->fair = fair_new(d->inst.config.fair_half_life_s * 1000);
     struct plan_rules rules = make_rules(d);
-    d->planner = planner_new(&rules, d->fair);
+    d->inst.planner = planner_new(&rules, d->fair);
     (void)modelfile_current(d); /* says at the start what is wrong with it */
 }
 
 void
 rules_read(struct daemon *d)
 {
-    for (size_t i = 0; i < d->config.n_users; i++)
-        users_ask_uid(d->config.users[i].name);
+    for (size_t i = 0; i < d->inst.config.n_users; i++)
+        users_ask_uid(d->inst.config.users[i].name);
     rules_take(d);
 }
 
@@ -190,14 +190,14 @@ rules_take(struct daemon *d)
     set_caps(d);
     set_bind(d);
     struct plan_rules rules = make_rules(d);
-    planner_set_rules(d->planner, &rules);
-    turn_touch(d);
+    planner_set_rules(d->inst.planner, &rules);
+    turn_touch(&d->inst);
 }
 
 void
 rules_free(struct daemon *d)
 {
-    planner_free(d->planner);
+    planner_free(d->inst.planner);
     fair_free(d->fair);
     modelfile_free(d);
     free(d->limits.users);

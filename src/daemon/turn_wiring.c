@@ -44,7 +44,7 @@ static bool
 daemon_before_plan(void *arg)
 {
     struct daemon *d = arg;
-    return d->ready && !d->stopping;
+    return d->inst.ready && !d->inst.stopping;
 }
 
 static void
@@ -62,9 +62,9 @@ static void
 daemon_write(void *arg)
 {
     struct daemon *d = arg;
-    if (d->ready && strcmp(store_boot_id(d->store), clock_boot_id()) != 0 &&
+    if (d->inst.ready && strcmp(store_boot_id(d->inst.store), clock_boot_id()) != 0 &&
         !watch_has_of_before(d))
-        store_boot_id_set(d->store, clock_boot_id(), NULL);
+        store_boot_id_set(d->inst.store, clock_boot_id(), NULL);
 }
 
 /* --- the GPUs --- */
@@ -185,7 +185,7 @@ static bool
 slurm_before_plan(void *arg)
 {
     const struct daemon *d = arg;
-    ledger_set_slurm_room(d->ledger, slurm_room(d));
+    ledger_set_slurm_room(d->inst.ledger, slurm_room(d));
     return true;
 }
 
@@ -235,32 +235,37 @@ slurm_act(void *arg, const struct job *job, unsigned what)
 static void
 counters_read(void *arg, struct change *x)
 {
-    tally_read(arg, x);
+    const struct daemon *d = arg;
+    tally_read(d->tally, x);
 }
 
 static void
 counters_planned(void *arg, const struct plan *p, int64_t took_us)
 {
+    const struct daemon *d = arg;
     (void)p;
-    tally_plan(arg, took_us);
+    tally_plan(d->tally, took_us);
 }
 
 static void
 counters_sum_up(void *arg, struct job *const *jobs, size_t n)
 {
-    tally_write(arg, jobs, n);
+    const struct daemon *d = arg;
+    tally_write(d->tally, d->inst.store, jobs, n);
 }
 
 static void
 counters_measured(void *arg, int64_t took_us, const struct err *failed)
 {
-    tally_commit(arg, took_us, failed);
+    const struct daemon *d = arg;
+    tally_commit(d->tally, took_us, failed);
 }
 
 static void
 counters_saved(void *arg)
 {
-    tally_written(arg);
+    const struct daemon *d = arg;
+    tally_written(d->tally);
 }
 
 /* --- clients --- */
@@ -355,7 +360,7 @@ static void
 outbox_write_event(void *arg, const struct change *x)
 {
     struct daemon *d = arg;
-    const struct job *job = x->hooks ? queue_get(d->queue, x->job) : NULL;
+    const struct job *job = x->hooks ? queue_get(d->inst.queue, x->job) : NULL;
     if (job)
         hooks_post(d, job, x->kind, buf_str(&x->line));
 }
@@ -392,7 +397,8 @@ stop_timer(void *arg, enum turn_timer which)
 static void
 spent(void *arg, const char *what)
 {
-    pace_spent(arg, what ? what : PACE_REST, UINT32_MAX);
+    const struct daemon *d = arg;
+    pace_spent(d->pace, what ? what : PACE_REST, UINT32_MAX);
 }
 
 static bool
@@ -409,7 +415,7 @@ after(void *arg, bool saved, int64_t took_us)
     struct daemon *d = arg;
     if (saved && d->server)
         server_charge_turn(d->server, took_us);
-    if (saved || (d->stopping && !d->stop_when_empty))
+    if (saved || (d->inst.stopping && !d->inst.stop_when_empty))
         d->after_turn(d);
 }
 
@@ -486,7 +492,8 @@ turn_wire(struct daemon *d, void (*after_turn)(struct daemon *))
                                    .upkeep = upkeep,
                                    .after = after};
     d->after_turn = after_turn;
-    d->turn_loop = turn_loop_new(d->loop);
-    d->turn = turn_new(&d->state, d->store, &host, parts, sizeof parts / sizeof *parts);
-    turn_loop_run(d->turn_loop, d->turn);
+    d->turn_loop = turn_loop_new(d->inst.loop);
+    d->inst.turn =
+        turn_new(d->inst.state, d->inst.store, &host, parts, sizeof parts / sizeof *parts);
+    turn_loop_run(d->turn_loop, d->inst.turn);
 }

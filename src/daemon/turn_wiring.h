@@ -4,8 +4,8 @@
 
 struct daemon;
 
-/* Makes d->turn, in the loop, once there are all parts but the server. after: called behind
- * each turn that was saved, and, when the daemon is to leave, behind the others too. */
+/* Makes d->inst.turn, in the loop, once there are all parts but the server. after: called
+ * behind each turn that was saved, and, when the daemon is to leave, behind the others too. */
 void turn_wire(struct daemon *d, void (*after)(struct daemon *));
 
 #endif

@@ -83,8 +83,9 @@ remove_stray(struct daemon *d, const char *name, bool say)
     unsigned id;
     int attempt;
     struct err ignored;
-    if (!spare_is_left(d->spare_folders, name) && (sscanf(name, "%u.%d", &id, &attempt) != 2 ||
-                                                   is_needed(queue_get(d->queue, id), attempt)))
+    if (!spare_is_left(d->spare_folders, name) &&
+        (sscanf(name, "%u.%d", &id, &attempt) != 2 ||
+         is_needed(queue_get(d->inst.queue, id), attempt)))
         return true;
     auto_close int one = openat(d->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (one < 0)
@@ -117,7 +118,7 @@ remove_strays(struct daemon *d, bool say, struct err *e)
     auto_close int fd = openat(d->jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(TAKE_FD(fd));
     if (!dir)
-        return err_errno(e, ERR_FAILED, errno, "cannot read %s/jobs", d->places.state);
+        return err_errno(e, ERR_FAILED, errno, "cannot read %s/jobs", d->inst.places.state);
     for (const struct dirent *entry; (entry = readdir(dir));)
         all &= remove_stray(d, entry->d_name, say);
     if (!all)
@@ -177,7 +178,7 @@ folder_done(struct daemon *d, uint32_t job, int32_t attempt)
 static int
 remake_jobs(struct daemon *d, struct err *e)
 {
-    auto_free char *path = xasprintf("%s/jobs", d->places.state);
+    auto_free char *path = xasprintf("%s/jobs", d->inst.places.state);
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return err_errno(e, ERR_FAILED, errno, "cannot make %s", path);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -200,7 +201,7 @@ make_dir(struct daemon *d, const char *name, struct err *e)
     }
     if (rc)
         return err_errno(e, ERR_FAILED, errno, "cannot make the folder %s/jobs/%s",
-                         d->places.state, name);
+                         d->inst.places.state, name);
     return 0;
 }
 
@@ -232,7 +233,7 @@ folder_make(struct daemon *d, const struct job *job, struct err *e)
     crash_point("daemon-folder-made");
     int fd = openat(d->jobs_fd, lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
-        err_errno(e, ERR_FAILED, errno, "cannot make %s/jobs/%s", d->places.state, lock);
+        err_errno(e, ERR_FAILED, errno, "cannot make %s/jobs/%s", d->inst.places.state, lock);
         folder_remove(d, job->id, job->run->number);
         return -1;
     }
@@ -258,16 +259,16 @@ try_folder(int dir, const char *path, struct err *e)
 int
 folders_try(struct daemon *d, struct err *e)
 {
-    auto_free char *jobs = xasprintf("%s/jobs", d->places.state);
+    auto_free char *jobs = xasprintf("%s/jobs", d->inst.places.state);
     (void)unlinkat(d->jobs_fd, ".trial.d", AT_REMOVEDIR); /* a daemon that was killed left it */
     if (make_dir(d, ".trial.d", e) < 0)
         return -1;
     (void)unlinkat(d->jobs_fd, ".trial.d", AT_REMOVEDIR);
     if (try_folder(d->jobs_fd, jobs, e) < 0)
         return -1;
-    auto_close int logs = open(d->places.logs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_close int logs = open(d->inst.places.logs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (logs < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the folder of logs %s",
-                         d->places.logs);
-    return try_folder(logs, d->places.logs, e);
+                         d->inst.places.logs);
+    return try_folder(logs, d->inst.places.logs, e);
 }

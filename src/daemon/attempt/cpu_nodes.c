@@ -52,7 +52,7 @@ cpu_nodes_take(struct daemon *d, const json_t *hello)
         CPU_ZERO(&d->node_cpus[node]);
     json_array_foreach(json_object_get(hello, "nodes"), i, j) take_node(d, j, &allowed);
     for (int node = 0; node < LEDGER_NODES; node++)
-        ledger_set_node(d->ledger, node, CPU_COUNT(&d->node_cpus[node]));
+        ledger_set_node(d->inst.ledger, node, CPU_COUNT(&d->node_cpus[node]));
 }
 
 void
@@ -91,10 +91,10 @@ cpu_nodes_of_card(const struct daemon *d, const struct card *c, struct buf *cpus
 
     demand_init(&any);
     any.cpu_bind = CPU_BIND_NODE;
-    enum bind_verdict verdict = ledger_bind(d->ledger, &any, &gpu, 1, &nodes);
-    if (ledger_node_cpus(d->ledger, c->info.numa) > 0)
+    enum bind_verdict verdict = ledger_bind(d->inst.ledger, &any, &gpu, 1, &nodes);
+    if (ledger_node_cpus(d->inst.ledger, c->info.numa) > 0)
         cpu_list_add(&d->node_cpus[c->info.numa], cpus);
-    if (d->config.cpu_bind == CONFIG_BIND_OFF)
+    if (d->inst.config.cpu_bind == CONFIG_BIND_OFF)
         buf_adds(why, "the settings have cpu_bind: off");
     else if (verdict == BIND_UNKNOWN && c->info.numa < 0)
         buf_adds(why, "its NUMA node is not known");

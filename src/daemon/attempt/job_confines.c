@@ -33,7 +33,7 @@ write_cgroup(struct jsonw *w, const char *key, const char *base, const char *nam
 static bool
 needs_v1(const struct daemon *d, const struct confinement *place, const struct demand *need)
 {
-    return !place->base || d->places.system || need->cpus > 0 || need->mem_mib > 0;
+    return !place->base || d->inst.places.system || need->cpus > 0 || need->mem_mib > 0;
 }
 
 bool
@@ -72,8 +72,8 @@ write_denied(const struct daemon *d, const struct attempt *run, struct jsonw *w)
 {
     jsonw_key(w, "dri_denied");
     jsonw_array(w);
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, i)->info;
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, i)->info;
         if (!is_of_dri(info) || info->dri_render < 0 ||
             (run && memchr(run->gpus, i, (size_t)run->n_gpus)))
             continue;
@@ -93,7 +93,7 @@ write_instances(const struct daemon *d, const struct attempt *run, struct jsonw 
     jsonw_key(w, "mig_minors");
     jsonw_array(w);
     for (int i = 0; run && i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
         for (int k = 0; info->mig_gpu[0] && k < 2; k++)
             jsonw_int(w, info->mig_caps[k]);
     }
@@ -110,13 +110,13 @@ write_devices(const struct daemon *d, const struct job *job, struct jsonw *w)
     if (!confines_devices(d))
         return;
     for (int i = 0; i < n; i++)
-        if (run->gpus[i] >= ledger_n_cards(d->ledger) ||
-            !has_device(&ledger_card(d->ledger, run->gpus[i])->info))
+        if (run->gpus[i] >= ledger_n_cards(d->inst.ledger) ||
+            !has_device(&ledger_card(d->inst.ledger, run->gpus[i])->info))
             return;
     jsonw_key(w, "minors");
     jsonw_array(w);
     for (int i = 0; i < n; i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
         if (!is_of_dri(info))
             jsonw_int(w, info->minor);
     }
@@ -137,13 +137,13 @@ group_of(const struct daemon *d, const struct job *job)
 void
 confines_add_capped(const struct daemon *d, struct buf *out)
 {
-    for (struct job *job = queue_active(d->queue); job; job = queue_active_next(job)) {
+    for (struct job *job = queue_active(d->inst.queue); job; job = queue_active_next(job)) {
         if (job->run->cap_mib == 0 || job->state == JOB_COMPLETING)
             continue;
         auto_free char *group = group_of(d, job);
         for (int i = 0; i < job->run->n_gpus; i++)
-            buf_addf(out, "group %s %s\n", ledger_card(d->ledger, job->run->gpus[i])->info.uuid,
-                     group);
+            buf_addf(out, "group %s %s\n",
+                     ledger_card(d->inst.ledger, job->run->gpus[i])->info.uuid, group);
     }
 }
 
@@ -164,7 +164,7 @@ write_cap(const struct daemon *d, const struct job *job, struct jsonw *w)
     jsonw_key(w, "keys");
     jsonw_array(w);
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
         if (info->cap == GPU_CAP_DMEM) {
             jsonw_str(w, info->cap_key);
             continue;
@@ -201,7 +201,7 @@ confines_write_groups(const struct daemon *d, const struct job *job, const char 
     write_cgroup(w, "cgroup", place->base, name ? name : own);
     for (int i = 0; i < CGROUP_V1_N && needs_v1(d, place, need); i++)
         write_cgroup(w, keys[i], place->v1[i], name ? name : own);
-    jsonw_kint(w, "max_processes", d->config.job_max_processes);
+    jsonw_kint(w, "max_processes", d->inst.config.job_max_processes);
     jsonw_kint(w, "cpus", need->cpus);
     jsonw_kint(w, "mem_mib", need->mem_mib);
     write_devices(d, job, w);
@@ -212,13 +212,13 @@ confines_write_groups(const struct daemon *d, const struct job *job, const char 
 void
 confines_write_account(const struct daemon *d, struct jsonw *w)
 {
-    if (d->config.pam_service[0])
-        jsonw_kstr(w, "pam", d->config.pam_service);
-    if (d->config.locked_accounts == LOCKED_RUN)
+    if (d->inst.config.pam_service[0])
+        jsonw_kstr(w, "pam", d->inst.config.pam_service);
+    if (d->inst.config.locked_accounts == LOCKED_RUN)
         jsonw_kbool(w, "locked_runs", true);
     uint64_t dropped = 0;
-    if (capabilities_parse(d->config.drop_capabilities, &dropped, NULL) == 0 && dropped)
+    if (capabilities_parse(d->inst.config.drop_capabilities, &dropped, NULL) == 0 && dropped)
         jsonw_kint(w, "drop_caps", (int64_t)dropped);
-    if (d->config.no_new_privs == NO_NEW_PRIVS_ON)
+    if (d->inst.config.no_new_privs == NO_NEW_PRIVS_ON)
         jsonw_kbool(w, "no_new_privs", true);
 }

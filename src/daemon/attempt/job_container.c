@@ -19,7 +19,7 @@
 static char *
 find_runtime(const struct daemon *d, const char *image, bool *is_apptainer)
 {
-    int rule = d->config.container_runtime;
+    int rule = d->inst.config.container_runtime;
     bool is_file = container_is_image_file(image);
     char *found = rule == RUNTIME_PODMAN || (rule == RUNTIME_AUTO && !is_file)
                       ? container_find_podman()
@@ -31,7 +31,7 @@ find_runtime(const struct daemon *d, const char *image, bool *is_apptainer)
 static int
 refuse_unfound(const struct daemon *d, const char *image, struct err *e)
 {
-    switch ((enum config_container)d->config.container_runtime) {
+    switch ((enum config_container)d->inst.config.container_runtime) {
     case RUNTIME_PODMAN:
         return err_set(
             e, ERR_REFUSED,
@@ -54,7 +54,8 @@ refuse_unfound(const struct daemon *d, const char *image, struct err *e)
 static bool
 cannot_map_ids(const struct daemon *d, const struct job *job)
 {
-    return d->places.system && job->uid != 0 && d->config.no_new_privs == NO_NEW_PRIVS_ON;
+    return d->inst.places.system && job->uid != 0 &&
+           d->inst.config.no_new_privs == NO_NEW_PRIVS_ON;
 }
 
 int
@@ -88,7 +89,7 @@ static bool
 has_vendor(const struct daemon *d, const struct attempt *run, enum gpu_vendor vendor)
 {
     for (int i = 0; i < run->n_gpus; i++)
-        if (ledger_card(d->ledger, run->gpus[i])->info.vendor == vendor)
+        if (ledger_card(d->inst.ledger, run->gpus[i])->info.vendor == vendor)
             return true;
     return false;
 }
@@ -102,7 +103,7 @@ each_device(const struct daemon *d, const struct attempt *run,
     if (has_vendor(d, run, GPU_VENDOR_AMD))
         take(ctx, "/dev/kfd");
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
         if ((info->vendor != GPU_VENDOR_AMD && info->vendor != GPU_VENDOR_INTEL) ||
             info->dri_render < 0)
             continue;
@@ -134,7 +135,7 @@ write_nvidia(const struct daemon *d, const struct attempt *run, struct jsonw *w)
     jsonw_key(w, "uuids");
     jsonw_array(w);
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
         if (info->vendor == GPU_VENDOR_NVIDIA)
             jsonw_str(w, info->uuid);
     }
@@ -142,7 +143,7 @@ write_nvidia(const struct daemon *d, const struct attempt *run, struct jsonw *w)
     jsonw_key(w, "indices");
     jsonw_array(w);
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
         if (info->vendor == GPU_VENDOR_NVIDIA) {
             auto_free char *number = xasprintf("%d", info->index);
             jsonw_str(w, number);
@@ -157,7 +158,7 @@ container_write(const struct daemon *d, const struct job *job, int captured, str
     bool is_apptainer;
     auto_free char *program = find_runtime(d, job->req.container, &is_apptainer);
     auto_free char *name =
-        xasprintf("berth-%.8s-%u.%d", d->instance, job->id, job->run->number);
+        xasprintf("berth-%.8s-%u.%d", d->inst.name, job->id, job->run->number);
     jsonw_key(w, "container");
     jsonw_object(w);
     jsonw_kstr(w, "image", job->req.container);
@@ -184,7 +185,7 @@ container_add_options(const struct daemon *d, const struct attempt *run, struct 
 {
     each_device(d, run, add_device, out);
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
         if (info->vendor == GPU_VENDOR_NVIDIA)
             buf_addf(out, "--device=nvidia.com/gpu=%s ", info->uuid);
     }

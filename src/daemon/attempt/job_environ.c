@@ -23,6 +23,7 @@
 #include "daemon/attempt/job_mps.h"
 #include "daemon/attempt/log_names.h"
 #include "daemon/common/daemon.h"
+#include "daemon/common/user_names.h"
 #include "store/store.h"
 
 static void
@@ -41,7 +42,7 @@ put_sharing(const struct job *job, struct buf *out)
 static void
 put_array(const struct daemon *d, const struct job *job, struct buf *out)
 {
-    const struct job *array = job->array ? queue_get(d->queue, job->array) : NULL;
+    const struct job *array = job->array ? queue_get(d->inst.queue, job->array) : NULL;
     if (!job->array)
         return;
     envblock_put_int(out, "BERTH_ARRAY_JOB_ID", job->array);
@@ -69,7 +70,7 @@ put_ours(const struct daemon *d, const struct job *job, const char *mark, struct
     envblock_put_int(out, "BERTH_CPUS", demand_cpus(&job->req.demand));
     envblock_put_int(out, "BERTH_MEM_MIB", job->req.demand.mem_mib);
     envblock_put_int(out, "BERTH_ATTEMPT", run->number);
-    envblock_put(out, "BERTH_SOCKET", d->places.socket);
+    envblock_put(out, "BERTH_SOCKET", d->inst.places.socket);
     if (job->req.limit_ms > 0)
         envblock_put_int(out, "BERTH_END_TIME",
                          (clock_wall_us() + job->req.limit_ms * 1000) / 1000000);
@@ -138,7 +139,7 @@ read_theirs(struct daemon *d, const struct job *job, struct buf *theirs, size_t 
             struct err *e)
 {
     auto_buf struct buf captured = BUF_INIT;
-    if (job->env && store_env_get(d->store, job->env, &captured, e) < 0)
+    if (job->env && store_env_get(d->inst.store, job->env, &captured, e) < 0)
         return -1;
     const char *end = captured.data + captured.len;
     for (const char *p = captured.data; p && p < end; p += strlen(p) + 1)
@@ -219,7 +220,7 @@ environ_add_hook(struct daemon *d, const struct job *job, const char *hook, cons
     envblock_put(&ours, "BERTH_JOB_LOG", log);
     envblock_put(&ours, "BERTH_USER", daemon_owner_name(job));
     envblock_put(&ours, "BERTH_SUBMIT_DIR", job->cwd);
-    envblock_put(&ours, "BERTH_SOCKET", d->places.socket);
+    envblock_put(&ours, "BERTH_SOCKET", d->inst.places.socket);
     json_decref(event);
     if (apart) {
         put_clean(out);

@@ -27,8 +27,8 @@
 static bool
 has_vendor(const struct daemon *d, enum gpu_vendor vendor)
 {
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
-        if (ledger_card(d->ledger, i)->info.vendor == vendor)
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
+        if (ledger_card(d->inst.ledger, i)->info.vendor == vendor)
             return true;
     }
     return false;
@@ -39,15 +39,15 @@ static bool
 has_cuda(const struct daemon *d)
 {
     return has_vendor(d, GPU_VENDOR_NVIDIA) || has_vendor(d, GPU_VENDOR_NONE) ||
-           ledger_n_cards(d->ledger) == 0;
+           ledger_n_cards(d->inst.ledger) == 0;
 }
 
 /* CUDA counts in another way where a GPU is divided: it sees one instance, or whole GPUs. */
 static bool
 has_instances(const struct daemon *d)
 {
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
-        const struct card *c = ledger_card(d->ledger, i);
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
+        const struct card *c = ledger_card(d->inst.ledger, i);
         if (!c->gone && c->info.mig_gpu[0])
             return true;
     }
@@ -77,9 +77,9 @@ put_cuda(const struct daemon *d, const struct attempt *run, bool hidden, struct 
 {
     auto_buf struct buf indices = BUF_INIT, uuids = BUF_INIT;
     bool by_uuid =
-        d->config.gpu_env == GPU_ENV_UUID || d->renumbered || has_instances(d) || hidden;
+        d->inst.config.gpu_env == GPU_ENV_UUID || d->renumbered || has_instances(d) || hidden;
     for (int i = 0; run && i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
         if (!is_cuda(info))
             continue;
         add_number(&indices, info->index);
@@ -96,8 +96,8 @@ number_in_job(const struct daemon *d, const struct attempt *run, bool hidden,
               const struct gpu_info *info)
 {
     int32_t number = info->order;
-    for (int i = 0; hidden && i < ledger_n_cards(d->ledger); i++) {
-        const struct gpu_info *other = &ledger_card(d->ledger, i)->info;
+    for (int i = 0; hidden && i < ledger_n_cards(d->inst.ledger); i++) {
+        const struct gpu_info *other = &ledger_card(d->inst.ledger, i)->info;
         if (other->vendor == info->vendor && other->order >= 0 && other->order < info->order &&
             !memchr(run->gpus, i, (size_t)run->n_gpus))
             number--;
@@ -111,7 +111,7 @@ put_amd(const struct daemon *d, const struct attempt *run, bool hidden, struct b
     auto_buf struct buf rocr = BUF_INIT, hip = BUF_INIT;
     int32_t n = 0;
     for (int i = 0; run && i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
         if (info->vendor != GPU_VENDOR_AMD)
             continue;
         if (strncmp(info->uuid, "GPU-", 4) == 0)
@@ -131,7 +131,7 @@ put_intel(const struct daemon *d, const struct attempt *run, bool hidden, struct
 {
     auto_buf struct buf mask = BUF_INIT;
     for (int i = 0; run && i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
         if (info->vendor == GPU_VENDOR_INTEL)
             add_number(&mask, number_in_job(d, run, hidden, info));
     }
@@ -157,7 +157,7 @@ environ_put_cards(const struct daemon *d, const struct job *job, struct buf *out
     const struct attempt *run = job->run;
     auto_buf struct buf indices = BUF_INIT, uuids = BUF_INIT, options = BUF_INIT;
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
         add_number(&indices, info->index);
         add_item(&uuids, info->uuid);
     }

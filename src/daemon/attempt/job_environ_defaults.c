@@ -89,7 +89,7 @@ static double
 part_of_memory(const struct daemon *d, const struct job *job)
 {
     const struct attempt *run = job->run;
-    const struct gpu_info *info = &ledger_card(d->ledger, run->gpus[0])->info;
+    const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[0])->info;
     int64_t total = info->total_mib;
     if (run->cap_mib > 0 && info->cap != GPU_CAP_DMEM)
         return (double)demand_vram_mib(&job->req.demand, total) / run->cap_mib;

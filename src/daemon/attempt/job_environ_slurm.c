@@ -17,6 +17,7 @@
 #include "core/queue/queue.h"
 #include "daemon/attempt/env_block.h"
 #include "daemon/common/daemon.h"
+#include "daemon/common/user_names.h"
 #include "spec/script.h"
 #include "wire/places.h"
 
@@ -101,7 +102,7 @@ put_booked(const struct daemon *d, const struct job *job, const struct buf *thei
         envblock_put_int(out, "SLURM_MEM_PER_NODE", need->mem_mib);
     for (int i = 0; i < job->run->n_gpus; i++)
         buf_addf(&cards, "%s%d", i ? "," : "",
-                 ledger_card(d->ledger, job->run->gpus[i])->info.index);
+                 ledger_card(d->inst.ledger, job->run->gpus[i])->info.index);
     if (job->run->n_gpus == 0)
         return;
     envblock_put(out, "SLURM_JOB_GPUS", buf_str(&cards));
@@ -113,7 +114,7 @@ put_booked(const struct daemon *d, const struct job *job, const struct buf *thei
 static void
 put_array(const struct daemon *d, const struct job *job, struct buf *out)
 {
-    const struct job *array = job->array ? queue_get(d->queue, job->array) : NULL;
+    const struct job *array = job->array ? queue_get(d->inst.queue, job->array) : NULL;
     if (!job->array)
         return;
     envblock_put_int(out, "SLURM_ARRAY_JOB_ID", job->array);

@@ -44,19 +44,19 @@ mps_card_of(const struct daemon *d, const struct job *job)
     const struct attempt *run = job->run;
     if (!run || job->req.container)
         return -1;
-    return ledger_mps_card(d->ledger, &job->req.demand, run->gpus, run->n_gpus);
+    return ledger_mps_card(d->inst.ledger, &job->req.demand, run->gpus, run->n_gpus);
 }
 
 static char *
 folder_of(const struct daemon *d, int card)
 {
-    return xasprintf("%s/%s", d->places.mps, ledger_card(d->ledger, card)->info.uuid);
+    return xasprintf("%s/%s", d->inst.places.mps, ledger_card(d->inst.ledger, card)->info.uuid);
 }
 
 static int64_t
 user_of(const struct daemon *d, const struct job *job)
 {
-    return d->places.system ? job->uid : getuid();
+    return d->inst.places.system ? job->uid : getuid();
 }
 
 void
@@ -68,7 +68,7 @@ mps_put(const struct daemon *d, const struct job *job, struct buf *out)
     auto_free char *folder = folder_of(d, card);
     auto_free char *own = xasprintf("%s/%lld", folder, (long long)user_of(d, job));
     auto_free char *pipe = xasprintf("%s/pipe", own), *log = xasprintf("%s/log", own);
-    int32_t mib = ledger_mps_mib(d->ledger, &job->req.demand, card);
+    int32_t mib = ledger_mps_mib(d->inst.ledger, &job->req.demand, card);
     int32_t share = job->req.demand.share_permille;
     envblock_put(out, "CUDA_MPS_PIPE_DIRECTORY", pipe);
     envblock_put(out, "CUDA_MPS_LOG_DIRECTORY", log);
@@ -85,12 +85,12 @@ bool
 mps_is_stale(const struct daemon *d, const struct buf *theirs, const char *var)
 {
     static const char PIPE[] = "CUDA_MPS_PIPE_DIRECTORY=", ALL[] = "CUDA_MPS_";
-    size_t n = strlen(d->places.mps);
+    size_t n = strlen(d->inst.places.mps);
     if (strncmp(var, ALL, sizeof ALL - 1) != 0)
         return false;
     for (const char *p = theirs->data; p < theirs->data + theirs->len; p += strlen(p) + 1)
         if (strncmp(p, PIPE, sizeof PIPE - 1) == 0 &&
-            strncmp(p + sizeof PIPE - 1, d->places.mps, n) == 0)
+            strncmp(p + sizeof PIPE - 1, d->inst.places.mps, n) == 0)
             return true;
     return false;
 }
@@ -130,7 +130,7 @@ write_order(const struct daemon *d, const struct wanted *want, const char *folde
             struct jsonw *w)
 {
     const char *named = named_program();
-    const char *uuid = ledger_card(d->ledger, want->card)->info.uuid;
+    const char *uuid = ledger_card(d->inst.ledger, want->card)->info.uuid;
     const char *base = nursery_place(d->nursery)->base;
     jsonw_object(w);
     jsonw_kstr(w, "uuid", uuid);
@@ -138,7 +138,7 @@ write_order(const struct daemon *d, const struct wanted *want, const char *folde
     jsonw_kstr(w, "dir", folder);
     jsonw_kint(w, "uid", want->uid);
     jsonw_kbool(w, "mend", want->mend);
-    if (d->places.system) {
+    if (d->inst.places.system) {
         jsonw_kbool(w, "become", true);
         jsonw_kstr(w, "user", want->user);
         confines_write_account(d, w);
@@ -147,15 +147,15 @@ write_order(const struct daemon *d, const struct wanted *want, const char *folde
         auto_free char *group = xasprintf("%s/mps-%s.%lld", base, uuid, (long long)want->uid);
         jsonw_kstr(w, "cgroup", group);
     }
-    jsonw_kint(w, "max_processes", d->config.job_max_processes);
+    jsonw_kint(w, "max_processes", d->inst.config.job_max_processes);
     jsonw_end_object(w);
 }
 
 static int
 make_folder(const struct daemon *d, const char *folder, struct err *e)
 {
-    mode_t old = umask(d->places.system ? 022 : 077);
-    int rc = file_mkdirs(folder, d->places.system ? 0711 : 0700, e);
+    mode_t old = umask(d->inst.places.system ? 022 : 077);
+    int rc = file_mkdirs(folder, d->inst.places.system ? 0711 : 0700, e);
     umask(old);
     return rc;
 }
@@ -242,13 +242,13 @@ mps_look(struct daemon *d)
     const char *named = named_program(), *program = named ? named : PROGRAM;
     char why[120] = "";
     d->mps_looked_us = clock_boot_us();
-    if (!ledger_mps(d->ledger))
+    if (!ledger_mps(d->inst.ledger))
         return;
-    if (!named && ledger_sets(d->ledger)->vendors[GPU_VENDOR_NVIDIA] == 0)
+    if (!named && ledger_sets(d->inst.ledger)->vendors[GPU_VENDOR_NVIDIA] == 0)
         snprintf(why, sizeof why, "there is no GPU of NVIDIA's");
     else if (!is_executable(program))
         snprintf(why, sizeof why, "there is no %s", program);
-    ledger_set_mps_missing(d->ledger, why);
+    ledger_set_mps_missing(d->inst.ledger, why);
 }
 
 /* The lock tells: it is free once the keeper has gone, and its state then says whether it had
@@ -264,7 +264,7 @@ has_left(const struct daemon *d, int card, struct mps_state *said)
 static void
 mend(struct daemon *d)
 {
-    for (int card = 0; card < ledger_n_cards(d->ledger); card++) {
+    for (int card = 0; card < ledger_n_cards(d->inst.ledger); card++) {
         struct mps_state said;
         struct err e = {0};
         if (!has_left(d, card, &said))
@@ -284,6 +284,6 @@ mps_look_at_times(struct daemon *d)
     if (d->mps_looked_us && clock_boot_us() - d->mps_looked_us <= LOOK_US)
         return;
     mps_look(d);
-    if (d->ready && !d->leaving)
+    if (d->inst.ready && !d->inst.leaving)
         mend(d);
 }

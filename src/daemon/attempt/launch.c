@@ -186,7 +186,7 @@ launch_failed(struct daemon *d, struct job *job, const struct err *e)
     struct ending ending = ending_never_ran(e->errnum ? e->errnum : EIO, clock_wall_us());
     snprintf(ending.text, sizeof ending.text, "%.*s", (int)sizeof ending.text - 1, e->text);
     machine_trouble(d, e->text);
-    jobs_attempt_ended(&d->state, job, &ending);
+    jobs_attempt_ended(d->inst.state, job, &ending);
 }
 
 void

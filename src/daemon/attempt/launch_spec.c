@@ -57,8 +57,8 @@ write_attach(const struct daemon *d, const struct job *job, struct jsonw *w, str
     auto_free char *path = launch_attach_path(d, job);
     if (!path)
         return 0;
-    mode_t old = umask(d->places.system ? 022 : 077);
-    int rc = file_mkdirs(d->places.attach, d->places.system ? 0711 : 0700, e);
+    mode_t old = umask(d->inst.places.system ? 022 : 077);
+    int rc = file_mkdirs(d->inst.places.attach, d->inst.places.system ? 0711 : 0700, e);
     umask(old);
     if (rc)
         return -1;
@@ -82,7 +82,7 @@ write_attach(const struct daemon *d, const struct job *job, struct jsonw *w, str
 static int64_t
 log_max_mib(const struct daemon *d, const struct job *job)
 {
-    int64_t most = d->config.job_log_max_mib, own = job->req.log_max_mib;
+    int64_t most = d->inst.config.job_log_max_mib, own = job->req.log_max_mib;
     return own > 0 && (most == 0 || own < most) ? own : most;
 }
 
@@ -92,7 +92,7 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     const struct attempt *run = job->run;
     auto_free char *log = launch_log_path(d, job);
     auto_free char *error = launch_error_path(d, job);
-    auto_free char *mark = xasprintf("%s:%u.%d", d->instance, job->id, run->number);
+    auto_free char *mark = xasprintf("%s:%u.%d", d->inst.name, job->id, run->number);
     auto_buf struct buf text = BUF_INIT, env = BUF_INIT;
     struct jsonw w;
     int captured;
@@ -113,8 +113,8 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     if (job->req.truncate)
         jsonw_kbool(&w, "truncate", true);
     jsonw_kbool(&w, "log_own", !job->req.log);
-    jsonw_kbool(&w, "log_mkdir", d->places.system && !job->req.log);
-    if (d->places.system) {
+    jsonw_kbool(&w, "log_mkdir", d->inst.places.system && !job->req.log);
+    if (d->inst.places.system) {
         jsonw_kint(&w, "uid", job->uid);
         jsonw_kstr(&w, "user", job->user);
         confines_write_account(d, &w);
@@ -131,7 +131,7 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     jsonw_kint(&w, "limit_ms", job->req.limit_ms);
     jsonw_kint(&w, "grace_ms", job->req.grace_ms);
     jsonw_kint(&w, "log_max_mib", log_max_mib(d, job));
-    jsonw_kint(&w, "log_reserve_mib", d->config.log_reserve_mib);
+    jsonw_kint(&w, "log_reserve_mib", d->inst.config.log_reserve_mib);
     if (job->req.warn_signal) {
         jsonw_kint(&w, "warn_signal", job->req.warn_signal);
         jsonw_kint(&w, "warn_ms", job->req.warn_ms);
@@ -147,7 +147,7 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
         container_write(d, job, captured, &w);
     jsonw_key(&w, "oom_patterns");
     jsonw_array(&w);
-    for (char **p = d->config.oom_patterns; p && *p; p++)
+    for (char **p = d->inst.config.oom_patterns; p && *p; p++)
         jsonw_str(&w, *p);
     jsonw_end_array(&w);
     jsonw_end_object(&w);

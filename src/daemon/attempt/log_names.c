@@ -14,6 +14,7 @@
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
 #include "daemon/common/daemon.h"
+#include "daemon/common/user_names.h"
 #include "spec/screenname.h"
 
 #define WIDTH_MAX 10 /* as Slurm has it */
@@ -133,9 +134,9 @@ launch_log_path(const struct daemon *d, const struct job *job)
 {
     if (job->req.log)
         return fill_in(d, job, job->req.log);
-    if (d->places.system)
-        return xasprintf("%s/%u/%u.log", d->places.logs, job->uid, job->id);
-    return xasprintf("%s/%u.log", d->places.logs, job->id);
+    if (d->inst.places.system)
+        return xasprintf("%s/%u/%u.log", d->inst.places.logs, job->uid, job->id);
+    return xasprintf("%s/%u.log", d->inst.places.logs, job->id);
 }
 
 char *
@@ -152,7 +153,7 @@ launch_attach_path(const struct daemon *d, const struct job *job)
 {
     if ((!job->req.interactive && !job->req.screen) || !job->run)
         return NULL;
-    return xasprintf("%s/%u.%d.sock", d->places.attach, job->id, job->run->number);
+    return xasprintf("%s/%u.%d.sock", d->inst.places.attach, job->id, job->run->number);
 }
 
 void
@@ -160,6 +161,6 @@ launch_screen_name(const struct daemon *d, const struct job *job, struct buf *ou
 {
     uint64_t cards = 0;
     for (int i = 0; i < job->run->n_gpus; i++)
-        cards |= UINT64_C(1) << ledger_card(d->ledger, job->run->gpus[i])->info.index;
+        cards |= UINT64_C(1) << ledger_card(d->inst.ledger, job->run->gpus[i])->info.index;
     screen_name(&job->req, cards, job->id, out);
 }

@@ -28,6 +28,7 @@
 #include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
 #include "daemon/common/turn_due.h"
+#include "daemon/common/user_names.h"
 #include "sys/nursery_packets.h"
 #include "wire/frame.h"
 
@@ -75,11 +76,11 @@ static void try_out(struct machine *m);
 static void
 tell(struct daemon *d, const char *state, const char *text)
 {
-    struct jsonw *w = turn_event(d, "daemon", NULL);
+    struct jsonw *w = turn_event(&d->inst, "daemon", NULL);
     jsonw_kstr(w, "state", state);
     if (text)
         jsonw_kstr(w, "text", text);
-    turn_event_end(d);
+    turn_event_end(&d->inst);
 }
 
 /* --- the whole machine --- */
@@ -252,7 +253,7 @@ start_trial(struct machine *m, struct err *e)
         return -1;
     struct trial *t = xcalloc(1, sizeof *t);
     frame_init(&t->in, FRAME_MAX_PEER);
-    uv_pipe_init(d->loop, &t->pipe, 0);
+    uv_pipe_init(d->inst.loop, &t->pipe, 0);
     t->pipe.data = t;
     int rc = uv_pipe_open(&t->pipe, ours);
     if (rc) {
@@ -341,7 +342,7 @@ refresh_users(struct machine *m)
     m->daemon->limits.n_barred = n;
     if (n > 0)
         uv_timer_start(&m->users, on_users, (uint64_t)((first - now) / 1000 + 1), 0);
-    turn_touch(m->daemon);
+    turn_touch(&m->daemon->inst);
 }
 
 static void
@@ -408,9 +409,9 @@ machine_new(struct daemon *d)
 {
     struct machine *m = xcalloc(1, sizeof *m);
     m->daemon = d;
-    uv_timer_init(d->loop, &m->next);
-    uv_timer_init(d->loop, &m->users);
-    uv_timer_init(d->loop, &m->look);
+    uv_timer_init(d->inst.loop, &m->next);
+    uv_timer_init(d->inst.loop, &m->users);
+    uv_timer_init(d->inst.loop, &m->look);
     m->next.data = m->users.data = m->look.data = m;
     return m;
 }

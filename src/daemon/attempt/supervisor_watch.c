@@ -54,7 +54,7 @@ watcher_new(struct daemon *d)
 {
     struct watcher *w = xcalloc(1, sizeof *w);
     w->daemon = d;
-    uv_timer_init(d->loop, &w->sweep_timer);
+    uv_timer_init(d->inst.loop, &w->sweep_timer);
     w->sweep_timer.data = w;
     return w;
 }
@@ -134,7 +134,7 @@ add(struct watcher *w, const struct job *job)
 struct job *
 watch_job_of(const struct watcher *w, const struct watch *x)
 {
-    struct job *job = queue_get(w->daemon->queue, x->job);
+    struct job *job = queue_get(w->daemon->inst.queue, x->job);
     return job && job->run && job->run->number == x->attempt ? job : NULL;
 }
 
@@ -257,7 +257,7 @@ open_link(struct watcher *w, struct watch *x, int fd, bool is_sweeper, struct er
     l->watch = x;
     l->is_sweeper = is_sweeper;
     frame_init(&l->in, FRAME_MAX_PEER);
-    uv_pipe_init(w->daemon->loop, &l->pipe, 0);
+    uv_pipe_init(w->daemon->inst.loop, &l->pipe, 0);
     l->pipe.data = l;
     int rc = uv_pipe_open(&l->pipe, fd);
     if (rc) {
@@ -452,7 +452,7 @@ settle_from_folder(struct watcher *w, struct watch *x)
              outcome_name(rec.ending.outcome));
     watch_take_record(w, x, job, &rec);
     if (x->rebooted) /* no memory outlives a boot; and the end belongs to this turn */
-        jobs_check_clear(&w->daemon->state, job, true);
+        jobs_check_clear(w->daemon->inst.state, job, true);
 }
 
 static void

@@ -3,14 +3,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/common/daemon.h"
 
 #define JUMP_US INT64_C(1000000) /* slewing, as NTP does it, stays below */
 
 void
-clock_watch_look(struct daemon *d)
+clock_watch_look(struct clock_watch *k)
 {
-    struct clock_watch *k = &d->clock;
     int64_t boot_us = clock_boot_us(), offset_us = clock_wall_us() - boot_us;
     int64_t by_us = offset_us - k->offset_us;
     if (k->known && (by_us >= JUMP_US || by_us <= -JUMP_US)) {

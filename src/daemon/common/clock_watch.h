@@ -5,9 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct daemon;
-
-/* The wall clock against that which counts from boot; part of struct daemon. */
+/* The wall clock against that which counts from boot; part of struct instance. */
 struct clock_watch {
     bool known;
     int64_t offset_us;      /* wall - boot, when it was last looked at */
@@ -16,6 +14,6 @@ struct clock_watch {
 };
 
 /* Notices when it has. */
-void clock_watch_look(struct daemon *d);
+void clock_watch_look(struct clock_watch *k);
 
 #endif

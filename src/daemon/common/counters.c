@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "core/queue/array.h"
 #include "daemon/common/counters_note.h"
-#include "daemon/common/daemon.h"
 #include "daemon/state/changes.h"
 #include "daemon/state/state.h"
 #include "store/store.h"
@@ -94,13 +93,12 @@ on_total(uint32_t uid, int64_t gpu_ms, void *arg)
 }
 
 int
-tally_load(struct daemon *d, struct err *e)
+tally_load(struct tally *t, struct store *store, struct err *e)
 {
-    struct tally *t = d->tally;
-    auto_free char *note = store_note_get(d->store, NOTE);
+    auto_free char *note = store_note_get(store, NOTE);
     if (note && tally_note_read(note, &t->saved))
         log_warn("event=tally-lost the saved counters are invalid; counting from zero");
-    return store_totals_load(d->store, on_total, t, e);
+    return store_totals_load(store, on_total, t, e);
 }
 
 /* --- counting --- */
@@ -160,16 +158,15 @@ count(struct tally *t, const struct job *job)
 }
 
 void
-tally_read(struct daemon *d, const struct change *x)
+tally_read(struct tally *t, const struct change *x)
 {
     if (x->type == CHANGE_DROPPED)
-        d->tally->dropped[x->state] += x->number;
+        t->dropped[x->state] += x->number;
 }
 
 void
-tally_write(struct daemon *d, struct job *const *jobs, size_t n)
+tally_write(struct tally *t, struct store *store, struct job *const *jobs, size_t n)
 {
-    struct tally *t = d->tally;
     struct err ignored; /* errors stick to the store; its commit tells */
     t->next = t->saved;
     t->counted = false;
@@ -184,18 +181,17 @@ tally_write(struct daemon *d, struct job *const *jobs, size_t n)
     if (t->counted) {
         auto_buf struct buf note = BUF_INIT;
         tally_note_write(&t->next, &note);
-        store_note_put(d->store, NOTE, buf_str(&note), &ignored);
+        store_note_put(store, NOTE, buf_str(&note), &ignored);
     }
     for (size_t i = 0; i < t->n_users; i++)
         if (t->users[i].more_ms > 0)
-            store_total_put(d->store, t->users[i].uid, t->users[i].gpu_ms + t->users[i].more_ms,
+            store_total_put(store, t->users[i].uid, t->users[i].gpu_ms + t->users[i].more_ms,
                             &ignored);
 }
 
 void
-tally_written(struct daemon *d)
+tally_written(struct tally *t)
 {
-    struct tally *t = d->tally;
     t->saved = t->next;
     memset(t->dropped, 0, sizeof t->dropped);
     for (size_t i = 0; i < t->n_users; i++) {
@@ -205,48 +201,48 @@ tally_written(struct daemon *d)
 }
 
 void
-tally_plan(struct daemon *d, int64_t us)
+tally_plan(struct tally *t, int64_t us)
 {
-    histogram_add(&d->tally->times.plans, us);
+    histogram_add(&t->times.plans, us);
 }
 
 void
-tally_round(struct daemon *d, int64_t us)
+tally_round(struct tally *t, int64_t us)
 {
-    histogram_add(&d->tally->times.rounds, us);
+    histogram_add(&t->times.rounds, us);
 }
 
 void
-tally_commit(struct daemon *d, int64_t us, const struct err *failed)
+tally_commit(struct tally *t, int64_t us, const struct err *failed)
 {
-    struct tally_times *t = &d->tally->times;
-    histogram_add(&t->commits, us);
-    t->commit_us = us;
-    t->committed_us = clock_boot_us();
-    t->commits_failed += failed != NULL;
-    snprintf(t->error, sizeof t->error, "%.*s", (int)sizeof t->error - 1,
+    struct tally_times *times = &t->times;
+    histogram_add(&times->commits, us);
+    times->commit_us = us;
+    times->committed_us = clock_boot_us();
+    times->commits_failed += failed != NULL;
+    snprintf(times->error, sizeof times->error, "%.*s", (int)sizeof times->error - 1,
              failed ? failed->text : "");
-    if (us < t->slow_us && t->committed_us - t->slow_at_us < LATELY)
+    if (us < times->slow_us && times->committed_us - times->slow_at_us < LATELY)
         return;
-    t->slow_us = us;
-    t->slow_at_us = t->committed_us;
+    times->slow_us = us;
+    times->slow_at_us = times->committed_us;
 }
 
 const struct tally_jobs *
-tally_jobs(const struct daemon *d)
+tally_jobs(const struct tally *t)
 {
-    return &d->tally->saved;
+    return &t->saved;
 }
 
 const struct tally_times *
-tally_times(const struct daemon *d)
+tally_times(const struct tally *t)
 {
-    return &d->tally->times;
+    return &t->times;
 }
 
 const struct tally_user *
-tally_users(const struct daemon *d, size_t *n)
+tally_users(const struct tally *t, size_t *n)
 {
-    *n = d->tally->n_users;
-    return d->tally->users;
+    *n = t->n_users;
+    return t->users;
 }

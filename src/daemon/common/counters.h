@@ -12,8 +12,8 @@
 #include "core/queue/job.h"
 
 struct change;
-struct daemon;
 struct err;
+struct store;
 
 /* Why an attempt was followed by another one. */
 enum again {
@@ -55,22 +55,21 @@ struct tally_times {
 
 struct tally *tally_new(void);
 void tally_free(struct tally *t);
-int tally_load(struct daemon *d, struct err *e);
+int tally_load(struct tally *t, struct store *store, struct err *e);
 
 /* Reads of the changes that tasks have ended without ever leaving their array. */
-void tally_read(struct daemon *d, const struct change *x);
+void tally_read(struct tally *t, const struct change *x);
 
 /* Within the transaction: counts what these jobs' marks say. Then, once it is committed. */
-void tally_write(struct daemon *d, struct job *const *jobs, size_t n);
-void tally_written(struct daemon *d);
+void tally_write(struct tally *t, struct store *store, struct job *const *jobs, size_t n);
+void tally_written(struct tally *t);
 
-void tally_plan(struct daemon *d, int64_t us);
-void tally_round(struct daemon *d, int64_t us); /* of the loop (pace.h) */
-void tally_commit(struct daemon *d, int64_t us,
-                  const struct err *failed); /* NULL: it did not */
+void tally_plan(struct tally *t, int64_t us);
+void tally_round(struct tally *t, int64_t us); /* of the loop (pace.h) */
+void tally_commit(struct tally *t, int64_t us, const struct err *failed); /* NULL: it did not */
 
-const struct tally_jobs *tally_jobs(const struct daemon *d);
-const struct tally_times *tally_times(const struct daemon *d);
-const struct tally_user *tally_users(const struct daemon *d, size_t *n);
+const struct tally_jobs *tally_jobs(const struct tally *t);
+const struct tally_times *tally_times(const struct tally *t);
+const struct tally_user *tally_users(const struct tally *t, size_t *n);
 
 #endif

@@ -9,33 +9,21 @@
 #include <sys/types.h>
 #include <uv.h>
 
-#include "base/jsonw.h"
 #include "core/ledger/ledger.h"
 #include "core/plan/limits.h"
-#include "daemon/common/clock_watch.h"
+#include "daemon/common/instance.h"
 #include "daemon/state/state.h"
-#include "spec/config.h"
-#include "wire/places.h"
 
 struct err;
-struct job;
 
 struct daemon {
-    uv_loop_t *loop;
+    struct instance inst;
     const struct options *options; /* as it was started */
-    struct config config;
-    struct places places;
-    gid_t admin_gid;             /* its members are admins; 0: no such group */
-    const struct caller *caller; /* whose request is being served; NULL: none */
-    char instance[20];           /* random, kept in the store: part of every attempt's mark */
-    int jobs_fd;                 /* the folder of attempt folders */
+    gid_t admin_gid;               /* its members are admins; 0: no such group */
+    const struct caller *caller;   /* whose request is being served; NULL: none */
+    int jobs_fd;                   /* the folder of attempt folders */
     struct spare_folders *spare_folders;
-    int64_t started_us; /* wall clock */
-    int64_t started_boot_us;
-    int lock_fd; /* held: one daemon per state */
-    bool ready;  /* recovery is over: jobs may start */
-    bool leaving;
-    bool leave_when_idle;
+    int lock_fd;     /* held: one daemon per state */
     int cards_saved; /* card_numbers.c: so many GPUs are in the store, under their numbers */
     bool gpus_are_unknown; /* the probe does not answer */
     int32_t mig_major;     /* of /dev/nvidia-caps; 0: no GPU is divided, or not known */
@@ -54,10 +42,7 @@ struct daemon {
     uv_timer_t strays_timer; /* recover.c: folders whose shepherds had not left yet */
     int64_t strays_ms;       /* until it looks the next time */
     uv_timer_t clear_timer;  /* vram_wait.c: the wait for the memory of ended jobs */
-    bool stopping;           /* no new work is started; leaves when `stop_when_empty` allows */
-    bool stop_when_empty;
-    bool follows_dead; /* the daemon before this one did not leave in order */
-    bool stop_asked;   /* by a user: no client is to wait for the next daemon */
+    bool follows_dead;       /* the daemon before this one did not leave in order */
 
     struct notify *notify;      /* the service manager; NULL: there is none */
     int64_t events_trimmed;     /* idle_work.c: up to this number they are gone */
@@ -69,24 +54,18 @@ struct daemon {
     struct nursery *nursery;
     struct launches *launches;
     struct machine *machine;
-    struct store *store;
-    struct queue *queue;
-    struct planner *planner;
     int needs_told; /* wait_reason.c: lines since the last plan */
     struct fair *fair;
     struct modelfile *modelfile;
     struct forecast *forecast; /* expected_starts.c; NULL until a client asks */
     struct limits limits;      /* as the settings have them */
-    struct ledger *ledger;
     struct past past;
     struct around around;
     struct state state;    /* what is true of the jobs; it borrows the parts above */
     struct budget *budget; /* of one request */
     struct admission *admission;
     struct turn_loop *turn_loop;
-    struct turn *turn;
     void (*after_turn)(struct daemon *);
-    struct jsonw event; /* event_say.c: the one that is being written */
     struct server *server;
     struct prober *prober;
     struct watcher *watcher;
@@ -97,16 +76,10 @@ struct daemon {
     struct upload *uploads; /* file_upload.c: files that have not come whole */
     struct works *works;    /* long_work.c: long requests; NULL before the first */
     struct pace *pace;
-    struct clock_watch clock;
     struct telemetry *telemetry;
 };
 
 /* Whether jobs may enter now; -1 with the reason. */
 int daemon_accepts_work(const struct daemon *d, struct err *e);
-
-/* The name of a user, from a cache; "uid:N" when there is none. Borrowed. */
-const char *daemon_user_name(uid_t uid);
-/* Of a job's: until it is known, the one that the job came with. */
-const char *daemon_owner_name(const struct job *job);
 
 #endif

@@ -10,17 +10,18 @@
 #include "base/libc.h"
 #include "base/parse.h"
 #include "core/queue/job.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_words.h"
+#include "daemon/common/instance.h"
+#include "daemon/common/user_names.h"
 #include "daemon/state/changes.h"
 #include "daemon/state/state.h"
 
 #define COMMAND_IN_EVENT 200
 
 struct jsonw *
-event_begin(struct daemon *d, struct change *x, const char *kind, const struct job *job)
+event_begin(struct instance *inst, struct change *x, const char *kind, const struct job *job)
 {
-    struct jsonw *w = &d->event;
+    struct jsonw *w = &inst->event;
     snprintf(x->kind, sizeof x->kind, "%s", kind);
     jsonw_init(w, &x->json);
     jsonw_object(w);
@@ -43,49 +44,50 @@ event_begin(struct daemon *d, struct change *x, const char *kind, const struct j
 }
 
 struct jsonw *
-turn_event(struct daemon *d, const char *kind, const struct job *job)
+turn_event(struct instance *inst, const char *kind, const struct job *job)
 {
-    return event_begin(d, state_note(&d->state, CHANGE_SAID, job), kind, job);
+    return event_begin(inst, state_note(inst->state, CHANGE_SAID, job), kind, job);
 }
 
 void
-turn_event_end(struct daemon *d)
+turn_event_end(struct instance *inst)
 {
-    jsonw_end_object(&d->event);
+    jsonw_end_object(&inst->event);
 }
 
 void
-event_warned(struct daemon *d, const struct job *job)
+event_warned(struct instance *inst, const struct job *job)
 {
     char before[24];
     const char *name = libc_signal_name(job->req.warn_signal);
     auto_free char *text =
         xasprintf("sent %s, %s before its time limit", name ? name : "its warning signal",
                   format_duration(job->req.warn_ms, before));
-    struct jsonw *w = turn_event(d, "warning", job);
+    struct jsonw *w = turn_event(inst, "warning", job);
     jsonw_kint(w, "signal", job->req.warn_signal);
     jsonw_kint(w, "before_ms", job->req.warn_ms);
     jsonw_kstr(w, "text", text);
-    turn_event_end(d);
+    turn_event_end(inst);
 }
 
 void
-event_signalled(struct daemon *d, const struct job *job, int sig, const char *by)
+event_signalled(struct instance *inst, const struct job *job, int sig, const char *by)
 {
-    struct jsonw *w = turn_event(d, "signal", job);
+    struct jsonw *w = turn_event(inst, "signal", job);
     jsonw_kint(w, "signal", sig);
     jsonw_kstr(w, "by", by);
-    turn_event_end(d);
+    turn_event_end(inst);
 }
 
 /* The daemon has no part in it and hears of it from the supervisor: no request has caused
  * it. */
 void
-event_attached(struct daemon *d, const struct job *job, bool came, uint32_t uid, bool types)
+event_attached(struct instance *inst, const struct job *job, bool came, uint32_t uid,
+               bool types)
 {
-    struct jsonw *w = turn_event(d, came ? "attached" : "detached", job);
+    struct jsonw *w = turn_event(inst, came ? "attached" : "detached", job);
     jsonw_kint(w, "by_uid", uid);
     jsonw_kstr(w, "by", daemon_user_name(uid));
     jsonw_kbool(w, "input", types);
-    turn_event_end(d);
+    turn_event_end(inst);
 }

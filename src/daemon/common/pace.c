@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/common/counters.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/user_names.h"
 
 #define SAY_AGAIN_US INT64_C(1000000) /* a flood of requests must not flood the log */
 #define KINDS        16 /* of work in one round; more than that counts as the rest */
@@ -25,7 +25,10 @@ struct spent {
 
 struct pace {
     uv_prepare_t prepare;
-    void (*next)(struct daemon *);
+    uv_loop_t *loop;
+    struct tally *tally;
+    void (*next)(void *arg);
+    void *next_arg;
     int64_t began_us; /* of this round */
     uint64_t idle_ns; /* asleep, up to its beginning */
     int64_t mark_us;  /* up to here has been counted */
@@ -73,47 +76,52 @@ say(struct pace *p, int64_t us, int64_t cpu_us)
 static void
 on_prepare(uv_prepare_t *handle)
 {
-    struct daemon *d = handle->data;
-    struct pace *p = d->pace;
+    struct pace *p = handle->data;
     int64_t now_us = clock_boot_us();
-    uint64_t idle_ns = uv_metrics_idle_time(d->loop);
+    uint64_t idle_ns = uv_metrics_idle_time(p->loop);
     int64_t held_us = now_us - p->began_us - (int64_t)(idle_ns - p->idle_ns) / 1000;
-    pace_spent(d, PACE_REST, UINT32_MAX);
+    pace_spent(p, PACE_REST, UINT32_MAX);
     if (p->began_us) {
-        tally_round(d, held_us);
+        tally_round(p->tally, held_us);
         if (held_us > PACE_SLOW_US)
             say(p, held_us, cpu_of(p));
     }
-    p->next(d);
+    p->next(p->next_arg);
     p->began_us = now_us;
     p->idle_ns = idle_ns;
     p->n_spent = 0;
 }
 
-void
-pace_start(struct daemon *d, void (*next)(struct daemon *))
+struct pace *
+pace_new(uv_loop_t *loop, struct tally *tally)
 {
-    struct pace *p = d->pace = xcalloc(1, sizeof *p);
+    struct pace *p = xcalloc(1, sizeof *p);
+    p->loop = loop;
+    p->tally = tally;
+    uv_prepare_init(loop, &p->prepare);
+    p->prepare.data = p;
+    return p;
+}
+
+void
+pace_start(struct pace *p, void (*next)(void *arg), void *arg)
+{
     p->next = next;
-    uv_prepare_init(d->loop, &p->prepare);
-    p->prepare.data = d;
+    p->next_arg = arg;
     uv_prepare_start(&p->prepare, on_prepare);
     uv_unref((uv_handle_t *)&p->prepare);
 }
 
-static void
-on_closed(uv_handle_t *handle)
+void
+pace_close(struct pace *p)
 {
-    struct daemon *d = handle->data;
-    free(d->pace); /* the handle is part of it */
-    d->pace = NULL;
+    uv_close((uv_handle_t *)&p->prepare, NULL);
 }
 
 void
-pace_close(struct daemon *d)
+pace_free(struct pace *p)
 {
-    if (d->pace)
-        uv_close((uv_handle_t *)&d->pace->prepare, on_closed);
+    free(p);
 }
 
 static struct spent *
@@ -150,10 +158,9 @@ cpu_since(struct pace *p)
 }
 
 void
-pace_spent(struct daemon *d, const char *what, uid_t uid)
+pace_spent(struct pace *p, const char *what, uid_t uid)
 {
-    struct pace *p = d->pace;
-    if (!p)
+    if (!p->next)
         return;
     struct spent *s = find_kind(p, what, uid);
     s->cpu_us += cpu_since(p);

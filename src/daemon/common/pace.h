@@ -6,18 +6,24 @@
 
 #include <stdint.h>
 #include <sys/types.h>
+#include <uv.h>
 
-struct daemon;
+struct pace;
+struct tally;
 
 #define PACE_SLOW_US INT64_C(50000)
 #define PACE_REST    "rest" /* reading, writing, timers: said where something else begins */
 
-/* Before the loop runs for the first time. next: called when a round begins. */
-void pace_start(struct daemon *d, void (*next)(struct daemon *));
-void pace_close(struct daemon *d); /* its handle; it is free when the loop has run */
+/* tally: counts the rounds. Borrowed, as is the loop. */
+struct pace *pace_new(uv_loop_t *loop, struct tally *tally);
+/* next: called when a round begins, from now on. */
+void pace_start(struct pace *p, void (*next)(void *arg), void *arg);
+void
+pace_close(struct pace *p); /* its handle, which the loop has to forget before the rest goes */
+void pace_free(struct pace *p);
 
 /* The CPU since the last call, or since this round began, was spent on that. what: static, a
  * method's name or a part of the turn; uid: its user, UINT32_MAX: none. */
-void pace_spent(struct daemon *d, const char *what, uid_t uid);
+void pace_spent(struct pace *p, const char *what, uid_t uid);
 
 #endif

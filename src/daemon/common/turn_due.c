@@ -1,44 +1,44 @@
 /* That there is to be a turn: any part of the daemon may say so (turn.h). */
 #include "daemon/common/turn_due.h"
 
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/turn/turn.h"
 
 static bool
-takes_turns(const struct daemon *d)
+takes_turns(const struct instance *inst)
 {
-    return d->turn && !d->leaving;
+    return inst->turn && !inst->leaving;
 }
 
 void
-turn_touch(struct daemon *d)
+turn_touch(struct instance *inst)
 {
-    if (takes_turns(d))
-        turn_is_due(d->turn);
+    if (takes_turns(inst))
+        turn_is_due(inst->turn);
 }
 
 void
-turn_touch_unplanned(struct daemon *d)
+turn_touch_unplanned(struct instance *inst)
 {
-    if (takes_turns(d))
-        turn_is_due_unplanned(d->turn);
+    if (takes_turns(inst))
+        turn_is_due_unplanned(inst->turn);
 }
 
 void
-turn_touch_unchanged(struct daemon *d)
+turn_touch_unchanged(struct instance *inst)
 {
-    if (takes_turns(d))
-        turn_is_due_unchanged(d->turn);
+    if (takes_turns(inst))
+        turn_is_due_unchanged(inst->turn);
 }
 
 void
-turn_retell_waiting(struct daemon *d, uint32_t file)
+turn_retell_waiting(struct instance *inst, uint32_t file)
 {
-    turn_tell_again(d->turn, file);
+    turn_tell_again(inst->turn, file);
 }
 
 const struct err *
-turn_disk_trouble(const struct daemon *d)
+turn_disk_trouble(const struct instance *inst)
 {
-    return turn_trouble(d->turn);
+    return turn_trouble(inst->turn);
 }

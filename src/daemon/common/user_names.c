@@ -19,7 +19,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/queue/job.h"
-#include "daemon/common/daemon.h"
 
 #define USER_NAME_MAX 64
 #define PATIENCE_US   INT64_C(2000000)  /* of a client whose name is asked for */
@@ -69,7 +68,8 @@ static struct {
     pthread_cond_t done; /* one more is answered */
     struct query *asked, *answered;
     uv_async_t *async; /* NULL: answers are ignored */
-    void (*resume)(struct daemon *, bool);
+    users_answered_fn resume;
+    void *resume_arg;
     int64_t slow_until_us; /* boot clock: until then the loop waits for no name */
 } users = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
 
@@ -223,14 +223,14 @@ take_answers(void)
 static void
 on_answers(uv_async_t *async)
 {
-    struct daemon *d = async->data;
+    (void)async;
     take_answers();
     bool differ = users.uids_differ && users.n_asked == 0;
     if (differ) {
         users.uids_differ = false;
         log_info("event=users-found those that the settings name");
     }
-    users.resume(d, differ);
+    users.resume(users.resume_arg, differ);
 }
 
 /* Takes the query over; false: there is no thread to ask. */
@@ -300,7 +300,7 @@ find_asked(uid_t uid)
 }
 
 void
-users_start(struct daemon *d, void (*answered)(struct daemon *, bool))
+users_start(uv_loop_t *loop, users_answered_fn answered, void *arg)
 {
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
@@ -308,9 +308,9 @@ users_start(struct daemon *d, void (*answered)(struct daemon *, bool))
     pthread_cond_init(&users.done, &attr);
     pthread_condattr_destroy(&attr);
     users.resume = answered;
+    users.resume_arg = arg;
     users.async = xcalloc(1, sizeof *users.async);
-    uv_async_init(d->loop, users.async, on_answers);
-    users.async->data = d;
+    uv_async_init(loop, users.async, on_answers);
     uv_unref((uv_handle_t *)users.async);
 }
 
@@ -321,9 +321,8 @@ on_closed(uv_handle_t *handle)
 }
 
 void
-users_close(struct daemon *d)
+users_close(void)
 {
-    (void)d;
     pthread_mutex_lock(&users.lock);
     uv_async_t *async = users.async;
     users.async = NULL;

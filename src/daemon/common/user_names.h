@@ -8,13 +8,17 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <uv.h>
 
-struct daemon;
+struct job;
 
-/* Before the first name is wanted. answered: called when names have come, and with
- * true when users that the settings name have other numbers than was known. */
-void users_start(struct daemon *d, void (*answered)(struct daemon *d, bool uids_differ));
-void users_close(struct daemon *d); /* its handle; a thread that still waits ends with us */
+/* Called when names have come, and with true when users that the settings name have other
+ * numbers than was known. */
+typedef void (*users_answered_fn)(void *arg, bool uids_differ);
+
+/* Before the first name is wanted. */
+void users_start(uv_loop_t *loop, users_answered_fn answered, void *arg);
+void users_close(void); /* its handle; a thread that still waits ends with us */
 
 /* Whether a user's requests can be served: its name is known, there is none, or to ask has
  * taken longer than people wait. Else it is being asked for. */
@@ -29,5 +33,10 @@ void users_find_uid(const char *name);
 
 /* NULL where it is not known, or not yet. */
 const char *users_name(uid_t uid);
+
+/* The name of a user, from the cache; "uid:N" when there is none. Borrowed. */
+const char *daemon_user_name(uid_t uid);
+/* Of a job's: until it is known, the one that the job came with. */
+const char *daemon_owner_name(const struct job *job);
 
 #endif

@@ -11,6 +11,7 @@
 #include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
 #include "daemon/common/event_words.h"
+#include "daemon/common/user_names.h"
 #include "daemon/outbox/outbox_fill.h"
 #include "daemon/state/changes.h"
 
@@ -38,7 +39,7 @@ write_started(struct daemon *d, struct jsonw *w, const struct job *job)
         jsonw_num(w, job->req.demand.share_permille / 1000.0);
     }
     if (run->n_gpus > 0)
-        jsonw_kint(w, "total_mib", ledger_card(d->ledger, run->gpus[0])->info.total_mib);
+        jsonw_kint(w, "total_mib", ledger_card(d->inst.ledger, run->gpus[0])->info.total_mib);
     jsonw_kint(w, "attempt", run->number);
 }
 
@@ -48,10 +49,10 @@ write_numbers(struct daemon *d, struct jsonw *w, const struct job *job, enum job
     const struct attempt *run = job->run;
     const struct ending *e = &run->ending;
     int32_t peak = attempt_peak_mib(run);
-    enum verdict v =
-        state == JOB_COMPLETED
-            ? account_verdict(run->vram_mib, peak, (int32_t)(d->config.tolerance * 1000 + 0.5))
-            : VERDICT_NONE;
+    enum verdict v = state == JOB_COMPLETED
+                         ? account_verdict(run->vram_mib, peak,
+                                           (int32_t)(d->inst.config.tolerance * 1000 + 0.5))
+                         : VERDICT_NONE;
     if (e->outcome == OUTCOME_EXITED)
         jsonw_kint(w, "exit_code", e->code);
     else if (e->code >= 0)
@@ -190,11 +191,11 @@ event_read(struct daemon *d, struct change *x)
         [CHANGE_REQUEUE] = "requeue",   [CHANGE_PREEMPT] = "preempted",
         [CHANGE_DELAYED] = "delayed",   [CHANGE_DROPPED] = NULL,
     };
-    const struct job *job = kinds[x->type] ? queue_get(d->queue, x->job) : NULL;
+    const struct job *job = kinds[x->type] ? queue_get(d->inst.queue, x->job) : NULL;
     if (!job)
         return;
-    struct jsonw *w = event_begin(d, x, kinds[x->type], job);
+    struct jsonw *w = event_begin(&d->inst, x, kinds[x->type], job);
     write_own(d, w, job, x);
-    turn_event_end(d);
+    turn_event_end(&d->inst);
     x->hooks = hooks_concern(d, job, x->kind);
 }

@@ -8,6 +8,7 @@
 #include "core/queue/queue.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/event_words.h"
+#include "daemon/common/user_names.h"
 #include "daemon/request/event_filter.h"
 #include "daemon/rpc/rpc_server.h"
 #include "daemon/state/changes.h"
@@ -49,7 +50,8 @@ event_launched_read(struct daemon *d, const struct change *x)
 {
     auto_buf struct buf object = BUF_INIT;
     struct jsonw w;
-    const struct job *job = x->type == CHANGE_LAUNCHED ? queue_get(d->queue, x->job) : NULL;
+    const struct job *job =
+        x->type == CHANGE_LAUNCHED ? queue_get(d->inst.queue, x->job) : NULL;
     if (!job || !d->server || !server_is_followed(d->server, "launched"))
         return;
     begin_unstored(&w, job, &object);

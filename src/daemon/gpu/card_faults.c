@@ -47,8 +47,8 @@ cards_concerned(const struct daemon *d, const json_t *j, enum xid_action action)
     const char *bus_id = json_string_value(json_object_get(j, "bus_id"));
     bool all = action == XID_RESET || action == XID_REBOOT;
     uint64_t cards = 0;
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
-        const struct card *c = ledger_card(d->ledger, i);
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
+        const struct card *c = ledger_card(d->inst.ledger, i);
         if (is_at(c, bus_id) &&
             (all || !c->info.mig_gpu[0] ||
              (is_named(j, "gi", c->info.mig_gi) && is_named(j, "ci", c->info.mig_ci))))
@@ -60,15 +60,15 @@ cards_concerned(const struct daemon *d, const json_t *j, enum xid_action action)
 static struct job *
 job_concerned(struct daemon *d, int card, bool is_only, int32_t pid)
 {
-    const struct card *c = ledger_card(d->ledger, card);
+    const struct card *c = ledger_card(d->inst.ledger, card);
     uint32_t id = pid ? sample_job_of_pid(d, pid) : 0;
     if (!id && pid)
         id = health_owner_of(d, pid);
     if (!id && is_only && c->n_holds == 1 && c->n_strangers == 0)
         id = c->holds[0].job;
-    if (id && !is_only && !ledger_find_hold(d->ledger, card, id))
+    if (id && !is_only && !ledger_find_hold(d->inst.ledger, card, id))
         return NULL;
-    struct job *job = id ? queue_get(d->queue, id) : NULL;
+    struct job *job = id ? queue_get(d->inst.queue, id) : NULL;
     return job && job->run && job_state_is_active(job->state) ? job : NULL;
 }
 
@@ -84,11 +84,11 @@ static void
 warn_job(struct daemon *d, const struct job *job, int card, int xid, const char *text)
 {
     log_warn("job=%u event=gpu-error gpu=%d xid=%d %s", job->id, card, xid, text);
-    struct jsonw *w = turn_event(d, "warning", job);
+    struct jsonw *w = turn_event(&d->inst, "warning", job);
     jsonw_kint(w, "gpu", card);
     jsonw_kint(w, "xid", xid);
     jsonw_kstr(w, "text", text);
-    turn_event_end(d);
+    turn_event_end(&d->inst);
 }
 
 /* A process that was seen, or the only job of the only card. Where the instance is not named,
@@ -108,10 +108,10 @@ blame(struct daemon *d, int card, bool is_only, int32_t pid, int xid)
 static void
 stop_card(struct daemon *d, int card, int xid, enum xid_action action, const char *text)
 {
-    const struct card *c = ledger_card(d->ledger, card);
+    const struct card *c = ledger_card(d->inst.ledger, card);
     bool news = health_fault(d, card, xid, action == XID_REBOOT, text);
     for (int i = 0; news && i < c->n_holds; i++) {
-        const struct job *job = queue_get(d->queue, c->holds[i].job);
+        const struct job *job = queue_get(d->inst.queue, c->holds[i].job);
         if (job)
             warn_job(d, job, card, xid, text);
     }
@@ -164,5 +164,5 @@ faults_take(struct daemon *d, const json_t *msg)
             take_xid(d, j);
     }
     health_set_log_position(d, json_integer_value(json_object_get(msg, "kernel_log")));
-    turn_touch(d);
+    turn_touch(&d->inst);
 }

@@ -33,7 +33,7 @@ void
 record_changed(struct daemon *d, int card)
 {
     record_of(d, card)->dirty = true;
-    turn_touch(d);
+    turn_touch(&d->inst);
 }
 
 struct health *
@@ -62,15 +62,15 @@ record_apply(struct daemon *d, int card)
     const struct record *r = record_of(d, card);
     int64_t now = clock_boot_us();
     if (r->missing || r->fault == FAULT_AWAY)
-        ledger_set_health(d->ledger, card, GPU_LOST, now);
+        ledger_set_health(d->inst.ledger, card, GPU_LOST, now);
     else if (r->fault != FAULT_NONE)
-        ledger_set_sick(d->ledger, card, r->xid, record_words(r), now);
+        ledger_set_sick(d->inst.ledger, card, r->xid, record_words(r), now);
     else if (r->locked_out)
-        ledger_set_sick(d->ledger, card, 0, r->lock_text, now);
+        ledger_set_sick(d->inst.ledger, card, 0, r->lock_text, now);
     else if (d->gpus_are_unknown)
-        ledger_set_health(d->ledger, card, GPU_UNKNOWN, now);
+        ledger_set_health(d->inst.ledger, card, GPU_UNKNOWN, now);
     else
-        ledger_set_health(d->ledger, card, GPU_UP, now);
+        ledger_set_health(d->inst.ledger, card, GPU_UP, now);
 }
 
 /* --- a person's word --- */
@@ -78,14 +78,14 @@ record_apply(struct daemon *d, int card)
 static bool
 is_empty(const struct daemon *d, int card)
 {
-    return ledger_card(d->ledger, card)->n_holds == 0;
+    return ledger_card(d->inst.ledger, card)->n_holds == 0;
 }
 
 static void
 set_admin(struct daemon *d, int card, enum gpu_state s, const char *by, const char *text)
 {
     struct record *r = record_of(d, card);
-    ledger_set_admin(d->ledger, card, s, clock_boot_us());
+    ledger_set_admin(d->inst.ledger, card, s, clock_boot_us());
     r->admin = s;
     sample_card_event(d, card, gpu_state_name(s), text, by);
     record_changed(d, card);
@@ -111,7 +111,7 @@ static int
 take_lock(struct daemon *d, int card, struct err *e)
 {
     struct record *r = record_of(d, card);
-    if (gpulock_take(d, ledger_card(d->ledger, card)->info.uuid, e) < 0) {
+    if (gpulock_take(d, ledger_card(d->inst.ledger, card)->info.uuid, e) < 0) {
         snprintf(r->lock_text, sizeof r->lock_text, "%.*s", HEALTH_TEXT_MAX - 1, e->text);
         r->locked_out = true;
         return -1;
@@ -204,8 +204,8 @@ health_note(struct daemon *d, int card, const char *text)
     if (strcmp(r->note, text) == 0)
         return;
     snprintf(r->note, sizeof r->note, "%s", text);
-    sample_card_event(d, card, gpu_state_name(card_state(ledger_card(d->ledger, card))), text,
-                      NULL);
+    sample_card_event(d, card, gpu_state_name(card_state(ledger_card(d->inst.ledger, card))),
+                      text, NULL);
     record_changed(d, card);
 }
 
@@ -213,7 +213,7 @@ void
 health_driver_loaded(struct daemon *d)
 {
     log_info("event=driver-loaded every card was reset");
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++)
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
         record_of(d, i)->was_reset = true;
 }
 
@@ -278,7 +278,8 @@ health_seen(struct daemon *d, int card, enum health_memory memory)
     }
     if (r->locked_out && take_lock(d, card, &e) == 0) {
         record_apply(d, card);
-        sample_card_event(d, card, gpu_state_name(card_state(ledger_card(d->ledger, card))),
+        sample_card_event(d, card,
+                          gpu_state_name(card_state(ledger_card(d->inst.ledger, card))),
                           "the other daemon no longer uses it", NULL);
     }
     take_memory(d, card, memory);
@@ -299,7 +300,7 @@ health_card_added(struct daemon *d, int card)
     record_load(d, card, r);
     health_inherit(d, card);
     if (r->admin != GPU_UP)
-        ledger_set_admin(d->ledger, card, r->admin, clock_boot_us());
+        ledger_set_admin(d->inst.ledger, card, r->admin, clock_boot_us());
     if (take_lock(d, card, &e) < 0) {
         log_error("event=gpu-taken gpu=%d %s", card, e.text);
         if (!d->lock_conflict)
@@ -312,7 +313,7 @@ health_card_added(struct daemon *d, int card)
 bool
 health_all_locked_out(struct daemon *d)
 {
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++)
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
         if (!record_of(d, i)->locked_out)
             return false;
     return true;
@@ -321,9 +322,9 @@ health_all_locked_out(struct daemon *d)
 void
 health_settle(struct daemon *d)
 {
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
         const struct record *r = record_of(d, i);
-        if (r->admin == GPU_DRAINING && is_empty(d, i) && d->ready)
+        if (r->admin == GPU_DRAINING && is_empty(d, i) && d->inst.ready)
             set_admin(d, i, GPU_PAUSED, r->by, "drained: no job is left on it");
         health_let_go(d, i);
     }
@@ -332,7 +333,7 @@ health_settle(struct daemon *d)
 bool
 health_wants_new_probe(const struct daemon *d)
 {
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++)
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
         if (d->health->records[i].missing && !d->health->records[i].removed_us)
             return true;
     return false;
@@ -341,7 +342,7 @@ health_wants_new_probe(const struct daemon *d)
 bool
 health_is_checking(const struct daemon *d)
 {
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
         const struct record *r = &d->health->records[i];
         if (r->fault != FAULT_NONE && !r->missing && may_return(r) && !r->left_to_person)
             return true;

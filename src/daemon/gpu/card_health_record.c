@@ -54,7 +54,7 @@ record_add_return(struct record *r, int64_t now_us)
 static char *
 note_key(const struct daemon *d, int card)
 {
-    return xasprintf("gpu:%s", ledger_card(d->ledger, card)->info.uuid);
+    return xasprintf("gpu:%s", ledger_card(d->inst.ledger, card)->info.uuid);
 }
 
 static void
@@ -94,7 +94,7 @@ void
 record_load(struct daemon *d, int card, struct record *r)
 {
     auto_free char *key = note_key(d, card);
-    auto_free char *text = store_note_get(d->store, key);
+    auto_free char *text = store_note_get(d->inst.store, key);
     json_t *o = text ? json_loads(text, 0, NULL) : NULL;
     const char *boot = json_string_value(json_object_get(o, "boot"));
     size_t i;
@@ -139,7 +139,7 @@ save_record(struct daemon *d, int card, const struct record *r)
         jsonw_int(&w, r->returns_us[i]);
     jsonw_end_array(&w);
     jsonw_end_object(&w);
-    store_note_put(d->store, key, buf_str(&text), &e);
+    store_note_put(d->inst.store, key, buf_str(&text), &e);
 }
 
 int64_t
@@ -148,7 +148,7 @@ health_log_position(struct daemon *d)
     struct health *h = d->health;
     if (h->log_known)
         return h->log_seq;
-    auto_free char *text = store_note_get(d->store, "kernel-log");
+    auto_free char *text = store_note_get(d->inst.store, "kernel-log");
     json_t *o = text ? json_loads(text, 0, NULL) : NULL;
     const char *boot = json_string_value(json_object_get(o, "boot"));
     bool same = boot && strcmp(boot, clock_boot_id()) == 0;
@@ -174,7 +174,7 @@ save_log_position(struct daemon *d)
     struct err e; /* sticks to the store; store_commit tells */
     auto_free char *text = xasprintf("{\"boot\":\"%s\",\"seq\":%lld}", clock_boot_id(),
                                      (long long)d->health->log_seq);
-    store_note_put(d->store, "kernel-log", text, &e);
+    store_note_put(d->inst.store, "kernel-log", text, &e);
 }
 
 void
@@ -182,7 +182,7 @@ health_save(struct daemon *d)
 {
     if (d->health->log_dirty)
         save_log_position(d);
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++)
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
         if (d->health->records[i].dirty)
             save_record(d, i, &d->health->records[i]);
 }
@@ -191,7 +191,7 @@ void
 health_saved(struct daemon *d)
 {
     d->health->log_dirty = false;
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++)
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
         d->health->records[i].dirty = false;
 }
 
@@ -230,7 +230,7 @@ put_text(struct jsonw *w, const char *key, const char *text)
 void
 health_write(const struct daemon *d, int card, struct jsonw *w)
 {
-    const struct card *c = ledger_card(d->ledger, card);
+    const struct card *c = ledger_card(d->inst.ledger, card);
     const struct record *r = &d->health->records[card];
     jsonw_ktime(w, "since", since_us(c, r)); /* the older name */
     jsonw_ktime(w, "state_since", since_us(c, r));
@@ -247,7 +247,7 @@ health_write(const struct daemon *d, int card, struct jsonw *w)
 void
 health_say(const struct daemon *d, int card, struct buf *out)
 {
-    const struct card *c = ledger_card(d->ledger, card);
+    const struct card *c = ledger_card(d->inst.ledger, card);
     const struct record *r = &d->health->records[card];
     enum gpu_state s = card_state(c);
     const char *text = state_text(c, r);
@@ -261,9 +261,9 @@ health_say(const struct daemon *d, int card, struct buf *out)
 void
 health_explain(const struct daemon *d, const struct blocked *b, struct buf *out)
 {
-    if (b->gpu < 0 || b->gpu >= ledger_n_cards(d->ledger))
+    if (b->gpu < 0 || b->gpu >= ledger_n_cards(d->inst.ledger))
         return;
-    const struct card *c = ledger_card(d->ledger, b->gpu);
+    const struct card *c = ledger_card(d->inst.ledger, b->gpu);
     const struct record *r = &d->health->records[b->gpu];
     enum reason about = b->reason == REASON_RESOURCES ? b->card_reason : b->reason;
     if (about != REASON_GPU_PAUSED && about != REASON_GPU_SICK)

@@ -20,7 +20,7 @@ void
 health_removed(struct daemon *d, int card)
 {
     struct record *r = &d->health->records[card];
-    const struct card *c = ledger_card(d->ledger, card);
+    const struct card *c = ledger_card(d->inst.ledger, card);
     const char *text = c->info.mig_gpu[0] ? "its MIG instance was removed"
                                           : "it was divided into MIG instances";
     if (r->removed_us || c->gone)
@@ -49,7 +49,7 @@ health_listed(struct daemon *d, int card)
     if (r->fault == FAULT_AWAY)
         record_clear_fault(r);
     record_apply(d, card);
-    sample_card_event(d, card, gpu_state_name(card_state(ledger_card(d->ledger, card))),
+    sample_card_event(d, card, gpu_state_name(card_state(ledger_card(d->inst.ledger, card))),
                       "it is there again", NULL);
     record_changed(d, card);
 }
@@ -58,15 +58,15 @@ static bool
 may_let_go(const struct daemon *d, int card)
 {
     const struct record *r = &d->health->records[card];
-    const struct card *c = ledger_card(d->ledger, card);
+    const struct card *c = ledger_card(d->inst.ledger, card);
     return r->removed_us && c->n_holds == 0 && !c->gone &&
-           clock_boot_us() - r->removed_us >= d->config.mig_wait_ms * 1000;
+           clock_boot_us() - r->removed_us >= d->inst.config.mig_wait_ms * 1000;
 }
 
 bool
 health_may_let_go(const struct daemon *d)
 {
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
         if (may_let_go(d, i))
             return true;
     }
@@ -76,13 +76,13 @@ health_may_let_go(const struct daemon *d)
 void
 health_let_go(struct daemon *d, int card)
 {
-    const struct card *c = ledger_card(d->ledger, card);
+    const struct card *c = ledger_card(d->inst.ledger, card);
     if (!may_let_go(d, card))
         return;
-    ledger_set_gone(d->ledger, card);
+    ledger_set_gone(d->inst.ledger, card);
     d->cards_saved = -1;
     log_info("event=gpu-gone gpu=%d uuid=%s", card, c->info.uuid);
-    turn_touch(d);
+    turn_touch(&d->inst);
 }
 
 static const char *
@@ -95,11 +95,11 @@ void
 health_inherit(struct daemon *d, int card)
 {
     struct record *r = &d->health->records[card];
-    for (int i = 0; i < ledger_n_cards(d->ledger) && r->fault == FAULT_NONE; i++) {
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger) && r->fault == FAULT_NONE; i++) {
         const struct record *other = &d->health->records[i];
-        const struct card *c = ledger_card(d->ledger, i);
+        const struct card *c = ledger_card(d->inst.ledger, i);
         if (i == card || c->gone || other->fault != FAULT_DEVICE ||
-            strcmp(gpu_of(c), gpu_of(ledger_card(d->ledger, card))) != 0)
+            strcmp(gpu_of(c), gpu_of(ledger_card(d->inst.ledger, card))) != 0)
             continue;
         r->fault = FAULT_DEVICE;
         r->xid = other->xid;
@@ -127,10 +127,10 @@ health_free_number(const struct daemon *d)
 {
     struct queue_at at = {0};
     uint64_t used = 0;
-    int n = ledger_n_cards(d->ledger), removed = -1;
-    (void)queue_walk(d->queue, &at, BUCKETS_ALL, add_numbers, &used);
+    int n = ledger_n_cards(d->inst.ledger), removed = -1;
+    (void)queue_walk(d->inst.queue, &at, BUCKETS_ALL, add_numbers, &used);
     for (int i = 0; i < n; i++) {
-        const struct card *c = ledger_card(d->ledger, i);
+        const struct card *c = ledger_card(d->inst.ledger, i);
         if (used >> i & 1 || c->n_holds > 0)
             continue;
         if (c->gone)

@@ -74,25 +74,25 @@ enter_card(struct daemon *d, const struct gpu_info *info)
     fresh.index = health_free_number(d);
     if (fresh.index >= 0) {
         telemetry_forget_card(d, fresh.index);
-        ledger_replace_card(d->ledger, &fresh);
+        ledger_replace_card(d->inst.ledger, &fresh);
         d->cards_saved = -1;
         return fresh.index;
     }
-    fresh.index = ledger_n_cards(d->ledger);
-    return fresh.index < GPU_MAX ? ledger_add_card(d->ledger, &fresh) : -1;
+    fresh.index = ledger_n_cards(d->inst.ledger);
+    return fresh.index < GPU_MAX ? ledger_add_card(d->inst.ledger, &fresh) : -1;
 }
 
 static void
 take_card(struct daemon *d, const struct gpu_info *info)
 {
-    int card = ledger_find_uuid(d->ledger, info->uuid);
+    int card = ledger_find_uuid(d->inst.ledger, info->uuid);
     if (card >= 0) {
         struct gpu_info same = *info;
-        if (ledger_card(d->ledger, card)->gone)
+        if (ledger_card(d->inst.ledger, card)->gone)
             d->cards_saved = -1;
         d->renumbered |= info->index != card;
         same.index = card; /* the number is for the life of this daemon; the UUID is the card */
-        ledger_set_info(d->ledger, card, &same);
+        ledger_set_info(d->inst.ledger, card, &same);
         health_listed(d, card);
         return;
     }
@@ -117,7 +117,7 @@ card_of_index(const struct daemon *d, const json_t *hello, const json_t *index)
     {
         const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
         if (uuid && json_equal(json_object_get(gpu, "index"), index))
-            return ledger_find_uuid(d->ledger, uuid);
+            return ledger_find_uuid(d->inst.ledger, uuid);
     }
     return -1;
 }
@@ -154,8 +154,8 @@ static void
 take_removed(struct daemon *d, const json_t *hello)
 {
     const json_t *divided = json_object_get(hello, "mig_gpus");
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, i)->info;
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, i)->info;
         const char *gpu = info->mig_gpu[0] ? info->mig_gpu : info->uuid;
         bool answers = has_text(divided, gpu) || is_described(hello, gpu);
         if (answers && !is_described(hello, info->uuid))
@@ -183,10 +183,10 @@ cardlist_take(struct daemon *d, const json_t *hello)
         int a = card_of_index(d, hello, json_array_get(j, 0));
         int b = card_of_index(d, hello, json_array_get(j, 1));
         if (a >= 0 && b >= 0)
-            ledger_link(d->ledger, a, b);
+            ledger_link(d->inst.ledger, a, b);
     }
     cpu_nodes_take(d, hello);
     json_array_foreach(json_object_get(hello, "left_out"), i, j)
         log_info("event=gpu-left-out %s", json_string_value(j));
-    ledger_set_known(d->ledger);
+    ledger_set_known(d->inst.ledger);
 }

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/common/daemon.h"
+#include "daemon/common/user_names.h"
 
 struct gpulock {
     struct gpulock *next;
@@ -129,7 +130,7 @@ static void
 clear_the_way(const struct daemon *d, const char *path)
 {
     struct stat st;
-    if (!d->places.system || lstat(path, &st) < 0 || is_roots_own(&st))
+    if (!d->inst.places.system || lstat(path, &st) < 0 || is_roots_own(&st))
         return;
     if (unlink(path) == 0 && st.st_uid != 0)
         log_warn("event=gpu-lock-taken-over path=%s it belonged to user %u", path, st.st_uid);
@@ -140,17 +141,17 @@ static int
 take_file(struct daemon *d, const char *path, struct err *e)
 {
     struct stat st;
-    auto_close int fd = open_lock(path, d->places.system ? 0600 : 0644, e);
+    auto_close int fd = open_lock(path, d->inst.places.system ? 0600 : 0644, e);
     if (fd < 0)
         return -1;
-    if (d->places.system && (fstat(fd, &st) < 0 || !is_roots_own(&st)))
+    if (d->inst.places.system && (fstat(fd, &st) < 0 || !is_roots_own(&st)))
         return err_set(e, ERR_FAILED, "the GPU's lock %s belongs to another user; remove it",
                        path);
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? say_who(fd, path, e)
                                     : err_errno(e, ERR_FAILED, errno, "cannot lock %s", path);
     auto_free char *who = xasprintf("%s uid %u pid %d state %s\n", daemon_user_name(getuid()),
-                                    getuid(), getpid(), d->places.state);
+                                    getuid(), getpid(), d->inst.places.state);
     if (ftruncate(fd, 0) == 0)
         (void)file_write_all(fd, who, strlen(who));
     return TAKE_FD(fd);
@@ -195,7 +196,7 @@ gpulock_take(struct daemon *d, const char *uuid, struct err *e)
         if (strcmp(l->uuid, uuid) == 0)
             return 0;
     auto_free char *path = lock_path(lock_dir(d), uuid);
-    if (d->places.system)
+    if (d->inst.places.system)
         return take_for_machine(d, uuid, path, e);
     int fd = take_file(d, path, e);
     if (fd < 0)

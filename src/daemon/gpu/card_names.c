@@ -19,8 +19,8 @@ uint64_t
 cardnames_present(const struct daemon *d)
 {
     uint64_t set = 0;
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++)
-        if (!ledger_card(d->ledger, i)->gone)
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
+        if (!ledger_card(d->inst.ledger, i)->gone)
             set |= UINT64_C(1) << i;
     return set;
 }
@@ -33,7 +33,7 @@ cardnames_refuse(const struct daemon *d, const char *word, struct err *e)
     if (!present)
         return err_set(e, ERR_USAGE, "no GPU '%.80s': this machine has no GPUs", word);
     int first = __builtin_ctzll(present), last = 63 - __builtin_clzll(present);
-    const char *uuid = ledger_card(d->ledger, first)->info.uuid;
+    const char *uuid = ledger_card(d->inst.ledger, first)->info.uuid;
     if (first == last)
         return err_set(e, ERR_USAGE, "no GPU '%.80s'; there is only gpu %d, %s", word, first,
                        uuid);
@@ -47,8 +47,8 @@ cardnames_find(const struct daemon *d, const char *word, struct err *e)
 {
     size_t n = strlen(word);
     int found = -1;
-    for (int i = 0; n >= UUID_PREFIX_MIN && i < ledger_n_cards(d->ledger); i++) {
-        const struct card *c = ledger_card(d->ledger, i);
+    for (int i = 0; n >= UUID_PREFIX_MIN && i < ledger_n_cards(d->inst.ledger); i++) {
+        const struct card *c = ledger_card(d->inst.ledger, i);
         if (c->gone || strncasecmp(c->info.uuid, word, n) != 0)
             continue;
         if (found >= 0 && c->info.uuid[n] != '\0')

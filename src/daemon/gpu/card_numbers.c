@@ -37,7 +37,7 @@ static void
 enter(struct daemon *d, const json_t *j)
 {
     struct gpu_info info = {
-        .index = ledger_n_cards(d->ledger),
+        .index = ledger_n_cards(d->inst.ledger),
         .minor = (int32_t)json_integer_value(json_object_get(j, "minor")),
         .numa = (int32_t)json_integer_value(json_object_get(j, "numa")),
         .cc = noted(j, "cc") > 0 ? noted(j, "cc") : 0,
@@ -56,11 +56,12 @@ enter(struct daemon *d, const json_t *j)
     info.mig_ci = noted(j, "mig_ci");
     info.mig_caps[0] = noted(j, "mig_gi_cap");
     info.mig_caps[1] = noted(j, "mig_ci_cap");
-    if (!info.uuid[0] || ledger_find_uuid(d->ledger, info.uuid) >= 0 || info.index == GPU_MAX)
+    if (!info.uuid[0] || ledger_find_uuid(d->inst.ledger, info.uuid) >= 0 ||
+        info.index == GPU_MAX)
         return;
-    health_card_added(d, ledger_add_card(d->ledger, &info));
+    health_card_added(d, ledger_add_card(d->inst.ledger, &info));
     if (json_is_true(json_object_get(j, "gone")))
-        ledger_set_gone(d->ledger, info.index);
+        ledger_set_gone(d->inst.ledger, info.index);
 }
 
 /* MIG instances are made anew after a boot, perhaps later than we start: jobs that want them
@@ -81,7 +82,7 @@ has_instances(const json_t *cards)
 static void
 recall(struct daemon *d, bool of_this_boot)
 {
-    auto_free char *text = store_note_get(d->store, NOTE);
+    auto_free char *text = store_note_get(d->inst.store, NOTE);
     json_t *o = text ? json_loads(text, 0, NULL) : NULL;
     const char *boot = json_string_value(json_object_get(o, "boot"));
     size_t i;
@@ -95,7 +96,7 @@ recall(struct daemon *d, bool of_this_boot)
 void
 cards_recall(struct daemon *d)
 {
-    if (queue_n(d->queue) > 0)
+    if (queue_n(d->inst.queue) > 0)
         recall(d, true);
 }
 
@@ -103,8 +104,8 @@ void
 cards_recall_any(struct daemon *d)
 {
     recall(d, false);
-    if (ledger_n_cards(d->ledger) > 0)
-        log_info("event=gpus-recalled gpus=%d", ledger_n_cards(d->ledger));
+    if (ledger_n_cards(d->inst.ledger) > 0)
+        log_info("event=gpus-recalled gpus=%d", ledger_n_cards(d->inst.ledger));
 }
 
 static void
@@ -127,8 +128,8 @@ list(const struct daemon *d)
     jsonw_kstr(&w, "boot", clock_boot_id());
     jsonw_key(&w, "cards");
     jsonw_array(&w);
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, i)->info;
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, i)->info;
         jsonw_object(&w);
         jsonw_kstr(&w, "uuid", info->uuid);
         jsonw_kstr(&w, "name", info->name);
@@ -143,7 +144,7 @@ list(const struct daemon *d)
         jsonw_kstr(&w, "bus_id", info->bus_id);
         if (info->mig_gpu[0])
             write_instance(info, &w);
-        if (ledger_card(d->ledger, i)->gone)
+        if (ledger_card(d->inst.ledger, i)->gone)
             jsonw_kbool(&w, "gone", true);
         jsonw_end_object(&w);
     }
@@ -156,17 +157,17 @@ void
 cards_save(struct daemon *d)
 {
     struct err e; /* sticks to the store; store_commit tells */
-    if (!ledger_is_known(d->ledger) || d->cards_saved == ledger_n_cards(d->ledger))
+    if (!ledger_is_known(d->inst.ledger) || d->cards_saved == ledger_n_cards(d->inst.ledger))
         return;
     auto_free char *text = list(d);
-    auto_free char *before = store_note_get(d->store, NOTE);
+    auto_free char *before = store_note_get(d->inst.store, NOTE);
     if (!before || strcmp(before, text) != 0)
-        store_note_put(d->store, NOTE, text, &e);
+        store_note_put(d->inst.store, NOTE, text, &e);
 }
 
 void
 cards_saved(struct daemon *d)
 {
-    if (ledger_is_known(d->ledger))
-        d->cards_saved = ledger_n_cards(d->ledger);
+    if (ledger_is_known(d->inst.ledger))
+        d->cards_saved = ledger_n_cards(d->inst.ledger);
 }

@@ -47,17 +47,17 @@ modelfile_current(struct daemon *d)
 {
     struct stat now;
 
-    if (!d->config.models || !d->config.models[0])
+    if (!d->inst.config.models || !d->inst.config.models[0])
         return NULL;
     if (!d->modelfile)
         d->modelfile = xcalloc(1, sizeof *d->modelfile);
     struct modelfile *f = d->modelfile;
-    if (stat(d->config.models, &now) < 0)
+    if (stat(d->inst.config.models, &now) < 0)
         memset(&now, 0, sizeof now);
     if (!f->looked || !file_is_same(&f->mark, &now)) {
         f->looked = true;
         f->mark = now;
-        read_table(f, d->config.models);
+        read_table(f, d->inst.config.models);
     }
     return f->table;
 }

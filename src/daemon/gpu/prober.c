@@ -77,15 +77,15 @@ set_unknown(struct prober *p, const char *why)
         return;
     p->unknown_since_us = clock_wall_us();
     d->gpus_are_unknown = true;
-    int n = ledger_n_cards(d->ledger);
+    int n = ledger_n_cards(d->inst.ledger);
     for (int i = 0; i < n; i++)
-        if (ledger_card(d->ledger, i)->health == GPU_UP)
-            ledger_set_health(d->ledger, i, GPU_UNKNOWN, clock_boot_us());
+        if (ledger_card(d->inst.ledger, i)->health == GPU_UP)
+            ledger_set_health(d->inst.ledger, i, GPU_UNKNOWN, clock_boot_us());
     log_warn("event=gpus-unknown %s", why);
-    struct jsonw *w = turn_event(d, "gpu", NULL);
+    struct jsonw *w = turn_event(&d->inst, "gpu", NULL);
     jsonw_kstr(w, "state", "unknown");
     jsonw_kstr(w, "text", why);
-    turn_event_end(d);
+    turn_event_end(&d->inst);
 }
 
 static void
@@ -96,10 +96,10 @@ set_known(struct prober *p)
     p->unknown_since_us = 0;
     p->daemon->gpus_are_unknown = false;
     log_info("event=gpus-known");
-    struct jsonw *w = turn_event(p->daemon, "gpu", NULL);
+    struct jsonw *w = turn_event(&p->daemon->inst, "gpu", NULL);
     jsonw_kstr(w, "state", "up");
     jsonw_kstr(w, "text", "the probe answers again");
-    turn_event_end(p->daemon);
+    turn_event_end(&p->daemon->inst);
 }
 
 /* --- ends --- */
@@ -150,7 +150,7 @@ static void
 on_deadline(uv_timer_t *timer)
 {
     struct prober *p = timer->data;
-    int64_t limit = p->daemon->config.probe_deadline_ms;
+    int64_t limit = p->daemon->inst.config.probe_deadline_ms;
     if (!p->late && limit > SLOW_MS) {
         p->late = true;
         set_unknown(p, "the probe is slow to answer");
@@ -173,7 +173,7 @@ on_next(uv_timer_t *timer)
 static int64_t
 busy_interval(struct prober *p)
 {
-    int64_t most = p->daemon->config.sample_ms;
+    int64_t most = p->daemon->inst.config.sample_ms;
     int64_t least = p->cost_ms * 100 / COST_PER_CENT;
     int64_t ms = p->interval_ms > least ? p->interval_ms : least;
     if (ms <= 0 || ms > most)
@@ -186,11 +186,11 @@ static void
 arm_next(struct prober *p)
 {
     /* Work that waits for a stranger's memory is work too. */
-    bool busy =
-        queue_n_active(p->daemon->queue) > 0 || queue_count(p->daemon->queue, JOB_PENDING) > 0;
-    int64_t ms = busy ? busy_interval(p) : p->daemon->config.idle_sample_ms;
-    if (health_is_checking(p->daemon) && ms > p->daemon->config.sample_ms)
-        ms = p->daemon->config.sample_ms;
+    bool busy = queue_n_active(p->daemon->inst.queue) > 0 ||
+                queue_count(p->daemon->inst.queue, JOB_PENDING) > 0;
+    int64_t ms = busy ? busy_interval(p) : p->daemon->inst.config.idle_sample_ms;
+    if (health_is_checking(p->daemon) && ms > p->daemon->inst.config.sample_ms)
+        ms = p->daemon->inst.config.sample_ms;
     uv_timer_start(&p->next, on_next, (uint64_t)ms, 0);
 }
 
@@ -203,7 +203,7 @@ ask(struct prober *p)
     p->asked = true;
     p->asked_us = clock_boot_us();
     talk_say(p->talk, buf_str(&text), text.len);
-    int64_t limit = p->daemon->config.probe_deadline_ms;
+    int64_t limit = p->daemon->inst.config.probe_deadline_ms;
     uv_timer_start(&p->deadline, on_deadline, (uint64_t)(limit < SLOW_MS ? limit : SLOW_MS), 0);
 }
 
@@ -236,11 +236,11 @@ bool
 prober_is_fresh(struct prober *p)
 {
     int64_t age_us = clock_boot_us() - p->sampled_us;
-    if (p->unknown_since_us || ledger_n_cards(p->daemon->ledger) == 0)
+    if (p->unknown_since_us || ledger_n_cards(p->daemon->inst.ledger) == 0)
         return true;
-    if (p->sampled_us && age_us < p->daemon->config.sample_ms * 1500)
+    if (p->sampled_us && age_us < p->daemon->inst.config.sample_ms * 1500)
         return true;
-    if (queue_count(p->daemon->queue, JOB_PENDING) == 0)
+    if (queue_count(p->daemon->inst.queue, JOB_PENDING) == 0)
         return true;
     if (!p->asked)
         prober_request(p);
@@ -304,7 +304,7 @@ on_renew(uv_timer_t *timer)
     p->fresh = talk_start(p->daemon, p->sim_spec, &talk_events, p, &e);
     if (p->fresh)
         uv_timer_start(&p->renew, on_fresh_deadline,
-                       (uint64_t)p->daemon->config.probe_deadline_ms, 0);
+                       (uint64_t)p->daemon->inst.config.probe_deadline_ms, 0);
     else
         log_warn("probe: %s", e.text);
 }
@@ -313,7 +313,7 @@ static void
 plan_renewal(struct prober *p)
 {
     if (!health_wants_new_probe(p->daemon))
-        p->renew_ms = p->daemon->config.idle_sample_ms * RENEW_FIRST_SAMPLES;
+        p->renew_ms = p->daemon->inst.config.idle_sample_ms * RENEW_FIRST_SAMPLES;
     else if (!p->fresh && !uv_is_active((uv_handle_t *)&p->renew))
         uv_timer_start(&p->renew, on_renew, (uint64_t)p->renew_ms, 0);
 }
@@ -344,10 +344,10 @@ on_sample(struct prober *p, const json_t *msg)
     p->cost_ms = (clock_boot_us() - p->asked_us) / 1000;
     uv_timer_stop(&p->deadline);
     free(TAKE(p->error));
-    struct ledger *before = ledger_clone(p->daemon->ledger);
+    struct ledger *before = ledger_clone(p->daemon->inst.ledger);
     set_known(p);
     sample_take(p->daemon, msg, p->asked_us);
-    bool is_news = !ledger_has_room_as(p->daemon->ledger, before);
+    bool is_news = !ledger_has_room_as(p->daemon->inst.ledger, before);
     ledger_free(before);
     if (p->again) {
         p->again = false;
@@ -355,10 +355,10 @@ on_sample(struct prober *p, const json_t *msg)
     }
     arm_next(p);
     plan_renewal(p);
-    if (queue_n(p->daemon->queue) > 0 && is_news)
-        turn_touch(p->daemon);
-    else if (queue_n(p->daemon->queue) > 0 || health_may_let_go(p->daemon))
-        turn_touch_unchanged(p->daemon);
+    if (queue_n(p->daemon->inst.queue) > 0 && is_news)
+        turn_touch(&p->daemon->inst);
+    else if (queue_n(p->daemon->inst.queue) > 0 || health_may_let_go(p->daemon))
+        turn_touch_unchanged(&p->daemon->inst);
 }
 
 /* Said once in the log, however often another probe says it again. */
@@ -423,8 +423,9 @@ start_probe(struct prober *p, struct err *e)
         return -1;
     /* A daemon that starts has had no round of its loop yet, whose time is then that of before
      * the store was opened: on a slow disk longer ago than the deadline is. */
-    uv_update_time(p->daemon->loop);
-    uv_timer_start(&p->deadline, on_deadline, (uint64_t)p->daemon->config.probe_deadline_ms, 0);
+    uv_update_time(p->daemon->inst.loop);
+    uv_timer_start(&p->deadline, on_deadline,
+                   (uint64_t)p->daemon->inst.config.probe_deadline_ms, 0);
     p->late = true; /* for a hello there is one deadline only */
     return 0;
 }
@@ -435,11 +436,11 @@ prober_new(struct daemon *d, const char *sim_spec)
     struct prober *p = xcalloc(1, sizeof *p);
     p->daemon = d;
     p->sim_spec = sim_spec ? xstrdup(sim_spec) : NULL;
-    d->sim_dir = sim_spec ? d->places.sim : NULL;
-    uv_timer_init(d->loop, &p->next);
-    uv_timer_init(d->loop, &p->deadline);
-    uv_timer_init(d->loop, &p->restart);
-    uv_timer_init(d->loop, &p->renew);
+    d->sim_dir = sim_spec ? d->inst.places.sim : NULL;
+    uv_timer_init(d->inst.loop, &p->next);
+    uv_timer_init(d->inst.loop, &p->deadline);
+    uv_timer_init(d->inst.loop, &p->restart);
+    uv_timer_init(d->inst.loop, &p->renew);
     p->next.data = p->deadline.data = p->restart.data = p->renew.data = p;
     return p;
 }
@@ -465,11 +466,11 @@ prober_start(struct prober *p, int64_t deadline_ms, struct err *e)
         free(timer);
         return -1;
     }
-    uv_timer_init(p->daemon->loop, timer);
+    uv_timer_init(p->daemon->inst.loop, timer);
     timer->data = &over;
     uv_timer_start(timer, on_start_deadline, (uint64_t)deadline_ms, 0);
     while (!over && !p->sampled_us && (p->talk || !p->unknown_since_us))
-        uv_run(p->daemon->loop, UV_RUN_ONCE);
+        uv_run(p->daemon->inst.loop, UV_RUN_ONCE);
     uv_close((uv_handle_t *)timer, on_timer_closed);
     if (p->sampled_us)
         return 0;

@@ -66,8 +66,8 @@ spawn(struct daemon *d, char *sim_spec, int theirs, struct err *e)
     char after[32];
     snprintf(after, sizeof after, "%lld", (long long)health_log_position(d));
     char *real[] = {program, "--log-after", after, "--backend", "auto", NULL};
-    char *sim[] = {program, "--log-after", after,       "--backend",   "sim",
-                   "--sim", sim_spec,      "--sim-dir", d->places.sim, NULL};
+    char *sim[] = {program, "--log-after", after,       "--backend",        "sim",
+                   "--sim", sim_spec,      "--sim-dir", d->inst.places.sim, NULL};
     struct spawn s = SPAWN_INIT;
     s.argv = sim_spec ? sim : real;
     s.envp = environ;
@@ -104,7 +104,7 @@ talk_start(struct daemon *d, char *sim_spec, const struct talk_events *events, v
     t->arg = arg;
     t->pidfd = pidfd;
     frame_init(&t->in, FRAME_MAX_PEER);
-    uv_pipe_init(d->loop, &t->pipe, 0);
+    uv_pipe_init(d->inst.loop, &t->pipe, 0);
     t->pipe.data = t;
     uv_pipe_open(&t->pipe, TAKE_FD(ours));
     uv_read_start((uv_stream_t *)&t->pipe, on_alloc, on_read);

@@ -40,7 +40,7 @@
 static uint32_t
 active_job(const struct daemon *d, uint32_t id, int32_t attempt)
 {
-    const struct job *job = queue_get(d->queue, id);
+    const struct job *job = queue_get(d->inst.queue, id);
     return job && job->run && job->run->number == attempt ? id : 0;
 }
 
@@ -52,7 +52,7 @@ is_our_folder(const struct daemon *d, const char *path, size_t len)
     static const char SLICE[] = "/berth.slice/";
     const char *base = nursery_place(d->nursery)->base;
     size_t n = base ? strlen(base) : 0;
-    return !d->places.system || strncmp(path, SLICE, sizeof SLICE - 1) == 0 ||
+    return !d->inst.places.system || strncmp(path, SLICE, sizeof SLICE - 1) == 0 ||
            (base && n >= len && memcmp(base + n - len, path, len) == 0);
 }
 
@@ -65,7 +65,7 @@ job_of_group(const struct daemon *d, pid_t pid)
     int32_t attempt;
     if (!proc_cgroup(pid, path, sizeof path))
         return 0;
-    int n = snprintf(mine, sizeof mine, "/berth-%.8s/", d->instance);
+    int n = snprintf(mine, sizeof mine, "/berth-%.8s/", d->inst.name);
     const char *at = strstr(path, mine);
     if (!at || sscanf(at + n, "job-%" SCNu32 ".%" SCNd32, &id, &attempt) != 2 ||
         !is_our_folder(d, path, (size_t)(at - path) + (size_t)n - 1))
@@ -84,9 +84,11 @@ job_of_mark(const struct daemon *d, pid_t pid)
     int32_t attempt;
     if (!proc_mark(pid, mark, sizeof mark) ||
         sscanf(mark, "%31[^:]:%" SCNu32 ".%" SCNd32, instance, &id, &attempt) != 3 ||
-        strcmp(instance, d->instance) != 0 || !active_job(d, id, attempt))
+        strcmp(instance, d->inst.name) != 0 || !active_job(d, id, attempt))
         return 0;
-    return !d->places.system || proc_speaks_for(pid, queue_get(d->queue, id)->uid) ? id : 0;
+    return !d->inst.places.system || proc_speaks_for(pid, queue_get(d->inst.queue, id)->uid)
+               ? id
+               : 0;
 }
 
 /* The chain ends at the first process; that a pid was used again meanwhile could make it a
@@ -191,8 +193,9 @@ exceed_rule(const struct daemon *d, const struct job *job, int card)
                                          [CONFIG_EXCEED_KILL] = ON_EXCEED_KILL,
                                          [CONFIG_EXCEED_IGNORE] = ON_EXCEED_IGNORE};
     enum on_exceed cards[GPU_MAX] = {ON_EXCEED_DEFAULT};
-    enum on_exceed rule = all[d->config.on_exceed], own = job->req.on_exceed;
-    (void)value_exceed_rules(d->config.on_exceed_gpus, cards, NULL); /* it has been checked */
+    enum on_exceed rule = all[d->inst.config.on_exceed], own = job->req.on_exceed;
+    (void)value_exceed_rules(d->inst.config.on_exceed_gpus, cards,
+                             NULL); /* it has been checked */
     if (cards[card] != ON_EXCEED_DEFAULT)
         rule = cards[card];
     if (rule != ON_EXCEED_KILL && own != ON_EXCEED_DEFAULT)
@@ -205,18 +208,18 @@ say_excess(struct daemon *d, const struct job *job, const struct ledger_excess *
 {
     log_warn("job=%u event=exceeds gpu=%d mib=%d declared_mib=%d", x->job, x->card, x->mib,
              x->declared_mib);
-    struct jsonw *w = turn_event(d, "exceeds", job);
+    struct jsonw *w = turn_event(&d->inst, "exceeds", job);
     jsonw_kint(w, "gpu", x->card);
     jsonw_kint(w, "mib", x->mib);
     jsonw_kint(w, "declared_mib", x->declared_mib);
-    turn_event_end(d);
+    turn_event_end(&d->inst);
 }
 
 static void
 on_excess(void *arg, const struct ledger_excess *x)
 {
     struct daemon *d = arg;
-    struct job *job = queue_get(d->queue, x->job);
+    struct job *job = queue_get(d->inst.queue, x->job);
     if (!job || !job->run)
         return;
     enum on_exceed rule = exceed_rule(d, job, x->card);
@@ -236,7 +239,7 @@ energy_mj(const struct daemon *d, const struct job *job, int card)
     const struct attempt *run = job->run;
     int64_t from_us = run->started_us + run->clock_set_us - (clock_wall_us() - clock_boot_us());
     int64_t to_us = job->state == JOB_COMPLETING ? run->ended_boot_us : INT64_MAX;
-    return run->started_us > 0 ? ledger_energy_mj(d->ledger, card, from_us, to_us) : 0;
+    return run->started_us > 0 ? ledger_energy_mj(d->inst.ledger, card, from_us, to_us) : 0;
 }
 
 /* Copies what the ledger has measured into the attempt. A peak that grew by a sixteenth is
@@ -247,8 +250,8 @@ update_usage(struct daemon *d, struct job *job)
     struct attempt *run = job->run;
     bool grown = false;
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct card *c = ledger_card(d->ledger, run->gpus[i]);
-        const struct hold *h = ledger_find_hold(d->ledger, run->gpus[i], job->id);
+        const struct card *c = ledger_card(d->inst.ledger, run->gpus[i]);
+        const struct hold *h = ledger_find_hold(d->inst.ledger, run->gpus[i], job->id);
         if (!h)
             continue;
         run->now_mib[i] = h->now_mib;
@@ -262,10 +265,10 @@ update_usage(struct daemon *d, struct job *job)
     }
     telemetry_job(d, job);
     if (grown) {
-        state_save(&d->state, job, SAVE_ATTEMPT);
-        struct jsonw *w = turn_event(d, "usage", job);
+        state_save(d->inst.state, job, SAVE_ATTEMPT);
+        struct jsonw *w = turn_event(&d->inst, "usage", job);
         events_write_peaks(w, run);
-        turn_event_end(d);
+        turn_event_end(&d->inst);
     }
 }
 
@@ -273,12 +276,12 @@ static void
 update_jobs(struct daemon *d)
 {
     struct job *next;
-    for (struct job *job = queue_active(d->queue); job; job = next) {
+    for (struct job *job = queue_active(d->inst.queue); job; job = next) {
         next = queue_active_next(job);
         if (job->run->n_gpus > 0)
             update_usage(d, job);
         if (job->state == JOB_COMPLETING)
-            jobs_check_clear(&d->state, job, false);
+            jobs_check_clear(d->inst.state, job, false);
     }
 }
 
@@ -305,9 +308,9 @@ read_memory(const json_t *v)
 static uint32_t
 job_of_unseen(const struct daemon *d, int card, int32_t pid)
 {
-    const struct card *c = ledger_card(d->ledger, card);
+    const struct card *c = ledger_card(d->inst.ledger, card);
     for (int i = 0; i < c->n_holds; i++) {
-        const struct job *job = queue_get(d->queue, c->holds[i].job);
+        const struct job *job = queue_get(d->inst.queue, c->holds[i].job);
         if (job && job->run && job->run->command_pid == pid)
             return job->id;
     }
@@ -329,7 +332,7 @@ take_peaks(struct daemon *d, int card, const json_t *list)
         if (!job)
             job = job_of_unseen(d, card, pid);
         if (job && peak_mib > 0)
-            ledger_restore_peak(d->ledger, card, job, peak_mib);
+            ledger_restore_peak(d->inst.ledger, card, job, peak_mib);
     }
 }
 
@@ -337,7 +340,7 @@ static void
 take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
 {
     const char *uuid = json_string_value(json_object_get(j, "uuid"));
-    int card = uuid ? ledger_find_uuid(d->ledger, uuid) : -1;
+    int card = uuid ? ledger_find_uuid(d->inst.ledger, uuid) : -1;
     if (card < 0)
         return;
     struct gpu_sample s = {
@@ -350,7 +353,7 @@ take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
     s.procs = procs;
     struct gpu_group *groups = read_groups(d, json_object_get(j, "groups"), &s.n_groups);
     s.groups = groups;
-    ledger_sample(d->ledger, card, &s, asked_us, on_excess, d);
+    ledger_sample(d->inst.ledger, card, &s, asked_us, on_excess, d);
     take_peaks(d, card, json_object_get(j, "procs"));
     take_peaks(d, card, json_object_get(j, "ended"));
     telemetry_card(d, card);
@@ -364,16 +367,16 @@ void
 sample_card_event(struct daemon *d, int card, const char *state, const char *text,
                   const char *by)
 {
-    const struct card *c = ledger_card(d->ledger, card);
+    const struct card *c = ledger_card(d->inst.ledger, card);
     log_warn("event=gpu gpu=%d uuid=%s state=%s %s", card, c->info.uuid, state, text);
-    struct jsonw *w = turn_event(d, "gpu", NULL);
+    struct jsonw *w = turn_event(&d->inst, "gpu", NULL);
     jsonw_kint(w, "gpu", card);
     jsonw_kstr(w, "uuid", c->info.uuid);
     jsonw_kstr(w, "state", state);
     if (by)
         jsonw_kstr(w, "by", by);
     jsonw_kstr(w, "text", text);
-    turn_event_end(d);
+    turn_event_end(&d->inst);
 }
 
 void
@@ -383,12 +386,12 @@ sample_take(struct daemon *d, const json_t *sample, int64_t asked_us)
     size_t i;
     const json_t *j;
     /* the wall clock may have been set since */
-    ledger_set_wall_offset(d->ledger, clock_wall_us() - clock_boot_us());
-    clock_watch_look(d);
+    ledger_set_wall_offset(d->inst.ledger, clock_wall_us() - clock_boot_us());
+    clock_watch_look(&d->inst.clock);
     mps_look_at_times(d);
     json_array_foreach(json_object_get(sample, "gpus"), i, j) take_one(d, j, asked_us, &seen);
-    for (int c = 0; c < ledger_n_cards(d->ledger); c++) {
-        if (!(seen & (UINT64_C(1) << c)) && !ledger_card(d->ledger, c)->gone)
+    for (int c = 0; c < ledger_n_cards(d->inst.ledger); c++) {
+        if (!(seen & (UINT64_C(1) << c)) && !ledger_card(d->inst.ledger, c)->gone)
             health_missing(d, c);
     }
     update_jobs(d);

@@ -68,7 +68,7 @@ card_begin(struct daemon *d, const struct card *c)
     auto_buf struct buf bytes = BUF_INIT;
     struct series *s = series_new();
     struct err e = {0};
-    int rc = store_series_get(d->store, c->info.uuid, &bytes, &e);
+    int rc = store_series_get(d->inst.store, c->info.uuid, &bytes, &e);
     if (rc == 0)
         return s;
     if (rc > 0 &&
@@ -96,7 +96,7 @@ void
 telemetry_card(struct daemon *d, int card)
 {
     struct telemetry *t = d->telemetry;
-    const struct card *c = ledger_card(d->ledger, card);
+    const struct card *c = ledger_card(d->inst.ledger, card);
     const struct series_point p = {.at_us = clock_boot_us(),
                                    .used_mib = mib32(c->used_mib),
                                    .held_mib = mib32(c->held_mib),
@@ -116,8 +116,8 @@ put_series(struct daemon *d, int card)
     if (!d->telemetry->cards[card])
         return;
     series_encode(d->telemetry->cards[card], wall_offset_us(), &bytes);
-    store_series_put(d->store, ledger_card(d->ledger, card)->info.uuid, bytes.data, bytes.len,
-                     &ignored);
+    store_series_put(d->inst.store, ledger_card(d->inst.ledger, card)->info.uuid, bytes.data,
+                     bytes.len, &ignored);
 }
 
 void
@@ -141,8 +141,8 @@ static struct trace *
 recall(const struct daemon *d, uint32_t job, const struct attempt *run)
 {
     auto_buf struct buf bytes = BUF_INIT;
-    if (run->started_us >= d->started_us ||
-        store_trace_get(d->store, job, run->number, &bytes, NULL) <= 0)
+    if (run->started_us >= d->inst.started_us ||
+        store_trace_get(d->inst.store, job, run->number, &bytes, NULL) <= 0)
         return NULL;
     struct trace *t = trace_decode(bytes.data, bytes.len);
     if (!t || trace_n_gpus(t) == run->n_gpus)
@@ -178,7 +178,7 @@ mean_load(const struct daemon *d, const struct attempt *run)
 {
     int sum = 0, n = 0;
     for (int i = 0; i < run->n_gpus; i++) {
-        int util = ledger_card(d->ledger, run->gpus[i])->util;
+        int util = ledger_card(d->inst.ledger, run->gpus[i])->util;
         sum += util >= 0 ? util : 0;
         n += util >= 0;
     }
@@ -202,7 +202,7 @@ telemetry_job(struct daemon *d, struct job *job)
                    mean_load(d, run)))
         return;
     r->unsaved = true;
-    state_save(&d->state, job, SAVE_ATTEMPT);
+    state_save(d->inst.state, job, SAVE_ATTEMPT);
 }
 
 const struct trace *
@@ -220,7 +220,7 @@ put_trace(struct daemon *d, const struct running *r)
     auto_buf struct buf bytes = BUF_INIT;
     struct err ignored; /* errors stick to the store; its commit tells */
     trace_encode(r->trace, &bytes);
-    store_trace_put(d->store, r->job, r->attempt, bytes.data, bytes.len, &ignored);
+    store_trace_put(d->inst.store, r->job, r->attempt, bytes.data, bytes.len, &ignored);
 }
 
 void
@@ -246,8 +246,8 @@ int
 telemetry_save(struct daemon *d, struct err *e)
 {
     struct running *r, *next;
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++)
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
         put_series(d, i);
     HASH_ITER(hh, d->telemetry->running, r, next) put_trace(d, r);
-    return store_commit(d->store, e);
+    return store_commit(d->inst.store, e);
 }

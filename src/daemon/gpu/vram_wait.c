@@ -23,7 +23,7 @@ end_wait(struct daemon *d, struct job *job)
         silent
             ? "the probe does not report whether its memory was freed"
             : "its memory is still in use; from now on it counts as used by another process");
-    jobs_check_clear(&d->state, job, true);
+    jobs_check_clear(d->inst.state, job, true);
 }
 
 static void
@@ -33,11 +33,11 @@ on_timer(uv_timer_t *timer)
     int64_t now = clock_boot_us();
     struct job *next;
     bool more = false;
-    for (struct job *job = queue_active(d->queue); job; job = next) {
+    for (struct job *job = queue_active(d->inst.queue); job; job = next) {
         next = queue_active_next(job);
-        if (job->state != JOB_COMPLETING || jobs_check_clear(&d->state, job, false))
+        if (job->state != JOB_COMPLETING || jobs_check_clear(d->inst.state, job, false))
             continue;
-        if (now - job->run->ended_boot_us >= d->config.vram_wait_ms * 1000)
+        if (now - job->run->ended_boot_us >= d->inst.config.vram_wait_ms * 1000)
             end_wait(d, job);
         else
             more = true;
@@ -51,7 +51,7 @@ on_timer(uv_timer_t *timer)
 void
 vram_wait_read(struct daemon *d, const struct change *x)
 {
-    const struct job *job = x->type == CHANGE_STARTED ? queue_get(d->queue, x->job) : NULL;
+    const struct job *job = x->type == CHANGE_STARTED ? queue_get(d->inst.queue, x->job) : NULL;
     if (job && job->run->n_gpus > 0)
         prober_hurry(d->prober);
     if (x->type != CHANGE_AWAITED)

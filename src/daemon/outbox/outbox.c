@@ -25,7 +25,7 @@ courier_new(struct daemon *d)
 {
     struct courier *c = xcalloc(1, sizeof *c);
     c->daemon = d;
-    uv_timer_init(d->loop, &c->timer);
+    uv_timer_init(d->inst.loop, &c->timer);
     c->timer.data = c;
     return c;
 }
@@ -77,7 +77,7 @@ on_row(const struct store_letter *row, void *arg)
 int
 courier_load(struct daemon *d, struct err *e)
 {
-    return store_outbox_walk(d->store, 0, INT64_MAX, on_row, d->courier, e);
+    return store_outbox_walk(d->inst.store, 0, INT64_MAX, on_row, d->courier, e);
 }
 
 /* Messages about one job by one hook go out in order: not its end before its start. */
@@ -122,7 +122,7 @@ send_one(struct courier *c, struct box *b)
         c->n_running++;
     } else if (rc < 0) {
         DL_APPEND(c->over, l);
-        turn_touch(c->daemon);
+        turn_touch(&c->daemon->inst);
     }
     return true;
 }
@@ -132,7 +132,7 @@ static void
 pump(struct courier *c)
 {
     struct box *b, *next;
-    bool more = !c->closing && !c->daemon->leaving && c->daemon->ready;
+    bool more = !c->closing && !c->daemon->inst.leaving && c->daemon->inst.ready;
     while (more) {
         more = false;
         HASH_ITER(hh, c->boxes, b, next)
@@ -201,7 +201,7 @@ courier_post(struct daemon *d, const struct job *job, const char *kind, const ch
                                .event = event,
                                .site = site};
     struct err e; /* errors stick to the store; store_commit tells */
-    if (store_outbox_add(d->store, &row, &e) < 0)
+    if (store_outbox_add(d->inst.store, &row, &e) < 0)
         return;
     struct letter *l = letter_new(d->courier, &row);
     DL_APPEND(d->courier->fresh, l);
@@ -213,9 +213,9 @@ courier_save(struct daemon *d)
     struct err e;
     for (const struct letter *l = d->courier->over; l; l = l->next) {
         if (l->result == AGAIN)
-            store_outbox_tried(d->store, l->id, l->tries, &e);
+            store_outbox_tried(d->inst.store, l->id, l->tries, &e);
         else
-            store_outbox_remove(d->store, l->id, &e);
+            store_outbox_remove(d->inst.store, l->id, &e);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
 #include "daemon/common/daemon.h"
+#include "daemon/common/user_names.h"
 #include "daemon/outbox/outbox.h"
 #include "sys/helpers.h"
 
@@ -35,7 +36,7 @@ has_failed(const struct job *job)
 bool
 hooks_concern(const struct daemon *d, const struct job *job, const char *kind)
 {
-    const struct config *c = &d->config;
+    const struct config *c = &d->inst.config;
     if (!job || (!job->req.hooks && !c->on_start[0] && !c->on_end[0] && !c->on_fail[0] &&
                  !c->webhook[0]))
         return false;
@@ -75,7 +76,7 @@ is_mail_of(const struct daemon *d, const struct job *job, uint32_t types, enum m
         return !job->tasks;
     if (!job->array)
         return true;
-    const struct job *array = queue_get(d->queue, job->array);
+    const struct job *array = queue_get(d->inst.queue, job->array);
     return m == STARTED && job->attempts == 1 && array && array->req.array.n > 0 &&
            array->req.array.ranges[0].first == job->task;
 }
@@ -112,7 +113,7 @@ hooks_post(struct daemon *d, const struct job *job, const char *kind, const char
 {
     static const struct hooks none;
     const struct hooks *h = job->req.hooks ? job->req.hooks : &none;
-    const struct config *c = &d->config;
+    const struct config *c = &d->inst.config;
     const struct telling t = {.daemon = d, .job = job, .line = line};
     enum moment m = moment_of(kind);
     if (m == STARTED) {
@@ -135,11 +136,11 @@ hooks_missing(const struct daemon *d, const struct job *job)
     const struct hooks *h = job->req.hooks;
     if (!h)
         return NULL;
-    if (hooks_mail_types(h) && !helper_sendmail(d->config.sendmail))
+    if (hooks_mail_types(h) && !helper_sendmail(d->inst.config.sendmail))
         return xasprintf(
             "this machine cannot send mail, because it has no sendmail%s%s; install one "
             "(postfix, msmtp-mta), or set its path with the setting sendmail",
-            d->config.sendmail[0] ? " at " : "", d->config.sendmail);
+            d->inst.config.sendmail[0] ? " at " : "", d->inst.config.sendmail);
     if (h->webhook && !helper_curl())
         return xasprintf(
             "this machine cannot post webhooks, because it has no curl; install it");

@@ -55,8 +55,8 @@ content_free(struct content *x)
 static const struct job *
 find_job(struct daemon *d, uint32_t id, struct job **owned)
 {
-    const struct job *job = queue_get(d->queue, id);
-    *owned = job ? NULL : store_job_load(d->store, id, NULL);
+    const struct job *job = queue_get(d->inst.queue, id);
+    *owned = job ? NULL : store_job_load(d->inst.store, id, NULL);
     return job ? job : *owned;
 }
 
@@ -64,23 +64,23 @@ find_job(struct daemon *d, uint32_t id, struct job **owned)
 static const char *
 site_accounts(const struct daemon *d)
 {
-    return d->config.hook_user[0] ? d->config.hook_user : "berth-hook,nobody";
+    return d->inst.config.hook_user[0] ? d->inst.config.hook_user : "berth-hook,nobody";
 }
 
 /* In the job's place: as its user, in its folder, with its limits and umask. */
 static void
 write_place_of_job(const struct daemon *d, const struct job *job, struct jsonw *w)
 {
-    auto_free char *log = d->places.system
-                              ? xasprintf("%s/%u/hooks.log", d->places.logs, job->uid)
-                              : xasprintf("%s/hooks.log", d->places.logs);
+    auto_free char *log = d->inst.places.system
+                              ? xasprintf("%s/%u/hooks.log", d->inst.places.logs, job->uid)
+                              : xasprintf("%s/hooks.log", d->inst.places.logs);
     jsonw_kstr(w, "cwd", job->cwd);
     jsonw_kint(w, "umask", job->umask_bits);
     jsonw_kstr(w, "log", log);
-    jsonw_kbool(w, "log_mkdir", d->places.system);
+    jsonw_kbool(w, "log_mkdir", d->inst.places.system);
     if (job->rlimits)
         jsonw_kstr(w, "rlimits", job->rlimits);
-    if (d->places.system) {
+    if (d->inst.places.system) {
         jsonw_kint(w, "uid", job->uid);
         jsonw_kstr(w, "user", job->user);
         confines_write_account(d, w);
@@ -92,7 +92,7 @@ write_place_of_job(const struct daemon *d, const struct job *job, struct jsonw *
 static void
 write_place_of_site(const struct daemon *d, struct jsonw *w)
 {
-    auto_free char *log = xasprintf("%s/hooks.log", d->places.logs);
+    auto_free char *log = xasprintf("%s/hooks.log", d->inst.places.logs);
     jsonw_kstr(w, "cwd", "/");
     jsonw_kint(w, "umask", 022);
     jsonw_kstr(w, "log", log);
@@ -104,7 +104,7 @@ static int
 write_order(struct daemon *d, const struct letter *l, const struct job *job,
             const struct content *x, struct buf *out, struct err *e)
 {
-    auto_free char *id = xasprintf("%s-%lld", d->instance, (long long)l->id);
+    auto_free char *id = xasprintf("%s-%lld", d->inst.name, (long long)l->id);
     struct jsonw w;
     jsonw_init(&w, out);
     jsonw_object(&w);
@@ -113,16 +113,16 @@ write_order(struct daemon *d, const struct letter *l, const struct job *job,
     jsonw_kint(&w, "job", l->job);
     jsonw_kstr(&w, "kind", x->kind);
     jsonw_kstr(&w, "target", x->target);
-    bool apart = l->site && d->places.system;
+    bool apart = l->site && d->inst.places.system;
     if (apart)
         write_place_of_site(d, &w);
     else
         write_place_of_job(d, job, &w);
-    jsonw_kint(&w, "limit_ms", d->config.hook_limit_s * 1000);
-    jsonw_kstr(&w, "sendmail", d->config.sendmail);
+    jsonw_kint(&w, "limit_ms", d->inst.config.hook_limit_s * 1000);
+    jsonw_kstr(&w, "sendmail", d->inst.config.sendmail);
     /* One that a daemon before this one began may still run. */
     auto_free char *group = xasprintf("hook-%lld.%d-%llx", (long long)l->id, l->tries,
-                                      (unsigned long long)d->started_boot_us);
+                                      (unsigned long long)d->inst.started_boot_us);
     confines_write_groups(d, job, group, &w);
     jsonw_key(&w, "event");
     jsonw_raw(&w, x->event, strlen(x->event));
@@ -141,7 +141,7 @@ courier_on_closed(uv_handle_t *handle)
         return;
     }
     DL_APPEND(l->courier->over, l);
-    turn_touch(l->courier->daemon);
+    turn_touch(&l->courier->daemon->inst);
 }
 
 /* What came of it is known, or will never be. */
@@ -165,7 +165,7 @@ tell_result(struct letter *l, const char *kind, const char *state, const json_t 
     const json_t *status = json_object_get(msg, "exit_status");
     const char *text = json_string_value(json_object_get(msg, "text"));
     if (job) {
-        struct jsonw *w = turn_event(d, "hook", job);
+        struct jsonw *w = turn_event(&d->inst, "hook", job);
         jsonw_kstr(w, "hook", kind);
         jsonw_kstr(w, "state", state);
         if (json_is_integer(status))
@@ -173,7 +173,7 @@ tell_result(struct letter *l, const char *kind, const char *state, const json_t 
         jsonw_kint(w, "tries", l->tries);
         if (text && text[0])
             jsonw_kstr(w, "text", text);
-        turn_event_end(d);
+        turn_event_end(&d->inst);
     }
     if (l->result == DONE)
         log_debug("job=%u event=hook hook=%s state=%s", l->job, kind, state);
@@ -268,7 +268,7 @@ hand_over(struct letter *l, const struct buf *order, struct err *e)
         return -1;
     crash_point("daemon-hook-sent");
     frame_init(&l->in, FRAME_MAX_PEER);
-    uv_pipe_init(d->loop, &l->pipe, 0);
+    uv_pipe_init(d->inst.loop, &l->pipe, 0);
     l->pipe.data = l;
     if (uv_pipe_open(&l->pipe, ours)) {
         lost(l);
@@ -290,7 +290,7 @@ courier_send(struct letter *l)
     struct content x = {0};
     struct job *owned = NULL;
     struct err e = {0};
-    int rc = store_outbox_walk(d->store, l->id, l->id, on_content, &x, &e);
+    int rc = store_outbox_walk(d->inst.store, l->id, l->id, on_content, &x, &e);
     const struct job *job = rc == 0 && x.kind ? find_job(d, l->job, &owned) : NULL;
     if (rc == 0 && !job)
         l->result = DONE; /* the job has been forgotten */

@@ -155,7 +155,7 @@ bytes_of(const struct sync *s, size_t from)
 static int
 check_room(const struct daemon *d, const struct upload *own, struct err *e)
 {
-    int64_t most = d->config.user_max_buffer_mib << 20, bytes = 0;
+    int64_t most = d->inst.config.user_max_buffer_mib << 20, bytes = 0;
     if (!budget_binds(d->budget, own->uid))
         return 0;
     for (const struct upload *u = d->uploads; u; u = u->next)

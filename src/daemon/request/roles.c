@@ -14,13 +14,14 @@
 #include "core/queue/job.h"
 #include "daemon/common/caller.h"
 #include "daemon/common/daemon.h"
+#include "daemon/common/user_names.h"
 
 int
 roles_find(struct daemon *d, struct err *e)
 {
-    const char *name = d->config.admin_group;
+    const char *name = d->inst.config.admin_group;
     d->admin_gid = 0;
-    if (!d->places.system || !name || !name[0])
+    if (!d->inst.places.system || !name || !name[0])
         return 0;
     const struct group *g = getgrnam(name);
     if (!g)
@@ -33,7 +34,7 @@ roles_find(struct daemon *d, struct err *e)
 bool
 roles_is_served(const struct daemon *d, uid_t uid)
 {
-    return d->places.system || uid == getuid() || uid == 0;
+    return d->inst.places.system || uid == getuid() || uid == 0;
 }
 
 /* The supplementary groups of the process that connected, as they were then. */
@@ -56,7 +57,7 @@ peer_is_in(int fd, gid_t gid)
 bool
 roles_is_admin(const struct daemon *d, int fd, const struct ucred *cred)
 {
-    if (!d->places.system || cred->uid == 0)
+    if (!d->inst.places.system || cred->uid == 0)
         return true; /* a user with a daemon of their own */
     return d->admin_gid && (cred->gid == d->admin_gid || peer_is_in(fd, d->admin_gid));
 }
@@ -78,8 +79,9 @@ roles_need_admin(const struct caller *c, const char *what, struct err *e)
 int64_t
 roles_priority_max(const struct daemon *d)
 {
-    return d->places.system && d->caller && !d->caller->admin ? d->config.user_priority_max
-                                                              : PRIORITY_MAX;
+    return d->inst.places.system && d->caller && !d->caller->admin
+               ? d->inst.config.user_priority_max
+               : PRIORITY_MAX;
 }
 
 int
@@ -90,7 +92,7 @@ roles_check_priority(const struct daemon *d, int32_t priority, struct err *e)
     return err_set(e, ERR_PERMISSION,
                    "priority %d is above %lld, the maximum for users; lower the priority of "
                    "other jobs instead, or ask an admin",
-                   priority, (long long)d->config.user_priority_max);
+                   priority, (long long)d->inst.config.user_priority_max);
 }
 
 /* The settings' own grace_ms is the administrator's word as well. */
@@ -98,9 +100,10 @@ int
 roles_check_grace(const struct daemon *d, int64_t grace_ms, struct err *e)
 {
     char asked[24], most[24];
-    int64_t most_ms = d->config.grace_max_ms > d->config.grace_ms ? d->config.grace_max_ms
-                                                                  : d->config.grace_ms;
-    if (grace_ms <= most_ms || !d->places.system || !d->caller || d->caller->admin)
+    int64_t most_ms = d->inst.config.grace_max_ms > d->inst.config.grace_ms
+                          ? d->inst.config.grace_max_ms
+                          : d->inst.config.grace_ms;
+    if (grace_ms <= most_ms || !d->inst.places.system || !d->caller || d->caller->admin)
         return 0;
     return err_set(e, ERR_PERMISSION,
                    "a grace of %s is above %s, the maximum for users (grace_max_ms); use "
@@ -111,14 +114,14 @@ roles_check_grace(const struct daemon *d, int64_t grace_ms, struct err *e)
 bool
 roles_is_hidden(const struct daemon *d, uid_t owner)
 {
-    return d->places.system && d->config.private && d->caller && !d->caller->admin &&
+    return d->inst.places.system && d->inst.config.private && d->caller && !d->caller->admin &&
            d->caller->uid != owner;
 }
 
 bool
 roles_sees_whole(const struct daemon *d, uid_t owner)
 {
-    return !d->places.system || !d->caller || d->caller->uid == owner;
+    return !d->inst.places.system || !d->caller || d->caller->uid == owner;
 }
 
 /* The owner's name stands in the line as a member of its own; inside a string of a user's the
@@ -127,7 +130,7 @@ bool
 roles_hides_event(const struct daemon *d, const struct viewer *v, uint32_t job,
                   const char *line, size_t n)
 {
-    if (job == 0 || !d->places.system || !d->config.private || v->admin)
+    if (job == 0 || !d->inst.places.system || !d->inst.config.private || v->admin)
         return false;
     auto_free char *own = xasprintf("\"user\":\"%s\"", daemon_user_name(v->uid));
     return !memmem(line, n, own, strlen(own));

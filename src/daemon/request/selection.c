@@ -14,6 +14,7 @@
 #include "core/queue/array.h"
 #include "core/queue/queue.h"
 #include "daemon/common/daemon.h"
+#include "daemon/common/user_names.h"
 #include "daemon/request/roles.h"
 #include "store/store.h"
 
@@ -43,9 +44,9 @@ find_last(struct daemon *d, uid_t uid, uint32_t *out, struct err *e)
 {
     const struct store_filter f = {.uid = uid, .has_uid = true, .newest_first = true};
     *out = 0;
-    if (store_jobs_select(d->store, &f, on_newest, out, e) < 0)
+    if (store_jobs_select(d->inst.store, &f, on_newest, out, e) < 0)
         return -1;
-    const struct job *job = changes_find_new(&d->state.changes, is_of_user, &uid);
+    const struct job *job = changes_find_new(&d->inst.state->changes, is_of_user, &uid);
     if (job && job->id > *out)
         *out = job->id;
     return 0;
@@ -201,9 +202,9 @@ find_missing(struct daemon *d, const struct selector_term *t, struct buf *missin
 {
     for (uint32_t id = t->first; t->each && *n <= MISSING_SAID; id++) {
         struct store_found found = {0};
-        if (!queue_get(d->queue, id) && store_find_job(d->store, id, &found, e) < 0)
+        if (!queue_get(d->inst.queue, id) && store_find_job(d->inst.store, id, &found, e) < 0)
             return -1;
-        if (!queue_get(d->queue, id) && !found.id && ++*n <= MISSING_SAID)
+        if (!queue_get(d->inst.queue, id) && !found.id && ++*n <= MISSING_SAID)
             buf_addf(missing, "%s%u", *n > 1 ? ", " : "", id);
         if (id == t->last)
             break;
@@ -225,11 +226,11 @@ find_missing_tasks(const struct selector_term *t, const struct task_set *set,
 static int
 load_tasks(struct daemon *d, uint32_t array, struct task_set *out, struct err *e)
 {
-    const struct job *job = queue_get(d->queue, array);
+    const struct job *job = queue_get(d->inst.queue, array);
     task_set_free(out);
     *out = (struct task_set){NULL, 0};
     if (!job)
-        return store_array_tasks(d->store, array, out, e);
+        return store_array_tasks(d->inst.store, array, out, e);
     task_set_copy(out, &job->req.array);
     return 0;
 }
@@ -276,7 +277,7 @@ look_up(struct daemon *d, const struct select *s, struct job ***jobs, size_t *n)
     for (size_t i = 0; i < s->selector.n_terms; i++) {
         const struct selector_term *t = &s->selector.terms[i];
         for (size_t k = 0; k <= t->last - t->first; k++) {
-            struct job *job = queue_get(d->queue, t->first + (uint32_t)k);
+            struct job *job = queue_get(d->inst.queue, t->first + (uint32_t)k);
             if (job && select_matches(s, job))
                 (*jobs)[kept++] = job;
         }
@@ -297,7 +298,7 @@ on_job(struct job *job, const char *const *uuids, void *arg)
 {
     const struct walk *w = arg;
     /* One whose end is not committed yet is still in the table, and listed from there. */
-    if (!queue_get(w->daemon->queue, job->id) && select_matches(w->select, job))
+    if (!queue_get(w->daemon->inst.queue, job->id) && select_matches(w->select, job))
         return w->cb(job, uuids, w->arg);
     return 0;
 }
@@ -339,7 +340,7 @@ narrow_term(struct daemon *d, const struct select *s, struct select_past *past,
         select_ranges_add(&past->ranges, s->last_id, s->last_id);
     else if (t->kind != SELECT_TASKS)
         past->wide = true;
-    else if (store_tasks_walk(d->store, t->first,
+    else if (store_tasks_walk(d->inst.store, t->first,
                               past->task > t->first_task ? past->task : t->first_task,
                               t->last_task, on_task, &w, e) < 0)
         return -1;
@@ -392,7 +393,7 @@ select_ended(struct daemon *d, const struct select *s, int64_t limit, select_cb 
         f.n_ranges = ranges.n;
     }
     if (rc == 0 || ranges.n > 0)
-        rc = rc < 0 ? -1 : store_jobs_select(d->store, &f, on_job, &w, e);
+        rc = rc < 0 ? -1 : store_jobs_select(d->inst.store, &f, on_job, &w, e);
     free(ranges.v);
     return rc < 0 ? -1 : 0;
 }
@@ -439,11 +440,11 @@ begin_past(struct daemon *d, const struct select *s, struct select_past *past, i
         return rc;
     if (past->wide) {
         r->n = 0;
-        select_ranges_add(r, 0, store_peek_job_id(d->store));
+        select_ranges_add(r, 0, store_peek_job_id(d->inst.store));
     }
     struct store_filter f = {.ranges = r->v, .n_ranges = r->n, .states = SELECT_FINAL_STATES};
     f.limit = past->limit;
-    if (f.limit > 0 && r->n > 0 && store_jobs_lowest(d->store, &f, &past->next, e) < 0)
+    if (f.limit > 0 && r->n > 0 && store_jobs_lowest(d->inst.store, &f, &past->next, e) < 0)
         return -1;
     if (r->n > 1)
         qsort(r->v, (size_t)r->n, sizeof *r->v, compare_ranges);
@@ -470,7 +471,7 @@ select_past_walk(struct daemon *d, const struct select *s, struct select_past *p
         const struct store_filter f = {
             .ranges = &r, .n_ranges = 1, .states = SELECT_FINAL_STATES};
         struct past_walk w = {.walk = {d, s, cb, arg}, .until_us = until_us};
-        int rc = store_jobs_select(d->store, &f, on_past, &w, e);
+        int rc = store_jobs_select(d->inst.store, &f, on_past, &w, e);
         if (rc < 0)
             return -1;
         past->next = (w.stopped ? w.last : r.last) + 1;
@@ -495,8 +496,8 @@ begin_live(struct daemon *d, const struct select *s, struct select_live *live)
     struct job **jobs = NULL;
     bool in_turn = live->order == LINEUP_IN_TURN;
     if (!look_up(d, s, &jobs, &live->n)) {
-        live->run = lineup_begin(in_turn ? d->planner : NULL, d->queue,
-                                 in_turn ? d->ledger : NULL, clock_wall_us(), live->order);
+        live->run = lineup_begin(in_turn ? d->inst.planner : NULL, d->inst.queue,
+                                 in_turn ? d->inst.ledger : NULL, clock_wall_us(), live->order);
         return;
     }
     live->ids = xcalloc(live->n + 1, sizeof *live->ids);

@@ -12,6 +12,7 @@
 #include "core/queue/queue.h"
 #include "daemon/common/caller.h"
 #include "daemon/common/daemon.h"
+#include "daemon/common/user_names.h"
 #include "daemon/request/roles.h"
 #include "daemon/state/array_turns.h"
 
@@ -24,7 +25,7 @@
 static struct job *
 array_of(struct daemon *d, const struct selector_term *t)
 {
-    struct job *array = t->kind == SELECT_TASKS ? queue_get(d->queue, t->first) : NULL;
+    struct job *array = t->kind == SELECT_TASKS ? queue_get(d->inst.queue, t->first) : NULL;
     return array && array->tasks ? array : NULL;
 }
 
@@ -62,7 +63,7 @@ single_out(struct daemon *d, const struct caller *c, const struct select *s, str
         struct job *array = array_of(d, t);
         int32_t task = array ? t->first_task : -1;
         while (array && (task = task_set_next(&array->tasks->pending, task, t->last_task)) >= 0)
-            arrays_split(&d->state, array, task++, 0);
+            arrays_split(d->inst.state, array, task++, 0);
     }
     return 0;
 }
@@ -106,7 +107,7 @@ target_walk_choose(struct daemon *d, const struct caller *c, struct target_walk 
         return 0;
     }
     while (w->at < w->live.n) {
-        const struct job *job = queue_get(d->queue, w->live.ids[w->at++]);
+        const struct job *job = queue_get(d->inst.queue, w->live.ids[w->at++]);
         if (job && select_matches(&w->select, job) && !ids_has(&w->before, job->id)) {
             if (target_check_owner(c, job, e) < 0)
                 return -1;
@@ -149,14 +150,14 @@ leave_array(struct target_walk *w)
 static struct job *
 next_task(struct daemon *d, struct target_walk *w)
 {
-    struct job *job = queue_get(d->queue, w->tasks[w->task_at++]);
+    struct job *job = queue_get(d->inst.queue, w->tasks[w->task_at++]);
     return job && job->array == w->array ? job : NULL;
 }
 
 static struct job *
 next_meant(struct daemon *d, struct target_walk *w)
 {
-    struct job *job = queue_get(d->queue, w->live.ids[w->at++]);
+    struct job *job = queue_get(d->inst.queue, w->live.ids[w->at++]);
     return job && w->paused && !select_matches(&w->select, job) ? NULL : job;
 }
 

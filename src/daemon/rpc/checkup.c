@@ -23,6 +23,7 @@
 #include "daemon/common/counters.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/turn_due.h"
+#include "daemon/common/user_names.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/rpc/rpc_server.h"
@@ -118,12 +119,12 @@ static void
 check_cards(struct daemon *d, struct checkup *c)
 {
     int n = 0, up = 0;
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
         auto_buf struct buf text = BUF_INIT;
-        if (ledger_card(d->ledger, i)->gone)
+        if (ledger_card(d->inst.ledger, i)->gone)
             continue;
         n++;
-        enum gpu_state s = card_state(ledger_card(d->ledger, i));
+        enum gpu_state s = card_state(ledger_card(d->inst.ledger, i));
         enum verdict v = card_verdict(s);
         up += v == OK;
         /* That nothing is known of any is the probe's line. */
@@ -146,7 +147,7 @@ check_cards(struct daemon *d, struct checkup *c)
 static void
 check_disk(const struct daemon *d, struct checkup *c, const char *name, const char *path)
 {
-    const struct err *trouble = turn_disk_trouble(d);
+    const struct err *trouble = turn_disk_trouble(&d->inst);
     struct statvfs fs;
     char room[24];
     if (statvfs(path, &fs)) {
@@ -169,17 +170,17 @@ static void
 check_disks(const struct daemon *d, struct checkup *c)
 {
     struct stat state, logs;
-    check_disk(d, c, "disk", d->places.state);
-    if (stat(d->places.state, &state) == 0 && stat(d->places.logs, &logs) == 0 &&
+    check_disk(d, c, "disk", d->inst.places.state);
+    if (stat(d->inst.places.state, &state) == 0 && stat(d->inst.places.logs, &logs) == 0 &&
         state.st_dev != logs.st_dev)
-        check_disk(d, c, "logs", d->places.logs);
+        check_disk(d, c, "logs", d->inst.places.logs);
 }
 
 static void
 check_database(const struct daemon *d, struct checkup *c)
 {
-    const struct tally_times *t = tally_times(d);
-    double mib = (double)store_bytes(d->store) / (1 << 20);
+    const struct tally_times *t = tally_times(d->tally);
+    double mib = (double)store_bytes(d->inst.store) / (1 << 20);
     if (t->error[0])
         say(c, BAD, "database",
             "the newest changes could not be written and are tried again: %s", t->error);
@@ -198,8 +199,8 @@ static void
 check_daemon(const struct daemon *d, struct checkup *c)
 {
     char up[24];
-    format_duration((clock_boot_us() - d->started_boot_us) / 1000, up);
-    if (d->stopping)
+    format_duration((clock_boot_us() - d->inst.started_boot_us) / 1000, up);
+    if (d->inst.stopping)
         say(c, WARN, "daemon", "pid %d is stopping and starts no more jobs", getpid());
     else
         say(c, OK, "daemon", "pid %d, up %s", getpid(), up);
@@ -209,10 +210,11 @@ static void
 check_socket(const struct daemon *d, struct checkup *c)
 {
     struct stat st;
-    if (stat(d->places.socket, &st) < 0 || !S_ISSOCK(st.st_mode))
-        say(c, WARN, "socket", "%s was removed; it will be created again", d->places.socket);
+    if (stat(d->inst.places.socket, &st) < 0 || !S_ISSOCK(st.st_mode))
+        say(c, WARN, "socket", "%s was removed; it will be created again",
+            d->inst.places.socket);
     else
-        say(c, OK, "socket", "%s", d->places.socket);
+        say(c, OK, "socket", "%s", d->inst.places.socket);
 }
 
 static void
@@ -293,9 +295,9 @@ check_starts(const struct daemon *d, struct checkup *c)
 static void
 check_clock(struct daemon *d, struct checkup *c)
 {
-    const struct clock_watch *k = &d->clock;
+    const struct clock_watch *k = &d->inst.clock;
     char by[24], ago[24], now[32];
-    clock_watch_look(d);
+    clock_watch_look(&d->inst.clock);
     clock_rfc3339(clock_wall_us(), now);
     int64_t age_us = clock_boot_us() - k->jumped_boot_us;
     if (clock_wall_us() < EARLIEST_US)
@@ -319,13 +321,13 @@ checkup_write(struct daemon *d, struct jsonw *out)
     self_read(&self);
     jsonw_key(out, "checks");
     jsonw_array(out);
-    if (turn_disk_trouble(d)) /* it explains whatever else is bad */
+    if (turn_disk_trouble(&d->inst)) /* it explains whatever else is bad */
         check_disks(d, &c);
     check_starts(d, &c);
     check_daemon(d, &c);
     check_probe(d, &c);
     check_cards(d, &c);
-    if (!turn_disk_trouble(d))
+    if (!turn_disk_trouble(&d->inst))
         check_disks(d, &c);
     check_database(d, &c);
     check_socket(d, &c);

@@ -113,7 +113,7 @@ keep_so_far(struct daemon *d, struct work *x)
         return;
     const struct store_piece piece = {
         .number = x->n_pieces++, .at_us = clock_wall_us(), .text = buf_str(&text)};
-    store_progress_add(d->store, x->caller.uid, x->token, &piece, &unused);
+    store_progress_add(d->inst.store, x->caller.uid, x->token, &piece, &unused);
 }
 
 /* What a daemon before this one had done of it: how many pieces. */
@@ -124,7 +124,7 @@ resume(struct daemon *d, const struct work_kind *kind, const struct caller *c, v
     if (!kind->resume || !c->token)
         return 0;
     for (;; n++) {
-        auto_free char *text = store_progress_get(d->store, c->uid, c->token, n);
+        auto_free char *text = store_progress_get(d->inst.store, c->uid, c->token, n);
         if (!text)
             return n;
         kind->resume(arg, text);
@@ -137,7 +137,7 @@ drop_so_far(struct daemon *d, uid_t uid, const char *token, int n_pieces)
 {
     struct err unused;
     if (n_pieces > 0)
-        store_progress_drop(d->store, uid, token, &unused);
+        store_progress_drop(d->inst.store, uid, token, &unused);
 }
 
 static void
@@ -146,8 +146,8 @@ finish(struct daemon *d, struct work *x, int rc, const struct err *e)
     struct ticket *t = x->ticket;
     struct err unused;
     x->ticket = NULL;
-    if (rc >= 0 && x->token && !turn_disk_trouble(d))
-        store_answer_put(d->store, x->caller.uid, x->token, buf_str(&x->text), &unused);
+    if (rc >= 0 && x->token && !turn_disk_trouble(&d->inst))
+        store_answer_put(d->inst.store, x->caller.uid, x->token, buf_str(&x->text), &unused);
     drop_so_far(d, x->caller.uid, x->token, x->n_pieces);
     if (t && rc < 0)
         server_refuse(t, e);
@@ -156,7 +156,7 @@ finish(struct daemon *d, struct work *x, int rc, const struct err *e)
     else if (t)
         server_answer(t, &x->text);
     work_free(d, x);
-    turn_touch_unplanned(d); /* clients that wait for all changes may go */
+    turn_touch_unplanned(&d->inst); /* clients that wait for all changes may go */
 }
 
 static void
@@ -256,7 +256,7 @@ go_on(struct daemon *d, struct work *x)
     struct work **at = &d->works->first;
     struct err e = {0};
     int64_t began_us = clock_boot_us();
-    pace_spent(d, PACE_REST, UINT32_MAX);
+    pace_spent(d->pace, PACE_REST, UINT32_MAX);
     int rc = run_slice(d, x->kind, &x->caller, x->arg, &x->out, &e);
     if (x->kind->changes && !(x->kind->last_changes && rc == WORK_MORE))
         server_changed(d->server, x->caller.group);
@@ -264,7 +264,7 @@ go_on(struct daemon *d, struct work *x)
         keep_so_far(d, x);
     int64_t us = clock_boot_us() - began_us;
     server_charge(d->server, x->caller.group, us);
-    pace_spent(d, x->caller.method, x->caller.uid);
+    pace_spent(d->pace, x->caller.method, x->caller.uid);
     if (rc == WORK_MORE)
         return;
     while (*at != x)
@@ -322,8 +322,8 @@ works_of(struct daemon *d)
     if (d->works)
         return d->works;
     d->works = xcalloc(1, sizeof *d->works);
-    uv_idle_init(d->loop, &d->works->idle);
-    uv_timer_init(d->loop, &d->works->rest);
+    uv_idle_init(d->inst.loop, &d->works->idle);
+    uv_timer_init(d->inst.loop, &d->works->rest);
     d->works->idle.data = d->works->rest.data = d;
     return d->works;
 }

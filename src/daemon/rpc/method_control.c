@@ -8,6 +8,7 @@
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
 #include "daemon/common/daemon.h"
+#include "daemon/common/user_names.h"
 #include "daemon/request/roles.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
@@ -103,7 +104,7 @@ cancel_large(struct daemon *d, struct control *k, struct job *array, const char 
 {
     if (!target_walk_into(&k->walk, array))
         return false;
-    jobs_cancel_alone(&d->state, array, by);
+    jobs_cancel_alone(d->inst.state, array, by);
     k->array = array->id;
     k->array_ok = true;
     return true;
@@ -112,10 +113,10 @@ cancel_large(struct daemon *d, struct control *k, struct job *array, const char 
 static void
 cancel_task(struct daemon *d, struct job *task, const char *by)
 {
-    const struct job *array = queue_get(d->queue, task->array);
+    const struct job *array = queue_get(d->inst.queue, task->array);
     if (array)
         task->req.grace_ms = array->req.grace_ms;
-    jobs_cancel(&d->state, task, by);
+    jobs_cancel(d->inst.state, task, by);
 }
 
 /* Its last task has come, if one of them was an array's. */
@@ -153,7 +154,7 @@ cancel_one(struct daemon *d, const struct caller *c, struct control *k, struct j
     if (json_object_get(k->params, "grace_ms") && grace >= 0)
         job->req.grace_ms = grace;
     if (!cancel_large(d, k, job, by))
-        ids_add_job(jobs_cancel(&d->state, job, by) ? &k->ended : &k->touched, job);
+        ids_add_job(jobs_cancel(d->inst.state, job, by) ? &k->ended : &k->touched, job);
 }
 
 /* The history is looked through before anything is done: what is cancelled here is in it too,
@@ -280,40 +281,40 @@ static int
 hold(struct daemon *d, struct job *job, int32_t unused, struct err *e)
 {
     (void)unused;
-    return jobs_hold(&d->state, job, e);
+    return jobs_hold(d->inst.state, job, e);
 }
 
 static int
 release(struct daemon *d, struct job *job, int32_t unused, struct err *e)
 {
     (void)unused;
-    return jobs_release(&d->state, job, e);
+    return jobs_release(d->inst.state, job, e);
 }
 
 static int
 hold_alone(struct daemon *d, struct job *array, int32_t unused, struct err *e)
 {
     (void)unused;
-    return jobs_hold_alone(&d->state, array, e);
+    return jobs_hold_alone(d->inst.state, array, e);
 }
 
 static int
 release_alone(struct daemon *d, struct job *array, int32_t unused, struct err *e)
 {
     (void)unused;
-    return jobs_release_alone(&d->state, array, e);
+    return jobs_release_alone(d->inst.state, array, e);
 }
 
 static int
 set_priority(struct daemon *d, struct job *job, int32_t priority, struct err *e)
 {
-    return jobs_set_priority(&d->state, job, priority, e);
+    return jobs_set_priority(d->inst.state, job, priority, e);
 }
 
 static int
 set_priority_alone(struct daemon *d, struct job *array, int32_t priority, struct err *e)
 {
-    return jobs_set_priority_alone(&d->state, array, priority, e);
+    return jobs_set_priority_alone(d->inst.state, array, priority, e);
 }
 
 int

@@ -8,6 +8,7 @@
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
 #include "daemon/common/daemon.h"
+#include "daemon/common/user_names.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/methods.h"
 #include "store/store.h"
@@ -19,7 +20,7 @@ load_environment(struct daemon *d, const struct caller *c, const struct job *job
     if (!roles_may_touch(c, job))
         return err_set(e, ERR_PERMISSION, "job %u belongs to %s", job->id,
                        daemon_owner_name(job));
-    return job->env ? store_env_get(d->store, job->env, block, e) : 0;
+    return job->env ? store_env_get(d->inst.store, job->env, block, e) : 0;
 }
 
 int
@@ -34,9 +35,9 @@ method_environment(struct daemon *d, struct caller *c, json_t *params, struct js
 
     if (id < 1 || id > UINT32_MAX)
         return err_set(e, ERR_USAGE, "\"job\" must be the number of a job");
-    job = queue_get(d->queue, (uint32_t)id);
+    job = queue_get(d->inst.queue, (uint32_t)id);
     if (!job)
-        job = old = store_job_load(d->store, (uint32_t)id, e);
+        job = old = store_job_load(d->inst.store, (uint32_t)id, e);
     rc = job ? load_environment(d, c, job, &block, e) : -1;
     job_free(old);
     if (rc < 0)

@@ -77,9 +77,9 @@ read_since(const struct daemon *d, const json_t *params, int64_t *out, struct er
                        "give either \"since\" (an event's number) or \"since_us\" (a time)");
     *out = json_integer_value(since);
     if (since && *out == 0)
-        *out = store_event_last(d->store);
+        *out = store_event_last(d->inst.store);
     if (since_us)
-        *out = store_event_before(d->store, json_integer_value(since_us));
+        *out = store_event_before(d->inst.store, json_integer_value(since_us));
     return 0;
 }
 
@@ -93,18 +93,18 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     r->out = out;
     r->until_us = until_us;
     r->is_late = false;
-    if (store_events_read(d->store, r->at, on_event, r, e) < 0)
+    if (store_events_read(d->inst.store, r->at, on_event, r, e) < 0)
         return -1;
     if (r->is_late || out->full)
         return WORK_MORE; /* too long: that is seen behind each piece */
     jsonw_end_array(out);
-    jsonw_kint(out, "seq", store_event_last(d->store));
-    jsonw_kint(out, "first", store_event_first(d->store));
+    jsonw_kint(out, "seq", store_event_last(d->inst.store));
+    jsonw_kint(out, "first", store_event_first(d->inst.store));
     jsonw_kint(out, "next", r->at);
     jsonw_kbool(out, "more", r->more);
     jsonw_end_object(out);
     if (r->follow) {
-        turn_retell_waiting(d, r->filter.file);
+        turn_retell_waiting(&d->inst, r->filter.file);
         server_follow(c->client, &r->filter);
     }
     return WORK_DONE;

@@ -58,17 +58,18 @@ put_text(struct jsonw *w, const char *key, const struct buf *text)
 static struct advice_facts
 facts_of(const struct daemon *d, const struct job *job)
 {
-    struct advice_facts f = {.tolerance_permille = (int32_t)(d->config.tolerance * 1000 + 0.5)};
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
-        int64_t mib = ledger_card(d->ledger, i)->info.total_mib;
-        if (ledger_card(d->ledger, i)->gone)
+    struct advice_facts f = {.tolerance_permille =
+                                 (int32_t)(d->inst.config.tolerance * 1000 + 0.5)};
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
+        int64_t mib = ledger_card(d->inst.ledger, i)->info.total_mib;
+        if (ledger_card(d->inst.ledger, i)->gone)
             continue;
         f.largest_mib = mib > f.largest_mib ? mib : f.largest_mib;
     }
     for (int i = 0; job->run && i < job->run->n_gpus; i++) {
-        if (job->run->gpus[i] >= ledger_n_cards(d->ledger))
+        if (job->run->gpus[i] >= ledger_n_cards(d->inst.ledger))
             continue;
-        int64_t mib = ledger_card(d->ledger, job->run->gpus[i])->info.total_mib;
+        int64_t mib = ledger_card(d->inst.ledger, job->run->gpus[i])->info.total_mib;
         f.card_mib = f.card_mib == 0 || mib < f.card_mib ? mib : f.card_mib;
     }
     return f;
@@ -90,7 +91,7 @@ put_place_in_line(const struct answer *a, const struct job *job)
 static void
 put_expected_start(const struct answer *a, const struct job *job)
 {
-    const struct planner *p = a->daemon->planner;
+    const struct planner *p = a->daemon->inst.planner;
     const struct reservation *r = planner_reservation(p);
     const struct promise *promised = planner_promise_of(p, job->id);
     bool kept = r->job == job->id && r->lasting;
@@ -256,7 +257,7 @@ add_bound(const struct daemon *d, struct buf *out, const struct job *job)
         cpu_nodes_add_text(d, (uint64_t)run->nodes, out);
         return;
     }
-    switch (ledger_bind(d->ledger, need, run->gpus, run->n_gpus, &nodes)) {
+    switch (ledger_bind(d->inst.ledger, need, run->gpus, run->n_gpus, &nodes)) {
     case BIND_NOT_WANTED:
         break;
     case BIND_UNKNOWN:
@@ -412,8 +413,8 @@ begin(struct answer *a, int64_t until_us)
     if (a->begun)
         return true;
     if (!a->places)
-        a->places =
-            lineup_begin(d->planner, d->queue, d->ledger, clock_wall_us(), LINEUP_PLACES);
+        a->places = lineup_begin(d->inst.planner, d->inst.queue, d->inst.ledger,
+                                 clock_wall_us(), LINEUP_PLACES);
     while (lineup_step(a->places))
         if (clock_boot_us() >= until_us)
             return false;
@@ -429,8 +430,8 @@ static void
 explain_live(struct answer *a, uint32_t id)
 {
     struct err unused;
-    const struct job *job = queue_get(a->daemon->queue, id);
-    struct job *old = job ? NULL : store_job_load(a->daemon->store, id, &unused);
+    const struct job *job = queue_get(a->daemon->inst.queue, id);
+    struct job *old = job ? NULL : store_job_load(a->daemon->inst.store, id, &unused);
     job = job ? job : old;
     if (job && select_matches(&a->select, job))
         explain(a, job);

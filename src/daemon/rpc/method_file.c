@@ -292,9 +292,9 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
         s->at = 0;
     }
     if (s->n_changed > 0)
-        turn_touch(d);
+        turn_touch(&d->inst);
     if (s->has_forgotten_some)
-        turn_touch_unplanned(d);
+        turn_touch_unplanned(&d->inst);
     return rc;
 }
 
@@ -385,8 +385,8 @@ method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct json
     struct sync *s = &a->sync;
     a->daemon = d;
     *s = (struct sync){.admission = d->admission,
-                       .state = &d->state,
-                       .store = d->store,
+                       .state = d->inst.state,
+                       .store = d->inst.store,
                        .uid = c->uid,
                        .params = params,
                        .is_part = json_is_true(json_object_get(params, "part")),

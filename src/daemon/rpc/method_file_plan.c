@@ -191,7 +191,7 @@ ask_about(struct look *k, size_t i)
     job->order = UINT64_MAX / 2 + i; /* behind all that wait */
     job->submitted_us = clock_wall_us();
     job->begin_us = line->req.begin_us;
-    estimate_refresh(&d->state, job);
+    estimate_refresh(d->inst.state, job);
     forecast_run_add(k->run, job);
     job_free(job);
 }
@@ -270,7 +270,7 @@ static void
 write_options(const struct look *k, struct jsonw *out, const struct line *line)
 {
     auto_buf struct buf options = BUF_INIT;
-    const struct config *c = &k->daemon->config;
+    const struct config *c = &k->daemon->inst.config;
     struct backlog_line asked;
     struct allocation_spec spec;
     bool is_packed = slurm_is_to_pack(&line->req.demand, c);
@@ -396,8 +396,8 @@ ask_about_all(struct look *k, struct jsonw *out, int64_t until_us, struct err *e
     const struct daemon *d = k->daemon;
     (void)out, (void)e;
     if (!k->run)
-        k->run =
-            forecast_run_begin(d->planner, d->queue, d->ledger, clock_wall_us(), STARTS_MAX);
+        k->run = forecast_run_begin(d->inst.planner, d->inst.queue, d->inst.ledger,
+                                    clock_wall_us(), STARTS_MAX);
     return each_line(k, ask_about, until_us);
 }
 
@@ -514,8 +514,8 @@ method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct json
     const char *cwd = json_string_value(json_object_get(params, "cwd"));
     struct look *k = xcalloc(1, sizeof *k);
     k->own = (struct sync){.admission = d->admission,
-                           .state = &d->state,
-                           .store = d->store,
+                           .state = d->inst.state,
+                           .store = d->inst.store,
                            .uid = c->uid,
                            .params = params};
     k->daemon = d;

@@ -11,6 +11,7 @@
 #include "core/queue/queue.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/turn_due.h"
+#include "daemon/common/user_names.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/card_names.h"
 #include "daemon/request/roles.h"
@@ -68,7 +69,7 @@ write_jobs(const struct daemon *d, const struct card *c, struct jsonw *out)
 {
     struct ids ids = {0};
     for (int i = 0; i < c->n_holds; i++) {
-        const struct job *job = queue_get(d->queue, c->holds[i].job);
+        const struct job *job = queue_get(d->inst.queue, c->holds[i].job);
         if (job)
             ids_add_job(&ids, job);
     }
@@ -82,8 +83,8 @@ write_gpus(const struct daemon *d, uint64_t set, struct jsonw *out)
     jsonw_object(out);
     jsonw_key(out, "gpus");
     jsonw_array(out);
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
-        const struct card *c = ledger_card(d->ledger, i);
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
+        const struct card *c = ledger_card(d->inst.ledger, i);
         if (!(set >> i & 1))
             continue;
         jsonw_object(out);
@@ -113,7 +114,7 @@ method_gpu_pause(struct daemon *d, struct caller *c, json_t *params, struct json
         return err_set(e, ERR_USAGE,
                        "the maximum length of a reason is %d bytes; this one has %zu",
                        HEALTH_TEXT_MAX - 1, strlen(why));
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++)
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
         if (set >> i & 1)
             health_pause(d, i, json_is_true(json_object_get(params, "drain")),
                          daemon_user_name(c->uid), why);
@@ -130,10 +131,10 @@ method_gpu_resume(struct daemon *d, struct caller *c, json_t *params, struct jso
     int rc = 0;
     if (roles_need_admin(c, "resume GPUs", e) < 0 || read_gpus(d, params, &set, e) < 0)
         return -1;
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++)
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
         if ((set >> i & 1) && health_resume(d, i, daemon_user_name(c->uid), e) < 0)
             rc = -1;
-    turn_touch(d);
+    turn_touch(&d->inst);
     if (rc == 0)
         write_gpus(d, set, out);
     return rc;

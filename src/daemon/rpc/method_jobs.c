@@ -131,8 +131,8 @@ static int
 put_live(struct listing *l, uint32_t id)
 {
     struct err unused;
-    const struct job *job = queue_get(l->daemon->queue, id);
-    struct job *old = job ? NULL : store_job_load(l->daemon->store, id, &unused);
+    const struct job *job = queue_get(l->daemon->inst.queue, id);
+    struct job *old = job ? NULL : store_job_load(l->daemon->inst.store, id, &unused);
     job = job ? job : old;
     int rc = 0;
     if (job && select_matches(&l->select, job)) {

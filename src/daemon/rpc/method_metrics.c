@@ -15,6 +15,7 @@
 #include "core/queue/queue.h"
 #include "daemon/common/counters.h"
 #include "daemon/common/daemon.h"
+#include "daemon/common/user_names.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/rpc/methods.h"
 #include "daemon/view/exposition.h"
@@ -38,12 +39,12 @@ lower(const char *name, char out[32])
 static void
 put_jobs(struct daemon *d, struct exposition *x)
 {
-    const struct tally_jobs *j = tally_jobs(d);
+    const struct tally_jobs *j = tally_jobs(d->tally);
     char name[32];
     exposition_family(x, "berth_jobs", "gauge",
                       "Jobs that have not ended, by state; tasks of arrays count one by one.");
     for (int s = 0; s < JOB_COMPLETED; s++)
-        exposition_value(x, (double)queue_n_in(d->queue, (enum job_state)s), "state",
+        exposition_value(x, (double)queue_n_in(d->inst.queue, (enum job_state)s), "state",
                          lower(job_state_name((enum job_state)s), name), NULL);
     exposition_one(x, "berth_jobs_submitted_total", "counter",
                    "Jobs accepted; tasks of arrays count one by one.", (double)j->submitted);
@@ -97,9 +98,9 @@ put_user_jobs(const struct daemon *d, struct exposition *x)
     struct users users = {0};
     uint32_t uid;
     int64_t waiting;
-    for (size_t i = 0; queue_user_waiting(d->queue, i, &uid, &waiting); i++)
+    for (size_t i = 0; queue_user_waiting(d->inst.queue, i, &uid, &waiting); i++)
         user_of(&users, uid)->waiting = waiting;
-    for (struct job *job = queue_active(d->queue); job; job = queue_active_next(job))
+    for (struct job *job = queue_active(d->inst.queue); job; job = queue_active_next(job))
         user_of(&users, job->uid)->running++;
     exposition_family(x, "berth_user_jobs", "gauge",
                       "Jobs of each user with current or recent jobs.");
@@ -120,7 +121,7 @@ put_users(const struct daemon *d, struct exposition *x)
     put_user_jobs(d, x);
     exposition_family(x, "berth_user_gpu_seconds_total", "counter",
                       "Run time of ended attempts, multiplied by their GPUs.");
-    const struct tally_user *users = tally_users(d, &n);
+    const struct tally_user *users = tally_users(d->tally, &n);
     for (size_t i = 0; i < n; i++)
         exposition_value(x, (double)users[i].gpu_ms / 1e3, "user",
                          daemon_user_name(users[i].uid), NULL);
@@ -228,8 +229,8 @@ put_card_states(const struct daemon *d, struct exposition *x)
     char number[12];
     exposition_family(x, "berth_gpu_state", "gauge",
                       "1 for the state that the card is in, 0 for all others.");
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
-        const struct card *c = ledger_card(d->ledger, i);
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
+        const struct card *c = ledger_card(d->inst.ledger, i);
         if (c->gone)
             continue;
         for (size_t s = 0; s < sizeof states / sizeof states[0]; s++)
@@ -242,11 +243,11 @@ static void
 put_cards(const struct daemon *d, struct exposition *x)
 {
     char number[12];
-    int n = ledger_n_cards(d->ledger);
+    int n = ledger_n_cards(d->inst.ledger);
     exposition_family(x, "berth_gpu_info", "gauge", "The card's name; always 1.");
     for (int i = 0; i < n; i++) {
-        const struct gpu_info *info = &ledger_card(d->ledger, i)->info;
-        if (ledger_card(d->ledger, i)->gone)
+        const struct gpu_info *info = &ledger_card(d->inst.ledger, i)->info;
+        if (ledger_card(d->inst.ledger, i)->gone)
             continue;
         exposition_value(x, 1, "gpu", number_text(i, number), "uuid", info->uuid, "name",
                          info->name, NULL);
@@ -255,7 +256,7 @@ put_cards(const struct daemon *d, struct exposition *x)
     for (size_t f = 0; f < sizeof card_families / sizeof card_families[0]; f++) {
         exposition_family(x, card_families[f].name, "gauge", card_families[f].help);
         for (int i = 0; i < n; i++) {
-            const struct card *c = ledger_card(d->ledger, i);
+            const struct card *c = ledger_card(d->inst.ledger, i);
             double v = card_families[f].value(c);
             if (v >= 0 && !c->gone)
                 exposition_value(x, v, "gpu", number_text(i, number), "uuid", c->info.uuid,
@@ -273,16 +274,17 @@ put_build(const struct daemon *d, struct exposition *x)
     exposition_family(x, "berth_build_info", "gauge",
                       "Version and mode of the daemon; always 1.");
     exposition_value(x, 1, "version", BERTH_VERSION, "mode",
-                     d->places.system ? "system" : "user", "backend", backend ? backend : "",
-                     "driver", driver ? driver : "", NULL);
+                     d->inst.places.system ? "system" : "user", "backend",
+                     backend ? backend : "", "driver", driver ? driver : "", NULL);
     exposition_one(x, "berth_start_time_seconds", "gauge",
-                   "Start of the daemon, in seconds since 1970.", (double)d->started_us / 1e6);
+                   "Start of the daemon, in seconds since 1970.",
+                   (double)d->inst.started_us / 1e6);
 }
 
 static void
 put_work(const struct daemon *d, struct exposition *x)
 {
-    const struct tally_times *t = tally_times(d);
+    const struct tally_times *t = tally_times(d->tally);
     exposition_histogram(x, "berth_scheduler_cycle_seconds",
                          "Duration of one pass over the queue.", &t->plans);
     exposition_histogram(x, "berth_commit_seconds", "Duration of one commit.", &t->commits);
@@ -291,9 +293,9 @@ put_work(const struct daemon *d, struct exposition *x)
     exposition_one(x, "berth_commit_failures_total", "counter",
                    "Commits that failed and were tried again.", (double)t->commits_failed);
     exposition_one(x, "berth_events_total", "counter", "Events since the database was created.",
-                   (double)store_event_last(d->store));
+                   (double)store_event_last(d->inst.store));
     exposition_one(x, "berth_journal_bytes", "gauge", "Size of the database and its log.",
-                   (double)store_bytes(d->store));
+                   (double)store_bytes(d->inst.store));
     exposition_one(x, "berth_probe_up", "gauge", "1 while the GPUs answer.",
                    prober_unknown_since_us(d->prober) == 0);
     exposition_one(x, "berth_probe_restarts_total", "counter",

@@ -52,12 +52,12 @@ add_piece(struct daemon *d, struct making *x, struct err *e)
 {
     int n;
     if (!x->ended_done) {
-        n = store_ended_walk(d->store, &x->ended, x->report.since_us, PIECE, on_ended,
+        n = store_ended_walk(d->inst.store, &x->ended, x->report.since_us, PIECE, on_ended,
                              &x->report, e);
         x->ended_done = n >= 0 && n < PIECE;
     } else {
-        n = store_used_walk(d->store, &x->used, x->report.from_us, PIECE, on_used, &x->report,
-                            e);
+        n = store_used_walk(d->inst.store, &x->used, x->report.from_us, PIECE, on_used,
+                            &x->report, e);
         x->used_done = n >= 0 && n < PIECE;
     }
     return n < 0 ? -1 : x->ended_done && x->used_done;
@@ -165,10 +165,10 @@ static int
 find_beginning(struct daemon *d, struct report *r, struct err *e)
 {
     int64_t first_us;
-    if (store_past_begin(d->store, &first_us, e) < 0)
+    if (store_past_begin(d->inst.store, &first_us, e) < 0)
         return -1;
     if (!first_us || first_us > r->until_us)
-        first_us = d->started_us < r->until_us ? d->started_us : r->until_us;
+        first_us = d->inst.started_us < r->until_us ? d->inst.started_us : r->until_us;
     r->from_us = r->since_us > first_us ? r->since_us : first_us;
     return 0;
 }

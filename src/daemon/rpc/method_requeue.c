@@ -18,6 +18,7 @@
 #include "core/queue/array.h"
 #include "core/queue/queue.h"
 #include "daemon/common/daemon.h"
+#include "daemon/common/user_names.h"
 #include "daemon/request/admit.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
@@ -88,15 +89,15 @@ struct again {
 static struct job *
 take_back(struct daemon *d, uint32_t id, struct err *e)
 {
-    struct job *job = queue_get(d->queue, id);
+    struct job *job = queue_get(d->inst.queue, id);
     if (job)
         return job;
-    job = store_job_load(d->store, id, e);
+    job = store_job_load(d->inst.store, id, e);
     if (!job)
         return NULL;
-    job->env_bytes = (int32_t)store_env_bytes(d->store, job->env);
-    estimate_enter(&d->state, job);
-    queue_add(d->queue, job);
+    job->env_bytes = (int32_t)store_env_bytes(d->inst.store, job->env);
+    estimate_enter(d->inst.state, job);
+    queue_add(d->inst.queue, job);
     return job;
 }
 
@@ -106,8 +107,8 @@ put_back(struct daemon *d, struct job *job)
 {
     if (!job_state_is_final(job->state) || job->unsaved)
         return;
-    estimate_leave(&d->state, job);
-    job_free(queue_remove(d->queue, job->id));
+    estimate_leave(d->inst.state, job);
+    job_free(queue_remove(d->inst.queue, job->id));
 }
 
 /* In which state the tasks without a row ended: they were dropped together. JOB_PENDING: there
@@ -150,19 +151,21 @@ static int
 run_again(struct again *r, struct job *job)
 {
     struct daemon *d = r->daemon;
-    if (job_state_is_final(job->state) && depend_check(&d->state, &job->req, &r->last) < 0) {
+    if (job_state_is_final(job->state) &&
+        depend_check(d->inst.state, &job->req, &r->last) < 0) {
         err_prefix(&r->last, "job %u cannot be requeued", job->id);
         put_back(d, job);
         return -1;
     }
-    if (jobs_requeue(&d->state, job, daemon_user_name(r->caller->uid), r->hold, &r->last) < 0) {
+    if (jobs_requeue(d->inst.state, job, daemon_user_name(r->caller->uid), r->hold, &r->last) <
+        0) {
         put_back(d, job);
         return -1;
     }
     if (job->state == JOB_PENDING)
-        depend_enter(&d->state, job, NULL);
+        depend_enter(d->inst.state, job, NULL);
     if (r->hold && job->state == JOB_PENDING)
-        (void)jobs_hold(&d->state, job, &r->last);
+        (void)jobs_hold(d->inst.state, job, &r->last);
     if (!ids_has(&r->before, job->id))
         ids_add_job(&r->touched, job);
     return 0;
@@ -181,8 +184,8 @@ keep_open(struct again *r, struct job *array)
 static void
 let_end(struct again *r)
 {
-    for (size_t i = 0; i < r->open.n && !r->daemon->leaving; i++)
-        arrays_returned(&r->daemon->state, r->open.v[i]);
+    for (size_t i = 0; i < r->open.n && !r->daemon->inst.leaving; i++)
+        arrays_returned(r->daemon->inst.state, r->open.v[i]);
     ids_free(&r->open);
 }
 
@@ -200,7 +203,7 @@ on_row(uint32_t id, int32_t task, enum job_state state, void *arg)
 {
     struct again *r = arg;
     struct look *x = &r->look;
-    const struct job *live = queue_get(r->daemon->queue, id);
+    const struct job *live = queue_get(r->daemon->inst.queue, id);
     x->rows = xgrow(x->rows, x->n, &x->cap, sizeof *x->rows);
     /* The store knows it as of the last commit. */
     x->rows[x->n++] = (struct row){id, task, live ? live->state : state};
@@ -234,8 +237,8 @@ look_on(struct again *r)
 {
     struct look *x = &r->look;
     x->n_piece = 0;
-    int rc =
-        store_tasks_walk(r->daemon->store, x->array, x->next, ARRAY_MAX, on_row, r, &r->last);
+    int rc = store_tasks_walk(r->daemon->inst.store, x->array, x->next, ARRAY_MAX, on_row, r,
+                              &r->last);
     x->done = x->n_piece < ROWS_EACH;
     if (rc == 0)
         return;
@@ -281,7 +284,7 @@ choose_tasks(struct again *r, unsigned states)
 {
     for (size_t i = 0; i < r->look.n; i++) {
         const struct row *row = &r->look.rows[i];
-        const struct job *live = queue_get(r->daemon->queue, row->id);
+        const struct job *live = queue_get(r->daemon->inst.queue, row->id);
         enum job_state state = live ? live->state : row->state;
         bool left = !live && !job_state_is_final(state); /* it has ended since */
         if ((left || states >> state & 1) && !ids_has(&r->before, row->id))
@@ -293,8 +296,8 @@ choose_tasks(struct again *r, unsigned states)
 static void
 leave_array(struct again *r)
 {
-    if (r->array && !r->daemon->leaving)
-        arrays_returned(&r->daemon->state, r->array);
+    if (r->array && !r->daemon->inst.leaving)
+        arrays_returned(r->daemon->inst.state, r->array);
     r->array = 0;
     ids_free(&r->tasks);
 }
@@ -338,7 +341,7 @@ static void
 requeue_next_task(struct again *r)
 {
     struct daemon *d = r->daemon;
-    const struct job *array = queue_get(d->queue, r->array);
+    const struct job *array = queue_get(d->inst.queue, r->array);
     struct job *task = NULL;
     if (r->task_at < r->tasks.n && array && !array->cancel_asked)
         task = take_back(d, r->tasks.v[r->task_at++], &r->last);
@@ -389,8 +392,8 @@ static bool
 requeue_one(struct again *r, uint32_t id)
 {
     struct daemon *d = r->daemon;
-    struct job *job = queue_get(d->queue, id);
-    struct job *old = job ? NULL : store_job_load(d->store, id, &r->last);
+    struct job *job = queue_get(d->inst.queue, id);
+    struct job *old = job ? NULL : store_job_load(d->inst.store, id, &r->last);
     int rc = job || old ? check_again(r, job ? job : old) : -1;
     job_free(old);
     if (rc || !(job = take_back(d, id, &r->last)))
@@ -449,7 +452,7 @@ choose(struct again *r, int64_t until_us, struct err *e)
         return -1;
     for (size_t i = 0; i < w->live.n; i++) {
         const struct job *job =
-            queue_get(d->queue, w->live.ids[i]); /* NULL: it has ended since */
+            queue_get(d->inst.queue, w->live.ids[i]); /* NULL: it has ended since */
         if (!ids_has(&r->before, w->live.ids[i]) || (job && job->tasks))
             ids_add(&r->meant, w->live.ids[i]);
     }

@@ -75,7 +75,7 @@ put_cards(struct daemon *d, const struct asked *a, struct jsonw *out)
     int64_t now_us = clock_boot_us(), first_us = now_us;
     struct listing l = {.out = out, .offset_us = clock_wall_us() - now_us};
     int64_t since_us = a->since_us ? a->since_us - l.offset_us : now_us - DAY_US;
-    int n = ledger_n_cards(d->ledger);
+    int n = ledger_n_cards(d->inst.ledger);
     for (int i = 0; i < n; i++) {
         const struct series *s = telemetry_series(d, i);
         int64_t oldest_us = s ? series_oldest_us(s) : INT64_MAX;
@@ -88,11 +88,11 @@ put_cards(struct daemon *d, const struct asked *a, struct jsonw *out)
     jsonw_array(out);
     for (int i = 0; i < n; i++) {
         const struct series *s = telemetry_series(d, i);
-        if (ledger_card(d->ledger, i)->gone)
+        if (ledger_card(d->inst.ledger, i)->gone)
             continue;
         jsonw_object(out);
         jsonw_kint(out, "index", i);
-        jsonw_kstr(out, "uuid", ledger_card(d->ledger, i)->info.uuid);
+        jsonw_kstr(out, "uuid", ledger_card(d->inst.ledger, i)->info.uuid);
         jsonw_key(out, "points");
         jsonw_array(out);
         if (s)
@@ -140,7 +140,7 @@ copy_trace(struct daemon *d, uint32_t job, const struct attempt *run, struct err
     const struct trace *live = telemetry_trace(d, job, run->number);
     if (live)
         trace_encode(live, &bytes);
-    else if (store_trace_get(d->store, job, run->number, &bytes, e) < 0)
+    else if (store_trace_get(d->inst.store, job, run->number, &bytes, e) < 0)
         return NULL;
     struct trace *t = bytes.len ? trace_decode(bytes.data, bytes.len) : NULL;
     /* A card that has vanished since is no longer in the list of the attempt's cards. */
@@ -170,7 +170,7 @@ put_earlier(struct daemon *d, const struct job *job, const struct asked *a, stru
             struct err *e)
 {
     struct store_attempt *list;
-    int rc = -1, n = store_attempts_load(d->store, job->id, &list, e), i = 0;
+    int rc = -1, n = store_attempts_load(d->inst.store, job->id, &list, e), i = 0;
     if (n < 0)
         return -1;
     while (i < n && list[i].attempt.number != a->attempt)
@@ -200,8 +200,8 @@ put_job_of(struct daemon *d, const struct job *job, const struct asked *a, struc
 static int
 put_job(struct daemon *d, const struct asked *a, struct jsonw *out, struct err *e)
 {
-    struct job *live = queue_get(d->queue, a->job), *old = NULL;
-    if (!live && !(old = store_job_load(d->store, a->job, e)))
+    struct job *live = queue_get(d->inst.queue, a->job), *old = NULL;
+    if (!live && !(old = store_job_load(d->inst.store, a->job, e)))
         return -1;
     int rc = put_job_of(d, live ? live : old, a, out, e);
     job_free(old);
@@ -222,7 +222,7 @@ method_series(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     if (members_read(params, members, &a, e) < 0)
         return -1;
     /* The next look sees what is new. */
-    if (clock_boot_us() - prober_sampled_us(d->prober) > d->config.sample_ms * 1000)
+    if (clock_boot_us() - prober_sampled_us(d->prober) > d->inst.config.sample_ms * 1000)
         prober_request(d->prober);
     jsonw_object(out);
     jsonw_kint(out, "version", 1);

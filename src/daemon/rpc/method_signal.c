@@ -12,6 +12,7 @@
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
+#include "daemon/common/user_names.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
@@ -57,7 +58,7 @@ send_one(struct daemon *d, struct sending *x, const struct job *job)
         err_set(&x->last, ERR_FAILED, "job %u: its supervisor cannot be reached", job->id);
     } else {
         ids_add_job(&x->sent, job);
-        event_signalled(d, job, x->sig, daemon_user_name(d->caller->uid));
+        event_signalled(&d->inst, job, x->sig, daemon_user_name(d->caller->uid));
     }
 }
 
@@ -86,7 +87,7 @@ send_to_tasks(struct daemon *d, struct sending *x, const struct job *array)
         x->array = array->id;
         return;
     }
-    auto_free struct job **tasks = arrays_live_tasks(&d->state, array, &n);
+    auto_free struct job **tasks = arrays_live_tasks(d->inst.state, array, &n);
     for (size_t i = 0; i < n; i++)
         send_to_task(d, x, tasks[i]);
     end_array(x, array->id);

@@ -17,6 +17,7 @@
 #include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
 #include "daemon/common/turn_due.h"
+#include "daemon/common/user_names.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/outbox/outbox.h"
@@ -64,7 +65,7 @@ put_holds(const struct daemon *d, struct jsonw *w, const struct card *c)
     jsonw_array(w);
     for (int i = 0; i < c->n_holds; i++) {
         const struct hold *h = &c->holds[i];
-        const struct job *job = queue_get(d->queue, h->job);
+        const struct job *job = queue_get(d->inst.queue, h->job);
         jsonw_object(w);
         jsonw_kint(w, "job", h->job);
         put_known(w, "array_job", job && job->array ? (int64_t)job->array : -1);
@@ -113,7 +114,8 @@ put_node(const struct daemon *d, struct jsonw *w, const struct card *c)
 static void
 put_mps(struct daemon *d, const struct caller *who, struct jsonw *w, const struct card *c)
 {
-    const char *why = ledger_mps_why(d->ledger, c, who->admin ? 0 : queue_user_of(who->uid));
+    const char *why =
+        ledger_mps_why(d->inst.ledger, c, who->admin ? 0 : queue_user_of(who->uid));
     jsonw_kstr(w, "mps", why ? NULL : "on");
     jsonw_kstr(w, "mps_why", why && why[0] ? why : NULL);
 }
@@ -135,13 +137,13 @@ put_card(struct daemon *d, const struct caller *who, struct jsonw *w, const stru
     put_node(d, w, c);
     put_instance(w, &c->info);
     jsonw_kstr(w, "state", gpu_state_name(card_state(c)));
-    bool can_cap = ledger_can_cap(d->ledger, c) && !c->cap_refused[0];
+    bool can_cap = ledger_can_cap(d->inst.ledger, c) && !c->cap_refused[0];
     jsonw_kstr(w, "cap", can_cap ? gpu_cap_name(c->info.cap) : NULL);
     jsonw_kstr(w, "cap_why",
-               can_cap                                ? NULL
-               : d->config.vram_cap == CONFIG_CAP_OFF ? "the settings have vram_cap: off"
-               : c->cap_refused[0]                    ? c->cap_refused
-                                                      : c->info.cap_why);
+               can_cap                                     ? NULL
+               : d->inst.config.vram_cap == CONFIG_CAP_OFF ? "the settings have vram_cap: off"
+               : c->cap_refused[0]                         ? c->cap_refused
+                                                           : c->info.cap_why);
     put_mps(d, who, w, c);
     health_write(d, c->info.index, w);
     put_known(w, "total_mib", c->info.total_mib > 0 ? c->info.total_mib : -1);
@@ -168,9 +170,9 @@ put_cards(struct daemon *d, const struct caller *who, struct jsonw *w)
 {
     jsonw_key(w, "gpus");
     jsonw_array(w);
-    for (int i = 0; i < ledger_n_cards(d->ledger); i++)
-        if (!ledger_card(d->ledger, i)->gone)
-            put_card(d, who, w, ledger_card(d->ledger, i));
+    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
+        if (!ledger_card(d->inst.ledger, i)->gone)
+            put_card(d, who, w, ledger_card(d->inst.ledger, i));
     jsonw_end_array(w);
     jsonw_kstr(w, "backend", prober_backend(d->prober));
     jsonw_kstr(w, "driver", prober_driver(d->prober));
@@ -186,7 +188,7 @@ method_gpus(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     (void)params;
     (void)e;
     /* The next look sees what is new. */
-    if (clock_boot_us() - prober_sampled_us(d->prober) > d->config.sample_ms * 1000)
+    if (clock_boot_us() - prober_sampled_us(d->prober) > d->inst.config.sample_ms * 1000)
         prober_request(d->prober);
     jsonw_object(out);
     jsonw_kint(out, "version", 1);
@@ -202,23 +204,23 @@ put_daemon(const struct daemon *d, struct jsonw *w)
     jsonw_object(w);
     jsonw_kint(w, "pid", getpid());
     jsonw_kstr(w, "version", BERTH_VERSION);
-    jsonw_kstr(w, "mode", d->places.system ? "system" : "user");
+    jsonw_kstr(w, "mode", d->inst.places.system ? "system" : "user");
     jsonw_key(w, "uptime_s");
-    jsonw_num(w, (double)(clock_boot_us() - d->started_boot_us) / 1e6);
-    jsonw_kstr(w, "dir", d->places.root);
-    jsonw_kstr(w, "socket", d->places.socket);
-    jsonw_kstr(w, "state_dir", d->places.state);
+    jsonw_num(w, (double)(clock_boot_us() - d->inst.started_boot_us) / 1e6);
+    jsonw_kstr(w, "dir", d->inst.places.root);
+    jsonw_kstr(w, "socket", d->inst.places.socket);
+    jsonw_kstr(w, "state_dir", d->inst.places.state);
     jsonw_kstr(w, "log", log_path());
     jsonw_kstr(w, "log_to", logging_target());
     jsonw_kstr(w, "cgroup", nursery_place(d->nursery)->base);
     jsonw_kbool(w, "device_filter", confines_devices(d));
     jsonw_key(w, "confinement");
     confine_write(nursery_place(d->nursery), w);
-    jsonw_kbool(w, "leaves_when_idle", d->leave_when_idle);
-    jsonw_kstr(w, "slurm_commands", d->config.slurm_commands);
+    jsonw_kbool(w, "leaves_when_idle", d->inst.leave_when_idle);
+    jsonw_kstr(w, "slurm_commands", d->inst.config.slurm_commands);
     jsonw_kstr(w, "slurm_trouble", slurm_trouble(d));
-    jsonw_kbool(w, "stopping", d->stopping);
-    const struct err *trouble = turn_disk_trouble(d);
+    jsonw_kbool(w, "stopping", d->inst.stopping);
+    const struct err *trouble = turn_disk_trouble(&d->inst);
     jsonw_kbool(w, "disk_full", trouble && trouble->code == ERR_NO_SPACE);
     jsonw_kstr(w, "disk_trouble", trouble ? trouble->text : NULL);
     jsonw_kstr(w, "start_trouble", machine_says(d));
@@ -239,7 +241,7 @@ method_status(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     jsonw_object(out);
     for (int s = 0; s < JOB_COMPLETED; s++)
         jsonw_kint(out, job_state_name((enum job_state)s),
-                   queue_n_in(d->queue, (enum job_state)s));
+                   queue_n_in(d->inst.queue, (enum job_state)s));
     jsonw_end_object(out);
     jsonw_kint(out, "priority_max", roles_priority_max(d));
     jsonw_kint(out, "hooks_waiting", (int64_t)courier_count(d->courier));
@@ -256,25 +258,25 @@ method_stop(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     size_t n;
     if (roles_need_admin(c, "stop the daemon", e) < 0)
         return -1;
-    d->stopping = true;
-    d->stop_when_empty = cancel;
-    d->stop_asked = true;
+    d->inst.stopping = true;
+    d->inst.stop_when_empty = cancel;
+    d->inst.stop_asked = true;
     if (cancel) { /* the rest of a jobs file must not follow those that are cancelled here */
         struct err stopping;
         err_set(&stopping, ERR_REFUSED, "the daemon is stopping and cancels all jobs");
         works_fail(d, &stopping);
     }
-    auto_free struct job **jobs = queue_list_by_id(d->queue, cancel ? QUEUE_ALL : 0, &n);
+    auto_free struct job **jobs = queue_list_by_id(d->inst.queue, cancel ? QUEUE_ALL : 0, &n);
     for (size_t i = 0; i < n; i++)
         if (!job_state_is_final(jobs[i]->state))
-            jobs_cancel(&d->state, jobs[i], daemon_user_name(c->uid));
-    struct jsonw *event = turn_event(d, "daemon", NULL);
+            jobs_cancel(d->inst.state, jobs[i], daemon_user_name(c->uid));
+    struct jsonw *event = turn_event(&d->inst, "daemon", NULL);
     jsonw_kstr(event, "state", "stopping");
     jsonw_kstr(event, "by", daemon_user_name(c->uid));
-    turn_event_end(d);
+    turn_event_end(&d->inst);
     jsonw_object(out);
     jsonw_kint(out, "cancelled", cancel ? (int64_t)n : 0);
     jsonw_end_object(out);
-    turn_touch(d);
+    turn_touch(&d->inst);
     return 0;
 }

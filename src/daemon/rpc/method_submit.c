@@ -71,9 +71,9 @@ struct submission {
 int
 daemon_accepts_work(const struct daemon *d, struct err *e)
 {
-    if (d->stopping)
+    if (d->inst.stopping)
         return err_set(e, ERR_REFUSED, "the daemon is stopping");
-    const struct err *trouble = turn_disk_trouble(d);
+    const struct err *trouble = turn_disk_trouble(&d->inst);
     if (trouble)
         return err_set(
             e, trouble->code,
@@ -86,7 +86,7 @@ static int
 check_feasible(struct daemon *d, const struct request *r, size_t i, size_t n, struct err *e)
 {
     auto_buf struct buf why = BUF_INIT;
-    if (place_feasible(&r->demand, d->ledger, &why))
+    if (place_feasible(&r->demand, d->inst.ledger, &why))
         return 0;
     err_set(e, ERR_REFUSED, "it can never start here: %s", buf_str(&why));
     return n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
@@ -127,7 +127,7 @@ resolve_names(struct daemon *d, uid_t uid, struct submission *s, struct request 
     auto_free bool *is_new = xcalloc((size_t)r->n_deps + 1, sizeof *is_new);
     for (int32_t i = 0; i < r->n_deps; i++)
         is_new[i] = !r->deps[i].job && r->deps[i].name;
-    if (depend_resolve(&d->state, uid, r, e) < 0)
+    if (depend_resolve(d->inst.state, uid, r, e) < 0)
         return -1;
     for (int32_t i = 0; i < r->n_deps; i++)
         if (is_new[i])
@@ -146,13 +146,13 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c, struct submi
         roles_check_priority(d, job->req.priority, e) < 0 ||
         roles_check_grace(d, job->req.grace_ms, e) < 0 ||
         resolve_names(d, c->uid, s, &job->req, e) < 0 ||
-        depend_check(&d->state, &job->req, e) < 0)
+        depend_check(d->inst.state, &job->req, e) < 0)
         return -1;
     admit_unsaid(d->admission, &job->req);
     job->uid = c->uid;
     reqcontext_apply(&s->context, job);
-    learned_apply(&d->state, job);
-    return unique_check(&d->state, job, e);
+    learned_apply(d->inst.state, job);
+    return unique_check(d->inst.state, job, e);
 }
 
 /* Two of the same in one request are the same as well. */
@@ -206,7 +206,7 @@ check_job_again(struct daemon *d, struct job *job, struct err *e)
     if (roles_check_priority(d, job->req.priority, e) < 0 ||
         roles_check_grace(d, job->req.grace_ms, e) < 0)
         return -1;
-    return job->req.unique ? unique_check(&d->state, job, e) : 0;
+    return job->req.unique ? unique_check(d->inst.state, job, e) : 0;
 }
 
 /* What others may have changed since a job was read: the queue, the settings, the GPUs. */
@@ -255,13 +255,13 @@ enter_all(struct daemon *d, struct submission *s, struct jsonw *out)
             note = hooks_missing(d, job);
         if (!note)
             note = confines_unenforced(d, job);
-        jobs_add(&d->state, job, NULL);
-        depend_enter(&d->state, job, NULL);
+        jobs_add(d->inst.state, job, NULL);
+        depend_enter(d->inst.state, job, NULL);
         jsonw_int(out, job->id);
     }
     jsonw_end_array(out);
     if (!note && wants_gpu &&
-        (!ledger_is_known(d->ledger) || prober_unknown_since_us(d->prober)))
+        (!ledger_is_known(d->inst.ledger) || prober_unknown_since_us(d->prober)))
         note = xasprintf("no GPU can be read now (%s); the job waits until one can",
                          prober_error(d->prober) ? prober_error(d->prober)
                                                  : "the probe does not answer");

@@ -38,7 +38,7 @@ add_tasks(struct daemon *d, const struct select *s, struct wait *x, struct err *
     for (size_t i = 0; i < s->selector.n_sorted; i++) {
         const struct selector_term *t = &s->selector.terms[i];
         const struct job *array =
-            t->kind == SELECT_TASKS ? queue_get(d->queue, t->first) : NULL;
+            t->kind == SELECT_TASKS ? queue_get(d->inst.queue, t->first) : NULL;
         int32_t task = array && array->tasks ? t->first_task : -1;
         while (task >= 0 &&
                (task = task_set_next(&array->tasks->pending, task, t->last_task)) >= 0) {
@@ -60,7 +60,7 @@ look_at_live(struct asked *a, int64_t until_us)
     if (!select_live_list(a->daemon, &a->select, &a->live, until_us))
         return false;
     while (a->at < a->live.n) {
-        const struct job *job = queue_get(a->daemon->queue, a->live.ids[a->at++]);
+        const struct job *job = queue_get(a->daemon->inst.queue, a->live.ids[a->at++]);
         if (job && select_matches(&a->select, job))
             waits_add_job(a->wait, job->id);
         if (a->at % LOOK_EACH == 0 && clock_boot_us() >= until_us)

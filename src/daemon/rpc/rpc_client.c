@@ -70,7 +70,8 @@ client_drop(struct client *c)
     works_drop_client(s->daemon, c);
     file_uploads_drop_client(s->daemon, c);
     uv_close((uv_handle_t *)&c->pipe, client_free);
-    turn_touch_unplanned(s->daemon); /* the last one to leave may let an idle daemon go */
+    turn_touch_unplanned(
+        &s->daemon->inst); /* the last one to leave may let an idle daemon go */
 }
 
 bool

@@ -41,9 +41,9 @@ hold(struct client *c, char *id, bool changes)
     struct reply *r = &c->held[c->n_held++];
     *r = (struct reply){.text = BUF_INIT, .id = id, .changes = changes};
     if (changes)
-        turn_touch(c->server->daemon);
+        turn_touch(&c->server->daemon->inst);
     else
-        turn_touch_unplanned(c->server->daemon);
+        turn_touch_unplanned(&c->server->daemon->inst);
     return r;
 }
 
@@ -105,7 +105,7 @@ answer_protocol_error(struct client *c, const json_t *id, int code, const char *
 static bool
 answer_again(struct client *c, const json_t *id, const char *token)
 {
-    auto_free char *text = store_answer_get(c->server->daemon->store, c->uid, token);
+    auto_free char *text = store_answer_get(c->server->daemon->inst.store, c->uid, token);
     if (!text)
         return false;
     struct buf result = BUF_INIT;
@@ -118,8 +118,9 @@ void
 rpc_serve(struct daemon *d, const struct caller *c)
 {
     d->caller = c;
-    d->state.asker = c ? (struct asker){.is_known = true, .admin = c->admin, .uid = c->uid}
-                       : (struct asker){0};
+    d->inst.state->asker =
+        c ? (struct asker){.is_known = true, .admin = c->admin, .uid = c->uid}
+          : (struct asker){0};
 }
 
 /* token: of a request that must not be carried out twice; NULL: of any other. */
@@ -159,8 +160,8 @@ call_method(struct client *c, const struct method *m, const json_t *root, const 
     if (rc == 0 && w.full)
         rc = budget_too_long(&w, &e);
     /* With a full disk what needs none is done all the same, and not remembered. */
-    if (token && rc == 0 && !turn_disk_trouble(c->server->daemon))
-        store_answer_put(c->server->daemon->store, c->uid, token, buf_str(&result), &e);
+    if (token && rc == 0 && !turn_disk_trouble(&c->server->daemon->inst))
+        store_answer_put(c->server->daemon->inst.store, c->uid, token, buf_str(&result), &e);
     struct reply *r = hold(c, id_text(id), m->changes && rc == 0);
     if (rc == 0)
         write_result(r, &result);
@@ -198,7 +199,7 @@ rpc_handle(struct client *c, struct parsed *p, size_t len)
     const json_t *again = json_object_get(root, "token");
     const char *token = json_string_value(again);
     const struct method *m = name ? c->server->find(name) : NULL;
-    pace_spent(c->server->daemon, PACE_REST, UINT32_MAX);
+    pace_spent(c->server->daemon->pace, PACE_REST, UINT32_MAX);
     if (!json_is_object(root) || !name || (params && !json_is_object(params)))
         answer_protocol_error(
             c, id, RPC_BAD_REQUEST,
@@ -212,7 +213,7 @@ rpc_handle(struct client *c, struct parsed *p, size_t len)
     else
         call_once(c, m, root, m->changes ? token : NULL, len);
     json_decref(root);
-    pace_spent(c->server->daemon, m ? m->name : "line", c->uid);
+    pace_spent(c->server->daemon->pace, m ? m->name : "line", c->uid);
     if (len >= LARGE_BYTES)
         server_trim_soon(c->server);
 }

@@ -43,9 +43,9 @@ static void
 on_trim(uv_timer_t *timer)
 {
     struct server *s = timer->data;
-    pace_spent(s->daemon, PACE_REST, UINT32_MAX);
+    pace_spent(s->daemon->pace, PACE_REST, UINT32_MAX);
     malloc_trim(0);
-    pace_spent(s->daemon, "trim", UINT32_MAX);
+    pace_spent(s->daemon->pace, "trim", UINT32_MAX);
 }
 
 void
@@ -98,7 +98,7 @@ static bool
 admit(struct client *c)
 {
     struct server *s = c->server;
-    const struct config *conf = &s->daemon->config;
+    const struct config *conf = &s->daemon->inst.config;
     struct err e = {0};
     uid_t crowd = 0;
     peers_set_limits(s->peers, conf->user_max_connections, conf->user_max_buffer_mib << 20);
@@ -155,7 +155,7 @@ on_connection(uv_stream_t *listener, int status)
     struct client *c = xcalloc(1, sizeof *c);
     c->server = s;
     c->since_us = clock_boot_us();
-    uv_pipe_init(s->daemon->loop, &c->pipe, 0);
+    uv_pipe_init(s->daemon->inst.loop, &c->pipe, 0);
     c->pipe.data = c;
     frame_init(&c->in, FRAME_MAX_PEER);
     if (uv_accept(listener, (uv_stream_t *)&c->pipe) || s->closing || !identify(c) ||
@@ -169,7 +169,7 @@ on_connection(uv_stream_t *listener, int status)
         c->next->prev = c;
     s->clients = c;
     s->n_clients++;
-    turn_touch_unplanned(s->daemon); /* an idle daemon has a client now */
+    turn_touch_unplanned(&s->daemon->inst); /* an idle daemon has a client now */
     client_read(c);
 }
 
@@ -184,11 +184,11 @@ server_open(struct daemon *d, const struct method *(*find)(const char *name), st
         free(s);
         return NULL;
     }
-    s->peers = peers_new(d->places.system, "/etc/subuid");
-    s->long_lines = long_lines_new(d->loop, d->budget, s->peers);
-    uv_timer_init(d->loop, &s->resume);
+    s->peers = peers_new(d->inst.places.system, "/etc/subuid");
+    s->long_lines = long_lines_new(d->inst.loop, d->budget, s->peers);
+    uv_timer_init(d->inst.loop, &s->resume);
     s->resume.data = s;
-    uv_timer_init(d->loop, &s->trim);
+    uv_timer_init(d->inst.loop, &s->trim);
     s->trim.data = s;
     uv_unref((uv_handle_t *)&s->trim);
     return s;
@@ -218,7 +218,7 @@ server_hang_up(struct server *s)
     while (s->clients) {
         struct client *c = s->clients;
         auto_buf struct buf word = BUF_INIT;
-        if (s->daemon->stop_asked)
+        if (s->daemon->inst.stop_asked)
             buf_adds(&word, "{\"jsonrpc\":\"2.0\",\"method\":\"stopped\",\"params\":{}}\n");
         rpc_client_send(c, &word);
         if (s->clients == c)

@@ -325,7 +325,7 @@ waits_read(struct daemon *d, const struct change *change)
 {
     if (change->type != CHANGE_BACK || !job_state_is_final(change->state))
         return;
-    const struct job *job = queue_get(d->queue, change->job);
+    const struct job *job = queue_get(d->inst.queue, change->job);
     if (!job)
         return;
     for (struct wait *x = d->waits->first; x; x = x->next) {

@@ -84,12 +84,12 @@ notify_ready(struct notify *n, struct daemon *d)
 {
     if (!n)
         return;
-    auto_free char *text =
-        xasprintf("READY=1\nMAINPID=%d\nSTATUS=Listening on %s\n", getpid(), d->places.socket);
+    auto_free char *text = xasprintf("READY=1\nMAINPID=%d\nSTATUS=Listening on %s\n", getpid(),
+                                     d->inst.places.socket);
     say(n, text);
     if (!n->watchdog_ms)
         return;
-    uv_timer_init(d->loop, &n->timer);
+    uv_timer_init(d->inst.loop, &n->timer);
     n->timer.data = n;
     uv_timer_start(&n->timer, on_tick, 0, (uint64_t)n->watchdog_ms);
     n->is_ticking = true;

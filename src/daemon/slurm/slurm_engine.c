@@ -49,7 +49,7 @@ slurm_new(struct daemon *d)
     s->round = 1; /* what is entered has not been looked at */
     s->allocs_fd = s->gpu_mib = -1;
     s->on_tick = on_tick;
-    uv_timer_init(d->loop, &s->tick);
+    uv_timer_init(d->inst.loop, &s->tick);
     s->tick.data = s;
     return s;
 }
@@ -67,11 +67,11 @@ slurm_close(struct slurm *s)
 int
 slurm_is_usable(const struct daemon *d, struct err *e)
 {
-    if (d->places.system)
+    if (d->inst.places.system)
         return err_set(e, ERR_REFUSED,
                        "the machine's daemon sends nothing to Slurm; jobs for it go through a "
                        "daemon of your own: use berth --dir DIR");
-    auto_free char *sbatch = slurm_find(d->config.slurm_commands, "sbatch", e);
+    auto_free char *sbatch = slurm_find(d->inst.config.slurm_commands, "sbatch", e);
     return sbatch ? 0 : -1;
 }
 
@@ -211,16 +211,16 @@ is_new_here(const struct job *job)
 static bool
 form(const struct daemon *d, bool with_names, int most)
 {
-    const struct changes *c = &d->state.changes;
+    const struct changes *c = &d->inst.state->changes;
     struct forming *all = NULL;
     int n = 0;
     for (size_t i = 0; i < c->n_unsaved && n <= most; i++) {
         struct job *job = c->unsaved[i];
-        if (!is_new_here(job) || slurm_is_to_pack(&job->req.demand, &d->config))
+        if (!is_new_here(job) || slurm_is_to_pack(&job->req.demand, &d->inst.config))
             continue;
         auto_buf struct buf options = BUF_INIT;
-        slurm_add_options(&job->req, with_names, &d->config, &options);
-        struct forming *f = forming_of(&all, &options, (int32_t)d->config.slurm_array_max);
+        slurm_add_options(&job->req, with_names, &d->inst.config, &options);
+        struct forming *f = forming_of(&all, &options, (int32_t)d->inst.config.slurm_array_max);
         n += f->n == 0;
         memcpy(job->run->sent.key, f->key, sizeof f->key);
         job->run->sent.index = f->n++;
@@ -232,10 +232,10 @@ form(const struct daemon *d, bool with_names, int most)
 void
 slurm_prepare(struct daemon *d)
 {
-    const struct changes *c = &d->state.changes;
+    const struct changes *c = &d->inst.state->changes;
     for (size_t i = 0; i < c->n_unsaved; i++) {
         struct job *job = c->unsaved[i];
-        if (is_new_here(job) && slurm_is_to_pack(&job->req.demand, &d->config))
+        if (is_new_here(job) && slurm_is_to_pack(&job->req.demand, &d->inst.config))
             snprintf(job->run->sent.key, sizeof job->run->sent.key, PACKED_KEY);
     }
     if (!form(d, true, NAMES_MAX))
@@ -249,9 +249,9 @@ slurm_room(const struct daemon *d)
     for (lot = d->slurm->lots; lot; lot = lot->hh.next)
         if (lot->waits && !lot->is_limited)
             return 0;
-    int64_t n = d->config.slurm_max_jobs - (int64_t)HASH_COUNT(d->slurm->remotes);
+    int64_t n = d->inst.config.slurm_max_jobs - (int64_t)HASH_COUNT(d->slurm->remotes);
     /* A tenth of all is worth a call; with less, one would follow each job that ends. */
-    return n > 0 && n >= d->config.slurm_max_jobs / 10 ? (int32_t)n : 0;
+    return n > 0 && n >= d->inst.config.slurm_max_jobs / 10 ? (int32_t)n : 0;
 }
 
 void

@@ -42,7 +42,7 @@ keep_id(struct slurm *s, const struct alloc *a, struct job *job)
     if (!a->id[0] || strcmp(sent->id, a->id) == 0)
         return;
     snprintf(sent->id, sizeof sent->id, "%s", a->id);
-    state_save(&s->daemon->state, job, SAVE_ATTEMPT);
+    state_save(s->daemon->inst.state, job, SAVE_ATTEMPT);
 }
 
 void

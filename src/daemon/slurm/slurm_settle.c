@@ -51,8 +51,8 @@ end(struct slurm *s, struct remote *r, const struct ending *ending)
         return;
     log_info("job=%u attempt=%d event=slurm-ended outcome=%s slurm_job=%s", r->job, r->attempt,
              outcome_name(ending->outcome), job->run->sent.id);
-    jobs_attempt_ended(&s->daemon->state, job, ending);
-    turn_touch(s->daemon);
+    jobs_attempt_ended(s->daemon->inst.state, job, ending);
+    turn_touch(&s->daemon->inst);
 }
 
 /* Makes the mark in a node's place, so that no Slurm job can begin it from then on: it is not
@@ -87,7 +87,7 @@ slurm_refuse(struct slurm *s, struct remote *r, const char *text)
     snprintf(ending.text, sizeof ending.text, "%.*s", (int)sizeof ending.text - 1, words);
     end(s, r, &ending);
     if (job && job->state == JOB_PENDING)
-        jobs_infeasible(&s->daemon->state, job, words);
+        jobs_infeasible(s->daemon->inst.state, job, words);
 }
 
 /* --- a record --- */
@@ -205,7 +205,7 @@ take_packed_record(struct slurm *s, struct remote *r, struct job *job, struct ex
     if (rec->ending.outcome == OUTCOME_CANCELLED && !job->cancelled_by && rec->by[0])
         job->cancelled_by = xstrdup(rec->by);
     if (rec->started_us > 0)
-        jobs_attempt_started(&s->daemon->state, job, rec->started_us);
+        jobs_attempt_started(s->daemon->inst.state, job, rec->started_us);
     crash_point("slurm-before-record-taken");
     end(s, r, &rec->ending);
 }
@@ -240,7 +240,7 @@ take_record(struct slurm *s, struct remote *r, struct job *job, struct exitrec *
     if (rec->ending.outcome == OUTCOME_CANCELLED && !job->cancelled_by && rec->by[0])
         job->cancelled_by = xstrdup(rec->by);
     if (rec->started_us > 0)
-        jobs_attempt_started(&s->daemon->state, job, rec->started_us);
+        jobs_attempt_started(s->daemon->inst.state, job, rec->started_us);
     end(s, r, &rec->ending);
 }
 
@@ -405,12 +405,12 @@ look_at_mark(struct slurm *s, struct remote *r, struct job *job, int dir)
     r->is_sent = !slurm_is_packed(r);
     if (words[0])
         snprintf(sent->node, sizeof sent->node, "%.*s", (int)strcspn(words, " "), words);
-    if (!jobs_attempt_started(&s->daemon->state, job, at_us > 1 ? at_us : clock_wall_us()))
+    if (!jobs_attempt_started(s->daemon->inst.state, job, at_us > 1 ? at_us : clock_wall_us()))
         return;
-    struct change *change = changes_add(&s->daemon->state.changes, CHANGE_LAUNCHED);
+    struct change *change = changes_add(&s->daemon->inst.state->changes, CHANGE_LAUNCHED);
     change->job = job->id;
     change->at_us = job->run->started_us;
-    turn_touch_unplanned(s->daemon);
+    turn_touch_unplanned(&s->daemon->inst);
     slurm_poll_soon(s); /* it says on which node */
 }
 

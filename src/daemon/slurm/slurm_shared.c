@@ -45,7 +45,7 @@ slurm_poll_soon(struct slurm *s)
 struct job *
 slurm_job_of(const struct slurm *s, const struct remote *r)
 {
-    struct job *job = queue_get(s->daemon->queue, r->job);
+    struct job *job = queue_get(s->daemon->inst.queue, r->job);
     return job && job->run && job->run->number == r->attempt ? job : NULL;
 }
 

@@ -61,7 +61,7 @@ go_on(struct daemon *d, struct forecast *f)
         now_us = clock_boot_us();
     }
     f->run_cost_us += now_us - begun_us;
-    pace_spent(d, "forecast", UINT32_MAX);
+    pace_spent(d->pace, "forecast", UINT32_MAX);
     if (!more)
         take_over(f);
 }
@@ -79,14 +79,15 @@ look_ahead(struct daemon *d)
     struct forecast *f = d->forecast;
     if (!f) {
         f = d->forecast = xcalloc(1, sizeof *f);
-        uv_idle_init(d->loop, &f->idle);
+        uv_idle_init(d->inst.loop, &f->idle);
         f->idle.data = d;
     }
     int64_t begun_us = clock_boot_us();
-    if (f->run || begun_us < f->good_until_us || d->leaving)
+    if (f->run || begun_us < f->good_until_us || d->inst.leaving)
         return f;
     f->run_as_of_us = clock_wall_us();
-    f->run = forecast_run_begin(d->planner, d->queue, d->ledger, f->run_as_of_us, STARTS_MAX);
+    f->run = forecast_run_begin(d->inst.planner, d->inst.queue, d->inst.ledger, f->run_as_of_us,
+                                STARTS_MAX);
     f->run_cost_us = clock_boot_us() - begun_us;
     uv_idle_start(&f->idle, on_idle);
     go_on(d, f);
@@ -111,8 +112,8 @@ forecast_start_us(struct daemon *d, const struct job *job)
 {
     if (job->state != JOB_PENDING || job->parked)
         return 0;
-    const struct reservation *r = planner_reservation(d->planner);
-    const struct promise *promised = planner_promise_of(d->planner, job->id);
+    const struct reservation *r = planner_reservation(d->inst.planner);
+    const struct promise *promised = planner_promise_of(d->inst.planner, job->id);
     bool is_reserved = r->job == job->id && r->at_us != INT64_MAX;
     if (is_reserved && r->lasting)
         return earlier(r->at_us, promised);

@@ -89,7 +89,7 @@ page_read(const struct daemon *d, const struct caller *c, const json_t *params,
     *out = (struct page){
         .limit = most,
         .uid = c->uid,
-        .only_own = d->places.system && d->config.private && !c->admin,
+        .only_own = d->inst.places.system && d->inst.config.private && !c->admin,
     };
     if (members_read(params, members, out, e) < 0 ||
         read_states(json_object_get(params, "state"), &out->states, e) < 0 ||
@@ -120,7 +120,7 @@ on_found(struct job *job, const char *const *uuids, void *arg)
     struct found *f = arg;
     (void)uuids;
     /* One whose end is not committed yet is still in the table. */
-    if (queue_get(f->daemon->queue, job->id) || !select_matches(f->select, job))
+    if (queue_get(f->daemon->inst.queue, job->id) || !select_matches(f->select, job))
         return 0;
     f->ids[f->n++] = job->id;
     return f->n == f->limit;
@@ -158,7 +158,7 @@ walk_piece(struct daemon *d, const struct page *p, struct select_ranges *ranges,
                                    .search_uid = p->uid,
                                    .has_search_uid = p->only_own,
                                    .newest_first = true};
-    return n ? store_jobs_select(d->store, &f, on_found, found, e) : 0;
+    return n ? store_jobs_select(d->inst.store, &f, on_found, found, e) : 0;
 }
 
 /* From the newest down. *older: where the next page begins. */
@@ -167,7 +167,7 @@ find(struct daemon *d, const struct page *p, struct select_ranges *ranges, struc
      uint32_t *older, struct err *e)
 {
     int64_t begun = clock_boot_us();
-    uint32_t next = store_peek_job_id(d->store);
+    uint32_t next = store_peek_job_id(d->inst.store);
     uint32_t step = ranges->n > RANGES_CUT ? UINT32_MAX : PIECE_IDS;
     if (p->before_id && p->before_id < next)
         next = p->before_id;
@@ -203,7 +203,7 @@ show(struct daemon *d, const struct found *found, select_cb cb, void *arg, struc
     struct shown shown = {cb, arg};
     for (int64_t i = 0; i < found->n; i++)
         ids[i] = (struct store_range){found->ids[i], found->ids[i]};
-    return found->n ? store_jobs_select(d->store, &f, on_shown, &shown, e) : 0;
+    return found->n ? store_jobs_select(d->inst.store, &f, on_shown, &shown, e) : 0;
 }
 
 int

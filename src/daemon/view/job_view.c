@@ -18,6 +18,7 @@
 #include "daemon/attempt/log_names.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/event_words.h"
+#include "daemon/common/user_names.h"
 #include "daemon/request/roles.h"
 #include "daemon/view/expected_starts.h"
 #include "daemon/view/wait_reason.h"
@@ -131,7 +132,7 @@ FIELD(gpus)
         jsonw_kint(w, "index", run->gpus[i]);
         jsonw_kstr(w, "uuid",
                    x->uuids ? x->uuids[i]
-                            : ledger_card(x->daemon->ledger, run->gpus[i])->info.uuid);
+                            : ledger_card(x->daemon->inst.ledger, run->gpus[i])->info.uuid);
         jsonw_end_object(w);
     }
     jsonw_end_array(w);
@@ -183,7 +184,8 @@ FIELD(wait_ms)
     int64_t started_us = job->run ? job->run->started_us : 0;
     struct store_attempt *all = NULL;
     struct err e;
-    int n = job->attempts > 1 ? store_attempts_load(x->daemon->store, job->id, &all, &e) : 0;
+    int n =
+        job->attempts > 1 ? store_attempts_load(x->daemon->inst.store, job->id, &all, &e) : 0;
     for (int i = n - 1; i >= 0; i--)
         started_us = all[i].attempt.started_us ? all[i].attempt.started_us : started_us;
     if (n > 0)
@@ -283,7 +285,7 @@ FIELD(verdict)
     enum verdict v = VERDICT_NONE;
     if (job->state == JOB_COMPLETED && job->run)
         v = account_verdict(job->run->vram_mib, attempt_peak_mib(job->run),
-                            (int32_t)(x->daemon->config.tolerance * 1000 + 0.5));
+                            (int32_t)(x->daemon->inst.config.tolerance * 1000 + 0.5));
     jsonw_str(w, verdict_name(v));
 }
 
@@ -314,7 +316,7 @@ PERSONAL(file)
 {
     struct err e;
     auto_free char *path =
-        x->job->file ? store_file_path(x->daemon->store, x->job->file, &e) : NULL;
+        x->job->file ? store_file_path(x->daemon->inst.store, x->job->file, &e) : NULL;
     jsonw_str(w, path);
 }
 
@@ -335,7 +337,7 @@ FIELD(expected_start)
 
 FIELD(latest_start)
 {
-    const struct promise *promised = planner_promise_of(x->daemon->planner, x->job->id);
+    const struct promise *promised = planner_promise_of(x->daemon->inst.planner, x->job->id);
     jsonw_time(w, promised ? promised->at_us : 0);
 }
 
@@ -402,7 +404,8 @@ PERSONAL(attempts)
     struct store_attempt *all = NULL;
     struct err e;
     jsonw_array(w);
-    int n = job->attempts > 1 ? store_attempts_load(x->daemon->store, job->id, &all, &e) : 0;
+    int n =
+        job->attempts > 1 ? store_attempts_load(x->daemon->inst.store, job->id, &all, &e) : 0;
     for (int i = 0; i < n; i++)
         if (!job->run || all[i].attempt.number != job->run->number)
             write_attempt(x->daemon, w, &all[i].attempt);

@@ -33,14 +33,14 @@ why_not_on_slurm(const struct daemon *d, const struct job *job, struct blocked *
 void
 why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
 {
-    const struct err *trouble = turn_disk_trouble(d);
-    plan_tell_unseen(d->planner, d->ledger, job);
+    const struct err *trouble = turn_disk_trouble(&d->inst);
+    plan_tell_unseen(d->inst.planner, d->inst.ledger, job);
     if (!trouble && plan_may_tell_needs(job) && d->needs_told < NEEDS_TOLD_MAX) {
         d->needs_told++;
-        plan_tell_needs(d->queue, d->ledger, job, clock_wall_us());
+        plan_tell_needs(d->inst.queue, d->inst.ledger, job, clock_wall_us());
     }
-    plan_explain(d->queue, job, why);
-    plan_explain_reserved(d->queue, d->planner, job, why);
+    plan_explain(d->inst.queue, job, why);
+    plan_explain_reserved(d->inst.queue, d->inst.planner, job, why);
     if (why->reason == REASON_PROBE && why->gpu < 0)
         why->trouble = prober_error(d->prober);
     const char *machine = machine_says_of(d, job->uid);
