@@ -395,7 +395,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     rules_make(d);
     make_state(d);
     d->watcher = watcher_new(d);
-    d->slurm = slurm_new(d);
+    d->slurm = slurm_new(&d->inst, d->jobs_fd);
     d->machine = machine_new(d);
     d->courier = courier_new(d);
     d->waits = waits_new();

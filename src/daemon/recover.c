@@ -28,8 +28,9 @@ card_missing(void *arg, int card)
 static void
 take_up(void *arg, struct job *job)
 {
+    const struct daemon *d = arg;
     if (job->req.demand.engine == ENGINE_SLURM)
-        slurm_recover(arg, job);
+        slurm_recover(d->slurm, job);
     else
         watch_recover(arg, job);
 }
@@ -59,7 +60,7 @@ recover_attempts(struct daemon *d, struct err *e)
         return -1;
     attempts_take_up(d->inst.state, d->attempts_kept, &host);
     d->attempts_kept = NULL;
-    slurm_take_up(d);
+    slurm_take_up(d->slurm);
     if (active > 0)
         prober_forget(d->prober);
     if (live > 0)

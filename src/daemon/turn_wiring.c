@@ -185,14 +185,15 @@ static bool
 slurm_before_plan(void *arg)
 {
     const struct daemon *d = arg;
-    ledger_set_slurm_room(d->inst.ledger, slurm_room(d));
+    ledger_set_slurm_room(d->inst.ledger, slurm_room(d->slurm));
     return true;
 }
 
 static void
 slurm_read(void *arg, struct change *x)
 {
-    slurm_read_change(arg, x); /* stops there */
+    const struct daemon *d = arg;
+    slurm_read_change(d->slurm, x); /* stops there */
 }
 
 /* What is to run: a node may come to the folder of any attempt that is committed. */
@@ -213,21 +214,24 @@ slurm_prepare_start(void *arg, struct job *job)
 static void
 slurm_part_prepare(void *arg)
 {
-    slurm_prepare(arg);
+    const struct daemon *d = arg;
+    slurm_prepare(&d->inst);
 }
 
 static void
 slurm_part_launch(void *arg, struct job *job)
 {
+    const struct daemon *d = arg;
     if (job->req.demand.engine == ENGINE_SLURM)
-        slurm_launch(arg, job);
+        slurm_launch(d->slurm, job);
 }
 
 static void
 slurm_act(void *arg, const struct job *job, unsigned what)
 {
+    const struct daemon *d = arg;
     if (what & SAVE_SETTLED)
-        slurm_settled(arg, job->id, job->run->number);
+        slurm_settled(d->slurm, job->id, job->run->number);
 }
 
 /* --- counters --- */

@@ -308,7 +308,7 @@ explain_running(const struct answer *a, const struct job *job)
     add_cap(&text, job->run);
     add_bound(a->daemon, &text, job);
     if (on_slurm && job->run->started_us > 0)
-        buf_addf(&text, "; %s", slurm_tell(a->daemon, job));
+        buf_addf(&text, "; %s", slurm_tell(a->daemon->slurm, job));
     jsonw_kstr(a->out, "reason", why.reason == REASON_NONE ? NULL : reason_name(why.reason));
     put_text(a->out, "text", &text);
     jsonw_knull(a->out, "help");

@@ -204,7 +204,7 @@ write_infeasible(const struct look *k, struct jsonw *out, const struct line *lin
 {
     auto_buf struct buf text = BUF_INIT;
     struct err e = {0};
-    if (line->req.demand.engine == ENGINE_SLURM && slurm_is_usable(k->daemon, &e) < 0)
+    if (line->req.demand.engine == ENGINE_SLURM && slurm_is_usable(&k->daemon->inst, &e) < 0)
         buf_adds(&text, e.text);
     else if (state_could_start(k->sync->state, k->sync->uid, &line->req.demand, &text))
         return false;

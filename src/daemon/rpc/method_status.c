@@ -218,7 +218,7 @@ put_daemon(const struct daemon *d, struct jsonw *w)
     confine_write(nursery_place(d->nursery), w);
     jsonw_kbool(w, "leaves_when_idle", d->inst.leave_when_idle);
     jsonw_kstr(w, "slurm_commands", d->inst.config.slurm_commands);
-    jsonw_kstr(w, "slurm_trouble", slurm_trouble(d));
+    jsonw_kstr(w, "slurm_trouble", slurm_trouble(d->slurm));
     jsonw_kbool(w, "stopping", d->inst.stopping);
     const struct err *trouble = turn_disk_trouble(&d->inst);
     jsonw_kbool(w, "disk_full", trouble && trouble->code == ERR_NO_SPACE);

@@ -236,7 +236,7 @@ check_engines(const struct daemon *d, const struct submission *s, struct err *e)
         if (container_check(d, s->jobs[i], e) < 0)
             return -1;
     }
-    return on_slurm ? slurm_is_usable(d, e) : 0;
+    return on_slurm ? slurm_is_usable(&d->inst, e) : 0;
 }
 
 static void

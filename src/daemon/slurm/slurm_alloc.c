@@ -19,7 +19,7 @@
 #include "base/crash.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/slurm/slurm_priv.h"
@@ -59,7 +59,7 @@ slurm_allocs_free(struct slurm *s)
 static int
 open_folders(struct slurm *s, bool make, struct err *e)
 {
-    auto_free char *path = xasprintf("%s/allocations", s->daemon->inst.places.state);
+    auto_free char *path = xasprintf("%s/allocations", s->inst->places.state);
     if (s->allocs_fd >= 0)
         return 0;
     if (make && mkdir(path, 0700) < 0 && errno != EEXIST)
@@ -110,8 +110,8 @@ static void
 remove_folder(const struct slurm *s, const struct alloc *a)
 {
     char path[64];
-    auto_free char *kept = xasprintf("%s/allocation-%s.log", s->daemon->inst.places.logs,
-                                     a->id[0] ? a->id : a->key);
+    auto_free char *kept =
+        xasprintf("%s/allocation-%s.log", s->inst->places.logs, a->id[0] ? a->id : a->key);
     snprintf(path, sizeof path, "%s/events", a->key);
     if (renameat(s->allocs_fd, path, AT_FDCWD, kept) < 0 && errno != ENOENT) {
         log_warn("event=allocation-log-not-kept key=%s errno=%d", a->key, errno);
@@ -319,6 +319,6 @@ slurm_allocs_follow(struct slurm *s)
         if (!a->was_of_use && !a->was_refused && !a->is_unwanted)
             s->grow_us = clock_boot_us() + slurm_pause_us(&s->grow_pause_us);
         drop(s, a);
-        turn_touch(&s->daemon->inst);
+        turn_touch(s->inst);
     }
 }

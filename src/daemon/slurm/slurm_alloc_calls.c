@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/slurm/slurm_priv.h"
 #include "slurm/allocation_options.h"
 #include "wire/places.h"
@@ -29,11 +29,10 @@ slurm_send_alloc(struct slurm *s, struct alloc *a, struct buf *args, struct buf 
                  struct err *e)
 {
     auto_free char *program = places_program("berth-shepherd", e);
-    auto_free char *folder =
-        xasprintf("%s/allocations/%s", s->daemon->inst.places.state, a->key);
+    auto_free char *folder = xasprintf("%s/allocations/%s", s->inst->places.state, a->key);
     if (!program)
         return -1;
-    slurm_add_allocation_options(&a->spec, &s->daemon->inst.config, args);
+    slurm_add_allocation_options(&a->spec, &s->inst->config, args);
     buf_adds(script, "#!/bin/sh\nexec ");
     text_add_quoted(script, program);
     buf_adds(script, " --slurm-allocation ");

@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "core/queue/queue.h"
 #include "daemon/attempt/attempt_folder.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/slurm/slurm_command.h"
 #include "daemon/slurm/slurm_priv.h"
@@ -72,8 +72,7 @@ slurm_start_call(struct slurm *s, enum slurm_call call, struct buf *args,
     struct err e = {0};
     size_t n = 1;
     int64_t now = clock_boot_us();
-    auto_free char *program =
-        slurm_find(s->daemon->inst.config.slurm_commands, names[call], &e);
+    auto_free char *program = slurm_find(s->inst->config.slurm_commands, names[call], &e);
     s->next_call_us = now + PACE_US;
     for (size_t i = 0; i < args->len; i++)
         n += args->data[i] == '\0';
@@ -82,8 +81,8 @@ slurm_start_call(struct slurm *s, enum slurm_call call, struct buf *args,
     n = 1;
     for (char *a = args->data; a && a < args->data + args->len; a += strlen(a) + 1)
         argv[n++] = a;
-    if (!program || slurm_start(s->daemon->inst.loop, argv, input, DEADLINE_MS, on_done, s,
-                                &s->command, &e) < 0) {
+    if (!program ||
+        slurm_start(s->inst->loop, argv, input, DEADLINE_MS, on_done, s, &s->command, &e) < 0) {
         set_trouble(trouble_of(s, call), names[call], e.text);
         return -1;
     }
@@ -106,7 +105,7 @@ static int
 write_script(const struct slurm *s, const struct lot *lot, struct buf *out, struct err *e)
 {
     auto_free char *program = places_program("berth-shepherd", e);
-    auto_free char *jobs = xasprintf("%s/jobs", s->daemon->inst.places.state);
+    auto_free char *jobs = xasprintf("%s/jobs", s->inst->places.state);
     char name[32];
     if (!program)
         return -1;
@@ -175,7 +174,7 @@ static void
 add_sbatch(const struct slurm *s, const char *key, struct buf *out)
 {
     auto_free char *comment = xasprintf("--comment=" SLURM_MARK "%s", key);
-    auto_free char *output = xasprintf("--output=%s/slurm.log", s->daemon->inst.places.logs);
+    auto_free char *output = xasprintf("--output=%s/slurm.log", s->inst->places.logs);
     add_arg(out, "--parsable");
     add_arg(out, comment);
     add_arg(out, "--export=ALL"); /* a list would have nodes run a login shell */
@@ -243,8 +242,7 @@ send_lot(struct slurm *s, struct lot *lot)
         return;
     }
     add_sbatch(s, lot->key, &args);
-    slurm_add_options(&job->req, slurm_lot_has_one_name(s, lot), &s->daemon->inst.config,
-                      &args);
+    slurm_add_options(&job->req, slurm_lot_has_one_name(s, lot), &s->inst->config, &args);
     add_array(lot, &args);
     crash_point("slurm-before-sbatch");
     set_sent(lot);
@@ -288,7 +286,7 @@ set_id(struct slurm *s, struct remote *r, const char *id, bool is_task)
     if (strcmp(text, job->run->sent.id) == 0)
         return;
     memcpy(job->run->sent.id, text, sizeof text);
-    state_save(s->daemon->inst.state, job, SAVE_ATTEMPT);
+    state_save(s->inst->state, job, SAVE_ATTEMPT);
 }
 
 static void
@@ -540,7 +538,7 @@ on_done(void *arg, struct buf *out, struct buf *errors, bool late)
     } else {
         take_scancel(s, errors, late);
     }
-    turn_touch(&s->daemon->inst); /* there may be room for others */
+    turn_touch(s->inst); /* there may be room for others */
 }
 
 static struct lot *

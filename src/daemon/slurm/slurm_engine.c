@@ -21,10 +21,11 @@
 #include "base/log.h"
 #include "core/queue/queue.h"
 #include "daemon/attempt/attempt_folder.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/slurm/slurm_command.h"
 #include "daemon/slurm/slurm_priv.h"
 #include "daemon/state/changes.h"
+#include "daemon/state/state.h"
 #include "slurm/allocation_options.h"
 #include "slurm/sent_options.h"
 #include "sys/slurm_find.h"
@@ -42,14 +43,15 @@ on_tick(uv_timer_t *timer)
 }
 
 struct slurm *
-slurm_new(struct daemon *d)
+slurm_new(struct instance *inst, int jobs_fd)
 {
     struct slurm *s = xcalloc(1, sizeof *s);
-    s->daemon = d;
+    s->inst = inst;
+    s->jobs_fd = jobs_fd;
     s->round = 1; /* what is entered has not been looked at */
     s->allocs_fd = s->gpu_mib = -1;
     s->on_tick = on_tick;
-    uv_timer_init(d->inst.loop, &s->tick);
+    uv_timer_init(inst->loop, &s->tick);
     s->tick.data = s;
     return s;
 }
@@ -65,13 +67,13 @@ slurm_close(struct slurm *s)
 }
 
 int
-slurm_is_usable(const struct daemon *d, struct err *e)
+slurm_is_usable(const struct instance *inst, struct err *e)
 {
-    if (d->inst.places.system)
+    if (inst->places.system)
         return err_set(e, ERR_REFUSED,
                        "the machine's daemon sends nothing to Slurm; jobs for it go through a "
                        "daemon of your own: use berth --dir DIR");
-    auto_free char *sbatch = slurm_find(d->inst.config.slurm_commands, "sbatch", e);
+    auto_free char *sbatch = slurm_find(inst->config.slurm_commands, "sbatch", e);
     return sbatch ? 0 : -1;
 }
 
@@ -209,18 +211,18 @@ is_new_here(const struct job *job)
 
 /* False, with some of the keys given: there are more than most of them. */
 static bool
-form(const struct daemon *d, bool with_names, int most)
+form(const struct instance *inst, bool with_names, int most)
 {
-    const struct changes *c = &d->inst.state->changes;
+    const struct changes *c = &inst->state->changes;
     struct forming *all = NULL;
     int n = 0;
     for (size_t i = 0; i < c->n_unsaved && n <= most; i++) {
         struct job *job = c->unsaved[i];
-        if (!is_new_here(job) || slurm_is_to_pack(&job->req.demand, &d->inst.config))
+        if (!is_new_here(job) || slurm_is_to_pack(&job->req.demand, &inst->config))
             continue;
         auto_buf struct buf options = BUF_INIT;
-        slurm_add_options(&job->req, with_names, &d->inst.config, &options);
-        struct forming *f = forming_of(&all, &options, (int32_t)d->inst.config.slurm_array_max);
+        slurm_add_options(&job->req, with_names, &inst->config, &options);
+        struct forming *f = forming_of(&all, &options, (int32_t)inst->config.slurm_array_max);
         n += f->n == 0;
         memcpy(job->run->sent.key, f->key, sizeof f->key);
         job->run->sent.index = f->n++;
@@ -230,35 +232,35 @@ form(const struct daemon *d, bool with_names, int most)
 }
 
 void
-slurm_prepare(struct daemon *d)
+slurm_prepare(const struct instance *inst)
 {
-    const struct changes *c = &d->inst.state->changes;
+    const struct changes *c = &inst->state->changes;
     for (size_t i = 0; i < c->n_unsaved; i++) {
         struct job *job = c->unsaved[i];
-        if (is_new_here(job) && slurm_is_to_pack(&job->req.demand, &d->inst.config))
+        if (is_new_here(job) && slurm_is_to_pack(&job->req.demand, &inst->config))
             snprintf(job->run->sent.key, sizeof job->run->sent.key, PACKED_KEY);
     }
-    if (!form(d, true, NAMES_MAX))
-        (void)form(d, false, INT_MAX);
+    if (!form(inst, true, NAMES_MAX))
+        (void)form(inst, false, INT_MAX);
 }
 
 int32_t
-slurm_room(const struct daemon *d)
+slurm_room(const struct slurm *s)
 {
     const struct lot *lot;
-    for (lot = d->slurm->lots; lot; lot = lot->hh.next)
+    for (lot = s->lots; lot; lot = lot->hh.next)
         if (lot->waits && !lot->is_limited)
             return 0;
-    int64_t n = d->inst.config.slurm_max_jobs - (int64_t)HASH_COUNT(d->slurm->remotes);
+    int64_t n = s->inst->config.slurm_max_jobs - (int64_t)HASH_COUNT(s->remotes);
     /* A tenth of all is worth a call; with less, one would follow each job that ends. */
-    return n > 0 && n >= d->inst.config.slurm_max_jobs / 10 ? (int32_t)n : 0;
+    return n > 0 && n >= s->inst->config.slurm_max_jobs / 10 ? (int32_t)n : 0;
 }
 
 void
-slurm_launch(struct daemon *d, const struct job *job)
+slurm_launch(struct slurm *s, const struct job *job)
 {
     crash_point("slurm-committed");
-    struct remote *r = enter(d->slurm, job);
+    struct remote *r = enter(s, job);
     if (r->lot)
         r->lot->waits = true;
 }
@@ -290,7 +292,7 @@ leave_word_again(const struct slurm *s, struct remote *r, const struct job *job)
 {
     char name[32], path[64];
     snprintf(path, sizeof path, "%s/stop", folder_name(r->job, r->attempt, name));
-    if (faccessat(s->daemon->jobs_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+    if (faccessat(s->jobs_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return;
     if (job->cancel_asked)
         leave_word(s, r, job, NULL, job->cancelled_by);
@@ -311,9 +313,8 @@ ask_stop(struct slurm *s, struct remote *r, const struct job *job)
 }
 
 void
-slurm_recover(struct daemon *d, const struct job *job)
+slurm_recover(struct slurm *s, const struct job *job)
 {
-    struct slurm *s = d->slurm;
     struct remote *r = enter(s, job);
     r->is_sent = r->lot != NULL; /* or it was not: squeue, and then the folder, will tell */
     r->sends = 1;
@@ -326,50 +327,50 @@ slurm_recover(struct daemon *d, const struct job *job)
 }
 
 void
-slurm_take_up(struct daemon *d)
+slurm_take_up(struct slurm *s)
 {
-    slurm_allocs_recover(d->slurm);
+    slurm_allocs_recover(s);
 }
 
 void
-slurm_settled(struct daemon *d, uint32_t job, int32_t attempt)
+slurm_settled(struct slurm *s, uint32_t job, int32_t attempt)
 {
-    struct remote *r = find(d->slurm, job);
+    struct remote *r = find(s, job);
     if (r && r->attempt == attempt)
-        drop(d->slurm, r);
+        drop(s, r);
 }
 
 /* --- stops --- */
 
 void
-slurm_read_change(struct daemon *d, const struct change *change)
+slurm_read_change(struct slurm *s, const struct change *change)
 {
-    struct remote *r = find(d->slurm, change->job);
-    const struct job *job = r && !r->ended ? slurm_job_of(d->slurm, r) : NULL;
+    struct remote *r = find(s, change->job);
+    const struct job *job = r && !r->ended ? slurm_job_of(s, r) : NULL;
     if (!job)
         return;
-    d->slurm->waiting_is_old |= change->type == CHANGE_PRIORITY;
+    s->waiting_is_old |= change->type == CHANGE_PRIORITY;
     if (change->type == CHANGE_CANCEL || change->type == CHANGE_CANCEL_MORE)
-        leave_word(d->slurm, r, job, NULL, job->cancelled_by);
+        leave_word(s, r, job, NULL, job->cancelled_by);
     else if (change->type == CHANGE_REQUEUE)
-        leave_word(d->slurm, r, job, "requeue", change->by);
+        leave_word(s, r, job, "requeue", change->by);
     else
         return;
-    ask_stop(d->slurm, r, job);
-    slurm_wake(d->slurm);
+    ask_stop(s, r, job);
+    slurm_wake(s);
 }
 
 /* Appended: those before it may not have been read yet. */
 bool
-slurm_signal(struct daemon *d, const struct job *job, int sig)
+slurm_signal(struct slurm *s, const struct job *job, int sig)
 {
-    const struct remote *r = find(d->slurm, job->id);
+    const struct remote *r = find(s, job->id);
     char name[32], path[64], text[48];
     if (!r || r->ended || !r->began)
         return false;
     snprintf(path, sizeof path, "%s/signals", folder_name(r->job, r->attempt, name));
     auto_close int fd =
-        openat(d->jobs_fd, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+        openat(s->jobs_fd, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     int n = snprintf(text, sizeof text, "{\"op\":\"signal\",\"signal\":%d}\n", sig);
     return fd >= 0 && file_write_all(fd, text, (size_t)n) == 0;
 }
@@ -377,37 +378,34 @@ slurm_signal(struct daemon *d, const struct job *job, int sig)
 /* --- words --- */
 
 const char *
-slurm_trouble(const struct daemon *d)
+slurm_trouble(const struct slurm *s)
 {
-    const struct lot *lot = d->slurm->lots;
-    if (d->slurm->trouble.code)
-        return d->slurm->trouble.text;
+    const struct lot *lot = s->lots;
+    if (s->trouble.code)
+        return s->trouble.text;
     while (lot && !lot->trouble.code)
         lot = lot->hh.next;
-    return lot                           ? lot->trouble.text
-           : d->slurm->pack_trouble.code ? d->slurm->pack_trouble.text
-                                         : NULL;
+    return lot ? lot->trouble.text : s->pack_trouble.code ? s->pack_trouble.text : NULL;
 }
 
 static const char *
-why_unsent(const struct daemon *d, const struct lot *lot)
+why_unsent(const struct slurm *s, const struct lot *lot)
 {
-    return lot->trouble.code        ? lot->trouble.text
-           : d->slurm->trouble.code ? d->slurm->trouble.text
-                                    : "it is about to be sent to Slurm";
+    return lot->trouble.code ? lot->trouble.text
+           : s->trouble.code ? s->trouble.text
+                             : "it is about to be sent to Slurm";
 }
 
 static void
-add_words(const struct daemon *d, const struct remote *r, const struct job *job,
-          struct buf *out)
+add_words(const struct slurm *s, const struct remote *r, const struct job *job, struct buf *out)
 {
     const char *words = slurm_reason_words(r->reason);
     if (slurm_is_packed(r)) {
-        slurm_add_packed_words(d->slurm, r, out);
+        slurm_add_packed_words(s, r, out);
         return;
     }
     if (!r->is_sent) {
-        buf_adds(out, why_unsent(d, r->lot));
+        buf_adds(out, why_unsent(s, r->lot));
         return;
     }
     if (!r->is_known && job->run->sent.id[0])
@@ -422,16 +420,16 @@ add_words(const struct daemon *d, const struct remote *r, const struct job *job,
                  r->node[0] ? " on " : "", r->node);
     if (!r->is_known && r->lot->trouble.code)
         buf_addf(out, "; %s", r->lot->trouble.text);
-    if (d->slurm->trouble.code)
-        buf_addf(out, "; Slurm does not answer now: %s", d->slurm->trouble.text);
+    if (s->trouble.code)
+        buf_addf(out, "; Slurm does not answer now: %s", s->trouble.text);
 }
 
 const char *
-slurm_tell(const struct daemon *d, const struct job *job)
+slurm_tell(struct slurm *s, const struct job *job)
 {
-    const struct remote *r = find(d->slurm, job->id);
-    buf_clear(&d->slurm->words);
+    const struct remote *r = find(s, job->id);
+    buf_clear(&s->words);
     if (r && job->run && r->attempt == job->run->number)
-        add_words(d, r, job, &d->slurm->words);
-    return buf_str(&d->slurm->words);
+        add_words(s, r, job, &s->words);
+    return buf_str(&s->words);
 }

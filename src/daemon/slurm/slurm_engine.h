@@ -8,49 +8,50 @@
 #include <stdint.h>
 
 struct change;
-struct daemon;
 struct err;
+struct instance;
 struct job;
 struct slurm;
 
-struct slurm *slurm_new(struct daemon *d);
+/* jobs_fd: the folder of the attempts' folders. Both are borrowed. */
+struct slurm *slurm_new(struct instance *inst, int jobs_fd);
 void
 slurm_close(struct slurm *s); /* what is under way is given up; the next daemon finds out */
 void slurm_free(struct slurm *s);
 
 /* Whether jobs can be sent from here at all; -1 with the reason. */
-int slurm_is_usable(const struct daemon *d, struct err *e);
+int slurm_is_usable(const struct instance *inst, struct err *e);
 
 /* How many jobs may be decided for Slurm now. None while what was decided before is not sent:
  * what comes in meanwhile goes together. */
-int32_t slurm_room(const struct daemon *d);
+int32_t slurm_room(const struct slurm *s);
 
 /* A random key, as Slurm is to keep it. */
 void slurm_make_key(char *out, size_t size);
 
 /* Before the commit: gives the attempts that are new in it their keys, one for all that can go
  * as one array. */
-void slurm_prepare(struct daemon *d);
+void slurm_prepare(const struct instance *inst);
 /* After it: sends it in its turn. What is to run is in the folder. */
-void slurm_launch(struct daemon *d, const struct job *job);
+void slurm_launch(struct slurm *s, const struct job *job);
 /* After a restart: finds it, or sends it again where it never began. */
-void slurm_recover(struct daemon *d, const struct job *job);
+void slurm_recover(struct slurm *s, const struct job *job);
 /* And, once, after all of them: the allocations of an earlier daemon. */
-void slurm_take_up(struct daemon *d);
+void slurm_take_up(struct slurm *s);
 /* Its outcome is committed. One that is not known is fine. */
-void slurm_settled(struct daemon *d, uint32_t job, int32_t attempt);
+void slurm_settled(struct slurm *s, uint32_t job, int32_t attempt);
 
 /* A reader of the turn's changes: stops. */
-void slurm_read_change(struct daemon *d, const struct change *change);
+void slurm_read_change(struct slurm *s, const struct change *change);
 
 /* A signal for its command, which its node reads within ten seconds. False: the command has not
  * begun, or that cannot be written. */
-bool slurm_signal(struct daemon *d, const struct job *job, int sig);
+bool slurm_signal(struct slurm *s, const struct job *job, int sig);
 
 /* Where a job that was decided for Slurm is there, and why it does not run yet. Borrowed until
  * the next call. */
-const char *slurm_tell(const struct daemon *d, const struct job *job);
+const char *slurm_tell(struct slurm *s, const struct job *job);
 /* Why none is sent; NULL: nothing is known to be wrong. Borrowed until the next turn. */
-const char *slurm_trouble(const struct daemon *d);
+const char *slurm_trouble(const struct slurm *s);
 
 #endif

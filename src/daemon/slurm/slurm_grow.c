@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/slurm/slurm_priv.h"
 #include "slurm/allocation_options.h"
 
@@ -34,7 +34,7 @@ line_of(const struct slurm *s, const struct remote *r, const struct job *job,
 {
     slurm_line_of_request(&job->req, job->run->vram_mib, out);
     if (out->demand.vram_mib > 0 && out->demand.margin_mib < 0)
-        out->demand.margin_mib = (int32_t)s->daemon->inst.config.margin_mib;
+        out->demand.margin_mib = (int32_t)s->inst->config.margin_mib;
     out->job = r->job;
     out->attempt = r->attempt;
     out->span_ms = job->estimate_ms;
@@ -150,7 +150,7 @@ write_backlog(struct slurm *s)
 static int32_t
 gpu_mib(const struct slurm *s)
 {
-    return s->gpu_mib >= 0 ? s->gpu_mib : (int32_t)s->daemon->inst.config.slurm_gpu_mib;
+    return s->gpu_mib >= 0 ? s->gpu_mib : (int32_t)s->inst->config.slurm_gpu_mib;
 }
 
 /* How many GPUs' worth it takes: a part of one where it shares. */
@@ -158,7 +158,7 @@ static double
 gpus_of(const struct slurm *s, const struct backlog_line *line)
 {
     const struct demand *d = &line->demand;
-    const struct config *c = &s->daemon->inst.config;
+    const struct config *c = &s->inst->config;
     double each = 1;
     if (d->gpus == 0) {
         double cpus = c->slurm_allocation_cpus > 0 ? (double)c->slurm_allocation_cpus : 1;
@@ -266,7 +266,7 @@ give_back(struct slurm *s)
 {
     int64_t now = clock_boot_us();
     s->quiet_us = s->quiet_us ? s->quiet_us : now;
-    if (now - s->quiet_us < s->daemon->inst.config.slurm_allocation_idle_s * S_US)
+    if (now - s->quiet_us < s->inst->config.slurm_allocation_idle_s * S_US)
         return;
     for (struct alloc *a = s->allocs; a; a = a->hh.next) {
         a->was_refused |= !a->is_sent;
@@ -320,14 +320,14 @@ grow(struct slurm *s)
     count_used(s);
     struct numbers have = count_allocs(s);
     int running = have.live - have.pending;
-    if (clock_boot_us() < s->grow_us || have.live >= s->daemon->inst.config.slurm_allocations ||
+    if (clock_boot_us() < s->grow_us || have.live >= s->inst->config.slurm_allocations ||
         have.pending >= (running > PENDING_FIRST ? running : PENDING_FIRST))
         return;
     const struct wait *first = choose(s, &have);
     if (!first || !remote_of(s, first))
         return;
-    allocation_spec_for(&s->daemon->inst.config,
-                        any_may_have(s, &first->line) ? NULL : &first->line, &spec);
+    allocation_spec_for(&s->inst->config, any_may_have(s, &first->line) ? NULL : &first->line,
+                        &spec);
     (void)slurm_alloc_make(s, &spec);
 }
 
@@ -353,7 +353,7 @@ void
 slurm_refuse_like(struct slurm *s, const struct allocation_spec *spec, const char *text)
 {
     struct allocation_spec standard;
-    allocation_spec_for(&s->daemon->inst.config, NULL, &standard);
+    allocation_spec_for(&s->inst->config, NULL, &standard);
     bool is_special = spec->gpus > standard.gpus || spec->cpus > standard.cpus ||
                       spec->mem_mib > standard.mem_mib || spec->limit_ms > standard.limit_ms ||
                       spec->type[0];

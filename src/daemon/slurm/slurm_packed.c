@@ -5,9 +5,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/slurm/slurm_priv.h"
 #include "daemon/state/changes.h"
+#include "daemon/state/state.h"
 
 #define BLANK_US (30 * S_US) /* for a mark to get its text */
 
@@ -42,7 +43,7 @@ keep_id(struct slurm *s, const struct alloc *a, struct job *job)
     if (!a->id[0] || strcmp(sent->id, a->id) == 0)
         return;
     snprintf(sent->id, sizeof sent->id, "%s", a->id);
-    state_save(s->daemon->inst.state, job, SAVE_ATTEMPT);
+    state_save(s->inst->state, job, SAVE_ATTEMPT);
 }
 
 void

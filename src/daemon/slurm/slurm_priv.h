@@ -14,7 +14,7 @@
 #include "slurm/backlog.h"
 #include "slurm/slurm_answers.h"
 
-struct daemon;
+struct instance;
 struct lot;
 struct slurm_command;
 struct wait;
@@ -113,7 +113,8 @@ struct alloc {
 enum slurm_call { CALL_NONE, CALL_SBATCH, CALL_SQUEUE, CALL_SCANCEL };
 
 struct slurm {
-    struct daemon *daemon;
+    struct instance *inst;
+    int jobs_fd; /* borrowed: the folder of the attempts' folders */
     struct remote *remotes;
     struct lot *lots;
     uv_timer_t tick;

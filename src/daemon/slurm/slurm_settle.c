@@ -19,11 +19,12 @@
 #include "core/queue/endings.h"
 #include "core/queue/queue.h"
 #include "daemon/attempt/attempt_folder.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/slurm/slurm_priv.h"
 #include "daemon/state/changes.h"
 #include "daemon/state/job_facts.h"
+#include "daemon/state/state.h"
 #include "slurm/haste.h"
 #include "sys/exitrec.h"
 
@@ -51,8 +52,8 @@ end(struct slurm *s, struct remote *r, const struct ending *ending)
         return;
     log_info("job=%u attempt=%d event=slurm-ended outcome=%s slurm_job=%s", r->job, r->attempt,
              outcome_name(ending->outcome), job->run->sent.id);
-    jobs_attempt_ended(s->daemon->inst.state, job, ending);
-    turn_touch(&s->daemon->inst);
+    jobs_attempt_ended(s->inst->state, job, ending);
+    turn_touch(s->inst);
 }
 
 /* Makes the mark in a node's place, so that no Slurm job can begin it from then on: it is not
@@ -66,8 +67,8 @@ take_mark(const struct slurm *s, struct remote *r)
     if (r->is_void || (!slurm_is_packed(r) && !r->is_sent && !r->is_again))
         return true;
     snprintf(path, sizeof path, "%s/started", folder_name(r->job, r->attempt, name));
-    auto_close int fd = openat(s->daemon->jobs_fd, path,
-                               O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    auto_close int fd =
+        openat(s->jobs_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return errno == ENOENT; /* without the folder nobody can begin */
     (void)file_write_all(fd, VOID_MARK, strlen(VOID_MARK));
@@ -87,7 +88,7 @@ slurm_refuse(struct slurm *s, struct remote *r, const char *text)
     snprintf(ending.text, sizeof ending.text, "%.*s", (int)sizeof ending.text - 1, words);
     end(s, r, &ending);
     if (job && job->state == JOB_PENDING)
-        jobs_infeasible(s->daemon->inst.state, job, words);
+        jobs_infeasible(s->inst->state, job, words);
 }
 
 /* --- a record --- */
@@ -205,7 +206,7 @@ take_packed_record(struct slurm *s, struct remote *r, struct job *job, struct ex
     if (rec->ending.outcome == OUTCOME_CANCELLED && !job->cancelled_by && rec->by[0])
         job->cancelled_by = xstrdup(rec->by);
     if (rec->started_us > 0)
-        jobs_attempt_started(s->daemon->inst.state, job, rec->started_us);
+        jobs_attempt_started(s->inst->state, job, rec->started_us);
     crash_point("slurm-before-record-taken");
     end(s, r, &rec->ending);
 }
@@ -240,7 +241,7 @@ take_record(struct slurm *s, struct remote *r, struct job *job, struct exitrec *
     if (rec->ending.outcome == OUTCOME_CANCELLED && !job->cancelled_by && rec->by[0])
         job->cancelled_by = xstrdup(rec->by);
     if (rec->started_us > 0)
-        jobs_attempt_started(s->daemon->inst.state, job, rec->started_us);
+        jobs_attempt_started(s->inst->state, job, rec->started_us);
     end(s, r, &rec->ending);
 }
 
@@ -405,12 +406,12 @@ look_at_mark(struct slurm *s, struct remote *r, struct job *job, int dir)
     r->is_sent = !slurm_is_packed(r);
     if (words[0])
         snprintf(sent->node, sizeof sent->node, "%.*s", (int)strcspn(words, " "), words);
-    if (!jobs_attempt_started(s->daemon->inst.state, job, at_us > 1 ? at_us : clock_wall_us()))
+    if (!jobs_attempt_started(s->inst->state, job, at_us > 1 ? at_us : clock_wall_us()))
         return;
-    struct change *change = changes_add(&s->daemon->inst.state->changes, CHANGE_LAUNCHED);
+    struct change *change = changes_add(&s->inst->state->changes, CHANGE_LAUNCHED);
     change->job = job->id;
     change->at_us = job->run->started_us;
-    turn_touch_unplanned(&s->daemon->inst);
+    turn_touch_unplanned(s->inst);
     slurm_poll_soon(s); /* it says on which node */
 }
 
@@ -431,7 +432,7 @@ look(struct slurm *s, struct remote *r, int64_t now)
     struct job *job = slurm_job_of(s, r);
     if (!job || r->ended)
         return;
-    auto_close int dir = openat(s->daemon->jobs_fd, folder_name(r->job, r->attempt, name),
+    auto_close int dir = openat(s->jobs_fd, folder_name(r->job, r->attempt, name),
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0 && is_lack(errno))
         return;

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "core/queue/queue.h"
 #include "daemon/attempt/attempt_folder.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/slurm/slurm_priv.h"
 #include "slurm/haste.h"
@@ -45,7 +45,7 @@ slurm_poll_soon(struct slurm *s)
 struct job *
 slurm_job_of(const struct slurm *s, const struct remote *r)
 {
-    struct job *job = queue_get(s->daemon->inst.queue, r->job);
+    struct job *job = queue_get(s->inst->queue, r->job);
     return job && job->run && job->run->number == r->attempt ? job : NULL;
 }
 
@@ -126,8 +126,7 @@ slurm_write_word(const struct slurm *s, struct remote *r)
     if (!r->word)
         return;
     snprintf(path, sizeof path, "%s/stop", folder_name(r->job, r->attempt, name));
-    if (file_write_atomic_at(s->daemon->jobs_fd, path, r->word, strlen(r->word), 0600, false,
-                             &e) == 0)
+    if (file_write_atomic_at(s->jobs_fd, path, r->word, strlen(r->word), 0600, false, &e) == 0)
         free(TAKE(r->word));
     else if (!r->word_failed)
         log_error("job=%u event=stop-not-written %s", r->job, e.text);

@@ -14,7 +14,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "daemon/common/daemon.h"
 #include "daemon/slurm/slurm_priv.h"
 #include "slurm/cancel_ids.h"
 #include "slurm/haste.h"

@@ -24,10 +24,10 @@ static void
 why_not_on_slurm(const struct daemon *d, const struct job *job, struct blocked *why)
 {
     if (job->state == JOB_STARTING)
-        *why =
-            (struct blocked){.reason = REASON_SLURM, .gpu = -1, .trouble = slurm_tell(d, job)};
+        *why = (struct blocked){
+            .reason = REASON_SLURM, .gpu = -1, .trouble = slurm_tell(d->slurm, job)};
     else if (why->reason == REASON_SLURM)
-        why->trouble = slurm_trouble(d);
+        why->trouble = slurm_trouble(d->slurm);
 }
 
 void
