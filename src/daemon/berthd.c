@@ -41,6 +41,7 @@
 #include "daemon/gpu/prober.h"
 #include "daemon/gpu/telemetry.h"
 #include "daemon/outbox/outbox.h"
+#include "daemon/part_wiring.h"
 #include "daemon/recover.h"
 #include "daemon/reload.h"
 #include "daemon/request/admit.h"
@@ -397,7 +398,8 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->watcher = watcher_new(d);
     d->slurm = slurm_new(&d->inst, d->jobs_fd);
     d->machine = machine_new(d);
-    d->courier = courier_new(d);
+    const struct courier_host deliver = courier_host_of(d);
+    d->courier = courier_new(&d->inst, &deliver);
     d->waits = waits_new();
     d->tally = tally_new();
     d->pace = pace_new(d->inst.loop, d->tally);
@@ -405,7 +407,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     turn_wire(d, after_turn);
     if (runs_load(d->inst.store, d->inst.state->history, d->inst.planner, e) < 0 ||
         tally_load(d->tally, d->inst.store, e) < 0 || recover_load(d, e) < 0 ||
-        courier_load(d, e) < 0 || find_cards(d, o, e) < 0)
+        courier_load(d->courier, e) < 0 || find_cards(d, o, e) < 0)
         return -1;
     mps_look(d);
     crash_point("daemon-before-recovery");

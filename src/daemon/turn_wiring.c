@@ -357,7 +357,8 @@ events_part_read(void *arg, struct change *x)
 static void
 outbox_write(void *arg)
 {
-    courier_save(arg);
+    const struct daemon *d = arg;
+    courier_save(d->courier);
 }
 
 static void
@@ -366,20 +367,22 @@ outbox_write_event(void *arg, const struct change *x)
     struct daemon *d = arg;
     const struct job *job = x->hooks ? queue_get(d->inst.queue, x->job) : NULL;
     if (job)
-        hooks_post(d, job, x->kind, buf_str(&x->line));
+        hooks_post(d->courier, job, x->kind, buf_str(&x->line));
 }
 
 static void
 outbox_not_saved(void *arg, const struct err *why)
 {
+    const struct daemon *d = arg;
     (void)why;
-    courier_not_saved(arg);
+    courier_not_saved(d->courier);
 }
 
 static void
 outbox_finish(void *arg)
 {
-    courier_saved(arg);
+    const struct daemon *d = arg;
+    courier_saved(d->courier);
 }
 
 /* --- the process around it --- */

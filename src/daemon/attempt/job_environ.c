@@ -196,18 +196,18 @@ put_clean(struct buf *out)
 }
 
 int
-environ_add_hook(struct daemon *d, const struct job *job, const char *hook, const char *line,
-                 bool apart, struct buf *out, struct err *e)
+environ_add_hook(struct daemon *d, const struct hook_environ *x, struct buf *out, struct err *e)
 {
+    const struct job *job = x->job;
     auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
     size_t n_captured = 0;
-    if (!apart && read_theirs(d, job, &theirs, &n_captured, e) < 0)
+    if (!x->apart && read_theirs(d, job, &theirs, &n_captured, e) < 0)
         return -1;
     auto_free char *log = launch_log_path(d, job);
-    json_t *event = json_loads(line, 0, NULL);
+    json_t *event = json_loads(x->line, 0, NULL);
     environ_put_no_cards(d, &ours);
     put_array(d, job, &ours);
-    envblock_put(&ours, "BERTH_HOOK", hook);
+    envblock_put(&ours, "BERTH_HOOK", x->hook);
     put_event(event, "kind", "BERTH_EVENT", &ours);
     put_event(event, "seq", "BERTH_EVENT_SEQ", &ours);
     envblock_put_int(&ours, "BERTH_JOB_ID", job->id);
@@ -222,7 +222,7 @@ environ_add_hook(struct daemon *d, const struct job *job, const char *hook, cons
     envblock_put(&ours, "BERTH_SUBMIT_DIR", job->cwd);
     envblock_put(&ours, "BERTH_SOCKET", d->inst.places.socket);
     json_decref(event);
-    if (apart) {
+    if (x->apart) {
         put_clean(out);
         buf_add(out, ours.data, ours.len);
         return 0;

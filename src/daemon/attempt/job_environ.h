@@ -14,10 +14,17 @@ struct job;
 int environ_add(struct daemon *d, const struct job *job, const char *mark, struct buf *out,
                 int *captured, struct err *e);
 
-/* That of a hook (daemon/outbox/outbox.c): what the event (its whole object) says, on top of
- * the submitter's; apart: on top of a clean one, with nothing of the submitter's but the
- * proxies that the daemon itself was started with. */
-int environ_add_hook(struct daemon *d, const struct job *job, const char *hook,
-                     const char *line, bool apart, struct buf *out, struct err *e);
+/* A hook of a job. */
+struct hook_environ {
+    const struct job *job;
+    const char *hook; /* its kind */
+    const char *line; /* the event: its whole object */
+    bool apart;       /* nothing of the submitter's is to be in it */
+};
+
+/* Its environment: what the event says, on top of the submitter's; apart: on top of a clean
+ * one, which has only the proxies that the daemon itself was started with. */
+int environ_add_hook(struct daemon *d, const struct hook_environ *x, struct buf *out,
+                     struct err *e);
 
 #endif

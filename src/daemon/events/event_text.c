@@ -197,5 +197,5 @@ event_read(struct daemon *d, struct change *x)
     struct jsonw *w = event_begin(&d->inst, x, kinds[x->type], job);
     write_own(d, w, job, x);
     turn_event_end(&d->inst);
-    x->hooks = hooks_concern(d, job, x->kind);
+    x->hooks = hooks_concern(&d->inst.config, job, x->kind);
 }

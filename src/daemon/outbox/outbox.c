@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/queue/job.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/outbox/outbox_priv.h"
 #include "store/store.h"
@@ -21,11 +21,12 @@
 static const int pauses_s[COURIER_TRIES_MAX - 1] = {1, 10, 60, 300};
 
 struct courier *
-courier_new(struct daemon *d)
+courier_new(struct instance *inst, const struct courier_host *host)
 {
     struct courier *c = xcalloc(1, sizeof *c);
-    c->daemon = d;
-    uv_timer_init(d->inst.loop, &c->timer);
+    c->inst = inst;
+    c->host = *host;
+    uv_timer_init(inst->loop, &c->timer);
     c->timer.data = c;
     return c;
 }
@@ -75,9 +76,9 @@ on_row(const struct store_letter *row, void *arg)
 }
 
 int
-courier_load(struct daemon *d, struct err *e)
+courier_load(struct courier *c, struct err *e)
 {
-    return store_outbox_walk(d->inst.store, 0, INT64_MAX, on_row, d->courier, e);
+    return store_outbox_walk(c->inst->store, 0, INT64_MAX, on_row, c, e);
 }
 
 /* Messages about one job by one hook go out in order: not its end before its start. */
@@ -122,7 +123,7 @@ send_one(struct courier *c, struct box *b)
         c->n_running++;
     } else if (rc < 0) {
         DL_APPEND(c->over, l);
-        turn_touch(&c->daemon->inst);
+        turn_touch(c->inst);
     }
     return true;
 }
@@ -132,7 +133,7 @@ static void
 pump(struct courier *c)
 {
     struct box *b, *next;
-    bool more = !c->closing && !c->daemon->inst.leaving && c->daemon->inst.ready;
+    bool more = !c->closing && !c->inst->leaving && c->inst->ready;
     while (more) {
         more = false;
         HASH_ITER(hh, c->boxes, b, next)
@@ -191,38 +192,31 @@ try_later(struct courier *c, struct letter *l)
 /* --- around a commit --- */
 
 void
-courier_post(struct daemon *d, const struct job *job, const char *kind, const char *target,
-             bool site, const char *event)
+courier_post(struct courier *c, const struct store_letter *letter)
 {
-    struct store_letter row = {.job = job->id,
-                               .uid = job->uid,
-                               .kind = kind,
-                               .target = target,
-                               .event = event,
-                               .site = site};
+    struct store_letter row = *letter;
     struct err e; /* errors stick to the store; store_commit tells */
-    if (store_outbox_add(d->inst.store, &row, &e) < 0)
+    if (store_outbox_add(c->inst->store, &row, &e) < 0)
         return;
-    struct letter *l = letter_new(d->courier, &row);
-    DL_APPEND(d->courier->fresh, l);
+    struct letter *l = letter_new(c, &row);
+    DL_APPEND(c->fresh, l);
 }
 
 void
-courier_save(struct daemon *d)
+courier_save(struct courier *c)
 {
     struct err e;
-    for (const struct letter *l = d->courier->over; l; l = l->next) {
+    for (const struct letter *l = c->over; l; l = l->next) {
         if (l->result == AGAIN)
-            store_outbox_tried(d->inst.store, l->id, l->tries, &e);
+            store_outbox_tried(c->inst->store, l->id, l->tries, &e);
         else
-            store_outbox_remove(d->inst.store, l->id, &e);
+            store_outbox_remove(c->inst->store, l->id, &e);
     }
 }
 
 void
-courier_saved(struct daemon *d)
+courier_saved(struct courier *c)
 {
-    struct courier *c = d->courier;
     struct letter *over = c->over, *fresh = c->fresh, *l, *next;
     c->over = c->fresh = NULL;
     for (l = over; l; l = next) {
@@ -244,12 +238,12 @@ courier_saved(struct daemon *d)
 }
 
 void
-courier_not_saved(struct daemon *d)
+courier_not_saved(struct courier *c)
 {
     struct letter *l, *next;
-    DL_FOREACH_SAFE(d->courier->fresh, l, next)
+    DL_FOREACH_SAFE(c->fresh, l, next)
     {
-        DL_DELETE(d->courier->fresh, l);
+        DL_DELETE(c->fresh, l);
         free(l);
     }
 }

@@ -9,9 +9,10 @@
 #include "base/hook_list.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
-#include "daemon/outbox/outbox.h"
+#include "daemon/outbox/outbox_priv.h"
+#include "store/store.h"
 #include "sys/helpers.h"
 
 enum moment { NOTHING, STARTED, ENDED, REQUEUED };
@@ -34,9 +35,8 @@ has_failed(const struct job *job)
 }
 
 bool
-hooks_concern(const struct daemon *d, const struct job *job, const char *kind)
+hooks_concern(const struct config *c, const struct job *job, const char *kind)
 {
-    const struct config *c = &d->inst.config;
     if (!job || (!job->req.hooks && !c->on_start[0] && !c->on_end[0] && !c->on_fail[0] &&
                  !c->webhook[0]))
         return false;
@@ -44,17 +44,29 @@ hooks_concern(const struct daemon *d, const struct job *job, const char *kind)
 }
 
 struct telling {
-    struct daemon *daemon;
+    struct courier *courier;
     const struct job *job;
     const char *line;
 };
+
+/* site: it comes from the settings, and not from the job. */
+static void
+post_letter(const struct telling *t, const char *kind, const char *target, bool site)
+{
+    courier_post(t->courier, &(struct store_letter){.job = t->job->id,
+                                                    .uid = t->job->uid,
+                                                    .kind = kind,
+                                                    .target = target,
+                                                    .event = t->line,
+                                                    .site = site});
+}
 
 /* What the job asks for. */
 static void
 post(const struct telling *t, const char *kind, const char *target)
 {
     if (target && target[0])
-        courier_post(t->daemon, t->job, kind, target, false, t->line);
+        post_letter(t, kind, target, false);
 }
 
 /* What the settings ask for. */
@@ -62,7 +74,7 @@ static void
 post_for_site(const struct telling *t, const char *kind, const char *target)
 {
     if (target[0])
-        courier_post(t->daemon, t->job, kind, target, true, t->line);
+        post_letter(t, kind, target, true);
 }
 
 /* --- mail --- */
@@ -70,13 +82,13 @@ post_for_site(const struct telling *t, const char *kind, const char *target)
 /* An array sends one mail for all of it: when the task with the lowest number starts, when the
  * last has ended. Or one for each task, where that was asked for. */
 static bool
-is_mail_of(const struct daemon *d, const struct job *job, uint32_t types, enum moment m)
+is_mail_of(const struct courier *c, const struct job *job, uint32_t types, enum moment m)
 {
     if (types & MAIL_ARRAY_TASKS)
         return !job->tasks;
     if (!job->array)
         return true;
-    const struct job *array = queue_get(d->inst.queue, job->array);
+    const struct job *array = queue_get(c->inst->queue, job->array);
     return m == STARTED && job->attempts == 1 && array && array->req.array.n > 0 &&
            array->req.array.ranges[0].first == job->task;
 }
@@ -102,45 +114,45 @@ static void
 post_mail(const struct telling *t, const struct hooks *h, enum moment m)
 {
     uint32_t types = hooks_mail_types(h);
-    if (types && is_mail_wanted(t->job, types, m) && is_mail_of(t->daemon, t->job, types, m))
+    if (types && is_mail_wanted(t->job, types, m) && is_mail_of(t->courier, t->job, types, m))
         post(t, "mail", h->mail_user ? h->mail_user : daemon_owner_name(t->job));
 }
 
 /* --- all of them --- */
 
 void
-hooks_post(struct daemon *d, const struct job *job, const char *kind, const char *line)
+hooks_post(struct courier *c, const struct job *job, const char *kind, const char *line)
 {
     static const struct hooks none;
     const struct hooks *h = job->req.hooks ? job->req.hooks : &none;
-    const struct config *c = &d->inst.config;
-    const struct telling t = {.daemon = d, .job = job, .line = line};
+    const struct config *config = &c->inst->config;
+    const struct telling t = {.courier = c, .job = job, .line = line};
     enum moment m = moment_of(kind);
     if (m == STARTED) {
         post(&t, "on_start", h->on_start);
-        post_for_site(&t, "on_start", c->on_start);
+        post_for_site(&t, "on_start", config->on_start);
     } else if (m == ENDED) {
         post(&t, "on_end", h->on_end);
-        post_for_site(&t, "on_end", c->on_end);
+        post_for_site(&t, "on_end", config->on_end);
         post(&t, "on_fail", has_failed(job) ? h->on_fail : NULL);
-        post_for_site(&t, "on_fail", has_failed(job) ? c->on_fail : "");
+        post_for_site(&t, "on_fail", has_failed(job) ? config->on_fail : "");
     }
     post(&t, "webhook", h->webhook);
-    post_for_site(&t, "webhook", c->webhook);
+    post_for_site(&t, "webhook", config->webhook);
     post_mail(&t, h, m);
 }
 
 char *
-hooks_missing(const struct daemon *d, const struct job *job)
+hooks_missing(const struct config *c, const struct job *job)
 {
     const struct hooks *h = job->req.hooks;
     if (!h)
         return NULL;
-    if (hooks_mail_types(h) && !helper_sendmail(d->inst.config.sendmail))
+    if (hooks_mail_types(h) && !helper_sendmail(c->sendmail))
         return xasprintf(
             "this machine cannot send mail, because it has no sendmail%s%s; install one "
             "(postfix, msmtp-mta), or set its path with the setting sendmail",
-            d->inst.config.sendmail[0] ? " at " : "", d->inst.config.sendmail);
+            c->sendmail[0] ? " at " : "", c->sendmail);
     if (h->webhook && !helper_curl())
         return xasprintf(
             "this machine cannot post webhooks, because it has no curl; install it");

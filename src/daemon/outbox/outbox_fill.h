@@ -4,17 +4,18 @@
 
 #include <stdbool.h>
 
-struct daemon;
+struct config;
+struct courier;
 struct job;
 
 /* Whether any hook wants this kind of event of this job. Cheap. */
-bool hooks_concern(const struct daemon *d, const struct job *job, const char *kind);
+bool hooks_concern(const struct config *c, const struct job *job, const char *kind);
 
 /* Within the transaction that stores the event: puts what it leads to into the outbox. line:
  * the event's whole object. */
-void hooks_post(struct daemon *d, const struct job *job, const char *kind, const char *line);
+void hooks_post(struct courier *c, const struct job *job, const char *kind, const char *line);
 
 /* What this machine lacks for what is asked, in words; NULL: nothing. The caller frees. */
-char *hooks_missing(const struct daemon *d, const struct job *job);
+char *hooks_missing(const struct config *c, const struct job *job);
 
 #endif

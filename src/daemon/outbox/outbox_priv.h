@@ -1,4 +1,4 @@
-/* What outbox.c and outbox_send.c share. No other file includes it. */
+/* What the files of the outbox share. No other file includes it. */
 #ifndef DAEMON_OUTBOX_OUTBOX_PRIV_H
 #define DAEMON_OUTBOX_OUTBOX_PRIV_H
 
@@ -8,6 +8,7 @@
 #include <utlist.h>
 #include <uv.h>
 
+#include "daemon/outbox/outbox.h"
 #include "wire/frame.h"
 
 #define COURIER_TRIES_MAX 5
@@ -39,7 +40,8 @@ struct box {
 };
 
 struct courier {
-    struct daemon *daemon;
+    struct instance *inst;
+    struct courier_host host;
     struct box *boxes;
     struct letter *fresh;   /* posted in this turn */
     struct letter *running; /* under way */

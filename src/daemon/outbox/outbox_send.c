@@ -14,15 +14,11 @@
 #include "base/log.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/attempt/job_confines.h"
-#include "daemon/attempt/job_environ.h"
-#include "daemon/attempt/nursery_link.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/outbox/outbox_priv.h"
 #include "store/store.h"
-#include "sys/nursery_packets.h"
 
 #define READ_SIZE 4096
 /* A command is not repeated because it failed, only when it is not known whether it ran. */
@@ -53,58 +49,60 @@ content_free(struct content *x)
 
 /* The job as it is, or was. *owned: what to free. NULL: it has been forgotten. */
 static const struct job *
-find_job(struct daemon *d, uint32_t id, struct job **owned)
+find_job(const struct courier *c, uint32_t id, struct job **owned)
 {
-    const struct job *job = queue_get(d->inst.queue, id);
-    *owned = job ? NULL : store_job_load(d->inst.store, id, NULL);
+    const struct job *job = queue_get(c->inst->queue, id);
+    *owned = job ? NULL : store_job_load(c->inst->store, id, NULL);
     return job ? job : *owned;
 }
 
 /* The account that runs what the settings ask for: the first of these that there is. */
 static const char *
-site_accounts(const struct daemon *d)
+site_accounts(const struct config *c)
 {
-    return d->inst.config.hook_user[0] ? d->inst.config.hook_user : "berth-hook,nobody";
+    return c->hook_user[0] ? c->hook_user : "berth-hook,nobody";
 }
 
 /* In the job's place: as its user, in its folder, with its limits and umask. */
 static void
-write_place_of_job(const struct daemon *d, const struct job *job, struct jsonw *w)
+write_place_of_job(const struct courier *c, const struct job *job, struct jsonw *w)
 {
-    auto_free char *log = d->inst.places.system
-                              ? xasprintf("%s/%u/hooks.log", d->inst.places.logs, job->uid)
-                              : xasprintf("%s/hooks.log", d->inst.places.logs);
+    const struct places *places = &c->inst->places;
+    auto_free char *log = places->system ? xasprintf("%s/%u/hooks.log", places->logs, job->uid)
+                                         : xasprintf("%s/hooks.log", places->logs);
     jsonw_kstr(w, "cwd", job->cwd);
     jsonw_kint(w, "umask", job->umask_bits);
     jsonw_kstr(w, "log", log);
-    jsonw_kbool(w, "log_mkdir", d->inst.places.system);
+    jsonw_kbool(w, "log_mkdir", places->system);
     if (job->rlimits)
         jsonw_kstr(w, "rlimits", job->rlimits);
-    if (d->inst.places.system) {
+    if (places->system) {
         jsonw_kint(w, "uid", job->uid);
         jsonw_kstr(w, "user", job->user);
-        confines_write_account(d, w);
+        c->host.write_account(c->host.arg, w);
     }
 }
 
 /* Nothing here is the job's user's to choose. The log is root's: what the hook prints comes to
  * it through a pipe. */
 static void
-write_place_of_site(const struct daemon *d, struct jsonw *w)
+write_place_of_site(const struct courier *c, struct jsonw *w)
 {
-    auto_free char *log = xasprintf("%s/hooks.log", d->inst.places.logs);
+    auto_free char *log = xasprintf("%s/hooks.log", c->inst->places.logs);
     jsonw_kstr(w, "cwd", "/");
     jsonw_kint(w, "umask", 022);
     jsonw_kstr(w, "log", log);
-    jsonw_kstr(w, "account", site_accounts(d));
+    jsonw_kstr(w, "account", site_accounts(&c->inst->config));
 }
 
 /* As docs/protocol.md has it, section 4: a line of JSON, and behind it the environment. */
 static int
-write_order(struct daemon *d, const struct letter *l, const struct job *job,
-            const struct content *x, struct buf *out, struct err *e)
+write_order(const struct letter *l, const struct job *job, const struct content *x,
+            struct buf *out, struct err *e)
 {
-    auto_free char *id = xasprintf("%s-%lld", d->inst.name, (long long)l->id);
+    const struct courier *c = l->courier;
+    const struct instance *inst = c->inst;
+    auto_free char *id = xasprintf("%s-%lld", inst->name, (long long)l->id);
     struct jsonw w;
     jsonw_init(&w, out);
     jsonw_object(&w);
@@ -113,22 +111,24 @@ write_order(struct daemon *d, const struct letter *l, const struct job *job,
     jsonw_kint(&w, "job", l->job);
     jsonw_kstr(&w, "kind", x->kind);
     jsonw_kstr(&w, "target", x->target);
-    bool apart = l->site && d->inst.places.system;
+    bool apart = l->site && inst->places.system;
     if (apart)
-        write_place_of_site(d, &w);
+        write_place_of_site(c, &w);
     else
-        write_place_of_job(d, job, &w);
-    jsonw_kint(&w, "limit_ms", d->inst.config.hook_limit_s * 1000);
-    jsonw_kstr(&w, "sendmail", d->inst.config.sendmail);
+        write_place_of_job(c, job, &w);
+    jsonw_kint(&w, "limit_ms", inst->config.hook_limit_s * 1000);
+    jsonw_kstr(&w, "sendmail", inst->config.sendmail);
     /* One that a daemon before this one began may still run. */
     auto_free char *group = xasprintf("hook-%lld.%d-%llx", (long long)l->id, l->tries,
-                                      (unsigned long long)d->inst.started_boot_us);
-    confines_write_groups(d, job, group, &w);
+                                      (unsigned long long)inst->started_boot_us);
+    c->host.write_groups(c->host.arg, job, group, &w);
     jsonw_key(&w, "event");
     jsonw_raw(&w, x->event, strlen(x->event));
     jsonw_end_object(&w);
     buf_addc(out, '\n');
-    return environ_add_hook(d, job, x->kind, x->event, apart, out, e);
+    const struct delivery delivery = {
+        .job = job, .kind = x->kind, .event = x->event, .apart = apart};
+    return c->host.add_environment(c->host.arg, &delivery, out, e);
 }
 
 void
@@ -141,7 +141,7 @@ courier_on_closed(uv_handle_t *handle)
         return;
     }
     DL_APPEND(l->courier->over, l);
-    turn_touch(&l->courier->daemon->inst);
+    turn_touch(l->courier->inst);
 }
 
 /* What came of it is known, or will never be. */
@@ -159,13 +159,13 @@ delivered(struct letter *l)
 static void
 tell_result(struct letter *l, const char *kind, const char *state, const json_t *msg)
 {
-    struct daemon *d = l->courier->daemon;
+    struct instance *inst = l->courier->inst;
     struct job *owned;
-    const struct job *job = find_job(d, l->job, &owned);
+    const struct job *job = find_job(l->courier, l->job, &owned);
     const json_t *status = json_object_get(msg, "exit_status");
     const char *text = json_string_value(json_object_get(msg, "text"));
     if (job) {
-        struct jsonw *w = turn_event(&d->inst, "hook", job);
+        struct jsonw *w = turn_event(inst, "hook", job);
         jsonw_kstr(w, "hook", kind);
         jsonw_kstr(w, "state", state);
         if (json_is_integer(status))
@@ -173,7 +173,7 @@ tell_result(struct letter *l, const char *kind, const char *state, const json_t 
         jsonw_kint(w, "tries", l->tries);
         if (text && text[0])
             jsonw_kstr(w, "text", text);
-        turn_event_end(&d->inst);
+        turn_event_end(inst);
     }
     if (l->result == DONE)
         log_debug("job=%u event=hook hook=%s state=%s", l->job, kind, state);
@@ -259,16 +259,16 @@ order_file(const struct buf *order, struct err *e)
 static int
 hand_over(struct letter *l, const struct buf *order, struct err *e)
 {
-    struct daemon *d = l->courier->daemon;
+    const struct courier *c = l->courier;
     auto_close int file = order_file(order, e);
     if (file < 0)
         return -1;
-    auto_close int ours = nursery_call(d->nursery, NURSERY_DELIVER, file, file, e);
+    auto_close int ours = c->host.start(c->host.arg, file, e);
     if (ours < 0)
         return -1;
     crash_point("daemon-hook-sent");
     frame_init(&l->in, FRAME_MAX_PEER);
-    uv_pipe_init(d->inst.loop, &l->pipe, 0);
+    uv_pipe_init(c->inst->loop, &l->pipe, 0);
     l->pipe.data = l;
     if (uv_pipe_open(&l->pipe, ours)) {
         lost(l);
@@ -285,17 +285,16 @@ hand_over(struct letter *l, const struct buf *order, struct err *e)
 int
 courier_send(struct letter *l)
 {
-    struct daemon *d = l->courier->daemon;
     auto_buf struct buf order = BUF_INIT;
     struct content x = {0};
     struct job *owned = NULL;
     struct err e = {0};
-    int rc = store_outbox_walk(d->inst.store, l->id, l->id, on_content, &x, &e);
-    const struct job *job = rc == 0 && x.kind ? find_job(d, l->job, &owned) : NULL;
+    int rc = store_outbox_walk(l->courier->inst->store, l->id, l->id, on_content, &x, &e);
+    const struct job *job = rc == 0 && x.kind ? find_job(l->courier, l->job, &owned) : NULL;
     if (rc == 0 && !job)
         l->result = DONE; /* the job has been forgotten */
     else if (rc == 0)
-        rc = write_order(d, l, job, &x, &order, &e);
+        rc = write_order(l, job, &x, &order, &e);
     if (rc == 0 && job)
         rc = hand_over(l, &order, &e);
     if (rc < 0) {

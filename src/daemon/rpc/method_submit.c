@@ -252,7 +252,7 @@ enter_all(struct daemon *d, struct submission *s, struct jsonw *out)
     for (size_t i = 0; i < s->n; i++) {
         struct job *job = TAKE(s->jobs[i]);
         if (!note)
-            note = hooks_missing(d, job);
+            note = hooks_missing(&d->inst.config, job);
         if (!note)
             note = confines_unenforced(d, job);
         jobs_add(d->inst.state, job, NULL);
