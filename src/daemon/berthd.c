@@ -185,8 +185,8 @@ open_state(struct daemon *d, struct err *e)
                     : -1;
     struct stat st;
     d->follows_dead = fstat(d->lock_fd, &st) == 0 && st.st_size > 0;
-    d->jobs_fd = open(jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (d->jobs_fd < 0)
+    d->inst.jobs_fd = open(jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->inst.jobs_fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", jobs);
     d->spare_folders = spare_new();
     d->launches = launches_new();
@@ -396,7 +396,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     rules_make(d);
     make_state(d);
     d->watcher = watcher_new(d);
-    d->slurm = slurm_new(&d->inst, d->jobs_fd);
+    d->slurm = slurm_new(&d->inst);
     d->machine = machine_new(d);
     const struct courier_host deliver = courier_host_of(d);
     d->courier = courier_new(&d->inst, &deliver);
@@ -572,7 +572,7 @@ main(int argc, char **argv)
     struct options o;
     struct err e = {0};
     uv_loop_t loop;
-    struct daemon d = {.inst.loop = &loop, .jobs_fd = -1, .lock_fd = -1};
+    struct daemon d = {.inst.loop = &loop, .inst.jobs_fd = -1, .lock_fd = -1};
     log_set_program("berthd");
     map_what_is_large();
     d.options = &o;

@@ -35,7 +35,7 @@ remove_file(struct daemon *d, const char *folder, const char *name)
 {
     char path[64];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    unlinkat(d->jobs_fd, path, 0);
+    unlinkat(d->inst.jobs_fd, path, 0);
 }
 
 static int
@@ -44,13 +44,13 @@ folder_try_remove(struct daemon *d, const char *name)
     static const char *const others[] = {"ctl.sock", "exit", "exit.tmp", "started",
                                          "pulse",    "stop", "signals"}; /* there are seldom */
     remove_file(d, name, "lock");
-    if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+    if (unlinkat(d->inst.jobs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return 0;
-    if (errno == ENOTDIR && unlinkat(d->jobs_fd, name, 0) == 0)
+    if (errno == ENOTDIR && unlinkat(d->inst.jobs_fd, name, 0) == 0)
         return 0; /* a damaged file system, or a user, put something else there */
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         remove_file(d, name, others[i]);
-    return unlinkat(d->jobs_fd, name, AT_REMOVEDIR) ? errno : 0;
+    return unlinkat(d->inst.jobs_fd, name, AT_REMOVEDIR) ? errno : 0;
 }
 
 /* --- folders that belong to nothing --- */
@@ -87,7 +87,7 @@ remove_stray(struct daemon *d, const char *name, bool say)
         (sscanf(name, "%u.%d", &id, &attempt) != 2 ||
          is_needed(queue_get(d->inst.queue, id), attempt)))
         return true;
-    auto_close int one = openat(d->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_close int one = openat(d->inst.jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (one < 0)
         return errno == ENOENT || errno == ENOTDIR;
     if (file_is_locked_at(one, "lock", &ignored) != 0)
@@ -115,7 +115,7 @@ static int
 remove_strays(struct daemon *d, bool say, struct err *e)
 {
     bool all = true;
-    auto_close int fd = openat(d->jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_close int fd = openat(d->inst.jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(TAKE_FD(fd));
     if (!dir)
         return err_errno(e, ERR_FAILED, errno, "cannot read %s/jobs", d->inst.places.state);
@@ -167,7 +167,7 @@ void
 folder_done(struct daemon *d, uint32_t job, int32_t attempt)
 {
     char name[32];
-    if (!spare_keep(d->spare_folders, d->jobs_fd, folder_name(job, attempt, name)))
+    if (!spare_keep(d->spare_folders, d->inst.jobs_fd, folder_name(job, attempt, name)))
         folder_remove(d, job, attempt);
 }
 
@@ -185,19 +185,19 @@ remake_jobs(struct daemon *d, struct err *e)
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", path);
     log_warn("event=jobs-folder-remade path=%s it had been removed", path);
-    close(d->jobs_fd);
-    d->jobs_fd = fd;
+    close(d->inst.jobs_fd);
+    d->inst.jobs_fd = fd;
     return 0;
 }
 
 static int
 make_dir(struct daemon *d, const char *name, struct err *e)
 {
-    int rc = mkdirat(d->jobs_fd, name, 0700);
+    int rc = mkdirat(d->inst.jobs_fd, name, 0700);
     if (rc && errno == ENOENT) {
         if (remake_jobs(d, e) < 0)
             return -1;
-        rc = mkdirat(d->jobs_fd, name, 0700);
+        rc = mkdirat(d->inst.jobs_fd, name, 0700);
     }
     if (rc)
         return err_errno(e, ERR_FAILED, errno, "cannot make the folder %s/jobs/%s",
@@ -223,7 +223,7 @@ folder_make(struct daemon *d, const struct job *job, struct err *e)
     char name[32], lock[64];
     folder_name(job->id, job->run->number, name);
     if (job->req.demand.engine != ENGINE_SLURM && /* whose nodes may remember it */
-        spare_take(d->spare_folders, d->jobs_fd, name)) {
+        spare_take(d->spare_folders, d->inst.jobs_fd, name)) {
         crash_point("daemon-folder-made");
         return 0;
     }
@@ -231,7 +231,7 @@ folder_make(struct daemon *d, const struct job *job, struct err *e)
     if (make_new_dir(d, job, name, e) < 0)
         return -1;
     crash_point("daemon-folder-made");
-    int fd = openat(d->jobs_fd, lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = openat(d->inst.jobs_fd, lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
         err_errno(e, ERR_FAILED, errno, "cannot make %s/jobs/%s", d->inst.places.state, lock);
         folder_remove(d, job->id, job->run->number);
@@ -260,11 +260,12 @@ int
 folders_try(struct daemon *d, struct err *e)
 {
     auto_free char *jobs = xasprintf("%s/jobs", d->inst.places.state);
-    (void)unlinkat(d->jobs_fd, ".trial.d", AT_REMOVEDIR); /* a daemon that was killed left it */
+    (void)unlinkat(d->inst.jobs_fd, ".trial.d",
+                   AT_REMOVEDIR); /* a daemon that was killed left it */
     if (make_dir(d, ".trial.d", e) < 0)
         return -1;
-    (void)unlinkat(d->jobs_fd, ".trial.d", AT_REMOVEDIR);
-    if (try_folder(d->jobs_fd, jobs, e) < 0)
+    (void)unlinkat(d->inst.jobs_fd, ".trial.d", AT_REMOVEDIR);
+    if (try_folder(d->inst.jobs_fd, jobs, e) < 0)
         return -1;
     auto_close int logs = open(d->inst.places.logs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (logs < 0)

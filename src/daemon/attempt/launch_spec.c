@@ -178,7 +178,7 @@ spec_fill_folder(struct daemon *d, const struct job *job, int *dir, int *lock, s
 {
     char name[32];
     folder_name(job->id, job->run->number, name);
-    *dir = openat(d->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *dir = openat(d->inst.jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*dir < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
     *lock = openat(*dir, "lock", O_RDWR | O_CLOEXEC);

@@ -388,7 +388,7 @@ read_outcome(struct watcher *w, struct watch *x, struct exitrec *rec, struct err
     char name[32];
     int32_t pid;
     int rc = 0;
-    auto_close int dir = openat(w->daemon->jobs_fd, folder_name(x->job, x->attempt, name),
+    auto_close int dir = openat(w->daemon->inst.jobs_fd, folder_name(x->job, x->attempt, name),
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir >= 0)
         rc = exitrec_read_at(dir, x->job, x->attempt, rec, e);
@@ -549,7 +549,7 @@ watch_recover(struct daemon *d, struct job *job)
     char name[32];
     struct err e = {0};
     struct watch *x = add(d->watcher, job);
-    auto_close int dir = openat(d->jobs_fd, folder_name(job->id, job->run->number, name),
+    auto_close int dir = openat(d->inst.jobs_fd, folder_name(job->id, job->run->number, name),
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->rebooted && (dir < 0 || file_is_locked_at(dir, "lock", NULL) != 1)) {
         x->rebooted = x->swept = true;

@@ -30,7 +30,7 @@ static int
 open_folder(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
 {
     char name[32];
-    *dir = openat(d->jobs_fd, folder_name(job->id, job->run->number, name),
+    *dir = openat(d->inst.jobs_fd, folder_name(job->id, job->run->number, name),
                   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*dir < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);

@@ -21,7 +21,6 @@ struct daemon {
     const struct options *options; /* as it was started */
     gid_t admin_gid;               /* its members are admins; 0: no such group */
     const struct caller *caller;   /* whose request is being served; NULL: none */
-    int jobs_fd;                   /* the folder of attempt folders */
     struct spare_folders *spare_folders;
     int lock_fd;     /* held: one daemon per state */
     int cards_saved; /* card_numbers.c: so many GPUs are in the store, under their numbers */

@@ -25,6 +25,7 @@ struct instance {
     struct config config;
     struct places places;
     char name[20];      /* random, kept in the store: part of every attempt's mark */
+    int jobs_fd;        /* the folder with the folders of attempts */
     int64_t started_us; /* wall clock */
     int64_t started_boot_us;
     struct clock_watch clock;

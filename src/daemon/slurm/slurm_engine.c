@@ -43,11 +43,10 @@ on_tick(uv_timer_t *timer)
 }
 
 struct slurm *
-slurm_new(struct instance *inst, int jobs_fd)
+slurm_new(struct instance *inst)
 {
     struct slurm *s = xcalloc(1, sizeof *s);
     s->inst = inst;
-    s->jobs_fd = jobs_fd;
     s->round = 1; /* what is entered has not been looked at */
     s->allocs_fd = s->gpu_mib = -1;
     s->on_tick = on_tick;
@@ -292,7 +291,7 @@ leave_word_again(const struct slurm *s, struct remote *r, const struct job *job)
 {
     char name[32], path[64];
     snprintf(path, sizeof path, "%s/stop", folder_name(r->job, r->attempt, name));
-    if (faccessat(s->jobs_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+    if (faccessat(s->inst->jobs_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return;
     if (job->cancel_asked)
         leave_word(s, r, job, NULL, job->cancelled_by);
@@ -369,8 +368,8 @@ slurm_signal(struct slurm *s, const struct job *job, int sig)
     if (!r || r->ended || !r->began)
         return false;
     snprintf(path, sizeof path, "%s/signals", folder_name(r->job, r->attempt, name));
-    auto_close int fd =
-        openat(s->jobs_fd, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    auto_close int fd = openat(s->inst->jobs_fd, path,
+                               O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     int n = snprintf(text, sizeof text, "{\"op\":\"signal\",\"signal\":%d}\n", sig);
     return fd >= 0 && file_write_all(fd, text, (size_t)n) == 0;
 }

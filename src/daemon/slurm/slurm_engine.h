@@ -13,8 +13,7 @@ struct instance;
 struct job;
 struct slurm;
 
-/* jobs_fd: the folder of the attempts' folders. Both are borrowed. */
-struct slurm *slurm_new(struct instance *inst, int jobs_fd);
+struct slurm *slurm_new(struct instance *inst); /* which is borrowed */
 void
 slurm_close(struct slurm *s); /* what is under way is given up; the next daemon finds out */
 void slurm_free(struct slurm *s);

@@ -114,7 +114,6 @@ enum slurm_call { CALL_NONE, CALL_SBATCH, CALL_SQUEUE, CALL_SCANCEL };
 
 struct slurm {
     struct instance *inst;
-    int jobs_fd; /* borrowed: the folder of the attempts' folders */
     struct remote *remotes;
     struct lot *lots;
     uv_timer_t tick;

@@ -67,8 +67,8 @@ take_mark(const struct slurm *s, struct remote *r)
     if (r->is_void || (!slurm_is_packed(r) && !r->is_sent && !r->is_again))
         return true;
     snprintf(path, sizeof path, "%s/started", folder_name(r->job, r->attempt, name));
-    auto_close int fd =
-        openat(s->jobs_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    auto_close int fd = openat(s->inst->jobs_fd, path,
+                               O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return errno == ENOENT; /* without the folder nobody can begin */
     (void)file_write_all(fd, VOID_MARK, strlen(VOID_MARK));
@@ -432,7 +432,7 @@ look(struct slurm *s, struct remote *r, int64_t now)
     struct job *job = slurm_job_of(s, r);
     if (!job || r->ended)
         return;
-    auto_close int dir = openat(s->jobs_fd, folder_name(r->job, r->attempt, name),
+    auto_close int dir = openat(s->inst->jobs_fd, folder_name(r->job, r->attempt, name),
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0 && is_lack(errno))
         return;
