@@ -24,12 +24,8 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/job_mps.h"
-#include "daemon/attempt/launch.h"
-#include "daemon/attempt/machine_trouble.h"
-#include "daemon/attempt/nursery_link.h"
-#include "daemon/attempt/spare_folders.h"
-#include "daemon/attempt/supervisor_watch.h"
 #include "daemon/common/counters.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/pace.h"
@@ -66,7 +62,6 @@
 #include "daemon/turn_wiring.h"
 #include "daemon/view/expected_starts.h"
 #include "store/store.h"
-#include "sys/confine.h"
 #include "sys/keyring.h"
 
 #define LEAVE_MS     1000
@@ -93,13 +88,11 @@ leave(struct daemon *d, const char *why)
     server_release(d->server, NULL); /* what the last commit made true */
     server_close(d->server);
     prober_close(d->prober);
-    watcher_close(d->watcher);
+    attempts_close(d->attempts);
     slurm_close(d->slurm);
-    machine_close(d->machine);
     courier_close(d->courier);
     turn_loop_close(d->turn_loop);
     uv_close((uv_handle_t *)&d->clear_timer, NULL);
-    uv_close((uv_handle_t *)&d->strays_timer, NULL);
     uv_timer_start(&d->idle_timer, on_patience_over, LEAVE_MS, 0);
     uv_unref((uv_handle_t *)&d->idle_timer);
     uv_close((uv_handle_t *)&d->on_term, NULL);
@@ -188,8 +181,6 @@ open_state(struct daemon *d, struct err *e)
     d->inst.jobs_fd = open(jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->inst.jobs_fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", jobs);
-    d->spare_folders = spare_new();
-    d->launches = launches_new();
     if (store_open(d->inst.places.state, &d->inst.store, e) < 0)
         return -1;
     d->pruned_any = true; /* the daemon before this one may have left in the middle of it */
@@ -316,18 +307,6 @@ find_cards(struct daemon *d, const struct options *o, struct err *e)
     return 0;
 }
 
-/* The setting's word; by itself, for all users of the machine wherever it can be had. */
-static void
-choose_device_filter(struct daemon *d)
-{
-    const struct confinement *place = nursery_place(d->nursery);
-    d->wants_device_filter =
-        d->inst.config.device_filter == DEVICE_FILTER_ON ||
-        (d->inst.config.device_filter == DEVICE_FILTER_AUTO && d->inst.places.system);
-    if (d->inst.config.device_filter == DEVICE_FILTER_ON && !place->has[CONFINE_DEVICES])
-        log_warn("event=no-device-filter %s", place->why[CONFINE_DEVICES]);
-}
-
 /* Every client and every running job is a descriptor. After the nursery has started: jobs keep
  * the limit of the process that started this daemon. */
 static void
@@ -345,7 +324,6 @@ static void
 start_handles(struct daemon *d)
 {
     uv_timer_init(d->inst.loop, &d->clear_timer);
-    uv_timer_init(d->inst.loop, &d->strays_timer);
     uv_timer_init(d->inst.loop, &d->idle_timer);
     uv_signal_init(d->inst.loop, &d->on_term);
     uv_signal_init(d->inst.loop, &d->on_int);
@@ -383,10 +361,10 @@ start(struct daemon *d, const struct options *o, struct err *e)
     if (recall_write(d->inst.places.state, o, e) < 0)
         log_warn("event=options-not-kept %s", e->text);
     /* By the unit of this service, so that a changed ExecStart keeps it. */
-    d->nursery = nursery_new(d->inst.name, o->system ? getenv("BERTH_JOBS_UNIT") : NULL, e);
-    if (!d->nursery)
+    const char *unit = o->system ? getenv("BERTH_JOBS_UNIT") : NULL;
+    d->attempts = attempts_new(&d->inst, &d->card_facts, &d->limits, unit, e);
+    if (!d->attempts)
         return -1;
-    choose_device_filter(d);
     raise_descriptor_limit();
     start_handles(d);
     users_start(d->inst.loop, names_have_come, d);
@@ -395,9 +373,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->health = health_new();
     rules_make(d);
     make_state(d);
-    d->watcher = watcher_new(d);
     d->slurm = slurm_new(&d->inst);
-    d->machine = machine_new(d);
     const struct courier_host deliver = courier_host_of(d);
     d->courier = courier_new(&d->inst, &deliver);
     d->waits = waits_new();
@@ -409,7 +385,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
         tally_load(d->tally, d->inst.store, e) < 0 || recover_load(d, e) < 0 ||
         courier_load(d->courier, e) < 0 || find_cards(d, o, e) < 0)
         return -1;
-    mps_look(d);
+    mps_look(d->attempts);
     crash_point("daemon-before-recovery");
     if (recover_attempts(d, e) < 0)
         return -1;
@@ -473,9 +449,7 @@ finish(struct daemon *d)
     uv_run(d->inst.loop, UV_RUN_DEFAULT);
     server_free(d->server);
     prober_free(d->prober);
-    watcher_free(d->watcher);
     slurm_free(d->slurm);
-    machine_free(d->machine);
     courier_free(d->courier);
     waits_free(d->waits);
     pace_free(d->pace);
@@ -492,11 +466,9 @@ finish(struct daemon *d)
     health_free(d->health);
     config_free(&d->inst.config);
     places_free(&d->inst.places);
-    launches_free(d->launches);
-    nursery_free(d->nursery);
+    attempts_free(d->attempts);
     notify_free(d->notify);
     free(d->lock_conflict);
-    free(d->spare_folders);
     uv_loop_close(d->inst.loop);
 }
 

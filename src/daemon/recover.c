@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "core/queue/queue.h"
 #include "daemon/attempt/attempt_folder.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/common/daemon.h"
 #include "daemon/gpu/card_health.h"
@@ -28,11 +29,11 @@ card_missing(void *arg, int card)
 static void
 take_up(void *arg, struct job *job)
 {
-    const struct daemon *d = arg;
+    struct daemon *d = arg;
     if (job->req.demand.engine == ENGINE_SLURM)
         slurm_recover(d->slurm, job);
     else
-        watch_recover(arg, job);
+        watch_recover(d->attempts, job);
 }
 
 static struct kept_host
@@ -47,7 +48,7 @@ recover_load(struct daemon *d, struct err *e)
 {
     const char *before = store_boot_id(d->inst.store);
     const struct kept_host host = host_of(d);
-    d->rebooted = before[0] && strcmp(before, clock_boot_id()) != 0;
+    d->attempts->rebooted = before[0] && strcmp(before, clock_boot_id()) != 0;
     return jobs_load(d->inst.state, d->inst.store, &host, &d->attempts_kept, e);
 }
 
@@ -56,7 +57,7 @@ recover_attempts(struct daemon *d, struct err *e)
 {
     const struct kept_host host = host_of(d);
     size_t live = queue_n(d->inst.queue), active = queue_n_active(d->inst.queue);
-    if (folders_clean(d, e) < 0)
+    if (folders_clean(d->attempts, e) < 0)
         return -1;
     attempts_take_up(d->inst.state, d->attempts_kept, &host);
     d->attempts_kept = NULL;
@@ -64,7 +65,8 @@ recover_attempts(struct daemon *d, struct err *e)
     if (active > 0)
         prober_forget(d->prober);
     if (live > 0)
-        log_info("event=recovered jobs=%zu active=%zu rebooted=%d", live, active, d->rebooted);
-    d->rebooted = false; /* what this daemon starts is of this boot */
+        log_info("event=recovered jobs=%zu active=%zu rebooted=%d", live, active,
+                 d->attempts->rebooted);
+    d->attempts->rebooted = false; /* what this daemon starts is of this boot */
     return 0;
 }

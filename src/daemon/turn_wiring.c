@@ -63,7 +63,7 @@ daemon_write(void *arg)
 {
     struct daemon *d = arg;
     if (d->inst.ready && strcmp(store_boot_id(d->inst.store), clock_boot_id()) != 0 &&
-        !watch_has_of_before(d))
+        !watch_has_of_before(d->attempts))
         store_boot_id_set(d->inst.store, clock_boot_id(), NULL);
 }
 
@@ -134,49 +134,55 @@ probe_read(void *arg, struct change *x)
 static bool
 attempts_before_plan(void *arg)
 {
-    return !machine_says(arg) && !watch_has_of_before(arg);
+    struct daemon *d = arg;
+    return !machine_says(d->attempts) && !watch_has_of_before(d->attempts);
 }
 
 static void
 attempts_read(void *arg, struct change *x)
 {
-    watch_read_change(arg, x); /* stops */
+    struct daemon *d = arg;
+    watch_read_change(d->attempts, x); /* stops */
 }
 
 static bool
 attempts_prepare_start(void *arg, struct job *job)
 {
+    struct daemon *d = arg;
     struct err e = {0};
-    if (machine_says(arg))
+    if (machine_says(d->attempts))
         return false;
-    if (folder_make(arg, job, &e) < 0) {
-        machine_trouble(arg, e.text);
+    if (folder_make(d->attempts, job, &e) < 0) {
+        machine_trouble(d->attempts, e.text);
         return false;
     }
     if (job->req.demand.engine != ENGINE_SLURM)
-        launch_ahead(arg, job);
+        launch_ahead(d->attempts, job);
     return true;
 }
 
 static void
 attempts_start_undone(void *arg, const struct job *job)
 {
-    launch_undo(arg, job);
-    folder_remove(arg, job->id, job->run->number);
+    struct daemon *d = arg;
+    launch_undo(d->attempts, job);
+    folder_remove(d->attempts, job->id, job->run->number);
 }
 
 static void
 attempts_launch(void *arg, struct job *job)
 {
+    struct daemon *d = arg;
     if (job->req.demand.engine != ENGINE_SLURM)
-        launch_attempt(arg, job);
+        launch_attempt(d->attempts, job);
 }
 
 static void
 attempts_act(void *arg, const struct job *job, unsigned what)
 {
+    struct daemon *d = arg;
     if (what & SAVE_SETTLED)
-        watch_settled(arg, job->id, job->run->number);
+        watch_settled(d->attempts, job->id, job->run->number);
 }
 
 /* --- attempts that Slurm executes --- */
@@ -200,14 +206,15 @@ slurm_read(void *arg, struct change *x)
 static bool
 slurm_prepare_start(void *arg, struct job *job)
 {
+    struct daemon *d = arg;
     auto_close int dir = -1;
     auto_close int lock = -1;
     struct err e = {0};
     if (job->req.demand.engine != ENGINE_SLURM ||
-        spec_fill_folder(arg, job, &dir, &lock, &e) == 0)
+        spec_fill_folder(d->attempts, job, &dir, &lock, &e) == 0)
         return true;
-    folder_remove(arg, job->id, job->run->number);
-    machine_trouble(arg, e.text);
+    folder_remove(d->attempts, job->id, job->run->number);
+    machine_trouble(d->attempts, e.text);
     return false;
 }
 

@@ -16,8 +16,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/spare_folders.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "sys/exitrec.h"
 
 #define STRAYS_MS     5000
@@ -31,26 +32,26 @@ folder_name(uint32_t job, int32_t attempt, char *out)
 }
 
 static void
-remove_file(struct daemon *d, const char *folder, const char *name)
+remove_file(struct instance *inst, const char *folder, const char *name)
 {
     char path[64];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    unlinkat(d->inst.jobs_fd, path, 0);
+    unlinkat(inst->jobs_fd, path, 0);
 }
 
 static int
-folder_try_remove(struct daemon *d, const char *name)
+folder_try_remove(struct instance *inst, const char *name)
 {
     static const char *const others[] = {"ctl.sock", "exit", "exit.tmp", "started",
                                          "pulse",    "stop", "signals"}; /* there are seldom */
-    remove_file(d, name, "lock");
-    if (unlinkat(d->inst.jobs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+    remove_file(inst, name, "lock");
+    if (unlinkat(inst->jobs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return 0;
-    if (errno == ENOTDIR && unlinkat(d->inst.jobs_fd, name, 0) == 0)
+    if (errno == ENOTDIR && unlinkat(inst->jobs_fd, name, 0) == 0)
         return 0; /* a damaged file system, or a user, put something else there */
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        remove_file(d, name, others[i]);
-    return unlinkat(d->inst.jobs_fd, name, AT_REMOVEDIR) ? errno : 0;
+        remove_file(inst, name, others[i]);
+    return unlinkat(inst->jobs_fd, name, AT_REMOVEDIR) ? errno : 0;
 }
 
 /* --- folders that belong to nothing --- */
@@ -78,21 +79,21 @@ say_stays(const char *name, int why)
 /* Whether this one went, or is none; why not is reported the first time only. One that is
  * locked has a shepherd about to leave. */
 static bool
-remove_stray(struct daemon *d, const char *name, bool say)
+remove_stray(struct attempts *a, const char *name, bool say)
 {
     unsigned id;
     int attempt;
     struct err ignored;
-    if (!spare_is_left(d->spare_folders, name) &&
+    if (!spare_is_left(a->spare_folders, name) &&
         (sscanf(name, "%u.%d", &id, &attempt) != 2 ||
-         is_needed(queue_get(d->inst.queue, id), attempt)))
+         is_needed(queue_get(a->inst->queue, id), attempt)))
         return true;
-    auto_close int one = openat(d->inst.jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_close int one = openat(a->inst->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (one < 0)
         return errno == ENOENT || errno == ENOTDIR;
     if (file_is_locked_at(one, "lock", &ignored) != 0)
         return false;
-    int rc = folder_try_remove(d, name);
+    int rc = folder_try_remove(a->inst, name);
     if (rc && say)
         say_stays(name, rc);
     return rc == 0;
@@ -102,27 +103,27 @@ static void on_strays(uv_timer_t *timer);
 
 /* The pause doubles while something stays. */
 static void
-look_again(struct daemon *d)
+look_again(struct attempts *a)
 {
-    d->strays_timer.data = d;
-    uv_timer_start(&d->strays_timer, on_strays, (uint64_t)d->strays_ms, 0);
-    d->strays_ms = d->strays_ms < STRAYS_MAX_MS / 2 ? d->strays_ms * 2 : STRAYS_MAX_MS;
+    a->strays_timer.data = a;
+    uv_timer_start(&a->strays_timer, on_strays, (uint64_t)a->strays_ms, 0);
+    a->strays_ms = a->strays_ms < STRAYS_MAX_MS / 2 ? a->strays_ms * 2 : STRAYS_MAX_MS;
 }
 
 /* Folders of attempts that are settled, or that no commit ever knew. For those that are still
  * in use it comes back: what is in them, a job's environment, is not to lie there for long. */
 static int
-remove_strays(struct daemon *d, bool say, struct err *e)
+remove_strays(struct attempts *a, bool say, struct err *e)
 {
     bool all = true;
-    auto_close int fd = openat(d->inst.jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_close int fd = openat(a->inst->jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(TAKE_FD(fd));
     if (!dir)
-        return err_errno(e, ERR_FAILED, errno, "cannot read %s/jobs", d->inst.places.state);
+        return err_errno(e, ERR_FAILED, errno, "cannot read %s/jobs", a->inst->places.state);
     for (const struct dirent *entry; (entry = readdir(dir));)
-        all &= remove_stray(d, entry->d_name, say);
+        all &= remove_stray(a, entry->d_name, say);
     if (!all)
-        look_again(d);
+        look_again(a);
     return 0;
 }
 
@@ -138,37 +139,37 @@ on_strays(uv_timer_t *timer)
 
 /* Folders that belong to nothing and could not be removed are tried again in a moment. */
 static void
-clean_later(struct daemon *d)
+clean_later(struct attempts *a)
 {
-    d->strays_ms = STRAYS_MS;
-    look_again(d);
+    a->strays_ms = STRAYS_MS;
+    look_again(a);
 }
 
 int
-folders_clean(struct daemon *d, struct err *e)
+folders_clean(struct attempts *a, struct err *e)
 {
-    d->strays_ms = STRAYS_MS;
-    return remove_strays(d, true, e);
+    a->strays_ms = STRAYS_MS;
+    return remove_strays(a, true, e);
 }
 
 void
-folder_remove(struct daemon *d, uint32_t job, int32_t attempt)
+folder_remove(struct attempts *a, uint32_t job, int32_t attempt)
 {
     char name[32];
-    int rc = folder_try_remove(d, folder_name(job, attempt, name));
+    int rc = folder_try_remove(a->inst, folder_name(job, attempt, name));
 
     if (rc == 0)
         return;
     say_stays(name, rc);
-    clean_later(d);
+    clean_later(a);
 }
 
 void
-folder_done(struct daemon *d, uint32_t job, int32_t attempt)
+folder_done(struct attempts *a, uint32_t job, int32_t attempt)
 {
     char name[32];
-    if (!spare_keep(d->spare_folders, d->inst.jobs_fd, folder_name(job, attempt, name)))
-        folder_remove(d, job, attempt);
+    if (!spare_keep(a->spare_folders, a->inst->jobs_fd, folder_name(job, attempt, name)))
+        folder_remove(a, job, attempt);
 }
 
 /* --- folders that are made --- */
@@ -176,65 +177,65 @@ folder_done(struct daemon *d, uint32_t job, int32_t attempt)
 /* The folder of attempts' folders again: it has been removed under us. Not so the state around
  * it, without which nothing makes sense. */
 static int
-remake_jobs(struct daemon *d, struct err *e)
+remake_jobs(struct instance *inst, struct err *e)
 {
-    auto_free char *path = xasprintf("%s/jobs", d->inst.places.state);
+    auto_free char *path = xasprintf("%s/jobs", inst->places.state);
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return err_errno(e, ERR_FAILED, errno, "cannot make %s", path);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", path);
     log_warn("event=jobs-folder-remade path=%s it had been removed", path);
-    close(d->inst.jobs_fd);
-    d->inst.jobs_fd = fd;
+    close(inst->jobs_fd);
+    inst->jobs_fd = fd;
     return 0;
 }
 
 static int
-make_dir(struct daemon *d, const char *name, struct err *e)
+make_dir(struct instance *inst, const char *name, struct err *e)
 {
-    int rc = mkdirat(d->inst.jobs_fd, name, 0700);
+    int rc = mkdirat(inst->jobs_fd, name, 0700);
     if (rc && errno == ENOENT) {
-        if (remake_jobs(d, e) < 0)
+        if (remake_jobs(inst, e) < 0)
             return -1;
-        rc = mkdirat(d->inst.jobs_fd, name, 0700);
+        rc = mkdirat(inst->jobs_fd, name, 0700);
     }
     if (rc)
         return err_errno(e, ERR_FAILED, errno, "cannot make the folder %s/jobs/%s",
-                         d->inst.places.state, name);
+                         inst->places.state, name);
     return 0;
 }
 
 /* One that is there already is of a start that was taken back. */
 static int
-make_new_dir(struct daemon *d, const struct job *job, const char *name, struct err *e)
+make_new_dir(struct attempts *a, const struct job *job, const char *name, struct err *e)
 {
-    if (make_dir(d, name, e) == 0)
+    if (make_dir(a->inst, name, e) == 0)
         return 0;
     if (e->errnum != EEXIST)
         return -1;
-    folder_remove(d, job->id, job->run->number);
-    return make_dir(d, name, e);
+    folder_remove(a, job->id, job->run->number);
+    return make_dir(a->inst, name, e);
 }
 
 int
-folder_make(struct daemon *d, const struct job *job, struct err *e)
+folder_make(struct attempts *a, const struct job *job, struct err *e)
 {
     char name[32], lock[64];
     folder_name(job->id, job->run->number, name);
     if (job->req.demand.engine != ENGINE_SLURM && /* whose nodes may remember it */
-        spare_take(d->spare_folders, d->inst.jobs_fd, name)) {
+        spare_take(a->spare_folders, a->inst->jobs_fd, name)) {
         crash_point("daemon-folder-made");
         return 0;
     }
     snprintf(lock, sizeof lock, "%s/lock", name);
-    if (make_new_dir(d, job, name, e) < 0)
+    if (make_new_dir(a, job, name, e) < 0)
         return -1;
     crash_point("daemon-folder-made");
-    int fd = openat(d->inst.jobs_fd, lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = openat(a->inst->jobs_fd, lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
-        err_errno(e, ERR_FAILED, errno, "cannot make %s/jobs/%s", d->inst.places.state, lock);
-        folder_remove(d, job->id, job->run->number);
+        err_errno(e, ERR_FAILED, errno, "cannot make %s/jobs/%s", a->inst->places.state, lock);
+        folder_remove(a, job->id, job->run->number);
         return -1;
     }
     close(fd);
@@ -257,19 +258,19 @@ try_folder(int dir, const char *path, struct err *e)
 }
 
 int
-folders_try(struct daemon *d, struct err *e)
+folders_try(struct instance *inst, struct err *e)
 {
-    auto_free char *jobs = xasprintf("%s/jobs", d->inst.places.state);
-    (void)unlinkat(d->inst.jobs_fd, ".trial.d",
+    auto_free char *jobs = xasprintf("%s/jobs", inst->places.state);
+    (void)unlinkat(inst->jobs_fd, ".trial.d",
                    AT_REMOVEDIR); /* a daemon that was killed left it */
-    if (make_dir(d, ".trial.d", e) < 0)
+    if (make_dir(inst, ".trial.d", e) < 0)
         return -1;
-    (void)unlinkat(d->inst.jobs_fd, ".trial.d", AT_REMOVEDIR);
-    if (try_folder(d->inst.jobs_fd, jobs, e) < 0)
+    (void)unlinkat(inst->jobs_fd, ".trial.d", AT_REMOVEDIR);
+    if (try_folder(inst->jobs_fd, jobs, e) < 0)
         return -1;
-    auto_close int logs = open(d->inst.places.logs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_close int logs = open(inst->places.logs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (logs < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the folder of logs %s",
-                         d->inst.places.logs);
-    return try_folder(logs, d->inst.places.logs, e);
+                         inst->places.logs);
+    return try_folder(logs, inst->places.logs, e);
 }

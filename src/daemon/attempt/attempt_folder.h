@@ -5,8 +5,9 @@
 
 #include <stdint.h>
 
-struct daemon;
+struct attempts;
 struct err;
+struct instance;
 struct job;
 
 /* Its name, "12.1", into out (at least 32 bytes); returns out. */
@@ -15,21 +16,21 @@ char *folder_name(uint32_t job, int32_t attempt, char *out);
 /* Makes the folder of an attempt that is about to be committed, with its lock in it: so one
  * that is committed and has no folder has lost it, and may have run. -1: machine trouble, with
  * e->errnum. */
-int folder_make(struct daemon *d, const struct job *job, struct err *e);
+int folder_make(struct attempts *a, const struct job *job, struct err *e);
 
 /* Its lock must be free or its shepherd about to leave. One that stays is logged and tried
  * again later. */
-void folder_remove(struct daemon *d, uint32_t job, int32_t attempt);
+void folder_remove(struct attempts *a, uint32_t job, int32_t attempt);
 
 /* The same for one whose end is committed, and whose shepherd has been told so: the folder may
  * be kept for another attempt (spare_folders.h). */
-void folder_done(struct daemon *d, uint32_t job, int32_t attempt);
+void folder_done(struct attempts *a, uint32_t job, int32_t attempt);
 
 /* At the start: removes folders of attempts that are settled, or that no commit ever knew;
  * those that are still in use later. */
-int folders_clean(struct daemon *d, struct err *e);
+int folders_clean(struct attempts *a, struct err *e);
 
 /* Whether folders and logs can be written: does what a start would do there, and undoes it. */
-int folders_try(struct daemon *d, struct err *e);
+int folders_try(struct instance *inst, struct err *e);
 
 #endif

@@ -12,9 +12,10 @@
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/cpu_nodes.h"
-#include "daemon/attempt/nursery_link.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
+#include "daemon/nursery/nursery_link.h"
 #include "spec/capabilities.h"
 #include "sys/confine.h"
 
@@ -31,21 +32,22 @@ write_cgroup(struct jsonw *w, const char *key, const char *base, const char *nam
  * they cost each job a tenth of a millisecond. Of many users' jobs each is confined in
  * number. */
 static bool
-needs_v1(const struct daemon *d, const struct confinement *place, const struct demand *need)
+needs_v1(const struct instance *inst, const struct confinement *place,
+         const struct demand *need)
 {
-    return !place->base || d->inst.places.system || need->cpus > 0 || need->mem_mib > 0;
+    return !place->base || inst->places.system || need->cpus > 0 || need->mem_mib > 0;
 }
 
 bool
-confines_devices(const struct daemon *d)
+confines_devices(const struct attempts *a)
 {
-    return d->wants_device_filter && nursery_place(d->nursery)->has[CONFINE_DEVICES];
+    return a->wants_device_filter && nursery_place(a->nursery)->has[CONFINE_DEVICES];
 }
 
 char *
-confines_unenforced(const struct daemon *d, const struct job *job)
+confines_unenforced(const struct attempts *a, const struct job *job)
 {
-    const struct confinement *place = nursery_place(d->nursery);
+    const struct confinement *place = nursery_place(a->nursery);
     if (job->req.demand.mem_mib == 0 || place->has[CONFINE_MEMORY])
         return NULL;
     return xasprintf("--mem is not enforced by this daemon: %s ('berth doctor' says more)",
@@ -68,12 +70,12 @@ has_device(const struct gpu_info *info)
 
 /* Of /dev/dri only our cards' devices: a display has its own there, and NVIDIA's driver too. */
 static void
-write_denied(const struct daemon *d, const struct attempt *run, struct jsonw *w)
+write_denied(const struct instance *inst, const struct attempt *run, struct jsonw *w)
 {
     jsonw_key(w, "dri_denied");
     jsonw_array(w);
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, i)->info;
+    for (int i = 0; i < ledger_n_cards(inst->ledger); i++) {
+        const struct gpu_info *info = &ledger_card(inst->ledger, i)->info;
         if (!is_of_dri(info) || info->dri_render < 0 ||
             (run && memchr(run->gpus, i, (size_t)run->n_gpus)))
             continue;
@@ -85,15 +87,15 @@ write_denied(const struct daemon *d, const struct attempt *run, struct jsonw *w)
 
 /* Of /dev/nvidia-caps only what opens the job's own instances. */
 static void
-write_instances(const struct daemon *d, const struct attempt *run, struct jsonw *w)
+write_instances(const struct attempts *a, const struct attempt *run, struct jsonw *w)
 {
-    if (d->mig_major == 0)
+    if (a->cards->mig_major == 0)
         return;
-    jsonw_kint(w, "mig_major", d->mig_major);
+    jsonw_kint(w, "mig_major", a->cards->mig_major);
     jsonw_key(w, "mig_minors");
     jsonw_array(w);
     for (int i = 0; run && i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(a->inst->ledger, run->gpus[i])->info;
         for (int k = 0; info->mig_gpu[0] && k < 2; k++)
             jsonw_int(w, info->mig_caps[k]);
     }
@@ -103,60 +105,60 @@ write_instances(const struct daemon *d, const struct attempt *run, struct jsonw 
 /* The cards that it may open. One whose device is not known keeps all within reach: a job that
  * cannot open its own card is worse. */
 static void
-write_devices(const struct daemon *d, const struct job *job, struct jsonw *w)
+write_devices(const struct attempts *a, const struct job *job, struct jsonw *w)
 {
     const struct attempt *run = job->run;
     int n = run ? run->n_gpus : 0;
-    if (!confines_devices(d))
+    if (!confines_devices(a))
         return;
     for (int i = 0; i < n; i++)
-        if (run->gpus[i] >= ledger_n_cards(d->inst.ledger) ||
-            !has_device(&ledger_card(d->inst.ledger, run->gpus[i])->info))
+        if (run->gpus[i] >= ledger_n_cards(a->inst->ledger) ||
+            !has_device(&ledger_card(a->inst->ledger, run->gpus[i])->info))
             return;
     jsonw_key(w, "minors");
     jsonw_array(w);
     for (int i = 0; i < n; i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(a->inst->ledger, run->gpus[i])->info;
         if (!is_of_dri(info))
             jsonw_int(w, info->minor);
     }
     jsonw_end_array(w);
-    write_denied(d, run, w);
-    write_instances(d, run, w);
+    write_denied(a->inst, run, w);
+    write_instances(a, run, w);
 }
 
 /* The group of its attempt; the simulator does without. */
 static char *
-group_of(const struct daemon *d, const struct job *job)
+group_of(const struct attempts *a, const struct job *job)
 {
-    const char *base = nursery_place(d->nursery)->base;
+    const char *base = nursery_place(a->nursery)->base;
     return xasprintf("%s%sjob-%u.%d", base ? base : "", base ? "/" : "", job->id,
                      job->run->number);
 }
 
 void
-confines_add_capped(const struct daemon *d, struct buf *out)
+confines_add_capped(const struct attempts *a, struct buf *out)
 {
-    for (struct job *job = queue_active(d->inst.queue); job; job = queue_active_next(job)) {
+    for (struct job *job = queue_active(a->inst->queue); job; job = queue_active_next(job)) {
         if (job->run->cap_mib == 0 || job->state == JOB_COMPLETING)
             continue;
-        auto_free char *group = group_of(d, job);
+        auto_free char *group = group_of(a, job);
         for (int i = 0; i < job->run->n_gpus; i++)
             buf_addf(out, "group %s %s\n",
-                     ledger_card(d->inst.ledger, job->run->gpus[i])->info.uuid, group);
+                     ledger_card(a->inst->ledger, job->run->gpus[i])->info.uuid, group);
     }
 }
 
 /* Cards of the one kind by their regions, those of the other by their UUIDs. */
 static void
-write_cap(const struct daemon *d, const struct job *job, struct jsonw *w)
+write_cap(const struct attempts *a, const struct job *job, struct jsonw *w)
 {
     const struct attempt *run = job->run;
     auto_buf struct buf uuids = BUF_INIT;
     const char *by = NULL;
     if (run->cap_mib == 0)
         return;
-    auto_free char *group = group_of(d, job);
+    auto_free char *group = group_of(a, job);
     jsonw_key(w, "cap");
     jsonw_object(w);
     jsonw_kint(w, "mib", run->cap_mib);
@@ -164,7 +166,7 @@ write_cap(const struct daemon *d, const struct job *job, struct jsonw *w)
     jsonw_key(w, "keys");
     jsonw_array(w);
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(a->inst->ledger, run->gpus[i])->info;
         if (info->cap == GPU_CAP_DMEM) {
             jsonw_str(w, info->cap_key);
             continue;
@@ -176,49 +178,49 @@ write_cap(const struct daemon *d, const struct job *job, struct jsonw *w)
     if (by) {
         jsonw_kstr(w, "by", by);
         jsonw_kstr(w, "gpus", buf_str(&uuids));
-        jsonw_kstr(w, "sim_dir", d->sim_dir);
+        jsonw_kstr(w, "sim_dir", a->cards->sim_dir);
     }
     jsonw_end_object(w);
 }
 
 void
-confines_write_cpus(const struct daemon *d, const struct job *job, struct jsonw *w)
+confines_write_cpus(const struct attempts *a, const struct job *job, struct jsonw *w)
 {
     auto_buf struct buf cpus = BUF_INIT;
-    cpu_nodes_add_cpus(d, (uint64_t)job->run->nodes, &cpus);
+    cpu_nodes_add_cpus(a, (uint64_t)job->run->nodes, &cpus);
     if (cpus.len > 0)
         jsonw_kstr(w, "cpu_list", buf_str(&cpus));
 }
 
 void
-confines_write_groups(const struct daemon *d, const struct job *job, const char *name,
+confines_write_groups(const struct attempts *a, const struct job *job, const char *name,
                       struct jsonw *w)
 {
     static const char *const keys[CGROUP_V1_N] = {"cgroup_memory", "cgroup_pids", "cgroup_cpu"};
-    const struct confinement *place = nursery_place(d->nursery);
+    const struct confinement *place = nursery_place(a->nursery);
     const struct demand *need = &job->req.demand;
     auto_free char *own = name ? NULL : xasprintf("job-%u.%d", job->id, job->run->number);
     write_cgroup(w, "cgroup", place->base, name ? name : own);
-    for (int i = 0; i < CGROUP_V1_N && needs_v1(d, place, need); i++)
+    for (int i = 0; i < CGROUP_V1_N && needs_v1(a->inst, place, need); i++)
         write_cgroup(w, keys[i], place->v1[i], name ? name : own);
-    jsonw_kint(w, "max_processes", d->inst.config.job_max_processes);
+    jsonw_kint(w, "max_processes", a->inst->config.job_max_processes);
     jsonw_kint(w, "cpus", need->cpus);
     jsonw_kint(w, "mem_mib", need->mem_mib);
-    write_devices(d, job, w);
+    write_devices(a, job, w);
     if (!name)
-        write_cap(d, job, w);
+        write_cap(a, job, w);
 }
 
 void
-confines_write_account(const struct daemon *d, struct jsonw *w)
+confines_write_account(const struct instance *inst, struct jsonw *w)
 {
-    if (d->inst.config.pam_service[0])
-        jsonw_kstr(w, "pam", d->inst.config.pam_service);
-    if (d->inst.config.locked_accounts == LOCKED_RUN)
+    if (inst->config.pam_service[0])
+        jsonw_kstr(w, "pam", inst->config.pam_service);
+    if (inst->config.locked_accounts == LOCKED_RUN)
         jsonw_kbool(w, "locked_runs", true);
     uint64_t dropped = 0;
-    if (capabilities_parse(d->inst.config.drop_capabilities, &dropped, NULL) == 0 && dropped)
+    if (capabilities_parse(inst->config.drop_capabilities, &dropped, NULL) == 0 && dropped)
         jsonw_kint(w, "drop_caps", (int64_t)dropped);
-    if (d->inst.config.no_new_privs == NO_NEW_PRIVS_ON)
+    if (inst->config.no_new_privs == NO_NEW_PRIVS_ON)
         jsonw_kbool(w, "no_new_privs", true);
 }

@@ -12,14 +12,14 @@
 #include "base/jsonw.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "sys/container_find.h"
 
 /* Of a job that has an image. The caller frees; NULL: none is installed. */
 static char *
-find_runtime(const struct daemon *d, const char *image, bool *is_apptainer)
+find_runtime(const struct instance *inst, const char *image, bool *is_apptainer)
 {
-    int rule = d->inst.config.container_runtime;
+    int rule = inst->config.container_runtime;
     bool is_file = container_is_image_file(image);
     char *found = rule == RUNTIME_PODMAN || (rule == RUNTIME_AUTO && !is_file)
                       ? container_find_podman()
@@ -29,9 +29,9 @@ find_runtime(const struct daemon *d, const char *image, bool *is_apptainer)
 }
 
 static int
-refuse_unfound(const struct daemon *d, const char *image, struct err *e)
+refuse_unfound(const struct instance *inst, const char *image, struct err *e)
 {
-    switch ((enum config_container)d->inst.config.container_runtime) {
+    switch ((enum config_container)inst->config.container_runtime) {
     case RUNTIME_PODMAN:
         return err_set(
             e, ERR_REFUSED,
@@ -52,22 +52,21 @@ refuse_unfound(const struct daemon *d, const char *image, struct err *e)
 
 /* Podman maps user ids by newuidmap, a setuid program; root needs no such thing. */
 static bool
-cannot_map_ids(const struct daemon *d, const struct job *job)
+cannot_map_ids(const struct instance *inst, const struct job *job)
 {
-    return d->inst.places.system && job->uid != 0 &&
-           d->inst.config.no_new_privs == NO_NEW_PRIVS_ON;
+    return inst->places.system && job->uid != 0 && inst->config.no_new_privs == NO_NEW_PRIVS_ON;
 }
 
 int
-container_check(const struct daemon *d, const struct job *job, struct err *e)
+container_check(const struct instance *inst, const struct job *job, struct err *e)
 {
     bool is_apptainer;
     if (!job->req.container)
         return 0;
-    auto_free char *program = find_runtime(d, job->req.container, &is_apptainer);
+    auto_free char *program = find_runtime(inst, job->req.container, &is_apptainer);
     if (!program)
-        return refuse_unfound(d, job->req.container, e);
-    if (!is_apptainer && cannot_map_ids(d, job))
+        return refuse_unfound(inst, job->req.container, e);
+    if (!is_apptainer && cannot_map_ids(inst, job))
         return err_set(e, ERR_REFUSED,
                        "podman cannot run users' containers here: the setting no_new_privs "
                        "keeps newuidmap from working");
@@ -75,35 +74,35 @@ container_check(const struct daemon *d, const struct job *job, struct err *e)
 }
 
 bool
-container_hides_cards(const struct daemon *d, const struct job *job)
+container_hides_cards(const struct instance *inst, const struct job *job)
 {
     bool is_apptainer = true;
     if (job->req.container)
-        free(find_runtime(d, job->req.container, &is_apptainer));
+        free(find_runtime(inst, job->req.container, &is_apptainer));
     return !is_apptainer;
 }
 
 /* --- devices --- */
 
 static bool
-has_vendor(const struct daemon *d, const struct attempt *run, enum gpu_vendor vendor)
+has_vendor(const struct instance *inst, const struct attempt *run, enum gpu_vendor vendor)
 {
     for (int i = 0; i < run->n_gpus; i++)
-        if (ledger_card(d->inst.ledger, run->gpus[i])->info.vendor == vendor)
+        if (ledger_card(inst->ledger, run->gpus[i])->info.vendor == vendor)
             return true;
     return false;
 }
 
 /* Called with the path of each device file that a container needs for the cards. */
 static void
-each_device(const struct daemon *d, const struct attempt *run,
+each_device(const struct instance *inst, const struct attempt *run,
             void (*take)(void *ctx, const char *path), void *ctx)
 {
     char path[40];
-    if (has_vendor(d, run, GPU_VENDOR_AMD))
+    if (has_vendor(inst, run, GPU_VENDOR_AMD))
         take(ctx, "/dev/kfd");
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(inst->ledger, run->gpus[i])->info;
         if ((info->vendor != GPU_VENDOR_AMD && info->vendor != GPU_VENDOR_INTEL) ||
             info->dri_render < 0)
             continue;
@@ -130,12 +129,12 @@ add_device(void *ctx, const char *path)
 
 /* By UUID and by index: the machine's CDI specification may have either name. */
 static void
-write_nvidia(const struct daemon *d, const struct attempt *run, struct jsonw *w)
+write_nvidia(const struct instance *inst, const struct attempt *run, struct jsonw *w)
 {
     jsonw_key(w, "uuids");
     jsonw_array(w);
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(inst->ledger, run->gpus[i])->info;
         if (info->vendor == GPU_VENDOR_NVIDIA)
             jsonw_str(w, info->uuid);
     }
@@ -143,7 +142,7 @@ write_nvidia(const struct daemon *d, const struct attempt *run, struct jsonw *w)
     jsonw_key(w, "indices");
     jsonw_array(w);
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(inst->ledger, run->gpus[i])->info;
         if (info->vendor == GPU_VENDOR_NVIDIA) {
             auto_free char *number = xasprintf("%d", info->index);
             jsonw_str(w, number);
@@ -153,12 +152,12 @@ write_nvidia(const struct daemon *d, const struct attempt *run, struct jsonw *w)
 }
 
 void
-container_write(const struct daemon *d, const struct job *job, int captured, struct jsonw *w)
+container_write(const struct instance *inst, const struct job *job, int captured,
+                struct jsonw *w)
 {
     bool is_apptainer;
-    auto_free char *program = find_runtime(d, job->req.container, &is_apptainer);
-    auto_free char *name =
-        xasprintf("berth-%.8s-%u.%d", d->inst.name, job->id, job->run->number);
+    auto_free char *program = find_runtime(inst, job->req.container, &is_apptainer);
+    auto_free char *name = xasprintf("berth-%.8s-%u.%d", inst->name, job->id, job->run->number);
     jsonw_key(w, "container");
     jsonw_object(w);
     jsonw_kstr(w, "image", job->req.container);
@@ -166,7 +165,7 @@ container_write(const struct daemon *d, const struct job *job, int captured, str
     jsonw_kbool(w, "apptainer", is_apptainer);
     jsonw_kstr(w, "name", name);
     jsonw_kint(w, "captured", captured);
-    jsonw_kbool(w, "amd", has_vendor(d, job->run, GPU_VENDOR_AMD));
+    jsonw_kbool(w, "amd", has_vendor(inst, job->run, GPU_VENDOR_AMD));
     jsonw_key(w, "mounts");
     jsonw_array(w);
     for (char *const *m = job->req.container_mounts; m && *m; m++)
@@ -174,18 +173,18 @@ container_write(const struct daemon *d, const struct job *job, int captured, str
     jsonw_end_array(w);
     jsonw_key(w, "devices");
     jsonw_array(w);
-    each_device(d, job->run, write_device, w);
+    each_device(inst, job->run, write_device, w);
     jsonw_end_array(w);
-    write_nvidia(d, job->run, w);
+    write_nvidia(inst, job->run, w);
     jsonw_end_object(w);
 }
 
 void
-container_add_options(const struct daemon *d, const struct attempt *run, struct buf *out)
+container_add_options(const struct instance *inst, const struct attempt *run, struct buf *out)
 {
-    each_device(d, run, add_device, out);
+    each_device(inst, run, add_device, out);
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(inst->ledger, run->gpus[i])->info;
         if (info->vendor == GPU_VENDOR_NVIDIA)
             buf_addf(out, "--device=nvidia.com/gpu=%s ", info->uuid);
     }

@@ -16,13 +16,14 @@
 #include "core/queue/array.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/env_block.h"
 #include "daemon/attempt/job_environ_cards.h"
 #include "daemon/attempt/job_environ_defaults.h"
 #include "daemon/attempt/job_environ_slurm.h"
 #include "daemon/attempt/job_mps.h"
 #include "daemon/attempt/log_names.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "store/store.h"
 
@@ -40,9 +41,9 @@ put_sharing(const struct job *job, struct buf *out)
 }
 
 static void
-put_array(const struct daemon *d, const struct job *job, struct buf *out)
+put_array(const struct instance *inst, const struct job *job, struct buf *out)
 {
-    const struct job *array = job->array ? queue_get(d->inst.queue, job->array) : NULL;
+    const struct job *array = job->array ? queue_get(inst->queue, job->array) : NULL;
     if (!job->array)
         return;
     envblock_put_int(out, "BERTH_ARRAY_JOB_ID", job->array);
@@ -52,13 +53,13 @@ put_array(const struct daemon *d, const struct job *job, struct buf *out)
 }
 
 static void
-put_ours(const struct daemon *d, const struct job *job, const char *mark, struct buf *out)
+put_ours(const struct attempts *a, const struct job *job, const char *mark, struct buf *out)
 {
     const struct attempt *run = job->run;
-    environ_put_cards(d, job, out);
+    environ_put_cards(a, job, out);
     put_sharing(job, out);
-    mps_put(d, job, out);
-    put_array(d, job, out);
+    mps_put(a->inst, job, out);
+    put_array(a->inst, job, out);
     envblock_put(out, "BERTH_MARK", mark);
     envblock_put_int(out, "BERTH_JOB_ID", job->id);
     envblock_put(out, "BERTH_JOB_NAME", job->req.name ? job->req.name : "");
@@ -70,12 +71,12 @@ put_ours(const struct daemon *d, const struct job *job, const char *mark, struct
     envblock_put_int(out, "BERTH_CPUS", demand_cpus(&job->req.demand));
     envblock_put_int(out, "BERTH_MEM_MIB", job->req.demand.mem_mib);
     envblock_put_int(out, "BERTH_ATTEMPT", run->number);
-    envblock_put(out, "BERTH_SOCKET", d->inst.places.socket);
+    envblock_put(out, "BERTH_SOCKET", a->inst->places.socket);
     if (job->req.limit_ms > 0)
         envblock_put_int(out, "BERTH_END_TIME",
                          (clock_wall_us() + job->req.limit_ms * 1000) / 1000000);
-    if (d->sim_dir)
-        envblock_put(out, "BERTH_SIM_DIR", d->sim_dir);
+    if (a->cards->sim_dir)
+        envblock_put(out, "BERTH_SIM_DIR", a->cards->sim_dir);
 }
 
 static bool
@@ -103,7 +104,7 @@ is_stale(const char *var)
 /* The submitter's variables but those that are ours or would hide cards, then ours. How many
  * are of the first n_captured bytes. */
 static int
-merge(const struct daemon *d, const struct buf *theirs, size_t n_captured,
+merge(const struct instance *inst, const struct buf *theirs, size_t n_captured,
       const struct buf *ours, struct buf *out)
 {
     int captured = 0;
@@ -112,8 +113,8 @@ merge(const struct daemon *d, const struct buf *theirs, size_t n_captured,
         size_t n = strlen(p) + 1;
         const char *eq = memchr(p, '=', n);
         if (eq && !is_stale(p) && !is_ours(ours, p, (size_t)(eq - p)) &&
-            !environ_was_default(theirs, p) && !mps_is_stale(d, theirs, p) &&
-            !environ_hides_cards(d, p)) {
+            !environ_was_default(theirs, p) && !mps_is_stale(inst, theirs, p) &&
+            !environ_hides_cards(inst, p)) {
             buf_add(out, p, n);
             captured += p < theirs->data + n_captured;
         }
@@ -135,11 +136,11 @@ is_among(char *const *said, const char *var, size_t name_len)
 /* What was captured, the first *n_captured bytes of it, and what the job itself was given in
  * its place. */
 static int
-read_theirs(struct daemon *d, const struct job *job, struct buf *theirs, size_t *n_captured,
-            struct err *e)
+read_theirs(struct instance *inst, const struct job *job, struct buf *theirs,
+            size_t *n_captured, struct err *e)
 {
     auto_buf struct buf captured = BUF_INIT;
-    if (job->env && store_env_get(d->inst.store, job->env, &captured, e) < 0)
+    if (job->env && store_env_get(inst->store, job->env, &captured, e) < 0)
         return -1;
     const char *end = captured.data + captured.len;
     for (const char *p = captured.data; p && p < end; p += strlen(p) + 1)
@@ -152,17 +153,17 @@ read_theirs(struct daemon *d, const struct job *job, struct buf *theirs, size_t 
 }
 
 int
-environ_add(struct daemon *d, const struct job *job, const char *mark, struct buf *out,
+environ_add(struct attempts *a, const struct job *job, const char *mark, struct buf *out,
             int *captured, struct err *e)
 {
     auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
     size_t n_captured = 0;
-    if (read_theirs(d, job, &theirs, &n_captured, e) < 0)
+    if (read_theirs(a->inst, job, &theirs, &n_captured, e) < 0)
         return -1;
-    put_ours(d, job, mark, &ours);
-    environ_add_slurm(d, job, &theirs, &ours);
-    environ_add_defaults(d, job, &theirs, &ours);
-    *captured = merge(d, &theirs, n_captured, &ours, out);
+    put_ours(a, job, mark, &ours);
+    environ_add_slurm(a->inst, job, &theirs, &ours);
+    environ_add_defaults(a->inst, job, &theirs, &ours);
+    *captured = merge(a->inst, &theirs, n_captured, &ours, out);
     return 0;
 }
 
@@ -196,17 +197,18 @@ put_clean(struct buf *out)
 }
 
 int
-environ_add_hook(struct daemon *d, const struct hook_environ *x, struct buf *out, struct err *e)
+environ_add_hook(struct attempts *a, const struct hook_environ *x, struct buf *out,
+                 struct err *e)
 {
     const struct job *job = x->job;
     auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
     size_t n_captured = 0;
-    if (!x->apart && read_theirs(d, job, &theirs, &n_captured, e) < 0)
+    if (!x->apart && read_theirs(a->inst, job, &theirs, &n_captured, e) < 0)
         return -1;
-    auto_free char *log = launch_log_path(d, job);
+    auto_free char *log = launch_log_path(a->inst, job);
     json_t *event = json_loads(x->line, 0, NULL);
-    environ_put_no_cards(d, &ours);
-    put_array(d, job, &ours);
+    environ_put_no_cards(a, &ours);
+    put_array(a->inst, job, &ours);
     envblock_put(&ours, "BERTH_HOOK", x->hook);
     put_event(event, "kind", "BERTH_EVENT", &ours);
     put_event(event, "seq", "BERTH_EVENT_SEQ", &ours);
@@ -220,13 +222,13 @@ environ_add_hook(struct daemon *d, const struct hook_environ *x, struct buf *out
     envblock_put(&ours, "BERTH_JOB_LOG", log);
     envblock_put(&ours, "BERTH_USER", daemon_owner_name(job));
     envblock_put(&ours, "BERTH_SUBMIT_DIR", job->cwd);
-    envblock_put(&ours, "BERTH_SOCKET", d->inst.places.socket);
+    envblock_put(&ours, "BERTH_SOCKET", a->inst->places.socket);
     json_decref(event);
     if (x->apart) {
         put_clean(out);
         buf_add(out, ours.data, ours.len);
         return 0;
     }
-    (void)merge(d, &theirs, n_captured, &ours, out);
+    (void)merge(a->inst, &theirs, n_captured, &ours, out);
     return 0;
 }

@@ -4,14 +4,14 @@
 
 #include <stdbool.h>
 
+struct attempts;
 struct buf;
-struct daemon;
 struct err;
 struct job;
 
 /* Appends the whole environment of job->run: "K=V", each with a NUL behind it. The first
  * *captured of them are what the submitter's shell had. */
-int environ_add(struct daemon *d, const struct job *job, const char *mark, struct buf *out,
+int environ_add(struct attempts *a, const struct job *job, const char *mark, struct buf *out,
                 int *captured, struct err *e);
 
 /* A hook of a job. */
@@ -24,7 +24,7 @@ struct hook_environ {
 
 /* Its environment: what the event says, on top of the submitter's; apart: on top of a clean
  * one, which has only the proxies that the daemon itself was started with. */
-int environ_add_hook(struct daemon *d, const struct hook_environ *x, struct buf *out,
+int environ_add_hook(struct attempts *a, const struct hook_environ *x, struct buf *out,
                      struct err *e);
 
 #endif

@@ -18,17 +18,18 @@
 #include "base/buf.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/env_block.h"
 #include "daemon/attempt/job_confines.h"
 #include "daemon/attempt/job_container.h"
 #include "daemon/attempt/job_mps.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 
 static bool
-has_vendor(const struct daemon *d, enum gpu_vendor vendor)
+has_vendor(const struct instance *inst, enum gpu_vendor vendor)
 {
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
-        if (ledger_card(d->inst.ledger, i)->info.vendor == vendor)
+    for (int i = 0; i < ledger_n_cards(inst->ledger); i++) {
+        if (ledger_card(inst->ledger, i)->info.vendor == vendor)
             return true;
     }
     return false;
@@ -36,18 +37,18 @@ has_vendor(const struct daemon *d, enum gpu_vendor vendor)
 
 /* Also where nothing is known of any card. */
 static bool
-has_cuda(const struct daemon *d)
+has_cuda(const struct instance *inst)
 {
-    return has_vendor(d, GPU_VENDOR_NVIDIA) || has_vendor(d, GPU_VENDOR_NONE) ||
-           ledger_n_cards(d->inst.ledger) == 0;
+    return has_vendor(inst, GPU_VENDOR_NVIDIA) || has_vendor(inst, GPU_VENDOR_NONE) ||
+           ledger_n_cards(inst->ledger) == 0;
 }
 
 /* CUDA counts in another way where a GPU is divided: it sees one instance, or whole GPUs. */
 static bool
-has_instances(const struct daemon *d)
+has_instances(const struct instance *inst)
 {
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
-        const struct card *c = ledger_card(d->inst.ledger, i);
+    for (int i = 0; i < ledger_n_cards(inst->ledger); i++) {
+        const struct card *c = ledger_card(inst->ledger, i);
         if (!c->gone && c->info.mig_gpu[0])
             return true;
     }
@@ -73,13 +74,13 @@ add_number(struct buf *list, int32_t n)
 }
 
 static void
-put_cuda(const struct daemon *d, const struct attempt *run, bool hidden, struct buf *out)
+put_cuda(const struct attempts *a, const struct attempt *run, bool hidden, struct buf *out)
 {
     auto_buf struct buf indices = BUF_INIT, uuids = BUF_INIT;
-    bool by_uuid =
-        d->inst.config.gpu_env == GPU_ENV_UUID || d->renumbered || has_instances(d) || hidden;
+    bool by_uuid = a->inst->config.gpu_env == GPU_ENV_UUID || a->cards->renumbered ||
+                   has_instances(a->inst) || hidden;
     for (int i = 0; run && i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(a->inst->ledger, run->gpus[i])->info;
         if (!is_cuda(info))
             continue;
         add_number(&indices, info->index);
@@ -92,12 +93,12 @@ put_cuda(const struct daemon *d, const struct attempt *run, bool hidden, struct 
 
 /* The card's number as a job's library counts: without cards of ours that are hidden. */
 static int32_t
-number_in_job(const struct daemon *d, const struct attempt *run, bool hidden,
+number_in_job(const struct instance *inst, const struct attempt *run, bool hidden,
               const struct gpu_info *info)
 {
     int32_t number = info->order;
-    for (int i = 0; hidden && i < ledger_n_cards(d->inst.ledger); i++) {
-        const struct gpu_info *other = &ledger_card(d->inst.ledger, i)->info;
+    for (int i = 0; hidden && i < ledger_n_cards(inst->ledger); i++) {
+        const struct gpu_info *other = &ledger_card(inst->ledger, i)->info;
         if (other->vendor == info->vendor && other->order >= 0 && other->order < info->order &&
             !memchr(run->gpus, i, (size_t)run->n_gpus))
             number--;
@@ -106,18 +107,18 @@ number_in_job(const struct daemon *d, const struct attempt *run, bool hidden,
 }
 
 static void
-put_amd(const struct daemon *d, const struct attempt *run, bool hidden, struct buf *out)
+put_amd(const struct instance *inst, const struct attempt *run, bool hidden, struct buf *out)
 {
     auto_buf struct buf rocr = BUF_INIT, hip = BUF_INIT;
     int32_t n = 0;
     for (int i = 0; run && i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(inst->ledger, run->gpus[i])->info;
         if (info->vendor != GPU_VENDOR_AMD)
             continue;
         if (strncmp(info->uuid, "GPU-", 4) == 0)
             add_item(&rocr, info->uuid);
         else if (info->order >= 0)
-            add_number(&rocr, number_in_job(d, run, hidden, info));
+            add_number(&rocr, number_in_job(inst, run, hidden, info));
         else
             continue; /* ROCm does not have it */
         add_number(&hip, n++);
@@ -127,13 +128,13 @@ put_amd(const struct daemon *d, const struct attempt *run, bool hidden, struct b
 }
 
 static void
-put_intel(const struct daemon *d, const struct attempt *run, bool hidden, struct buf *out)
+put_intel(const struct instance *inst, const struct attempt *run, bool hidden, struct buf *out)
 {
     auto_buf struct buf mask = BUF_INIT;
     for (int i = 0; run && i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(inst->ledger, run->gpus[i])->info;
         if (info->vendor == GPU_VENDOR_INTEL)
-            add_number(&mask, number_in_job(d, run, hidden, info));
+            add_number(&mask, number_in_job(inst, run, hidden, info));
     }
     envblock_put(out, "ZE_AFFINITY_MASK", buf_str(&mask));
     envblock_put(out, "ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1");
@@ -141,49 +142,50 @@ put_intel(const struct daemon *d, const struct attempt *run, bool hidden, struct
 }
 
 static void
-put_vendors(const struct daemon *d, const struct attempt *run, bool hidden, struct buf *out)
+put_vendors(const struct attempts *a, const struct attempt *run, bool hidden, struct buf *out)
 {
-    if (has_cuda(d))
-        put_cuda(d, run, hidden, out);
-    if (has_vendor(d, GPU_VENDOR_AMD))
-        put_amd(d, run, hidden, out);
-    if (has_vendor(d, GPU_VENDOR_INTEL))
-        put_intel(d, run, hidden, out);
+    if (has_cuda(a->inst))
+        put_cuda(a, run, hidden, out);
+    if (has_vendor(a->inst, GPU_VENDOR_AMD))
+        put_amd(a->inst, run, hidden, out);
+    if (has_vendor(a->inst, GPU_VENDOR_INTEL))
+        put_intel(a->inst, run, hidden, out);
 }
 
 void
-environ_put_cards(const struct daemon *d, const struct job *job, struct buf *out)
+environ_put_cards(const struct attempts *a, const struct job *job, struct buf *out)
 {
     const struct attempt *run = job->run;
     auto_buf struct buf indices = BUF_INIT, uuids = BUF_INIT, options = BUF_INIT;
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[i])->info;
+        const struct gpu_info *info = &ledger_card(a->inst->ledger, run->gpus[i])->info;
         add_number(&indices, info->index);
         add_item(&uuids, info->uuid);
     }
-    put_vendors(
-        d, run,
-        confines_devices(d) || container_hides_cards(d, job) || mps_card_of(d, job) >= 0, out);
+    put_vendors(a, run,
+                confines_devices(a) || container_hides_cards(a->inst, job) ||
+                    mps_card_of(a->inst, job) >= 0,
+                out);
     envblock_put(out, "BERTH_GPUS", buf_str(&indices));
     envblock_put(out, "BERTH_GPU_UUIDS", buf_str(&uuids));
-    container_add_options(d, run, &options);
+    container_add_options(a->inst, run, &options);
     envblock_put(out, "BERTH_CONTAINER_OPTIONS", buf_str(&options));
 }
 
 void
-environ_put_no_cards(const struct daemon *d, struct buf *out)
+environ_put_no_cards(const struct attempts *a, struct buf *out)
 {
-    put_vendors(d, NULL, confines_devices(d), out);
+    put_vendors(a, NULL, confines_devices(a), out);
 }
 
 bool
-environ_hides_cards(const struct daemon *d, const char *var)
+environ_hides_cards(const struct instance *inst, const char *var)
 {
     static const char CUDA[] = "CUDA_VISIBLE_DEVICES=", NVIDIA[] = "NVIDIA_VISIBLE_DEVICES=",
                       ORDINAL[] = "GPU_DEVICE_ORDINAL=";
     if (strncmp(var, ORDINAL, sizeof ORDINAL - 1) == 0)
-        return has_vendor(d, GPU_VENDOR_AMD);
+        return has_vendor(inst, GPU_VENDOR_AMD);
     return (strncmp(var, CUDA, sizeof CUDA - 1) == 0 ||
             strncmp(var, NVIDIA, sizeof NVIDIA - 1) == 0) &&
-           !has_cuda(d);
+           !has_cuda(inst);
 }

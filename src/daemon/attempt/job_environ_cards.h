@@ -5,18 +5,19 @@
 
 #include <stdbool.h>
 
+struct attempts;
 struct buf;
-struct daemon;
+struct instance;
 struct job;
 
 /* Those of job->run. */
-void environ_put_cards(const struct daemon *d, const struct job *job, struct buf *out);
+void environ_put_cards(const struct attempts *a, const struct job *job, struct buf *out);
 
 /* For what has no GPU and is no job: a hook. */
-void environ_put_no_cards(const struct daemon *d, struct buf *out);
+void environ_put_no_cards(const struct attempts *a, struct buf *out);
 
 /* Whether the submitter's variable ("K=V") would hide cards of this machine in a way of its
  * own, and none of ours replaces it. */
-bool environ_hides_cards(const struct daemon *d, const char *var);
+bool environ_hides_cards(const struct instance *inst, const char *var);
 
 #endif

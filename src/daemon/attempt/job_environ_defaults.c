@@ -16,7 +16,7 @@
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
 #include "daemon/attempt/env_block.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 
 #define LIST "BERTH_DEFAULTS"
 
@@ -86,10 +86,10 @@ put_meeting_point(struct defaults *x, uint32_t job)
  * word on VRAM means the same part of that. Under a cap of NVIDIA's driver, a program sees the
  * cap as the size of the card. */
 static double
-part_of_memory(const struct daemon *d, const struct job *job)
+part_of_memory(const struct instance *inst, const struct job *job)
 {
     const struct attempt *run = job->run;
-    const struct gpu_info *info = &ledger_card(d->inst.ledger, run->gpus[0])->info;
+    const struct gpu_info *info = &ledger_card(inst->ledger, run->gpus[0])->info;
     int64_t total = info->total_mib;
     if (run->cap_mib > 0 && info->cap != GPU_CAP_DMEM)
         return (double)demand_vram_mib(&job->req.demand, total) / run->cap_mib;
@@ -99,10 +99,10 @@ part_of_memory(const struct daemon *d, const struct job *job)
 }
 
 static void
-put_memory(struct defaults *x, const struct daemon *d, const struct job *job)
+put_memory(struct defaults *x, const struct instance *inst, const struct job *job)
 {
     char text[32];
-    double part = part_of_memory(d, job);
+    double part = part_of_memory(inst, job);
     if (part > 0) {
         snprintf(text, sizeof text, "%.3f", part);
         put_default(x, "XLA_PYTHON_CLIENT_MEM_FRACTION", text);
@@ -111,8 +111,8 @@ put_memory(struct defaults *x, const struct daemon *d, const struct job *job)
 }
 
 void
-environ_add_defaults(const struct daemon *d, const struct job *job, const struct buf *theirs,
-                     struct buf *out)
+environ_add_defaults(const struct instance *inst, const struct job *job,
+                     const struct buf *theirs, struct buf *out)
 {
     const char *list = envblock_find(theirs, LIST);
     struct defaults x = {.theirs = theirs, .out = out, .list = BUF_INIT};
@@ -121,7 +121,7 @@ environ_add_defaults(const struct daemon *d, const struct job *job, const struct
     if (job->run->n_gpus >= 2)
         put_meeting_point(&x, job->id);
     if (job->run->n_gpus > 0 && !demand_is_whole(&job->req.demand))
-        put_memory(&x, d, job);
+        put_memory(&x, inst, job);
     envblock_put(out, LIST, buf_str(&x.list));
     buf_free(&x.list);
 }

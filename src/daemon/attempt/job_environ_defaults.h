@@ -4,14 +4,14 @@
 
 #include <stdbool.h>
 
+struct instance;
 struct buf;
-struct daemon;
 struct job;
 
 /* Appends the defaults that suit job->run and that theirs (the submitter's environment) lacks,
  * and BERTH_DEFAULTS, which lists them. Nothing when theirs has BERTH_DEFAULTS=off. Both
  * buffers hold "K=V", each with a NUL behind it. */
-void environ_add_defaults(const struct daemon *d, const struct job *job,
+void environ_add_defaults(const struct instance *inst, const struct job *job,
                           const struct buf *theirs, struct buf *out);
 
 /* Whether this "K=V" of theirs is a default that Berth gave the job from which this one was

@@ -16,7 +16,7 @@
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
 #include "daemon/attempt/env_block.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "spec/script.h"
 #include "wire/places.h"
@@ -86,7 +86,7 @@ put_layout(const struct buf *theirs, struct buf *out)
 
 /* Slurm books one core where nothing is said, and then says nothing of a task's. */
 static void
-put_booked(const struct daemon *d, const struct job *job, const struct buf *theirs,
+put_booked(const struct instance *inst, const struct job *job, const struct buf *theirs,
            struct buf *out)
 {
     const struct demand *need = &job->req.demand;
@@ -102,7 +102,7 @@ put_booked(const struct daemon *d, const struct job *job, const struct buf *thei
         envblock_put_int(out, "SLURM_MEM_PER_NODE", need->mem_mib);
     for (int i = 0; i < job->run->n_gpus; i++)
         buf_addf(&cards, "%s%d", i ? "," : "",
-                 ledger_card(d->inst.ledger, job->run->gpus[i])->info.index);
+                 ledger_card(inst->ledger, job->run->gpus[i])->info.index);
     if (job->run->n_gpus == 0)
         return;
     envblock_put(out, "SLURM_JOB_GPUS", buf_str(&cards));
@@ -112,9 +112,9 @@ put_booked(const struct daemon *d, const struct job *job, const struct buf *thei
 }
 
 static void
-put_array(const struct daemon *d, const struct job *job, struct buf *out)
+put_array(const struct instance *inst, const struct job *job, struct buf *out)
 {
-    const struct job *array = job->array ? queue_get(d->inst.queue, job->array) : NULL;
+    const struct job *array = job->array ? queue_get(inst->queue, job->array) : NULL;
     if (!job->array)
         return;
     envblock_put_int(out, "SLURM_ARRAY_JOB_ID", job->array);
@@ -132,7 +132,7 @@ put_array(const struct daemon *d, const struct job *job, struct buf *out)
 }
 
 void
-environ_add_slurm(const struct daemon *d, const struct job *job, const struct buf *theirs,
+environ_add_slurm(const struct instance *inst, const struct job *job, const struct buf *theirs,
                   struct buf *ours)
 {
     int64_t now_s = clock_wall_us() / 1000000;
@@ -149,8 +149,8 @@ environ_add_slurm(const struct daemon *d, const struct job *job, const struct bu
     put_path(theirs, ours);
     put_host(ours);
     put_layout(theirs, ours);
-    put_booked(d, job, theirs, ours);
-    put_array(d, job, ours);
+    put_booked(inst, job, theirs, ours);
+    put_array(inst, job, ours);
     envblock_put_int(ours, "SLURM_JOB_START_TIME", now_s);
     if (job->req.limit_ms > 0)
         envblock_put_int(ours, "SLURM_JOB_END_TIME", now_s + job->req.limit_ms / 1000);

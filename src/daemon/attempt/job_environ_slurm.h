@@ -3,13 +3,13 @@
 #define DAEMON_ATTEMPT_JOB_ENVIRON_SLURM_H
 
 struct buf;
-struct daemon;
+struct instance;
 struct job;
 
 /* Appends SLURM_* to ours ("K=V", each with a NUL), if the job is to have them. theirs is the
  * submitter's environment, which says what only the client knows. */
-void environ_add_slurm(const struct daemon *d, const struct job *job, const struct buf *theirs,
-                       struct buf *ours);
+void environ_add_slurm(const struct instance *inst, const struct job *job,
+                       const struct buf *theirs, struct buf *ours);
 
 /* Appends a variable of the captured environment to out, unless it is Slurm's of another job:
  * one of ours, from within which this one was submitted, or any if this one has its own. What

@@ -25,10 +25,11 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/env_block.h"
 #include "daemon/attempt/job_confines.h"
-#include "daemon/attempt/nursery_link.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
+#include "daemon/nursery/nursery_link.h"
 #include "sys/confine.h"
 #include "sys/mps_place.h"
 #include "sys/nursery_packets.h"
@@ -39,36 +40,36 @@
 #define LOOK_US INT64_C(10000000)
 
 int
-mps_card_of(const struct daemon *d, const struct job *job)
+mps_card_of(const struct instance *inst, const struct job *job)
 {
     const struct attempt *run = job->run;
     if (!run || job->req.container)
         return -1;
-    return ledger_mps_card(d->inst.ledger, &job->req.demand, run->gpus, run->n_gpus);
+    return ledger_mps_card(inst->ledger, &job->req.demand, run->gpus, run->n_gpus);
 }
 
 static char *
-folder_of(const struct daemon *d, int card)
+folder_of(const struct instance *inst, int card)
 {
-    return xasprintf("%s/%s", d->inst.places.mps, ledger_card(d->inst.ledger, card)->info.uuid);
+    return xasprintf("%s/%s", inst->places.mps, ledger_card(inst->ledger, card)->info.uuid);
 }
 
 static int64_t
-user_of(const struct daemon *d, const struct job *job)
+user_of(const struct instance *inst, const struct job *job)
 {
-    return d->inst.places.system ? job->uid : getuid();
+    return inst->places.system ? job->uid : getuid();
 }
 
 void
-mps_put(const struct daemon *d, const struct job *job, struct buf *out)
+mps_put(const struct instance *inst, const struct job *job, struct buf *out)
 {
-    int card = mps_card_of(d, job);
+    int card = mps_card_of(inst, job);
     if (card < 0)
         return;
-    auto_free char *folder = folder_of(d, card);
-    auto_free char *own = xasprintf("%s/%lld", folder, (long long)user_of(d, job));
+    auto_free char *folder = folder_of(inst, card);
+    auto_free char *own = xasprintf("%s/%lld", folder, (long long)user_of(inst, job));
     auto_free char *pipe = xasprintf("%s/pipe", own), *log = xasprintf("%s/log", own);
-    int32_t mib = ledger_mps_mib(d->inst.ledger, &job->req.demand, card);
+    int32_t mib = ledger_mps_mib(inst->ledger, &job->req.demand, card);
     int32_t share = job->req.demand.share_permille;
     envblock_put(out, "CUDA_MPS_PIPE_DIRECTORY", pipe);
     envblock_put(out, "CUDA_MPS_LOG_DIRECTORY", log);
@@ -82,30 +83,30 @@ mps_put(const struct daemon *d, const struct job *job, struct buf *out)
 }
 
 bool
-mps_is_stale(const struct daemon *d, const struct buf *theirs, const char *var)
+mps_is_stale(const struct instance *inst, const struct buf *theirs, const char *var)
 {
     static const char PIPE[] = "CUDA_MPS_PIPE_DIRECTORY=", ALL[] = "CUDA_MPS_";
-    size_t n = strlen(d->inst.places.mps);
+    size_t n = strlen(inst->places.mps);
     if (strncmp(var, ALL, sizeof ALL - 1) != 0)
         return false;
     for (const char *p = theirs->data; p < theirs->data + theirs->len; p += strlen(p) + 1)
         if (strncmp(p, PIPE, sizeof PIPE - 1) == 0 &&
-            strncmp(p + sizeof PIPE - 1, d->inst.places.mps, n) == 0)
+            strncmp(p + sizeof PIPE - 1, inst->places.mps, n) == 0)
             return true;
     return false;
 }
 
 void
-mps_write(const struct daemon *d, const struct job *job, struct jsonw *w)
+mps_write(const struct instance *inst, const struct job *job, struct jsonw *w)
 {
-    int card = mps_card_of(d, job);
+    int card = mps_card_of(inst, job);
     if (card < 0)
         return;
-    auto_free char *folder = folder_of(d, card);
+    auto_free char *folder = folder_of(inst, card);
     jsonw_key(w, "mps");
     jsonw_object(w);
     jsonw_kstr(w, "dir", folder);
-    jsonw_kint(w, "uid", user_of(d, job));
+    jsonw_kint(w, "uid", user_of(inst, job));
     jsonw_kint(w, "since_us", clock_boot_us());
     jsonw_end_object(w);
 }
@@ -126,77 +127,77 @@ struct wanted {
 };
 
 static void
-write_order(const struct daemon *d, const struct wanted *want, const char *folder,
+write_order(const struct attempts *a, const struct wanted *want, const char *folder,
             struct jsonw *w)
 {
     const char *named = named_program();
-    const char *uuid = ledger_card(d->inst.ledger, want->card)->info.uuid;
-    const char *base = nursery_place(d->nursery)->base;
+    const char *uuid = ledger_card(a->inst->ledger, want->card)->info.uuid;
+    const char *base = nursery_place(a->nursery)->base;
     jsonw_object(w);
     jsonw_kstr(w, "uuid", uuid);
     jsonw_kstr(w, "program", named ? named : PROGRAM);
     jsonw_kstr(w, "dir", folder);
     jsonw_kint(w, "uid", want->uid);
     jsonw_kbool(w, "mend", want->mend);
-    if (d->inst.places.system) {
+    if (a->inst->places.system) {
         jsonw_kbool(w, "become", true);
         jsonw_kstr(w, "user", want->user);
-        confines_write_account(d, w);
+        confines_write_account(a->inst, w);
     }
     if (base) {
         auto_free char *group = xasprintf("%s/mps-%s.%lld", base, uuid, (long long)want->uid);
         jsonw_kstr(w, "cgroup", group);
     }
-    jsonw_kint(w, "max_processes", d->inst.config.job_max_processes);
+    jsonw_kint(w, "max_processes", a->inst->config.job_max_processes);
     jsonw_end_object(w);
 }
 
 static int
-make_folder(const struct daemon *d, const char *folder, struct err *e)
+make_folder(const struct instance *inst, const char *folder, struct err *e)
 {
-    mode_t old = umask(d->inst.places.system ? 022 : 077);
-    int rc = file_mkdirs(folder, d->inst.places.system ? 0711 : 0700, e);
+    mode_t old = umask(inst->places.system ? 022 : 077);
+    int rc = file_mkdirs(folder, inst->places.system ? 0711 : 0700, e);
     umask(old);
     return rc;
 }
 
 static int
-ask_for(struct daemon *d, const struct wanted *want, struct err *e)
+ask_for(struct attempts *a, const struct wanted *want, struct err *e)
 {
     auto_buf struct buf text = BUF_INIT;
     struct jsonw w;
-    auto_free char *folder = folder_of(d, want->card);
-    if (make_folder(d, folder, e) < 0)
+    auto_free char *folder = folder_of(a->inst, want->card);
+    if (make_folder(a->inst, folder, e) < 0)
         return -1;
     auto_close int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_close int order = memfd_create("berth-mps", MFD_CLOEXEC);
     jsonw_init(&w, &text);
-    write_order(d, want, folder, &w);
+    write_order(a, want, folder, &w);
     if (dir < 0 || order < 0 || file_write_all(order, text.data, text.len) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot ask for MPS in %s", folder);
-    return nursery_call(d->nursery, NURSERY_MPS, order, dir, e);
+    return nursery_call(a->nursery, NURSERY_MPS, order, dir, e);
 }
 
 int
-mps_begin(struct daemon *d, const struct job *job, struct err *e)
+mps_begin(struct attempts *a, const struct job *job, struct err *e)
 {
     const struct wanted want = {
-        .card = mps_card_of(d, job), .uid = user_of(d, job), .user = job->user};
-    return ask_for(d, &want, e);
+        .card = mps_card_of(a->inst, job), .uid = user_of(a->inst, job), .user = job->user};
+    return ask_for(a, &want, e);
 }
 
 static int
-open_keeper(const struct daemon *d, int card)
+open_keeper(const struct instance *inst, int card)
 {
-    auto_free char *folder = folder_of(d, card);
+    auto_free char *folder = folder_of(inst, card);
     auto_free char *name = xasprintf("%s/" MPS_KEEPER, folder);
     return open(name, O_RDONLY | O_CLOEXEC);
 }
 
 bool
-mps_said(const struct daemon *d, int card, struct mps_state *out)
+mps_said(const struct instance *inst, int card, struct mps_state *out)
 {
-    auto_close int fd = open_keeper(d, card);
+    auto_close int fd = open_keeper(inst, card);
     return fd >= 0 && mps_state_read(fd, out);
 }
 
@@ -237,40 +238,40 @@ is_executable(const char *program)
 
 /* Simulated cards have no MPS but for a program that is named for them. */
 void
-mps_look(struct daemon *d)
+mps_look(struct attempts *a)
 {
     const char *named = named_program(), *program = named ? named : PROGRAM;
     char why[120] = "";
-    d->mps_looked_us = clock_boot_us();
-    if (!ledger_mps(d->inst.ledger))
+    a->mps_looked_us = clock_boot_us();
+    if (!ledger_mps(a->inst->ledger))
         return;
-    if (!named && ledger_sets(d->inst.ledger)->vendors[GPU_VENDOR_NVIDIA] == 0)
+    if (!named && ledger_sets(a->inst->ledger)->vendors[GPU_VENDOR_NVIDIA] == 0)
         snprintf(why, sizeof why, "there is no GPU of NVIDIA's");
     else if (!is_executable(program))
         snprintf(why, sizeof why, "there is no %s", program);
-    ledger_set_mps_missing(d->inst.ledger, why);
+    ledger_set_mps_missing(a->inst->ledger, why);
 }
 
 /* The lock tells: it is free once the keeper has gone, and its state then says whether it had
  * finished. */
 static bool
-has_left(const struct daemon *d, int card, struct mps_state *said)
+has_left(const struct instance *inst, int card, struct mps_state *said)
 {
-    auto_close int fd = open_keeper(d, card);
+    auto_close int fd = open_keeper(inst, card);
     return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 && mps_state_read(fd, said) &&
            said->left;
 }
 
 static void
-mend(struct daemon *d)
+mend(struct attempts *a)
 {
-    for (int card = 0; card < ledger_n_cards(d->inst.ledger); card++) {
+    for (int card = 0; card < ledger_n_cards(a->inst->ledger); card++) {
         struct mps_state said;
         struct err e = {0};
-        if (!has_left(d, card, &said))
+        if (!has_left(a->inst, card, &said))
             continue;
         const struct wanted want = {.card = card, .uid = said.left_uid, .mend = true};
-        auto_close int keeper = ask_for(d, &want, &e);
+        auto_close int keeper = ask_for(a, &want, &e);
         if (keeper < 0)
             log_warn("gpu=%d event=mps-left %s", card, e.text);
         else
@@ -279,11 +280,11 @@ mend(struct daemon *d)
 }
 
 void
-mps_look_at_times(struct daemon *d)
+mps_look_at_times(struct attempts *a)
 {
-    if (d->mps_looked_us && clock_boot_us() - d->mps_looked_us <= LOOK_US)
+    if (a->mps_looked_us && clock_boot_us() - a->mps_looked_us <= LOOK_US)
         return;
-    mps_look(d);
-    if (d->inst.ready && !d->inst.leaving)
-        mend(d);
+    mps_look(a);
+    if (a->inst->ready && !a->inst->leaving)
+        mend(a);
 }

@@ -25,12 +25,13 @@
 #include "base/log.h"
 #include "core/queue/endings.h"
 #include "core/queue/job.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/job_mps.h"
 #include "daemon/attempt/launch_spec.h"
 #include "daemon/attempt/machine_trouble.h"
-#include "daemon/attempt/nursery_link.h"
 #include "daemon/attempt/supervisor_watch.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
+#include "daemon/nursery/nursery_link.h"
 #include "daemon/state/job_facts.h"
 #include "sys/nursery_packets.h"
 
@@ -55,16 +56,16 @@ launches_new(void)
 }
 
 static void
-ahead_close(struct ahead *a)
+ahead_close(struct ahead *ahead)
 {
     /* The supervisor sees it at once, whatever else holds our end by then. */
-    if (a->ctl >= 0)
-        (void)shutdown(a->ctl, SHUT_RDWR);
-    const int fds[] = {a->ctl, a->lock, a->dir};
+    if (ahead->ctl >= 0)
+        (void)shutdown(ahead->ctl, SHUT_RDWR);
+    const int fds[] = {ahead->ctl, ahead->lock, ahead->dir};
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
             close(fds[i]);
-    a->ctl = a->lock = a->dir = -1;
+    ahead->ctl = ahead->lock = ahead->dir = -1;
 }
 
 #define auto_ahead __attribute__((cleanup(ahead_close)))
@@ -82,55 +83,55 @@ static struct ahead
 ahead_take(struct launches *l, const struct job *job)
 {
     for (size_t i = 0; i < l->n; i++) {
-        struct ahead a = l->v[i];
-        if (a.job != job->id || a.attempt != job->run->number)
+        struct ahead ahead = l->v[i];
+        if (ahead.job != job->id || ahead.attempt != job->run->number)
             continue;
-        memmove(&l->v[i], &l->v[i + 1], (--l->n - i) * sizeof a);
-        return a;
+        memmove(&l->v[i], &l->v[i + 1], (--l->n - i) * sizeof ahead);
+        return ahead;
     }
     return (struct ahead){.ctl = -1, .lock = -1, .dir = -1};
 }
 
 static bool
-ask_ahead(struct daemon *d, const struct job *job, struct ahead *a)
+ask_ahead(struct attempts *a, const struct job *job, struct ahead *ahead)
 {
     struct err ignored;
     int pair[2];
-    if (spec_fill_folder(d, job, &a->dir, &a->lock, &ignored) < 0 ||
+    if (spec_fill_folder(a, job, &ahead->dir, &ahead->lock, &ignored) < 0 ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
         return false;
-    a->ctl = pair[0];
+    ahead->ctl = pair[0];
     auto_close int theirs = pair[1];
     crash_point("daemon-before-spawn");
-    return nursery_ask_ahead(d->nursery, theirs, a->lock, a->dir);
+    return nursery_ask_ahead(a->nursery, theirs, ahead->lock, ahead->dir);
 }
 
 void
-launch_ahead(struct daemon *d, const struct job *job)
+launch_ahead(struct attempts *a, const struct job *job)
 {
-    struct launches *l = d->launches;
-    auto_ahead struct ahead a = {job->id, job->run->number, -1, -1, -1};
+    struct launches *l = a->launches;
+    auto_ahead struct ahead ahead = {job->id, job->run->number, -1, -1, -1};
     if (l->n == AHEAD_MAX)
         return;
-    if (ask_ahead(d, job, &a)) {
-        l->v[l->n++] = a;
-        a.ctl = a.lock = a.dir = -1;
+    if (ask_ahead(a, job, &ahead)) {
+        l->v[l->n++] = ahead;
+        ahead.ctl = ahead.lock = ahead.dir = -1;
         crash_point("daemon-after-spawn");
-    } else if (a.lock >= 0) {
-        (void)!ftruncate(a.lock, 0); /* what is written next may be shorter */
+    } else if (ahead.lock >= 0) {
+        (void)!ftruncate(ahead.lock, 0); /* what is written next may be shorter */
     }
 }
 
 void
-launch_undo(struct daemon *d, const struct job *job)
+launch_undo(struct attempts *a, const struct job *job)
 {
-    struct ahead a = ahead_take(d->launches, job);
-    ahead_close(&a);
+    struct ahead ahead = ahead_take(a->launches, job);
+    ahead_close(&ahead);
 }
 
 /* Has a supervisor forked that starts at once. */
 static int
-spawn(struct daemon *d, struct job *job, const struct ahead *a, struct err *e)
+spawn(struct attempts *a, struct job *job, const struct ahead *ahead, struct err *e)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
@@ -139,8 +140,8 @@ spawn(struct daemon *d, struct job *job, const struct ahead *a, struct err *e)
     auto_close int theirs = pair[1];
     crash_point("daemon-before-spawn");
     /* Watched first: what has been sent cannot be taken back. */
-    if (watch_attempt(d, job, TAKE_FD(ours), e) < 0 ||
-        nursery_ask(d->nursery, NURSERY_ATTEMPT, theirs, a->lock, a->dir, e) < 0)
+    if (watch_attempt(a, job, TAKE_FD(ours), e) < 0 ||
+        nursery_ask(a->nursery, NURSERY_ATTEMPT, theirs, ahead->lock, ahead->dir, e) < 0)
         return -1;
     crash_point("daemon-after-spawn");
     return 0;
@@ -148,55 +149,55 @@ spawn(struct daemon *d, struct job *job, const struct ahead *a, struct err *e)
 
 /* To the one that waits. 1; 0: there is none (any more), so that another may be forked; -1. */
 static int
-say_go(struct daemon *d, struct job *job, struct ahead *a, struct err *e)
+say_go(struct attempts *a, struct job *job, struct ahead *ahead, struct err *e)
 {
-    if (a->ctl < 0)
+    if (ahead->ctl < 0)
         return 0;
-    if (watch_attempt(d, job, TAKE_FD(a->ctl), e) < 0)
+    if (watch_attempt(a, job, TAKE_FD(ahead->ctl), e) < 0)
         return -1;
     crash_point("daemon-before-go");
-    int rc = watch_say_go(d, job->id);
+    int rc = watch_say_go(a, job->id);
     crash_point("daemon-after-go");
     if (rc == 0)
-        watch_forget(d, job->id);
+        watch_forget(a, job->id);
     return rc ? 1 : 0;
 }
 
 static int
-launch(struct daemon *d, struct job *job, struct err *e)
+launch(struct attempts *a, struct job *job, struct err *e)
 {
-    auto_ahead struct ahead a = ahead_take(d->launches, job);
+    auto_ahead struct ahead ahead = ahead_take(a->launches, job);
     auto_close int keeper = -1;
-    if (a.lock < 0 && spec_fill_folder(d, job, &a.dir, &a.lock, e) < 0)
+    if (ahead.lock < 0 && spec_fill_folder(a, job, &ahead.dir, &ahead.lock, e) < 0)
         return -1;
-    if (mps_card_of(d, job) >= 0 && (keeper = mps_begin(d, job, e)) < 0)
+    if (mps_card_of(a->inst, job) >= 0 && (keeper = mps_begin(a, job, e)) < 0)
         return -1;
-    int rc = say_go(d, job, &a, e);
-    if (rc < 0 || (rc == 0 && spawn(d, job, &a, e) < 0))
+    int rc = say_go(a, job, &ahead, e);
+    if (rc < 0 || (rc == 0 && spawn(a, job, &ahead, e) < 0))
         return -1;
-    watch_hold_mps(d, job->id, TAKE_FD(keeper));
+    watch_hold_mps(a, job->id, TAKE_FD(keeper));
     return 0;
 }
 
 /* Everything up to here is ours: nothing that failed is the job's fault. */
 static void
-launch_failed(struct daemon *d, struct job *job, const struct err *e)
+launch_failed(struct attempts *a, struct job *job, const struct err *e)
 {
     log_error("job=%u attempt=%d event=not-launched %s", job->id, job->run->number, e->text);
     struct ending ending = ending_never_ran(e->errnum ? e->errnum : EIO, clock_wall_us());
     snprintf(ending.text, sizeof ending.text, "%.*s", (int)sizeof ending.text - 1, e->text);
-    machine_trouble(d, e->text);
-    jobs_attempt_ended(d->inst.state, job, &ending);
+    machine_trouble(a, e->text);
+    jobs_attempt_ended(a->inst->state, job, &ending);
 }
 
 void
-launch_attempt(struct daemon *d, struct job *job)
+launch_attempt(struct attempts *a, struct job *job)
 {
     struct err e = {0};
-    if (launch(d, job, &e) == 0) {
-        machine_launched(d);
+    if (launch(a, job, &e) == 0) {
+        machine_launched(a);
         return;
     }
-    watch_forget(d, job->id);
-    launch_failed(d, job, &e);
+    watch_forget(a, job->id);
+    launch_failed(a, job, &e);
 }

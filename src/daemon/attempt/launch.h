@@ -2,7 +2,7 @@
 #ifndef DAEMON_ATTEMPT_LAUNCH_H
 #define DAEMON_ATTEMPT_LAUNCH_H
 
-struct daemon;
+struct attempts;
 struct job;
 struct launches;
 
@@ -12,13 +12,13 @@ void launches_free(struct launches *l);
 
 /* The start is about to be committed, and the folder is there: has its shepherd forked, which
  * waits until launch_attempt tells it. Cannot fail: what was not done here is done there. */
-void launch_ahead(struct daemon *d, const struct job *job);
+void launch_ahead(struct attempts *a, const struct job *job);
 
 /* The start is not to be: a shepherd that waits leaves. */
-void launch_undo(struct daemon *d, const struct job *job);
+void launch_undo(struct attempts *a, const struct job *job);
 
 /* The start is durable. Never fails towards its caller: an attempt that cannot be launched ends
  * as NEVER_RAN, and what kept it from that is the machine's trouble. */
-void launch_attempt(struct daemon *d, struct job *job);
+void launch_attempt(struct attempts *a, struct job *job);
 
 #endif

@@ -16,12 +16,13 @@
 #include "base/jsonw.h"
 #include "core/queue/job.h"
 #include "daemon/attempt/attempt_folder.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/job_confines.h"
 #include "daemon/attempt/job_container.h"
 #include "daemon/attempt/job_environ.h"
 #include "daemon/attempt/job_mps.h"
 #include "daemon/attempt/log_names.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "sys/exitrec.h"
 
 #define LOCK_TRIES    10
@@ -52,13 +53,13 @@ write_argv(struct jsonw *w, const struct job *job)
 /* The folder is made each time it is needed: it may lie where things are cleaned away. Users
  * of the machine's daemon pass through it to sockets that are theirs. */
 static int
-write_attach(const struct daemon *d, const struct job *job, struct jsonw *w, struct err *e)
+write_attach(const struct instance *inst, const struct job *job, struct jsonw *w, struct err *e)
 {
-    auto_free char *path = launch_attach_path(d, job);
+    auto_free char *path = launch_attach_path(inst, job);
     if (!path)
         return 0;
-    mode_t old = umask(d->inst.places.system ? 022 : 077);
-    int rc = file_mkdirs(d->inst.places.attach, d->inst.places.system ? 0711 : 0700, e);
+    mode_t old = umask(inst->places.system ? 022 : 077);
+    int rc = file_mkdirs(inst->places.attach, inst->places.system ? 0711 : 0700, e);
     umask(old);
     if (rc)
         return -1;
@@ -68,7 +69,7 @@ write_attach(const struct daemon *d, const struct job *job, struct jsonw *w, str
     jsonw_kbool(w, "pty", true);
     if (job->req.screen) {
         auto_buf struct buf name = BUF_INIT;
-        launch_screen_name(d, job, &name);
+        launch_screen_name(inst, job, &name);
         jsonw_kstr(w, "screen", buf_str(&name));
         jsonw_kbool(w, "no_client", !job->req.interactive);
     }
@@ -80,23 +81,23 @@ write_attach(const struct daemon *d, const struct job *job, struct jsonw *w, str
 /* How large its log may become: the job may ask for less than the settings allow. 0: any
  * size. */
 static int64_t
-log_max_mib(const struct daemon *d, const struct job *job)
+log_max_mib(const struct instance *inst, const struct job *job)
 {
-    int64_t most = d->inst.config.job_log_max_mib, own = job->req.log_max_mib;
+    int64_t most = inst->config.job_log_max_mib, own = job->req.log_max_mib;
     return own > 0 && (most == 0 || own < most) ? own : most;
 }
 
 static int
-write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
+write_spec(struct attempts *a, const struct job *job, int lock, struct err *e)
 {
     const struct attempt *run = job->run;
-    auto_free char *log = launch_log_path(d, job);
-    auto_free char *error = launch_error_path(d, job);
-    auto_free char *mark = xasprintf("%s:%u.%d", d->inst.name, job->id, run->number);
+    auto_free char *log = launch_log_path(a->inst, job);
+    auto_free char *error = launch_error_path(a->inst, job);
+    auto_free char *mark = xasprintf("%s:%u.%d", a->inst->name, job->id, run->number);
     auto_buf struct buf text = BUF_INIT, env = BUF_INIT;
     struct jsonw w;
     int captured;
-    if (environ_add(d, job, mark, &env, &captured, e) < 0)
+    if (environ_add(a, job, mark, &env, &captured, e) < 0)
         return -1;
     jsonw_init(&w, &text);
     jsonw_object(&w);
@@ -113,11 +114,11 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     if (job->req.truncate)
         jsonw_kbool(&w, "truncate", true);
     jsonw_kbool(&w, "log_own", !job->req.log);
-    jsonw_kbool(&w, "log_mkdir", d->inst.places.system && !job->req.log);
-    if (d->inst.places.system) {
+    jsonw_kbool(&w, "log_mkdir", a->inst->places.system && !job->req.log);
+    if (a->inst->places.system) {
         jsonw_kint(&w, "uid", job->uid);
         jsonw_kstr(&w, "user", job->user);
-        confines_write_account(d, &w);
+        confines_write_account(a->inst, &w);
     }
     if (job->req.login)
         jsonw_kbool(&w, "login", true);
@@ -130,24 +131,24 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
         jsonw_kstr(&w, "rlimits", job->rlimits);
     jsonw_kint(&w, "limit_ms", job->req.limit_ms);
     jsonw_kint(&w, "grace_ms", job->req.grace_ms);
-    jsonw_kint(&w, "log_max_mib", log_max_mib(d, job));
-    jsonw_kint(&w, "log_reserve_mib", d->inst.config.log_reserve_mib);
+    jsonw_kint(&w, "log_max_mib", log_max_mib(a->inst, job));
+    jsonw_kint(&w, "log_reserve_mib", a->inst->config.log_reserve_mib);
     if (job->req.warn_signal) {
         jsonw_kint(&w, "warn_signal", job->req.warn_signal);
         jsonw_kint(&w, "warn_ms", job->req.warn_ms);
         jsonw_kbool(&w, "warn_batch", job->req.warn_batch);
     }
-    if (write_attach(d, job, &w, e) < 0)
+    if (write_attach(a->inst, job, &w, e) < 0)
         return -1;
     if (!on_slurm)
-        confines_write_groups(d, job, NULL, &w);
-    confines_write_cpus(d, job, &w);
-    mps_write(d, job, &w);
+        confines_write_groups(a, job, NULL, &w);
+    confines_write_cpus(a, job, &w);
+    mps_write(a->inst, job, &w);
     if (job->req.container)
-        container_write(d, job, captured, &w);
+        container_write(a->inst, job, captured, &w);
     jsonw_key(&w, "oom_patterns");
     jsonw_array(&w);
-    for (char **p = d->inst.config.oom_patterns; p && *p; p++)
+    for (char **p = a->inst->config.oom_patterns; p && *p; p++)
         jsonw_str(&w, *p);
     jsonw_end_array(&w);
     jsonw_end_object(&w);
@@ -174,16 +175,16 @@ take_lock(int lock)
 
 /* The folder and its lock, held, in which its spec stands. */
 int
-spec_fill_folder(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
+spec_fill_folder(struct attempts *a, const struct job *job, int *dir, int *lock, struct err *e)
 {
     char name[32];
     folder_name(job->id, job->run->number, name);
-    *dir = openat(d->inst.jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *dir = openat(a->inst->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*dir < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
     *lock = openat(*dir, "lock", O_RDWR | O_CLOEXEC);
     if (*lock < 0 || take_lock(*lock) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot lock the attempt's folder %s", name);
     crash_point("daemon-folder-locked");
-    return write_spec(d, job, *lock, e);
+    return write_spec(a, job, *lock, e);
 }

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "spec/screenname.h"
 
@@ -75,7 +75,7 @@ add_number(const struct job *job, char letter, int width, struct buf *out)
 }
 
 static bool
-add_text(const struct daemon *d, const struct job *job, char letter, struct buf *out)
+add_text(const struct instance *inst, const struct job *job, char letter, struct buf *out)
 {
     switch (letter) {
     case 'x':
@@ -92,7 +92,7 @@ add_text(const struct daemon *d, const struct job *job, char letter, struct buf 
         return true;
     case 's':
         if (job->run)
-            launch_screen_name(d, job, out);
+            launch_screen_name(inst, job, out);
         return true;
     case '%':
         buf_addc(out, '%');
@@ -104,7 +104,7 @@ add_text(const struct daemon *d, const struct job *job, char letter, struct buf 
 
 /* What cannot be filled in stays as it is. */
 static char *
-fill_in(const struct daemon *d, const struct job *job, const char *pattern)
+fill_in(const struct instance *inst, const struct job *job, const char *pattern)
 {
     auto_buf struct buf out = BUF_INIT;
 
@@ -121,7 +121,7 @@ fill_in(const struct daemon *d, const struct job *job, const char *pattern)
         for (; *letter >= '0' && *letter <= '9'; letter++)
             width = width * 10 + (*letter - '0') > WIDTH_MAX ? WIDTH_MAX
                                                              : width * 10 + (*letter - '0');
-        if (add_number(job, *letter, width, &out) || add_text(d, job, *letter, &out))
+        if (add_number(job, *letter, width, &out) || add_text(inst, job, *letter, &out))
             p = letter;
         else
             buf_addc(&out, '%');
@@ -130,37 +130,37 @@ fill_in(const struct daemon *d, const struct job *job, const char *pattern)
 }
 
 char *
-launch_log_path(const struct daemon *d, const struct job *job)
+launch_log_path(const struct instance *inst, const struct job *job)
 {
     if (job->req.log)
-        return fill_in(d, job, job->req.log);
-    if (d->inst.places.system)
-        return xasprintf("%s/%u/%u.log", d->inst.places.logs, job->uid, job->id);
-    return xasprintf("%s/%u.log", d->inst.places.logs, job->id);
+        return fill_in(inst, job, job->req.log);
+    if (inst->places.system)
+        return xasprintf("%s/%u/%u.log", inst->places.logs, job->uid, job->id);
+    return xasprintf("%s/%u.log", inst->places.logs, job->id);
 }
 
 char *
-launch_error_path(const struct daemon *d, const struct job *job)
+launch_error_path(const struct instance *inst, const struct job *job)
 {
-    auto_free char *error = job->req.error ? fill_in(d, job, job->req.error) : NULL;
-    auto_free char *log = error ? launch_log_path(d, job) : NULL;
+    auto_free char *error = job->req.error ? fill_in(inst, job, job->req.error) : NULL;
+    auto_free char *log = error ? launch_log_path(inst, job) : NULL;
 
     return error && strcmp(error, log) != 0 ? TAKE(error) : NULL;
 }
 
 char *
-launch_attach_path(const struct daemon *d, const struct job *job)
+launch_attach_path(const struct instance *inst, const struct job *job)
 {
     if ((!job->req.interactive && !job->req.screen) || !job->run)
         return NULL;
-    return xasprintf("%s/%u.%d.sock", d->inst.places.attach, job->id, job->run->number);
+    return xasprintf("%s/%u.%d.sock", inst->places.attach, job->id, job->run->number);
 }
 
 void
-launch_screen_name(const struct daemon *d, const struct job *job, struct buf *out)
+launch_screen_name(const struct instance *inst, const struct job *job, struct buf *out)
 {
     uint64_t cards = 0;
     for (int i = 0; i < job->run->n_gpus; i++)
-        cards |= UINT64_C(1) << ledger_card(d->inst.ledger, job->run->gpus[i])->info.index;
+        cards |= UINT64_C(1) << ledger_card(inst->ledger, job->run->gpus[i])->info.index;
     screen_name(&job->req, cards, job->id, out);
 }

@@ -21,14 +21,16 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/log.h"
+#include "core/plan/limits.h"
 #include "core/queue/queue.h"
 #include "daemon/attempt/attempt_folder.h"
-#include "daemon/attempt/nursery_link.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/supervisor_watch.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
+#include "daemon/nursery/nursery_link.h"
 #include "sys/nursery_packets.h"
 #include "wire/frame.h"
 
@@ -56,7 +58,8 @@ struct user_trouble {
 };
 
 struct machine {
-    struct daemon *daemon;
+    struct attempts *attempts;
+    struct limits *limits;
     uv_timer_t next;  /* the next trial, or the end of one that is late */
     uv_timer_t users; /* some user's jobs may try again */
     uv_timer_t look;  /* after launches */
@@ -74,13 +77,13 @@ struct machine {
 static void try_out(struct machine *m);
 
 static void
-tell(struct daemon *d, const char *state, const char *text)
+tell(struct instance *inst, const char *state, const char *text)
 {
-    struct jsonw *w = turn_event(&d->inst, "daemon", NULL);
+    struct jsonw *w = turn_event(inst, "daemon", NULL);
     jsonw_kstr(w, "state", state);
     if (text)
         jsonw_kstr(w, "text", text);
-    turn_event_end(&d->inst);
+    turn_event_end(inst);
 }
 
 /* --- the whole machine --- */
@@ -102,9 +105,9 @@ put_off(struct machine *m)
 }
 
 void
-machine_trouble(struct daemon *d, const char *text)
+machine_trouble(struct attempts *a, const char *text)
 {
-    struct machine *m = d->machine;
+    struct machine *m = a->machine;
     bool news = !m->bad || strcmp(m->text, text) != 0;
     snprintf(m->text, sizeof m->text, "%s", text);
     if (news)
@@ -113,7 +116,7 @@ machine_trouble(struct daemon *d, const char *text)
         return;
     m->bad = true;
     m->since_us = clock_wall_us();
-    tell(d, "trouble", m->text);
+    tell(a->inst, "trouble", m->text);
     if (!m->trial) /* whose end, or lateness, decides when the next one is */
         put_off(m);
 }
@@ -125,27 +128,27 @@ well_again(struct machine *m)
         return;
     m->bad = false;
     log_info("event=machine-well");
-    tell(m->daemon, "well", NULL);
+    tell(m->attempts->inst, "well", NULL);
 }
 
 static void
 still_bad(struct machine *m, const struct err *e)
 {
-    machine_trouble(m->daemon, e->text);
+    machine_trouble(m->attempts, e->text);
     if (!uv_is_active((uv_handle_t *)&m->next))
         put_off(m);
 }
 
 const char *
-machine_says(const struct daemon *d)
+machine_says(const struct attempts *a)
 {
-    return d->machine->bad ? d->machine->text : NULL;
+    return a->machine->bad ? a->machine->text : NULL;
 }
 
 int64_t
-machine_since_us(const struct daemon *d)
+machine_since_us(const struct attempts *a)
 {
-    return d->machine->since_us;
+    return a->machine->since_us;
 }
 
 /* --- trials --- */
@@ -226,7 +229,7 @@ static void
 on_late(uv_timer_t *timer)
 {
     struct machine *m = timer->data;
-    struct nursery *n = m->daemon->nursery;
+    struct nursery *n = m->attempts->nursery;
     struct err e = {0};
     end_trial(m);
     err_set(&e, ERR_FAILED, "the process that forks supervisors does not answer");
@@ -244,16 +247,16 @@ on_late(uv_timer_t *timer)
 static int
 start_trial(struct machine *m, struct err *e)
 {
-    struct daemon *d = m->daemon;
+    struct attempts *a = m->attempts;
     auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open /dev/null");
-    auto_close int ours = nursery_call(d->nursery, NURSERY_TRY, null, null, e);
+    auto_close int ours = nursery_call(a->nursery, NURSERY_TRY, null, null, e);
     if (ours < 0)
         return -1;
     struct trial *t = xcalloc(1, sizeof *t);
     frame_init(&t->in, FRAME_MAX_PEER);
-    uv_pipe_init(d->inst.loop, &t->pipe, 0);
+    uv_pipe_init(a->inst->loop, &t->pipe, 0);
     t->pipe.data = t;
     int rc = uv_pipe_open(&t->pipe, ours);
     if (rc) {
@@ -274,7 +277,7 @@ try_out(struct machine *m)
     struct err e = {0};
     if (m->trial)
         return;
-    if (folders_try(m->daemon, &e) < 0 || start_trial(m, &e) < 0)
+    if (folders_try(m->attempts->inst, &e) < 0 || start_trial(m, &e) < 0)
         still_bad(m, &e);
 }
 
@@ -284,18 +287,18 @@ static void
 on_look(uv_timer_t *timer)
 {
     struct machine *m = timer->data;
-    if (!watch_has_silent(m->daemon, 0))
+    if (!watch_has_silent(m->attempts, 0))
         return;
-    if (!m->bad && watch_has_silent(m->daemon, LOOK_MS * INT64_C(1000)))
+    if (!m->bad && watch_has_silent(m->attempts, LOOK_MS * INT64_C(1000)))
         try_out(m);
     uv_timer_start(timer, on_look, LOOK_MS, 0);
 }
 
 void
-machine_launched(struct daemon *d)
+machine_launched(struct attempts *a)
 {
-    if (!uv_is_active((uv_handle_t *)&d->machine->look))
-        uv_timer_start(&d->machine->look, on_look, LOOK_MS, 0);
+    if (!uv_is_active((uv_handle_t *)&a->machine->look))
+        uv_timer_start(&a->machine->look, on_look, LOOK_MS, 0);
 }
 
 /* --- users --- */
@@ -316,7 +319,7 @@ add_user(struct machine *m, uint32_t uid)
         m->cap = m->cap * 2 + 8;
         m->list = xrealloc(m->list, m->cap * sizeof *m->list);
         m->barred = xrealloc(m->barred, m->cap * sizeof *m->barred);
-        m->daemon->limits.barred = m->barred;
+        m->limits->barred = m->barred;
     }
     m->list[m->n] = (struct user_trouble){.uid = uid, .since_us = clock_wall_us()};
     return &m->list[m->n++];
@@ -339,10 +342,10 @@ refresh_users(struct machine *m)
         if (u->until_us < first)
             first = u->until_us;
     }
-    m->daemon->limits.n_barred = n;
+    m->limits->n_barred = n;
     if (n > 0)
         uv_timer_start(&m->users, on_users, (uint64_t)((first - now) / 1000 + 1), 0);
-    turn_touch(&m->daemon->inst);
+    turn_touch(m->attempts->inst);
 }
 
 static void
@@ -352,9 +355,9 @@ on_users(uv_timer_t *timer)
 }
 
 void
-machine_trouble_of(struct daemon *d, uint32_t uid, const char *text)
+machine_trouble_of(struct attempts *a, uint32_t uid, const char *text)
 {
-    struct machine *m = d->machine;
+    struct machine *m = a->machine;
     struct user_trouble *u = find_user(m, uid);
     if (u && u->barred) {
         snprintf(u->text, sizeof u->text, "%s", text);
@@ -374,9 +377,9 @@ machine_trouble_of(struct daemon *d, uint32_t uid, const char *text)
 }
 
 void
-machine_started(struct daemon *d, uint32_t uid)
+machine_started(struct attempts *a, uint32_t uid)
 {
-    struct machine *m = d->machine;
+    struct machine *m = a->machine;
     struct user_trouble *u = m->n ? find_user(m, uid) : NULL;
     if (!m->bad)
         m->pause_ms = 0;
@@ -387,16 +390,16 @@ machine_started(struct daemon *d, uint32_t uid)
 }
 
 const char *
-machine_says_of(const struct daemon *d, uint32_t uid)
+machine_says_of(const struct attempts *a, uint32_t uid)
 {
-    const struct user_trouble *u = find_user(d->machine, uid);
-    return d->machine->bad ? d->machine->text : u && u->barred ? u->text : NULL;
+    const struct user_trouble *u = find_user(a->machine, uid);
+    return a->machine->bad ? a->machine->text : u && u->barred ? u->text : NULL;
 }
 
 void
-machine_each_user(const struct daemon *d, machine_user_fn fn, void *ctx)
+machine_each_user(const struct attempts *a, machine_user_fn fn, void *ctx)
 {
-    const struct machine *m = d->machine;
+    const struct machine *m = a->machine;
     for (size_t i = 0; i < m->n; i++)
         if (m->list[i].barred)
             fn(ctx, m->list[i].uid, m->list[i].since_us, m->list[i].text);
@@ -405,13 +408,14 @@ machine_each_user(const struct daemon *d, machine_user_fn fn, void *ctx)
 /* --- the module --- */
 
 struct machine *
-machine_new(struct daemon *d)
+machine_new(struct attempts *a, struct limits *limits)
 {
     struct machine *m = xcalloc(1, sizeof *m);
-    m->daemon = d;
-    uv_timer_init(d->inst.loop, &m->next);
-    uv_timer_init(d->inst.loop, &m->users);
-    uv_timer_init(d->inst.loop, &m->look);
+    m->attempts = a;
+    m->limits = limits;
+    uv_timer_init(a->inst->loop, &m->next);
+    uv_timer_init(a->inst->loop, &m->users);
+    uv_timer_init(a->inst->loop, &m->look);
     m->next.data = m->users.data = m->look.data = m;
     return m;
 }

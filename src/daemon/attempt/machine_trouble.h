@@ -8,32 +8,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct daemon;
+struct attempts;
+struct limits;
 
-struct machine *machine_new(struct daemon *d);
+/* limits: the planner's; the users whose jobs cannot be started are named there. */
+struct machine *machine_new(struct attempts *a, struct limits *limits);
 void machine_close(struct machine *m); /* closes its handles; free after the loop has run */
 void machine_free(struct machine *m);
 
 /* A start has met trouble that any other would meet too: nothing is started until a trial of
  * folders and processes succeeds. */
-void machine_trouble(struct daemon *d, const char *text);
+void machine_trouble(struct attempts *a, const char *text);
 
 /* The same of what only this user's jobs would meet; they are tried again after a while. */
-void machine_trouble_of(struct daemon *d, uint32_t uid, const char *text);
+void machine_trouble_of(struct attempts *a, uint32_t uid, const char *text);
 
 /* A command of this user's has been started: the next trouble is a new one. */
-void machine_started(struct daemon *d, uint32_t uid);
+void machine_started(struct attempts *a, uint32_t uid);
 
 /* An attempt was handed to the nursery: looks in a while whether it is being looked after. */
-void machine_launched(struct daemon *d);
+void machine_launched(struct attempts *a);
 
 /* Words for what keeps everything, or this user's jobs, from starting; NULL: nothing does. */
-const char *machine_says(const struct daemon *d);
-const char *machine_says_of(const struct daemon *d, uint32_t uid);
-int64_t machine_since_us(const struct daemon *d); /* wall clock; with machine_says */
+const char *machine_says(const struct attempts *a);
+const char *machine_says_of(const struct attempts *a, uint32_t uid);
+int64_t machine_since_us(const struct attempts *a); /* wall clock; with machine_says */
 
 /* Each user whose jobs wait, in no order. */
 typedef void (*machine_user_fn)(void *ctx, uint32_t uid, int64_t since_us, const char *text);
-void machine_each_user(const struct daemon *d, machine_user_fn fn, void *ctx);
+void machine_each_user(const struct attempts *a, machine_user_fn fn, void *ctx);
 
 #endif

@@ -10,13 +10,16 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/endings.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/job_mps.h"
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/supervisor_watch_priv.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
+#include "daemon/state/changes.h"
 #include "daemon/state/job_facts.h"
+#include "daemon/state/state.h"
 #include "sys/exitrec.h"
 #include "wire/json_text.h"
 
@@ -45,14 +48,14 @@ on_started(struct watcher *w, struct watch *x, const json_t *msg, const char *ke
     if (!job || at_us <= 0)
         return;
     watch_mps_arrived(x);
-    machine_started(w->daemon, job->uid);
+    machine_started(w->attempts, job->uid);
     job->run->command_pid = (int32_t)json_integer_value(json_object_get(msg, "command_pid"));
-    if (!jobs_attempt_started(w->daemon->inst.state, job, at_us))
+    if (!jobs_attempt_started(w->attempts->inst->state, job, at_us))
         return;
-    struct change *change = changes_add(&w->daemon->inst.state->changes, CHANGE_LAUNCHED);
+    struct change *change = changes_add(&w->attempts->inst->state->changes, CHANGE_LAUNCHED);
     change->job = job->id;
     change->at_us = at_us;
-    turn_touch_unplanned(&w->daemon->inst);
+    turn_touch_unplanned(w->attempts->inst);
 }
 
 /* It has got its signal: said at once, or when the record says so that a daemon before this
@@ -63,7 +66,7 @@ on_warned(struct watcher *w, struct watch *x, struct job *job)
     if (x->warned || !job->req.warn_signal)
         return;
     x->warned = true;
-    event_warned(&w->daemon->inst, job);
+    event_warned(w->attempts->inst, job);
 }
 
 /* The card, not the job, is at fault: it is placed again. what: the outcome's words in front of
@@ -86,7 +89,8 @@ excuse_uncapped(struct watcher *w, const struct watch *x, const struct job *job,
     log_warn("job=%u attempt=%d event=not-capped %s", x->job, x->attempt, why);
     set_never_ran(ending, "cannot enforce its VRAM", why);
     for (int i = 0; i < job->run->n_gpus; i++)
-        ledger_set_cap_refused(w->daemon->inst.ledger, job->run->gpus[i], why, clock_boot_us());
+        ledger_set_cap_refused(w->attempts->inst->ledger, job->run->gpus[i], why,
+                               clock_boot_us());
 }
 
 /* The same of MPS: it runs without. */
@@ -97,10 +101,10 @@ excuse_unserved(struct watcher *w, const struct watch *x, const struct job *job,
     auto_free char *why = xstrdup(ending->text);
     log_warn("job=%u attempt=%d event=no-mps %s", x->job, x->attempt, why);
     set_never_ran(ending, "cannot start MPS", why);
-    mps_look(w->daemon); /* that the program is gone concerns all users */
+    mps_look(w->attempts); /* that the program is gone concerns all users */
     uint64_t user = job->req.demand.user;
     if (job->run->n_gpus > 0 && user) /* 0: the settings no longer want MPS */
-        ledger_set_mps_refused(w->daemon->inst.ledger, job->run->gpus[0], user, why,
+        ledger_set_mps_refused(w->attempts->inst->ledger, job->run->gpus[0], user, why,
                                clock_boot_us());
 }
 
@@ -115,9 +119,9 @@ excuse(struct watcher *w, const struct watch *x, const struct job *job, enum bla
     if (!ending->errno_value)
         ending->errno_value = EIO;
     if (blame == BLAME_USER)
-        machine_trouble_of(w->daemon, job->uid, ending->text);
+        machine_trouble_of(w->attempts, job->uid, ending->text);
     else
-        machine_trouble(w->daemon, ending->text);
+        machine_trouble(w->attempts, ending->text);
 }
 
 void
@@ -125,14 +129,14 @@ watch_not_forked(struct watcher *w, struct watch *x, int errnum)
 {
     struct err e = {0};
     err_errno(&e, ERR_FAILED, errnum, "no process can be started");
-    machine_trouble(w->daemon, e.text);
+    machine_trouble(w->attempts, e.text);
     struct job *job = watch_job_of(w, x);
     if (!job || x->ended)
         return;
     struct ending ending = ending_never_ran(errnum, clock_wall_us());
     snprintf(ending.text, sizeof ending.text, "%.150s", e.text);
     x->ended = true;
-    jobs_attempt_ended(w->daemon->inst.state, job, &ending);
+    jobs_attempt_ended(w->attempts->inst->state, job, &ending);
 }
 
 void
@@ -144,7 +148,7 @@ watch_take_record(struct watcher *w, struct watch *x, struct job *job,
     if (rec->ending.outcome == OUTCOME_CANCELLED && !job->cancelled_by && rec->by[0])
         job->cancelled_by = xstrdup(rec->by);
     if (rec->started_us > 0)
-        jobs_attempt_started(w->daemon->inst.state, job, rec->started_us);
+        jobs_attempt_started(w->attempts->inst->state, job, rec->started_us);
     if (rec->warned_us > 0)
         on_warned(w, x, job);
     struct ending ending = rec->ending;
@@ -154,7 +158,7 @@ watch_take_record(struct watcher *w, struct watch *x, struct job *job,
         excuse_unserved(w, x, job, &ending);
     else if (ending.outcome == OUTCOME_NOT_STARTED && rec->blame != BLAME_COMMAND)
         excuse(w, x, job, rec->blame, &ending);
-    jobs_attempt_ended(w->daemon->inst.state, job, &ending);
+    jobs_attempt_ended(w->attempts->inst->state, job, &ending);
 }
 
 static void
@@ -178,7 +182,7 @@ on_guest(struct watcher *w, struct watch *x, const json_t *msg, bool came)
     const struct job *job = watch_job_of(w, x);
     json_int_t uid = json_integer_value(json_object_get(msg, "uid"));
     if (job && !x->ended && uid >= 0 && uid < UINT32_MAX)
-        event_attached(&w->daemon->inst, job, came, (uint32_t)uid,
+        event_attached(w->attempts->inst, job, came, (uint32_t)uid,
                        json_is_true(json_object_get(msg, "input")));
 }
 

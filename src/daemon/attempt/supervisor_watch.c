@@ -32,9 +32,10 @@
 #include "core/queue/endings.h"
 #include "core/queue/queue.h"
 #include "daemon/attempt/attempt_folder.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/supervisor_watch_priv.h"
 #include "daemon/attempt/sweeper.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/state/changes.h"
 #include "daemon/state/job_facts.h"
 #include "sys/exitrec.h"
@@ -50,11 +51,11 @@ static void shepherd_gone(struct watcher *w, struct watch *x);
 static void sweeper_gone(struct watcher *w, struct watch *x);
 
 struct watcher *
-watcher_new(struct daemon *d)
+watcher_new(struct attempts *a)
 {
     struct watcher *w = xcalloc(1, sizeof *w);
-    w->daemon = d;
-    uv_timer_init(d->inst.loop, &w->sweep_timer);
+    w->attempts = a;
+    uv_timer_init(a->inst->loop, &w->sweep_timer);
     w->sweep_timer.data = w;
     return w;
 }
@@ -134,7 +135,7 @@ add(struct watcher *w, const struct job *job)
 struct job *
 watch_job_of(const struct watcher *w, const struct watch *x)
 {
-    struct job *job = queue_get(w->daemon->inst.queue, x->job);
+    struct job *job = queue_get(w->attempts->inst->queue, x->job);
     return job && job->run && job->run->number == x->attempt ? job : NULL;
 }
 
@@ -171,10 +172,10 @@ watch_say_stop(struct watch *x, const struct job *job, const char *why, const ch
 }
 
 void
-watch_read_change(struct daemon *d, const struct change *change)
+watch_read_change(struct attempts *a, const struct change *change)
 {
-    struct watch *x = find(d->watcher, change->job);
-    const struct job *job = x && !x->ended ? watch_job_of(d->watcher, x) : NULL;
+    struct watch *x = find(a->watcher, change->job);
+    const struct job *job = x && !x->ended ? watch_job_of(a->watcher, x) : NULL;
     if (!job)
         return;
     if (change->type == CHANGE_CANCEL || change->type == CHANGE_CANCEL_MORE)
@@ -186,33 +187,33 @@ watch_read_change(struct daemon *d, const struct change *change)
 }
 
 void
-watch_exceeded(struct daemon *d, const struct job *job)
+watch_exceeded(struct attempts *a, const struct job *job)
 {
-    struct watch *x = find(d->watcher, job->id);
+    struct watch *x = find(a->watcher, job->id);
     if (x)
         watch_say_stop(x, job, "exceed", NULL);
 }
 
 bool
-watch_signal(struct daemon *d, const struct job *job, int sig)
+watch_signal(struct attempts *a, const struct job *job, int sig)
 {
-    struct watch *x = find(d->watcher, job->id);
+    struct watch *x = find(a->watcher, job->id);
     char text[48];
     snprintf(text, sizeof text, "{\"op\":\"signal\",\"signal\":%d}\n", sig);
     return x && !x->ended && say(x, text);
 }
 
 void
-watch_settled(struct daemon *d, uint32_t job, int32_t attempt)
+watch_settled(struct attempts *a, uint32_t job, int32_t attempt)
 {
-    struct watch *x = find(d->watcher, job);
+    struct watch *x = find(a->watcher, job);
     if (!x || x->attempt != attempt) { /* Slurm's */
-        folder_remove(d, job, attempt);
+        folder_remove(a, job, attempt);
         return;
     }
     say(x, "{\"op\":\"recorded\"}\n");
-    watch_drop(d->watcher, x);
-    folder_done(d, job, attempt);
+    watch_drop(a->watcher, x);
+    folder_done(a, job, attempt);
 }
 
 static void
@@ -257,7 +258,7 @@ open_link(struct watcher *w, struct watch *x, int fd, bool is_sweeper, struct er
     l->watch = x;
     l->is_sweeper = is_sweeper;
     frame_init(&l->in, FRAME_MAX_PEER);
-    uv_pipe_init(w->daemon->inst.loop, &l->pipe, 0);
+    uv_pipe_init(w->attempts->inst->loop, &l->pipe, 0);
     l->pipe.data = l;
     int rc = uv_pipe_open(&l->pipe, fd);
     if (rc) {
@@ -272,17 +273,17 @@ open_link(struct watcher *w, struct watch *x, int fd, bool is_sweeper, struct er
 }
 
 int
-watch_attempt(struct daemon *d, struct job *job, int fd, struct err *e)
+watch_attempt(struct attempts *a, struct job *job, int fd, struct err *e)
 {
-    struct watch *x = add(d->watcher, job);
+    struct watch *x = add(a->watcher, job);
     x->linked_us = clock_boot_us();
-    return open_link(d->watcher, x, fd, false, e);
+    return open_link(a->watcher, x, fd, false, e);
 }
 
 void
-watch_hold_mps(struct daemon *d, uint32_t job, int fd)
+watch_hold_mps(struct attempts *a, uint32_t job, int fd)
 {
-    struct watch *x = find(d->watcher, job);
+    struct watch *x = find(a->watcher, job);
     if (x)
         x->mps_fd = fd;
     else if (fd >= 0)
@@ -290,9 +291,9 @@ watch_hold_mps(struct daemon *d, uint32_t job, int fd)
 }
 
 int
-watch_say_go(struct daemon *d, uint32_t job)
+watch_say_go(struct attempts *a, uint32_t job)
 {
-    const struct watch *x = find(d->watcher, job);
+    const struct watch *x = find(a->watcher, job);
     uv_os_fd_t fd;
     if (!x || !x->link || uv_fileno((uv_handle_t *)&x->link->pipe, &fd))
         return 0;
@@ -310,40 +311,40 @@ watch_say_go(struct daemon *d, uint32_t job)
 }
 
 void
-watch_forget(struct daemon *d, uint32_t job)
+watch_forget(struct attempts *a, uint32_t job)
 {
-    struct watch *x = find(d->watcher, job);
+    struct watch *x = find(a->watcher, job);
     if (x)
-        watch_drop(d->watcher, x);
+        watch_drop(a->watcher, x);
 }
 
 bool
-watch_has_silent(const struct daemon *d, int64_t for_us)
+watch_has_silent(const struct attempts *a, int64_t for_us)
 {
     int64_t before_us = clock_boot_us() - for_us;
     const struct watch *x;
-    for (x = d->watcher->watches; x; x = x->hh.next)
+    for (x = a->watcher->watches; x; x = x->hh.next)
         if (x->linked_us && !x->shepherd && !x->ended && x->link && x->linked_us <= before_us)
             return true;
     return false;
 }
 
 bool
-watch_has_of_before(const struct daemon *d)
+watch_has_of_before(const struct attempts *a)
 {
     const struct watch *x;
-    for (x = d->watcher->watches; x; x = x->hh.next)
+    for (x = a->watcher->watches; x; x = x->hh.next)
         if (x->rebooted && !x->ended)
             return true;
     return false;
 }
 
 size_t
-watch_n_unswept(const struct daemon *d)
+watch_n_unswept(const struct attempts *a)
 {
     size_t n = 0;
     const struct watch *x;
-    for (x = d->watcher->watches; x; x = x->hh.next)
+    for (x = a->watcher->watches; x; x = x->hh.next)
         n += x->sweep_us > 0;
     return n;
 }
@@ -388,8 +389,9 @@ read_outcome(struct watcher *w, struct watch *x, struct exitrec *rec, struct err
     char name[32];
     int32_t pid;
     int rc = 0;
-    auto_close int dir = openat(w->daemon->inst.jobs_fd, folder_name(x->job, x->attempt, name),
-                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_close int dir =
+        openat(w->attempts->inst->jobs_fd, folder_name(x->job, x->attempt, name),
+               O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir >= 0)
         rc = exitrec_read_at(dir, x->job, x->attempt, rec, e);
     else if (errno != ENOENT)
@@ -452,7 +454,7 @@ settle_from_folder(struct watcher *w, struct watch *x)
              outcome_name(rec.ending.outcome));
     watch_take_record(w, x, job, &rec);
     if (x->rebooted) /* no memory outlives a boot; and the end belongs to this turn */
-        jobs_check_clear(w->daemon->inst.state, job, true);
+        jobs_check_clear(w->attempts->inst->state, job, true);
 }
 
 static void
@@ -498,7 +500,7 @@ shepherd_gone(struct watcher *w, struct watch *x)
         return; /* it said so and has left; the commit is under way */
     x->swept = false;
     x->not_forked = 0;
-    int fd = sweeper_start(w->daemon, job, &x->folder_gone, &e);
+    int fd = sweeper_start(w->attempts, job, &x->folder_gone, &e);
     if (fd >= 0 && open_link(w, x, fd, true, &e) == 0)
         return;
     log_error("job=%u cannot end what its supervisor left: %s", x->job, e.text);
@@ -544,35 +546,35 @@ listener_of(int fd)
 }
 
 void
-watch_recover(struct daemon *d, struct job *job)
+watch_recover(struct attempts *a, struct job *job)
 {
     char name[32];
     struct err e = {0};
-    struct watch *x = add(d->watcher, job);
-    auto_close int dir = openat(d->inst.jobs_fd, folder_name(job->id, job->run->number, name),
+    struct watch *x = add(a->watcher, job);
+    auto_close int dir = openat(a->inst->jobs_fd, folder_name(job->id, job->run->number, name),
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (d->rebooted && (dir < 0 || file_is_locked_at(dir, "lock", NULL) != 1)) {
+    if (a->rebooted && (dir < 0 || file_is_locked_at(dir, "lock", NULL) != 1)) {
         x->rebooted = x->swept = true;
-        settle_from_folder(d->watcher, x);
+        settle_from_folder(a->watcher, x);
         return;
     }
     int fd = dir < 0 ? -1 : connect_young(dir);
     if (fd >= 0)
         x->shepherd = listener_of(fd);
-    if (fd >= 0 && open_link(d->watcher, x, fd, false, &e) == 0) {
+    if (fd >= 0 && open_link(a->watcher, x, fd, false, &e) == 0) {
         log_info("job=%u attempt=%d event=reconnected", job->id, job->run->number);
         return;
     }
     /* Dead, or so young that it does not listen yet: the sweeper waits for the lock, which a
      * living shepherd holds to its end. */
-    shepherd_gone(d->watcher, x);
+    shepherd_gone(a->watcher, x);
 }
 
 uint32_t
-watch_job_of_shepherd(const struct daemon *d, pid_t pid)
+watch_job_of_shepherd(const struct attempts *a, pid_t pid)
 {
     const struct watch *x;
-    for (x = d->watcher->watches; x; x = x->hh.next)
+    for (x = a->watcher->watches; x; x = x->hh.next)
         if (x->shepherd == pid)
             return x->job;
     return 0;

@@ -11,7 +11,7 @@
 
 #include "wire/frame.h"
 
-struct daemon;
+struct attempts;
 struct exitrec;
 struct job;
 
@@ -45,7 +45,7 @@ struct watch {
 };
 
 struct watcher {
-    struct daemon *daemon;
+    struct attempts *attempts;
     struct watch *watches;
     uv_timer_t sweep_timer; /* for the first sweep_us */
 };

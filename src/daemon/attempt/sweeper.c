@@ -10,27 +10,28 @@
 #include "base/log.h"
 #include "core/queue/job.h"
 #include "daemon/attempt/attempt_folder.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/launch_spec.h"
-#include "daemon/attempt/nursery_link.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
+#include "daemon/nursery/nursery_link.h"
 #include "sys/nursery_packets.h"
 
 /* What there was has been removed: with a new folder what is left can still be found by its
  * mark, and ended. */
 static int
-fill_anew(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
+fill_anew(struct attempts *a, const struct job *job, int *dir, int *lock, struct err *e)
 {
     log_warn("job=%u attempt=%d event=folder-gone its folder has been removed", job->id,
              job->run->number);
-    folder_remove(d, job->id, job->run->number);
-    return folder_make(d, job, e) || spec_fill_folder(d, job, dir, lock, e) < 0 ? -1 : 0;
+    folder_remove(a, job->id, job->run->number);
+    return folder_make(a, job, e) || spec_fill_folder(a, job, dir, lock, e) < 0 ? -1 : 0;
 }
 
 static int
-open_folder(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
+open_folder(struct instance *inst, const struct job *job, int *dir, int *lock, struct err *e)
 {
     char name[32];
-    *dir = openat(d->inst.jobs_fd, folder_name(job->id, job->run->number, name),
+    *dir = openat(inst->jobs_fd, folder_name(job->id, job->run->number, name),
                   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*dir < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
@@ -41,17 +42,17 @@ open_folder(struct daemon *d, const struct job *job, int *dir, int *lock, struct
 }
 
 int
-sweeper_start(struct daemon *d, const struct job *job, bool *gone, struct err *e)
+sweeper_start(struct attempts *a, const struct job *job, bool *gone, struct err *e)
 {
     auto_close int dir = -1;
     auto_close int lock = -1;
-    if (open_folder(d, job, &dir, &lock, e) < 0) {
+    if (open_folder(a->inst, job, &dir, &lock, e) < 0) {
         if (e->errnum != ENOENT && e->errnum != ENOTDIR && e->errnum != ELOOP)
             return -1;
         *gone = true;
         close(TAKE_FD(dir));
-        if (fill_anew(d, job, &dir, &lock, e) < 0)
+        if (fill_anew(a, job, &dir, &lock, e) < 0)
             return -1;
     }
-    return nursery_call(d->nursery, NURSERY_SWEEP, lock, dir, e);
+    return nursery_call(a->nursery, NURSERY_SWEEP, lock, dir, e);
 }

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-struct daemon;
+struct attempts;
 struct err;
 struct job;
 
@@ -12,6 +12,6 @@ struct job;
  * and leaves. Returns a descriptor that reads end-of-file when it has gone, -1 when it could
  * not be started. *gone is set when the attempt's folder was not there any more, or was no
  * folder: nothing in the new one says whether its command ran. */
-int sweeper_start(struct daemon *d, const struct job *job, bool *gone, struct err *e);
+int sweeper_start(struct attempts *a, const struct job *job, bool *gone, struct err *e);
 
 #endif

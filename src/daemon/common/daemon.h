@@ -3,14 +3,13 @@
 #ifndef DAEMON_COMMON_DAEMON_H
 #define DAEMON_COMMON_DAEMON_H
 
-#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <uv.h>
 
-#include "core/ledger/ledger.h"
 #include "core/plan/limits.h"
+#include "daemon/common/card_facts.h"
 #include "daemon/common/instance.h"
 #include "daemon/state/state.h"
 
@@ -18,30 +17,22 @@ struct err;
 
 struct daemon {
     struct instance inst;
+    struct card_facts card_facts;
+    struct attempts *attempts;
     const struct options *options; /* as it was started */
     gid_t admin_gid;               /* its members are admins; 0: no such group */
     const struct caller *caller;   /* whose request is being served; NULL: none */
-    struct spare_folders *spare_folders;
-    int lock_fd;     /* held: one daemon per state */
+    int lock_fd;                   /* held: one daemon per state */
     int cards_saved; /* card_numbers.c: so many GPUs are in the store, under their numbers */
-    bool gpus_are_unknown; /* the probe does not answer */
-    int32_t mig_major;     /* of /dev/nvidia-caps; 0: no GPU is divided, or not known */
-    bool renumbered;       /* card numbers here differ from the driver's: jobs get UUIDs */
+    bool gpus_are_unknown;               /* the probe does not answer */
     struct attempts_kept *attempts_kept; /* recover.c, during start */
-    bool rebooted;                       /* what the store calls running was of another boot */
-    bool wants_device_filter;            /* where it can be had: confines_devices */
-    int64_t mps_looked_us;               /* boot clock: for its program (attempt/job_mps.c) */
     char *lock_conflict;                 /* words, when another daemon has one of the cards */
     struct gpulock *gpulocks;
-    cpu_set_t node_cpus[LEDGER_NODES]; /* cpu_nodes.c: what jobs may use of each NUMA node */
-    const char *sim_dir;   /* simulated cards and what goes with them; NULL: real ones */
     struct health *health; /* of the cards */
     uv_timer_t idle_timer;
     uv_signal_t on_term, on_int, on_hup;
-    uv_timer_t strays_timer; /* recover.c: folders whose shepherds had not left yet */
-    int64_t strays_ms;       /* until it looks the next time */
-    uv_timer_t clear_timer;  /* vram_wait.c: the wait for the memory of ended jobs */
-    bool follows_dead;       /* the daemon before this one did not leave in order */
+    uv_timer_t clear_timer; /* vram_wait.c: the wait for the memory of ended jobs */
+    bool follows_dead;      /* the daemon before this one did not leave in order */
 
     struct notify *notify;      /* the service manager; NULL: there is none */
     int64_t events_trimmed;     /* idle_work.c: up to this number they are gone */
@@ -50,9 +41,6 @@ struct daemon {
     uint32_t files_at;          /* idle_work.c: the last jobs file that was looked at there */
     uint32_t room_uid, room_at; /* whose jobs make room there, behind that one (0: the first) */
 
-    struct nursery *nursery;
-    struct launches *launches;
-    struct machine *machine;
     int needs_told; /* wait_reason.c: lines since the last plan */
     struct fair *fair;
     struct modelfile *modelfile;
@@ -67,7 +55,6 @@ struct daemon {
     void (*after_turn)(struct daemon *);
     struct server *server;
     struct prober *prober;
-    struct watcher *watcher;
     struct slurm *slurm; /* jobs that a cluster executes */
     struct courier *courier;
     struct waits *waits;

@@ -8,12 +8,13 @@
 
 #include "base/log.h"
 #include "core/ledger/ledger.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/cpu_nodes.h"
-#include "daemon/attempt/nursery_link.h"
 #include "daemon/common/daemon.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/probe_json.h"
 #include "daemon/gpu/telemetry.h"
+#include "daemon/nursery/nursery_link.h"
 #include "sys/confine.h"
 
 static void
@@ -49,7 +50,7 @@ read_info(const json_t *j, struct gpu_info *info)
 static void
 read_cap(const struct daemon *d, const json_t *j, struct gpu_info *info)
 {
-    const struct confinement *place = nursery_place(d->nursery);
+    const struct confinement *place = nursery_place(d->attempts->nursery);
     const char *cap = json_string_value(json_object_get(j, "cap"));
     const char *why = json_string_value(json_object_get(j, "cap_why"));
     probejson_copy(info->cap_key, sizeof info->cap_key, json_object_get(j, "cap_key"));
@@ -90,7 +91,7 @@ take_card(struct daemon *d, const struct gpu_info *info)
         struct gpu_info same = *info;
         if (ledger_card(d->inst.ledger, card)->gone)
             d->cards_saved = -1;
-        d->renumbered |= info->index != card;
+        d->card_facts.renumbered |= info->index != card;
         same.index = card; /* the number is for the life of this daemon; the UUID is the card */
         ledger_set_info(d->inst.ledger, card, &same);
         health_listed(d, card);
@@ -101,7 +102,7 @@ take_card(struct daemon *d, const struct gpu_info *info)
         log_error("event=gpu-ignored gpu=%d over %d cards", info->index, GPU_MAX);
         return;
     }
-    d->renumbered |= card != info->index;
+    d->card_facts.renumbered |= card != info->index;
     health_card_added(d, card);
     log_info("event=gpu gpu=%d uuid=%s name=\"%s\" total_mib=%lld", card, info->uuid,
              info->name, (long long)info->total_mib);
@@ -169,7 +170,7 @@ cardlist_take(struct daemon *d, const json_t *hello)
     size_t i;
     const json_t *j;
     take_removed(d, hello); /* first: their numbers may be needed */
-    d->mig_major = (int32_t)probejson_int(json_object_get(hello, "mig_major"), 0);
+    d->card_facts.mig_major = (int32_t)probejson_int(json_object_get(hello, "mig_major"), 0);
     json_array_foreach(json_object_get(hello, "gpus"), i, j)
     {
         struct gpu_info info;
@@ -185,7 +186,7 @@ cardlist_take(struct daemon *d, const json_t *hello)
         if (a >= 0 && b >= 0)
             ledger_link(d->inst.ledger, a, b);
     }
-    cpu_nodes_take(d, hello);
+    cpu_nodes_take(d->attempts, hello);
     json_array_foreach(json_object_get(hello, "left_out"), i, j)
         log_info("event=gpu-left-out %s", json_string_value(j));
     ledger_set_known(d->inst.ledger);

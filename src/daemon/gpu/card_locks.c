@@ -32,7 +32,7 @@ struct gpulock {
 static const char *
 lock_dir(const struct daemon *d)
 {
-    const char *sim = d->sim_dir;
+    const char *sim = d->card_facts.sim_dir;
     if (sim)
         return sim;
     const char *dir = getenv("BERTH_LOCK_DIR");
@@ -96,7 +96,7 @@ say_who(int fd, const char *path, struct err *e)
 static int
 open_own_dir(const struct daemon *d, char **path, struct err *e)
 {
-    const char *sim = d->sim_dir, *dir = getenv("BERTH_LOCK_DIR");
+    const char *sim = d->card_facts.sim_dir, *dir = getenv("BERTH_LOCK_DIR");
     struct stat st;
     if (sim || (dir && dir[0]))
         *path = xasprintf("%s/root", sim ? sim : dir);

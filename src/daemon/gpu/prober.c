@@ -198,7 +198,7 @@ static void
 ask(struct prober *p)
 {
     auto_buf struct buf text = BUF_INIT;
-    confines_add_capped(p->daemon, &text);
+    confines_add_capped(p->daemon->attempts, &text);
     buf_addf(&text, "sample %lld\n", (long long)++p->seq);
     p->asked = true;
     p->asked_us = clock_boot_us();
@@ -436,7 +436,7 @@ prober_new(struct daemon *d, const char *sim_spec)
     struct prober *p = xcalloc(1, sizeof *p);
     p->daemon = d;
     p->sim_spec = sim_spec ? xstrdup(sim_spec) : NULL;
-    d->sim_dir = sim_spec ? d->inst.places.sim : NULL;
+    d->card_facts.sim_dir = sim_spec ? d->inst.places.sim : NULL;
     uv_timer_init(d->inst.loop, &p->next);
     uv_timer_init(d->inst.loop, &p->deadline);
     uv_timer_init(d->inst.loop, &p->restart);

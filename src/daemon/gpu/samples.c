@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/job_mps.h"
-#include "daemon/attempt/nursery_link.h"
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/common/clock_watch.h"
 #include "daemon/common/daemon.h"
@@ -25,6 +25,7 @@
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/probe_json.h"
 #include "daemon/gpu/telemetry.h"
+#include "daemon/nursery/nursery_link.h"
 #include "daemon/state/job_facts.h"
 #include "daemon/state/state.h"
 #include "spec/value.h"
@@ -50,7 +51,7 @@ static bool
 is_our_folder(const struct daemon *d, const char *path, size_t len)
 {
     static const char SLICE[] = "/berth.slice/";
-    const char *base = nursery_place(d->nursery)->base;
+    const char *base = nursery_place(d->attempts->nursery)->base;
     size_t n = base ? strlen(base) : 0;
     return !d->inst.places.system || strncmp(path, SLICE, sizeof SLICE - 1) == 0 ||
            (base && n >= len && memcmp(base + n - len, path, len) == 0);
@@ -98,7 +99,7 @@ job_of_ancestors(const struct daemon *d, pid_t pid)
 {
     struct proc p;
     for (int depth = 0; depth < PIDS_MAX && pid > 1 && proc_read(pid, &p) == 0; depth++) {
-        uint32_t job = watch_job_of_shepherd(d, pid);
+        uint32_t job = watch_job_of_shepherd(d->attempts, pid);
         if (job)
             return job;
         pid = p.ppid;
@@ -139,7 +140,8 @@ read_procs(struct daemon *d, int card, const json_t *list, int32_t *n)
     size_t n_procs = json_array_size(list);
     struct gpu_proc *procs = xcalloc(n_procs + 1, sizeof *procs);
     struct mps_state said;
-    bool is_said = n_procs > 0 && mps_said(d, card, &said); /* whatever the settings say now */
+    bool is_said =
+        n_procs > 0 && mps_said(&d->inst, card, &said); /* whatever the settings say now */
     *n = 0;
     json_array_foreach(list, i, j)
     {
@@ -229,7 +231,7 @@ on_excess(void *arg, const struct ledger_excess *x)
         say_excess(d, job, x);
     job->run->warned = true;
     if (rule == ON_EXCEED_KILL && x->is_sure)
-        watch_exceeded(d, job);
+        watch_exceeded(d->attempts, job);
 }
 
 /* From when its command started to its end, as far as it has come. */
@@ -388,7 +390,7 @@ sample_take(struct daemon *d, const json_t *sample, int64_t asked_us)
     /* the wall clock may have been set since */
     ledger_set_wall_offset(d->inst.ledger, clock_wall_us() - clock_boot_us());
     clock_watch_look(&d->inst.clock);
-    mps_look_at_times(d);
+    mps_look_at_times(d->attempts);
     json_array_foreach(json_object_get(sample, "gpus"), i, j) take_one(d, j, asked_us, &seen);
     for (int c = 0; c < ledger_n_cards(d->inst.ledger); c++) {
         if (!(seen & (UINT64_C(1) << c)) && !ledger_card(d->inst.ledger, c)->gone)

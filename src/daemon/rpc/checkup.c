@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "base/parse.h"
 #include "core/ledger/ledger.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/machine_trouble.h"
-#include "daemon/attempt/nursery_link.h"
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/common/clock_watch.h"
 #include "daemon/common/counters.h"
@@ -26,6 +26,7 @@
 #include "daemon/common/user_names.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/prober.h"
+#include "daemon/nursery/nursery_link.h"
 #include "daemon/rpc/rpc_server.h"
 #include "store/store.h"
 #include "sys/self.h"
@@ -254,7 +255,7 @@ check_memory(const struct self *self, struct checkup *c)
 static void
 check_shepherds(const struct daemon *d, struct checkup *c)
 {
-    if (nursery_is_alive(d->nursery))
+    if (nursery_is_alive(d->attempts->nursery))
         say(c, OK, "shepherds", "the process that forks supervisors is running");
     else
         say(c, WARN, "shepherds",
@@ -276,18 +277,18 @@ say_user(void *ctx, uint32_t uid, int64_t since_us, const char *text)
 static void
 check_starts(const struct daemon *d, struct checkup *c)
 {
-    const char *trouble = machine_says(d);
+    const char *trouble = machine_says(d->attempts);
     char age[24];
-    format_duration((clock_wall_us() - machine_since_us(d)) / 1000, age);
+    format_duration((clock_wall_us() - machine_since_us(d->attempts)) / 1000, age);
     if (trouble)
         say(c, BAD, "starts", "no job has started for %s: %s; jobs wait and will be retried",
             age, trouble);
-    machine_each_user(d, say_user, c);
-    if (watch_n_unswept(d) > 0)
+    machine_each_user(d->attempts, say_user, c);
+    if (watch_n_unswept(d->attempts) > 0)
         say(c, BAD, "starts",
             "%zu attempts wait until the processes left by their dead supervisors can be "
             "inspected",
-            watch_n_unswept(d));
+            watch_n_unswept(d->attempts));
 }
 
 /* --- the clock --- */

@@ -254,7 +254,7 @@ add_bound(const struct daemon *d, struct buf *out, const struct job *job)
     uint64_t nodes;
     if (run->nodes != 0) {
         buf_adds(out, ", bound to ");
-        cpu_nodes_add_text(d, (uint64_t)run->nodes, out);
+        cpu_nodes_add_text(d->attempts, (uint64_t)run->nodes, out);
         return;
     }
     switch (ledger_bind(d->inst.ledger, need, run->gpus, run->n_gpus, &nodes)) {

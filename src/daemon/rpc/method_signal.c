@@ -54,7 +54,8 @@ send_one(struct daemon *d, struct sending *x, const struct job *job)
                 job_state_name(job->state));
     } else if (job->req.demand.engine == ENGINE_SLURM && !slurm_signal(d->slurm, job, x->sig)) {
         err_set(&x->last, ERR_FAILED, "job %u: its command has not begun on Slurm", job->id);
-    } else if (job->req.demand.engine != ENGINE_SLURM && !watch_signal(d, job, x->sig)) {
+    } else if (job->req.demand.engine != ENGINE_SLURM &&
+               !watch_signal(d->attempts, job, x->sig)) {
         err_set(&x->last, ERR_FAILED, "job %u: its supervisor cannot be reached", job->id);
     } else {
         ids_add_job(&x->sent, job);

@@ -10,16 +10,17 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/attempts.h"
 #include "daemon/attempt/cpu_nodes.h"
 #include "daemon/attempt/job_confines.h"
 #include "daemon/attempt/machine_trouble.h"
-#include "daemon/attempt/nursery_link.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/prober.h"
+#include "daemon/nursery/nursery_link.h"
 #include "daemon/outbox/outbox.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/daemon_log.h"
@@ -98,7 +99,7 @@ put_node(const struct daemon *d, struct jsonw *w, const struct card *c)
 {
     auto_buf struct buf cpus = BUF_INIT;
     auto_buf struct buf why = BUF_INIT;
-    cpu_nodes_of_card(d, c, &cpus, &why);
+    cpu_nodes_of_card(d->attempts, c, &cpus, &why);
     put_known(w, "numa_node", c->info.numa);
     jsonw_kstr(w, "cpu_list", cpus.len ? buf_str(&cpus) : NULL);
     jsonw_kstr(w, "bind_why", why.len ? buf_str(&why) : NULL);
@@ -212,10 +213,10 @@ put_daemon(const struct daemon *d, struct jsonw *w)
     jsonw_kstr(w, "state_dir", d->inst.places.state);
     jsonw_kstr(w, "log", log_path());
     jsonw_kstr(w, "log_to", logging_target());
-    jsonw_kstr(w, "cgroup", nursery_place(d->nursery)->base);
-    jsonw_kbool(w, "device_filter", confines_devices(d));
+    jsonw_kstr(w, "cgroup", nursery_place(d->attempts->nursery)->base);
+    jsonw_kbool(w, "device_filter", confines_devices(d->attempts));
     jsonw_key(w, "confinement");
-    confine_write(nursery_place(d->nursery), w);
+    confine_write(nursery_place(d->attempts->nursery), w);
     jsonw_kbool(w, "leaves_when_idle", d->inst.leave_when_idle);
     jsonw_kstr(w, "slurm_commands", d->inst.config.slurm_commands);
     jsonw_kstr(w, "slurm_trouble", slurm_trouble(d->slurm));
@@ -223,7 +224,7 @@ put_daemon(const struct daemon *d, struct jsonw *w)
     const struct err *trouble = turn_disk_trouble(&d->inst);
     jsonw_kbool(w, "disk_full", trouble && trouble->code == ERR_NO_SPACE);
     jsonw_kstr(w, "disk_trouble", trouble ? trouble->text : NULL);
-    jsonw_kstr(w, "start_trouble", machine_says(d));
+    jsonw_kstr(w, "start_trouble", machine_says(d->attempts));
     jsonw_kint(w, "clients", server_client_count(d->server));
     jsonw_end_object(w);
 }

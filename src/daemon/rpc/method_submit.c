@@ -233,7 +233,7 @@ check_engines(const struct daemon *d, const struct submission *s, struct err *e)
     bool on_slurm = false;
     for (size_t i = 0; i < s->n; i++) {
         on_slurm |= s->jobs[i]->req.demand.engine == ENGINE_SLURM;
-        if (container_check(d, s->jobs[i], e) < 0)
+        if (container_check(&d->inst, s->jobs[i], e) < 0)
             return -1;
     }
     return on_slurm ? slurm_is_usable(&d->inst, e) : 0;
@@ -254,7 +254,7 @@ enter_all(struct daemon *d, struct submission *s, struct jsonw *out)
         if (!note)
             note = hooks_missing(&d->inst.config, job);
         if (!note)
-            note = confines_unenforced(d, job);
+            note = confines_unenforced(d->attempts, job);
         jobs_add(d->inst.state, job, NULL);
         depend_enter(d->inst.state, job, NULL);
         jsonw_int(out, job->id);

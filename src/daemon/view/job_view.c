@@ -291,19 +291,19 @@ FIELD(verdict)
 
 PERSONAL(log)
 {
-    auto_free char *log = launch_log_path(x->daemon, x->job);
+    auto_free char *log = launch_log_path(&x->daemon->inst, x->job);
     jsonw_str(w, log);
 }
 
 PERSONAL(error)
 {
-    auto_free char *error = launch_error_path(x->daemon, x->job);
+    auto_free char *error = launch_error_path(&x->daemon->inst, x->job);
     jsonw_str(w, error);
 }
 
 PERSONAL(attach)
 {
-    auto_free char *path = launch_attach_path(x->daemon, x->job);
+    auto_free char *path = launch_attach_path(&x->daemon->inst, x->job);
     jsonw_str(w, path);
 }
 
@@ -357,7 +357,7 @@ write_nodes(const struct daemon *d, struct jsonw *w, const struct attempt *a)
     for (uint64_t rest = (uint64_t)a->nodes; rest; rest &= rest - 1)
         jsonw_int(w, __builtin_ctzll(rest));
     jsonw_end_array(w);
-    cpu_nodes_add_cpus(d, (uint64_t)a->nodes, &cpus);
+    cpu_nodes_add_cpus(d->attempts, (uint64_t)a->nodes, &cpus);
     jsonw_kstr(w, "cpu_list", cpus.len ? buf_str(&cpus) : NULL);
 }
 

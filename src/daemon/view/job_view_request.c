@@ -89,7 +89,7 @@ FIELD(screen_session)
         return;
     }
     buf_addf(&name, "%d.", run->screen_pid);
-    launch_screen_name(x->daemon, x->job, &name);
+    launch_screen_name(&x->daemon->inst, x->job, &name);
     jsonw_str(w, buf_str(&name));
 }
 

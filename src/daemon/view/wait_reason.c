@@ -43,7 +43,7 @@ why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
     plan_explain_reserved(d->inst.queue, d->inst.planner, job, why);
     if (why->reason == REASON_PROBE && why->gpu < 0)
         why->trouble = prober_error(d->prober);
-    const char *machine = machine_says_of(d, job->uid);
+    const char *machine = machine_says_of(d->attempts, job->uid);
     if (machine && job->kind)
         *why = (struct blocked){.reason = REASON_MACHINE, .gpu = -1, .trouble = machine};
     else if (why->reason ==

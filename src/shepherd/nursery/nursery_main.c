@@ -4,7 +4,7 @@
  * times, and each of those leaves the guest.
  *
  * It is started where jobs are to live, which may be a unit of their own
- * (daemon/attempt/jobs_unit.c), and says first what can be enforced on them there. Then the
+ * (daemon/nursery/jobs_unit.c), and says first what can be enforced on them there. Then the
  * daemon sends a packet of one byte (sys/nursery_packets.h) with the three descriptors that
  * docs/protocol.md section 4 lists. The nursery keeps nothing of them: if it dies between
  * packet and fork they close, the lock is free, and the attempt has never run. It holds no

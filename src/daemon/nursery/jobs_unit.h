@@ -1,7 +1,7 @@
 /* Where jobs live: a unit of the service manager that is not the daemon's, where there is
  * one. */
-#ifndef DAEMON_ATTEMPT_JOBS_UNIT_H
-#define DAEMON_ATTEMPT_JOBS_UNIT_H
+#ifndef DAEMON_NURSERY_JOBS_UNIT_H
+#define DAEMON_NURSERY_JOBS_UNIT_H
 
 #include <stdbool.h>
 

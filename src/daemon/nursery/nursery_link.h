@@ -1,6 +1,6 @@
 /* The process that forks shepherds, as the daemon sees it. */
-#ifndef DAEMON_ATTEMPT_NURSERY_LINK_H
-#define DAEMON_ATTEMPT_NURSERY_LINK_H
+#ifndef DAEMON_NURSERY_NURSERY_LINK_H
+#define DAEMON_NURSERY_NURSERY_LINK_H
 
 #include <stdbool.h>
 

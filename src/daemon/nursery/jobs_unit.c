@@ -8,7 +8,7 @@
  * the manager starts, so that nothing of the daemon's sandbox is inherited. Others ask for a
  * scope, which takes over a process as it is: what the user's daemon has (its limits, its
  * keyrings) jobs have too. systemd's own programs ask for either. Called by nursery_link.c. */
-#include "daemon/attempt/jobs_unit.h"
+#include "daemon/nursery/jobs_unit.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Keeping the nursery: see nursery_link.h and shepherd/nursery/nursery_main.c. The daemon never
  * forks for a job: it sends a packet, which takes microseconds, whatever the machine is
  * doing. */
-#include "daemon/attempt/nursery_link.h"
+#include "daemon/nursery/nursery_link.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/attempt/jobs_unit.h"
+#include "daemon/nursery/jobs_unit.h"
 #include "sys/confine.h"
 #include "sys/nursery_packets.h"
 #include "sys/spawn.h"
