@@ -34,6 +34,7 @@
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/card_locks.h"
 #include "daemon/gpu/card_numbers.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/gpu/telemetry.h"
 #include "daemon/outbox/outbox.h"
@@ -87,12 +88,11 @@ leave(struct daemon *d, const char *why)
     notify_leaving(d->notify);
     server_release(d->server, NULL); /* what the last commit made true */
     server_close(d->server);
-    prober_close(d->prober);
+    cards_close(d->cards);
     attempts_close(d->attempts);
     slurm_close(d->slurm);
     courier_close(d->courier);
     turn_loop_close(d->turn_loop);
-    uv_close((uv_handle_t *)&d->clear_timer, NULL);
     uv_timer_start(&d->idle_timer, on_patience_over, LEAVE_MS, 0);
     uv_unref((uv_handle_t *)&d->idle_timer);
     uv_close((uv_handle_t *)&d->on_term, NULL);
@@ -243,7 +243,8 @@ boot_us(void *arg)
 static void
 explain_end(void *arg, struct job *job)
 {
-    health_job_over(arg, job);
+    struct daemon *d = arg;
+    health_job_over(d->cards, job);
 }
 
 static void
@@ -291,19 +292,19 @@ static int
 find_cards(struct daemon *d, const struct options *o, struct err *e)
 {
     auto_free char *sim = choose_sim(d, o->sim, e);
-    d->prober = prober_new(d, sim);
-    cards_recall(d);
-    if (prober_start(d->prober, d->inst.config.probe_deadline_ms, e) < 0) {
+    d->cards->prober = prober_new(d->cards, sim);
+    cards_recall(d->cards);
+    if (prober_start(d->cards->prober, d->inst.config.probe_deadline_ms, e) < 0) {
         if (queue_n(d->inst.queue) == 0 && (sim || o->need_gpus))
             return -1;
         log_error("event=no-gpus %s", e->text);
-        cards_recall_any(d);
+        cards_recall_any(d->cards);
     }
     /* A card that another daemon has is one card less; but a user's daemon does not start where
      * the machine's is master. */
-    if (d->lock_conflict && queue_n_active(d->inst.queue) == 0 &&
-        (!d->inst.places.system || health_all_locked_out(d)))
-        return err_set(e, ERR_REFUSED, "%s", d->lock_conflict);
+    if (d->cards->lock_conflict && queue_n_active(d->inst.queue) == 0 &&
+        (!d->inst.places.system || health_all_locked_out(d->cards)))
+        return err_set(e, ERR_REFUSED, "%s", d->cards->lock_conflict);
     return 0;
 }
 
@@ -323,12 +324,11 @@ raise_descriptor_limit(void)
 static void
 start_handles(struct daemon *d)
 {
-    uv_timer_init(d->inst.loop, &d->clear_timer);
     uv_timer_init(d->inst.loop, &d->idle_timer);
     uv_signal_init(d->inst.loop, &d->on_term);
     uv_signal_init(d->inst.loop, &d->on_int);
     uv_signal_init(d->inst.loop, &d->on_hup);
-    d->clear_timer.data = d->idle_timer.data = d;
+    d->idle_timer.data = d;
     d->on_term.data = d->on_int.data = d->on_hup.data = d;
     uv_signal_start(&d->on_term, on_signal, SIGTERM);
     uv_signal_start(&d->on_int, on_signal, SIGINT);
@@ -367,10 +367,11 @@ start(struct daemon *d, const struct options *o, struct err *e)
         return -1;
     raise_descriptor_limit();
     start_handles(d);
+    const struct cards_host processes = cards_host_of(d);
+    d->cards = cards_new(&d->inst, &d->card_facts, &processes);
     users_start(d->inst.loop, names_have_come, d);
     d->inst.queue = queue_new();
     make_ledger(d);
-    d->health = health_new();
     rules_make(d);
     make_state(d);
     d->slurm = slurm_new(&d->inst);
@@ -379,7 +380,6 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->waits = waits_new();
     d->tally = tally_new();
     d->pace = pace_new(d->inst.loop, d->tally);
-    d->telemetry = telemetry_new();
     turn_wire(d, after_turn);
     if (runs_load(d->inst.store, d->inst.state->history, d->inst.planner, e) < 0 ||
         tally_load(d->tally, d->inst.store, e) < 0 || recover_load(d, e) < 0 ||
@@ -429,14 +429,14 @@ finish(struct daemon *d)
 {
     struct err e = {0};
     uv_run(d->inst.loop, UV_RUN_DEFAULT);
-    if (telemetry_save(d, &e) < 0)
+    if (telemetry_save(d->cards, &e) < 0)
         log_warn("event=series-not-saved %s", e.text);
     if (store_checkpoint(d->inst.store, &e) < 0)
         log_warn("checkpoint: %s", e.text);
     if (queue_n(d->inst.queue) == 0)
         recall_forget(d->inst.places.state);
     store_close(d->inst.store);
-    gpulock_free_all(d);
+    gpulock_free_all(d->cards);
     if (ftruncate(d->lock_fd, 0) < 0)
         log_warn("event=lock-not-cleared %m");
     close(d->lock_fd);
@@ -448,13 +448,11 @@ finish(struct daemon *d)
     server_hang_up(d->server);
     uv_run(d->inst.loop, UV_RUN_DEFAULT);
     server_free(d->server);
-    prober_free(d->prober);
     slurm_free(d->slurm);
     courier_free(d->courier);
     waits_free(d->waits);
     pace_free(d->pace);
     tally_free(d->tally);
-    telemetry_free(d->telemetry);
     turn_free(d->inst.turn);
     turn_loop_free(d->turn_loop);
     free(d->admission);
@@ -463,12 +461,11 @@ finish(struct daemon *d)
     queue_free(d->inst.queue);
     rules_free(d);
     ledger_free(d->inst.ledger);
-    health_free(d->health);
+    cards_free(d->cards);
     config_free(&d->inst.config);
     places_free(&d->inst.places);
     attempts_free(d->attempts);
     notify_free(d->notify);
-    free(d->lock_conflict);
     uv_loop_close(d->inst.loop);
 }
 
@@ -571,7 +568,7 @@ main(int argc, char **argv)
     }
     log_info("event=ready pid=%d socket=%s gpus=%d backend=%s", getpid(), d.inst.places.socket,
              ledger_n_cards(d.inst.ledger),
-             prober_backend(d.prober) ? prober_backend(d.prober) : "none");
+             prober_backend(d.cards->prober) ? prober_backend(d.cards->prober) : "none");
     sign_lock(&d);
     say_ready(&o, "ready");
     notify_ready(d.notify, &d);

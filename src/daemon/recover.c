@@ -14,6 +14,7 @@
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/common/daemon.h"
 #include "daemon/gpu/card_health.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/turn/jobs_kept.h"
@@ -22,8 +23,9 @@
 static void
 card_missing(void *arg, int card)
 {
-    health_card_added(arg, card);
-    health_missing(arg, card);
+    struct daemon *d = arg;
+    health_card_added(d->cards, card);
+    health_missing(d->cards, card);
 }
 
 static void
@@ -63,7 +65,7 @@ recover_attempts(struct daemon *d, struct err *e)
     d->attempts_kept = NULL;
     slurm_take_up(d->slurm);
     if (active > 0)
-        prober_forget(d->prober);
+        prober_forget(d->cards->prober);
     if (live > 0)
         log_info("event=recovered jobs=%zu active=%zu rebooted=%d", live, active,
                  d->attempts->rebooted);

@@ -171,7 +171,9 @@ rules_make(struct daemon *d)
     d->fair = fair_new(d->inst.config.fair_half_life_s * 1000);
     struct plan_rules rules = make_rules(d);
     d->inst.planner = planner_new(&rules, d->fair);
-    (void)modelfile_current(d); /* says at the start what is wrong with it */
+    d->modelfile = modelfile_new();
+    (void)modelfile_current(d->modelfile,
+                            &d->inst.config); /* says at the start what is wrong with it */
 }
 
 void
@@ -199,6 +201,6 @@ rules_free(struct daemon *d)
 {
     planner_free(d->inst.planner);
     fair_free(d->fair);
-    modelfile_free(d);
+    modelfile_free(d->modelfile);
     free(d->limits.users);
 }

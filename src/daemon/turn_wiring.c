@@ -22,6 +22,7 @@
 #include "daemon/events/event_unstored.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/card_numbers.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/gpu/telemetry.h"
 #include "daemon/gpu/vram_wait.h"
@@ -72,45 +73,52 @@ daemon_write(void *arg)
 static void
 health_part_settle(void *arg)
 {
-    health_settle(arg);
+    struct daemon *d = arg;
+    health_settle(d->cards);
 }
 
 static void
 health_part_write(void *arg)
 {
-    health_save(arg);
+    struct daemon *d = arg;
+    health_save(d->cards);
 }
 
 static void
 health_part_saved(void *arg)
 {
-    health_saved(arg);
+    struct daemon *d = arg;
+    health_saved(d->cards);
 }
 
 static void
 cards_part_write(void *arg)
 {
-    cards_save(arg);
+    struct daemon *d = arg;
+    cards_save(d->cards);
 }
 
 static void
 cards_part_saved(void *arg)
 {
-    cards_saved(arg);
+    struct daemon *d = arg;
+    cards_saved(d->cards);
 }
 
 static void
 telemetry_part_write_job(void *arg, const struct job *job)
 {
+    struct daemon *d = arg;
     if (job->unsaved & SAVE_ATTEMPT && !(job->unsaved & SAVE_ATTEMPT_NEW))
-        telemetry_write(arg, job, job->unsaved & SAVE_SETTLED);
+        telemetry_write(d->cards, job, job->unsaved & SAVE_SETTLED);
 }
 
 static void
 telemetry_part_act(void *arg, const struct job *job, unsigned what)
 {
+    struct daemon *d = arg;
     if (what & SAVE_ATTEMPT)
-        telemetry_written(arg, job->id, what & SAVE_SETTLED);
+        telemetry_written(d->cards, job->id, what & SAVE_SETTLED);
 }
 
 /* If not, a sample is on its way; it touches the turn. */
@@ -118,13 +126,14 @@ static bool
 probe_before_plan(void *arg)
 {
     const struct daemon *d = arg;
-    return prober_is_fresh(d->prober);
+    return prober_is_fresh(d->cards->prober);
 }
 
 static void
 probe_read(void *arg, struct change *x)
 {
-    vram_wait_read(arg, x);
+    struct daemon *d = arg;
+    vram_wait_read(d->cards, x);
 }
 
 /* --- attempts on this machine --- */

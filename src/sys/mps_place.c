@@ -11,6 +11,8 @@
 #include "base/file.h"
 #include "sys/procs.h"
 
+#define DEPTH 64 /* of a server below its keeper; more is no server */
+
 /* A state has this size, and ends in a line end: a file that does not is being written. The
  * first part, which does so too, is all that an earlier version wrote, and reads. */
 #define FIRST_BYTES 512
@@ -156,4 +158,23 @@ bool
 mps_control_lives(const struct mps_state *s)
 {
     return lives(s->control_pid, s->control_ticks);
+}
+
+static bool
+is_kept(const struct mps_state *s, const struct proc *p)
+{
+    return (p->pid == s->pid && p->start_ticks == s->ticks) ||
+           (p->pid == s->control_pid && p->start_ticks == s->control_ticks);
+}
+
+bool
+mps_has_process(const struct mps_state *s, pid_t pid)
+{
+    struct proc p;
+    for (int depth = 0; depth < DEPTH && pid > 1 && proc_read(pid, &p) == 0; depth++) {
+        if (is_kept(s, &p))
+            return true;
+        pid = p.ppid;
+    }
+    return false;
 }

@@ -69,5 +69,7 @@ bool mps_state_read(int fd, struct mps_state *out);
 /* Whether that keeper is still there; its control daemon. */
 bool mps_state_lives(const struct mps_state *s);
 bool mps_control_lives(const struct mps_state *s);
+/* Whether the process belongs to that control daemon: a server, most likely. */
+bool mps_has_process(const struct mps_state *s, pid_t pid);
 
 #endif

@@ -1,5 +1,5 @@
-/* Makes what the files of this folder share, and ends it: see attempts.h. Called by berthd.c.
- */
+/* Makes what the files of this folder share, and ends it: see attempts.h. Called by
+ * berthd.c. */
 #include "daemon/attempt/attempts.h"
 
 #include <stdlib.h>

@@ -33,10 +33,8 @@
 #include "sys/confine.h"
 #include "sys/mps_place.h"
 #include "sys/nursery_packets.h"
-#include "sys/procs.h"
 
 #define PROGRAM "nvidia-cuda-mps-control"
-#define DEPTH   64 /* of a server below its keeper; more is no server */
 #define LOOK_US INT64_C(10000000)
 
 int
@@ -199,25 +197,6 @@ mps_said(const struct instance *inst, int card, struct mps_state *out)
 {
     auto_close int fd = open_keeper(inst, card);
     return fd >= 0 && mps_state_read(fd, out);
-}
-
-static bool
-is_kept(const struct mps_state *said, const struct proc *p)
-{
-    return (p->pid == said->pid && p->start_ticks == said->ticks) ||
-           (p->pid == said->control_pid && p->start_ticks == said->control_ticks);
-}
-
-bool
-mps_has_process(const struct mps_state *said, pid_t pid)
-{
-    struct proc p;
-    for (int depth = 0; depth < DEPTH && pid > 1 && proc_read(pid, &p) == 0; depth++) {
-        if (is_kept(said, &p))
-            return true;
-        pid = p.ppid;
-    }
-    return false;
 }
 
 static bool

@@ -32,8 +32,6 @@ int mps_begin(struct attempts *a, const struct job *job, struct err *e);
 /* What that card's keeper says, or the last one said, whatever the settings say by now. False:
  * there was none. */
 bool mps_said(const struct instance *inst, int card, struct mps_state *out);
-/* Whether the process belongs to that control daemon: a server, most likely. */
-bool mps_has_process(const struct mps_state *said, pid_t pid);
 
 /* Looks whether the program is there, and tells the ledger. */
 void mps_look(struct attempts *a);

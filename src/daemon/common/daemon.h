@@ -19,20 +19,15 @@ struct daemon {
     struct instance inst;
     struct card_facts card_facts;
     struct attempts *attempts;
-    const struct options *options; /* as it was started */
-    gid_t admin_gid;               /* its members are admins; 0: no such group */
-    const struct caller *caller;   /* whose request is being served; NULL: none */
-    int lock_fd;                   /* held: one daemon per state */
-    int cards_saved; /* card_numbers.c: so many GPUs are in the store, under their numbers */
-    bool gpus_are_unknown;               /* the probe does not answer */
+    struct cards *cards;
+    const struct options *options;       /* as it was started */
+    gid_t admin_gid;                     /* its members are admins; 0: no such group */
+    const struct caller *caller;         /* whose request is being served; NULL: none */
+    int lock_fd;                         /* held: one daemon per state */
     struct attempts_kept *attempts_kept; /* recover.c, during start */
-    char *lock_conflict;                 /* words, when another daemon has one of the cards */
-    struct gpulock *gpulocks;
-    struct health *health; /* of the cards */
     uv_timer_t idle_timer;
     uv_signal_t on_term, on_int, on_hup;
-    uv_timer_t clear_timer; /* vram_wait.c: the wait for the memory of ended jobs */
-    bool follows_dead;      /* the daemon before this one did not leave in order */
+    bool follows_dead; /* the daemon before this one did not leave in order */
 
     struct notify *notify;      /* the service manager; NULL: there is none */
     int64_t events_trimmed;     /* idle_work.c: up to this number they are gone */
@@ -54,7 +49,6 @@ struct daemon {
     struct turn_loop *turn_loop;
     void (*after_turn)(struct daemon *);
     struct server *server;
-    struct prober *prober;
     struct slurm *slurm; /* jobs that a cluster executes */
     struct courier *courier;
     struct waits *waits;
@@ -62,7 +56,6 @@ struct daemon {
     struct upload *uploads; /* file_upload.c: files that have not come whole */
     struct works *works;    /* long_work.c: long requests; NULL before the first */
     struct pace *pace;
-    struct telemetry *telemetry;
 };
 
 /* Whether jobs may enter now; -1 with the reason. */

@@ -12,10 +12,11 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_health.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/samples.h"
 #include "gpu/xid.h"
 
@@ -42,13 +43,13 @@ is_named(const json_t *j, const char *key, int32_t number)
 /* The cards that a message is about. A divided GPU's instances all suffer what needs a reset,
  * which is one for all of them; of anything else the one that is named, if it is. */
 static uint64_t
-cards_concerned(const struct daemon *d, const json_t *j, enum xid_action action)
+cards_concerned(const struct instance *inst, const json_t *j, enum xid_action action)
 {
     const char *bus_id = json_string_value(json_object_get(j, "bus_id"));
     bool all = action == XID_RESET || action == XID_REBOOT;
     uint64_t cards = 0;
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
-        const struct card *c = ledger_card(d->inst.ledger, i);
+    for (int i = 0; i < ledger_n_cards(inst->ledger); i++) {
+        const struct card *c = ledger_card(inst->ledger, i);
         if (is_at(c, bus_id) &&
             (all || !c->info.mig_gpu[0] ||
              (is_named(j, "gi", c->info.mig_gi) && is_named(j, "ci", c->info.mig_ci))))
@@ -58,17 +59,17 @@ cards_concerned(const struct daemon *d, const json_t *j, enum xid_action action)
 }
 
 static struct job *
-job_concerned(struct daemon *d, int card, bool is_only, int32_t pid)
+job_concerned(struct cards *cards, int card, bool is_only, int32_t pid)
 {
-    const struct card *c = ledger_card(d->inst.ledger, card);
-    uint32_t id = pid ? sample_job_of_pid(d, pid) : 0;
+    const struct card *c = ledger_card(cards->inst->ledger, card);
+    uint32_t id = pid ? sample_job_of_pid(cards, pid) : 0;
     if (!id && pid)
-        id = health_owner_of(d, pid);
+        id = health_owner_of(cards, pid);
     if (!id && is_only && c->n_holds == 1 && c->n_strangers == 0)
         id = c->holds[0].job;
-    if (id && !is_only && !ledger_find_hold(d->inst.ledger, card, id))
+    if (id && !is_only && !ledger_find_hold(cards->inst->ledger, card, id))
         return NULL;
-    struct job *job = id ? queue_get(d->inst.queue, id) : NULL;
+    struct job *job = id ? queue_get(cards->inst->queue, id) : NULL;
     return job && job->run && job_state_is_active(job->state) ? job : NULL;
 }
 
@@ -81,57 +82,57 @@ struct told {
 };
 
 static void
-warn_job(struct daemon *d, const struct job *job, int card, int xid, const char *text)
+warn_job(struct instance *inst, const struct job *job, int card, int xid, const char *text)
 {
     log_warn("job=%u event=gpu-error gpu=%d xid=%d %s", job->id, card, xid, text);
-    struct jsonw *w = turn_event(&d->inst, "warning", job);
+    struct jsonw *w = turn_event(inst, "warning", job);
     jsonw_kint(w, "gpu", card);
     jsonw_kint(w, "xid", xid);
     jsonw_kstr(w, "text", text);
-    turn_event_end(&d->inst);
+    turn_event_end(inst);
 }
 
 /* A process that was seen, or the only job of the only card. Where the instance is not named,
  * the job must be known to run on this one. */
 static void
-blame(struct daemon *d, int card, bool is_only, int32_t pid, int xid)
+blame(struct cards *cards, int card, bool is_only, int32_t pid, int xid)
 {
     char text[HEALTH_TEXT_MAX];
-    const struct job *job = job_concerned(d, card, is_only, pid);
+    const struct job *job = job_concerned(cards, card, is_only, pid);
     if (!job)
         return;
     snprintf(text, sizeof text, "XID %d on gpu %d: %s", xid, card, xid_find(xid)->meaning);
-    if (health_blame_job(d, job, text) && xid != CLEAN_UP)
-        warn_job(d, job, card, xid, text);
+    if (health_blame_job(cards, job, text) && xid != CLEAN_UP)
+        warn_job(cards->inst, job, card, xid, text);
 }
 
 static void
-stop_card(struct daemon *d, int card, int xid, enum xid_action action, const char *text)
+stop_card(struct cards *cards, int card, int xid, enum xid_action action, const char *text)
 {
-    const struct card *c = ledger_card(d->inst.ledger, card);
-    bool news = health_fault(d, card, xid, action == XID_REBOOT, text);
+    const struct card *c = ledger_card(cards->inst->ledger, card);
+    bool news = health_fault(cards, card, xid, action == XID_REBOOT, text);
     for (int i = 0; news && i < c->n_holds; i++) {
-        const struct job *job = queue_get(d->inst.queue, c->holds[i].job);
+        const struct job *job = queue_get(cards->inst->queue, c->holds[i].job);
         if (job)
-            warn_job(d, job, card, xid, text);
+            warn_job(cards->inst, job, card, xid, text);
     }
 }
 
 static void
-tell_card(struct daemon *d, int card, bool is_only, const struct told *told)
+tell_card(struct cards *cards, int card, bool is_only, const struct told *told)
 {
     if (told->action == XID_PROGRAM)
-        blame(d, card, is_only, told->pid, told->xid);
+        blame(cards, card, is_only, told->pid, told->xid);
     else if (told->action == XID_NOTE)
-        health_note(d, card, told->text);
+        health_note(cards, card, told->text);
     else
-        stop_card(d, card, told->xid, told->action, told->text);
+        stop_card(cards, card, told->xid, told->action, told->text);
     if (told->xid == CONTAINED)
-        health_note(d, card, told->text);
+        health_note(cards, card, told->text);
 }
 
 static void
-take_xid(struct daemon *d, const json_t *j)
+take_xid(struct cards *cards, const json_t *j)
 {
     struct told told = {
         .xid = (int)json_integer_value(json_object_get(j, "xid")),
@@ -141,28 +142,28 @@ take_xid(struct daemon *d, const json_t *j)
     const char *words = json_string_value(json_object_get(j, "text"));
     const struct xid *known = xid_find(told.xid);
     told.action = xid_action_of(told.xid, words ? words : "");
-    uint64_t cards = cards_concerned(d, j, told.action);
-    log_warn("event=xid gpu=%d bus=%s xid=%d pid=%d %s", cards ? __builtin_ctzll(cards) : -1,
+    uint64_t met = cards_concerned(cards->inst, j, told.action);
+    log_warn("event=xid gpu=%d bus=%s xid=%d pid=%d %s", met ? __builtin_ctzll(met) : -1,
              bus_id ? bus_id : "?", told.xid, told.pid, words ? words : "");
     /* A number that is not in the table is reported in the driver's words. */
     snprintf(told.text, sizeof told.text, "XID %d: %s", told.xid,
              known->code == told.xid || !words ? known->meaning : words);
-    for (uint64_t rest = cards; rest; rest &= rest - 1)
-        tell_card(d, __builtin_ctzll(rest), (cards & (cards - 1)) == 0, &told);
+    for (uint64_t rest = met; rest; rest &= rest - 1)
+        tell_card(cards, __builtin_ctzll(rest), (met & (met - 1)) == 0, &told);
 }
 
 void
-faults_take(struct daemon *d, const json_t *msg)
+faults_take(struct cards *cards, const json_t *msg)
 {
     size_t i;
     const json_t *j;
     json_array_foreach(json_object_get(msg, "faults"), i, j)
     {
         if (json_is_true(json_object_get(j, "driver_loaded")))
-            health_driver_loaded(d);
+            health_driver_loaded(cards);
         else
-            take_xid(d, j);
+            take_xid(cards, j);
     }
-    health_set_log_position(d, json_integer_value(json_object_get(msg, "kernel_log")));
-    turn_touch(&d->inst);
+    health_set_log_position(cards, json_integer_value(json_object_get(msg, "kernel_log")));
+    turn_touch(cards->inst);
 }

@@ -5,9 +5,9 @@
 
 #include <jansson.h>
 
-struct daemon;
+struct cards;
 
 /* One "faults" line of the probe (docs/protocol.md, section 3). */
-void faults_take(struct daemon *d, const json_t *msg);
+void faults_take(struct cards *cards, const json_t *msg);
 
 #endif

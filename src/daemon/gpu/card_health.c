@@ -15,25 +15,26 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/ledger/ledger.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_health_record.h"
 #include "daemon/gpu/card_locks.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/samples.h"
 
 #define CLEAN_SAMPLES 3
 
 static struct record *
-record_of(struct daemon *d, int card)
+record_of(struct cards *cards, int card)
 {
-    return &d->health->records[card];
+    return &cards->health->records[card];
 }
 
 void
-record_changed(struct daemon *d, int card)
+record_changed(struct cards *cards, int card)
 {
-    record_of(d, card)->dirty = true;
-    turn_touch(&d->inst);
+    record_of(cards, card)->dirty = true;
+    turn_touch(cards->inst);
 }
 
 struct health *
@@ -57,45 +58,45 @@ health_free(struct health *h)
 
 /* The ledger learns what counts: absence before faults, faults before health. */
 void
-record_apply(struct daemon *d, int card)
+record_apply(struct cards *cards, int card)
 {
-    const struct record *r = record_of(d, card);
+    const struct record *r = record_of(cards, card);
     int64_t now = clock_boot_us();
     if (r->missing || r->fault == FAULT_AWAY)
-        ledger_set_health(d->inst.ledger, card, GPU_LOST, now);
+        ledger_set_health(cards->inst->ledger, card, GPU_LOST, now);
     else if (r->fault != FAULT_NONE)
-        ledger_set_sick(d->inst.ledger, card, r->xid, record_words(r), now);
+        ledger_set_sick(cards->inst->ledger, card, r->xid, record_words(r), now);
     else if (r->locked_out)
-        ledger_set_sick(d->inst.ledger, card, 0, r->lock_text, now);
-    else if (d->gpus_are_unknown)
-        ledger_set_health(d->inst.ledger, card, GPU_UNKNOWN, now);
+        ledger_set_sick(cards->inst->ledger, card, 0, r->lock_text, now);
+    else if (cards->are_unknown)
+        ledger_set_health(cards->inst->ledger, card, GPU_UNKNOWN, now);
     else
-        ledger_set_health(d->inst.ledger, card, GPU_UP, now);
+        ledger_set_health(cards->inst->ledger, card, GPU_UP, now);
 }
 
 /* --- a person's word --- */
 
 static bool
-is_empty(const struct daemon *d, int card)
+is_empty(const struct instance *inst, int card)
 {
-    return ledger_card(d->inst.ledger, card)->n_holds == 0;
+    return ledger_card(inst->ledger, card)->n_holds == 0;
 }
 
 static void
-set_admin(struct daemon *d, int card, enum gpu_state s, const char *by, const char *text)
+set_admin(struct cards *cards, int card, enum gpu_state s, const char *by, const char *text)
 {
-    struct record *r = record_of(d, card);
-    ledger_set_admin(d->inst.ledger, card, s, clock_boot_us());
+    struct record *r = record_of(cards, card);
+    ledger_set_admin(cards->inst->ledger, card, s, clock_boot_us());
     r->admin = s;
-    sample_card_event(d, card, gpu_state_name(s), text, by);
-    record_changed(d, card);
+    sample_card_event(cards->inst, card, gpu_state_name(s), text, by);
+    record_changed(cards, card);
 }
 
 void
-health_pause(struct daemon *d, int card, bool drain, const char *by, const char *reason)
+health_pause(struct cards *cards, int card, bool drain, const char *by, const char *reason)
 {
-    struct record *r = record_of(d, card);
-    enum gpu_state want = drain && !is_empty(d, card) ? GPU_DRAINING : GPU_PAUSED;
+    struct record *r = record_of(cards, card);
+    enum gpu_state want = drain && !is_empty(cards->inst, card) ? GPU_DRAINING : GPU_PAUSED;
     /* Said again without a reason, it stays whose it was. */
     if (r->admin == GPU_UP || reason[0]) {
         snprintf(r->by, sizeof r->by, "%s", by);
@@ -104,14 +105,14 @@ health_pause(struct daemon *d, int card, bool drain, const char *by, const char 
     } else if (r->admin == want || r->admin == GPU_DRAINING) {
         return;
     }
-    set_admin(d, card, want, r->by, r->reason);
+    set_admin(cards, card, want, r->by, r->reason);
 }
 
 static int
-take_lock(struct daemon *d, int card, struct err *e)
+take_lock(struct cards *cards, int card, struct err *e)
 {
-    struct record *r = record_of(d, card);
-    if (gpulock_take(d, ledger_card(d->inst.ledger, card)->info.uuid, e) < 0) {
+    struct record *r = record_of(cards, card);
+    if (gpulock_take(cards, ledger_card(cards->inst->ledger, card)->info.uuid, e) < 0) {
         snprintf(r->lock_text, sizeof r->lock_text, "%.*s", HEALTH_TEXT_MAX - 1, e->text);
         r->locked_out = true;
         return -1;
@@ -121,27 +122,27 @@ take_lock(struct daemon *d, int card, struct err *e)
 }
 
 int
-health_resume(struct daemon *d, int card, const char *by, struct err *e)
+health_resume(struct cards *cards, int card, const char *by, struct err *e)
 {
-    struct record *r = record_of(d, card);
+    struct record *r = record_of(cards, card);
     bool was_paused = r->admin != GPU_UP, was_sick = r->fault != FAULT_NONE;
-    if (r->locked_out && take_lock(d, card, e) < 0)
+    if (r->locked_out && take_lock(cards, card, e) < 0)
         return -1;
-    record_apply(d, card);
+    record_apply(cards, card);
     if (was_paused) {
         r->by[0] = r->reason[0] = '\0';
         r->admin_us = 0;
-        set_admin(d, card, GPU_UP, by, was_sick ? "" : "resumed");
+        set_admin(cards, card, GPU_UP, by, was_sick ? "" : "resumed");
     }
     if (was_sick && !r->missing) {
         r->trusted_worn = r->memory == HEALTH_MEMORY_FAILED;
         record_clear_fault(r);
         memset(r->returns_us, 0, sizeof r->returns_us);
-        record_apply(d, card);
-        sample_card_event(d, card, "up", "resumed: its fault is forgotten", by);
+        record_apply(cards, card);
+        sample_card_event(cards->inst, card, "up", "resumed: its fault is forgotten", by);
     }
     r->note[0] = '\0';
-    record_changed(d, card);
+    record_changed(cards, card);
     if (!r->missing)
         return 0;
     return err_set(e, ERR_FAILED, "gpu %d is lost: the driver does not list it%s", card,
@@ -159,9 +160,9 @@ record_set_fault_text(struct record *r, const char *text)
 }
 
 void
-health_missing(struct daemon *d, int card)
+health_missing(struct cards *cards, int card)
 {
-    struct record *r = record_of(d, card);
+    struct record *r = record_of(cards, card);
     if (r->missing)
         return;
     r->missing = true;
@@ -171,15 +172,15 @@ health_missing(struct daemon *d, int card)
         record_set_fault_text(
             r, "missing from the driver's list of GPUs; it may have fallen off the bus");
     }
-    record_apply(d, card);
-    sample_card_event(d, card, "lost", r->text, NULL);
-    record_changed(d, card);
+    record_apply(cards, card);
+    sample_card_event(cards->inst, card, "lost", r->text, NULL);
+    record_changed(cards, card);
 }
 
 bool
-health_fault(struct daemon *d, int card, int32_t xid, bool needs_reboot, const char *text)
+health_fault(struct cards *cards, int card, int32_t xid, bool needs_reboot, const char *text)
 {
-    struct record *r = record_of(d, card);
+    struct record *r = record_of(cards, card);
     bool news = r->fault != FAULT_DEVICE || r->xid != xid;
     /* Of two errors the first is the cause, unless the second is worse. */
     if (r->fault != FAULT_DEVICE || (needs_reboot && !r->needs_reboot)) {
@@ -190,31 +191,32 @@ health_fault(struct daemon *d, int card, int32_t xid, bool needs_reboot, const c
     }
     r->was_reset = false;
     r->clean = 0;
-    record_apply(d, card);
+    record_apply(cards, card);
     if (news)
-        sample_card_event(d, card, "sick", text, NULL);
-    record_changed(d, card);
+        sample_card_event(cards->inst, card, "sick", text, NULL);
+    record_changed(cards, card);
     return news;
 }
 
 void
-health_note(struct daemon *d, int card, const char *text)
+health_note(struct cards *cards, int card, const char *text)
 {
-    struct record *r = record_of(d, card);
+    struct record *r = record_of(cards, card);
     if (strcmp(r->note, text) == 0)
         return;
     snprintf(r->note, sizeof r->note, "%s", text);
-    sample_card_event(d, card, gpu_state_name(card_state(ledger_card(d->inst.ledger, card))),
-                      text, NULL);
-    record_changed(d, card);
+    sample_card_event(cards->inst, card,
+                      gpu_state_name(card_state(ledger_card(cards->inst->ledger, card))), text,
+                      NULL);
+    record_changed(cards, card);
 }
 
 void
-health_driver_loaded(struct daemon *d)
+health_driver_loaded(struct cards *cards)
 {
     log_info("event=driver-loaded every card was reset");
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
-        record_of(d, i)->was_reset = true;
+    for (int i = 0; i < ledger_n_cards(cards->inst->ledger); i++)
+        record_of(cards, i)->was_reset = true;
 }
 
 static bool
@@ -227,123 +229,123 @@ may_return(const struct record *r)
 
 /* It has been seen well often enough. */
 static void
-give_back(struct daemon *d, int card)
+give_back(struct cards *cards, int card)
 {
-    struct record *r = record_of(d, card);
+    struct record *r = record_of(cards, card);
     int64_t now = clock_wall_us();
     if (record_returned_often(r, now)) {
         if (!r->left_to_person) {
             snprintf(r->note, sizeof r->note,
                      "came back %d times within a day; 'berth resume %d' trusts it again",
                      RETURNS_MAX, card);
-            sample_card_event(d, card, "sick", r->note, NULL);
+            sample_card_event(cards->inst, card, "sick", r->note, NULL);
         }
         r->left_to_person = true;
         return;
     }
     record_add_return(r, now);
     record_clear_fault(r);
-    record_apply(d, card);
-    sample_card_event(d, card, "up", "it is back and has passed its check", NULL);
-    record_changed(d, card);
+    record_apply(cards, card);
+    sample_card_event(cards->inst, card, "up", "it is back and has passed its check", NULL);
+    record_changed(cards, card);
 }
 
 static void
-take_memory(struct daemon *d, int card, enum health_memory memory)
+take_memory(struct cards *cards, int card, enum health_memory memory)
 {
     static const char waits[] = "bad memory will be retired at the next reset";
     static const char worn[] = "bad memory could not be retired: replace the GPU";
-    struct record *r = record_of(d, card);
+    struct record *r = record_of(cards, card);
     if (memory != HEALTH_MEMORY_UNKNOWN)
         r->memory = memory;
     if (memory == HEALTH_MEMORY_FAILED && r->fault != FAULT_DEVICE && !r->trusted_worn)
-        health_fault(d, card, 0, true, worn);
+        health_fault(cards, card, 0, true, worn);
     else if (memory == HEALTH_MEMORY_PENDING)
-        health_note(d, card, waits);
+        health_note(cards, card, waits);
     else if (memory == HEALTH_MEMORY_FINE && strcmp(r->note, waits) == 0)
         r->note[0] = '\0';
 }
 
 void
-health_seen(struct daemon *d, int card, enum health_memory memory)
+health_seen(struct cards *cards, int card, enum health_memory memory)
 {
-    struct record *r = record_of(d, card);
+    struct record *r = record_of(cards, card);
     struct err e = {0};
     if (r->missing) {
         r->missing = false;
         r->was_reset = true;
-        record_apply(d, card);
+        record_apply(cards, card);
         log_info("event=gpu-seen gpu=%d it answers again and is being checked", card);
-        record_changed(d, card);
+        record_changed(cards, card);
     }
-    if (r->locked_out && take_lock(d, card, &e) == 0) {
-        record_apply(d, card);
-        sample_card_event(d, card,
-                          gpu_state_name(card_state(ledger_card(d->inst.ledger, card))),
+    if (r->locked_out && take_lock(cards, card, &e) == 0) {
+        record_apply(cards, card);
+        sample_card_event(cards->inst, card,
+                          gpu_state_name(card_state(ledger_card(cards->inst->ledger, card))),
                           "the other daemon no longer uses it", NULL);
     }
-    take_memory(d, card, memory);
+    take_memory(cards, card, memory);
     if (r->fault == FAULT_NONE || !may_return(r))
         return;
     r->clean = r->memory > HEALTH_MEMORY_FINE ? 0 : r->clean + 1;
     if (r->clean >= CLEAN_SAMPLES)
-        give_back(d, card);
+        give_back(cards, card);
 }
 
 /* --- what follows --- */
 
 void
-health_card_added(struct daemon *d, int card)
+health_card_added(struct cards *cards, int card)
 {
-    struct record *r = record_of(d, card);
+    struct record *r = record_of(cards, card);
     struct err e = {0};
-    record_load(d, card, r);
-    health_inherit(d, card);
+    record_load(cards->inst, card, r);
+    health_inherit(cards, card);
     if (r->admin != GPU_UP)
-        ledger_set_admin(d->inst.ledger, card, r->admin, clock_boot_us());
-    if (take_lock(d, card, &e) < 0) {
+        ledger_set_admin(cards->inst->ledger, card, r->admin, clock_boot_us());
+    if (take_lock(cards, card, &e) < 0) {
         log_error("event=gpu-taken gpu=%d %s", card, e.text);
-        if (!d->lock_conflict)
-            d->lock_conflict = xstrdup(e.text);
+        if (!cards->lock_conflict)
+            cards->lock_conflict = xstrdup(e.text);
     }
     if (r->fault != FAULT_NONE || r->locked_out)
-        record_apply(d, card);
+        record_apply(cards, card);
 }
 
 bool
-health_all_locked_out(struct daemon *d)
+health_all_locked_out(struct cards *cards)
 {
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
-        if (!record_of(d, i)->locked_out)
+    for (int i = 0; i < ledger_n_cards(cards->inst->ledger); i++)
+        if (!record_of(cards, i)->locked_out)
             return false;
     return true;
 }
 
 void
-health_settle(struct daemon *d)
+health_settle(struct cards *cards)
 {
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
-        const struct record *r = record_of(d, i);
-        if (r->admin == GPU_DRAINING && is_empty(d, i) && d->inst.ready)
-            set_admin(d, i, GPU_PAUSED, r->by, "drained: no job is left on it");
-        health_let_go(d, i);
+    for (int i = 0; i < ledger_n_cards(cards->inst->ledger); i++) {
+        const struct record *r = record_of(cards, i);
+        if (r->admin == GPU_DRAINING && is_empty(cards->inst, i) && cards->inst->ready)
+            set_admin(cards, i, GPU_PAUSED, r->by, "drained: no job is left on it");
+        health_let_go(cards, i);
     }
 }
 
 bool
-health_wants_new_probe(const struct daemon *d)
+health_wants_new_probe(const struct cards *cards)
 {
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
-        if (d->health->records[i].missing && !d->health->records[i].removed_us)
+    for (int i = 0; i < ledger_n_cards(cards->inst->ledger); i++)
+        if (cards->health->records[i].missing && !cards->health->records[i].removed_us)
             return true;
     return false;
 }
 
 bool
-health_is_checking(const struct daemon *d)
+health_is_checking(const struct cards *cards)
 {
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
-        const struct record *r = &d->health->records[i];
+    for (int i = 0; i < ledger_n_cards(cards->inst->ledger); i++) {
+        const struct record *r = &cards->health->records[i];
         if (r->fault != FAULT_NONE && !r->missing && may_return(r) && !r->left_to_person)
             return true;
     }

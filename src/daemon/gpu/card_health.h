@@ -9,7 +9,7 @@
 
 struct blocked;
 struct buf;
-struct daemon;
+struct cards;
 struct err;
 struct job;
 struct jsonw;
@@ -21,16 +21,17 @@ void health_free(struct health *h);
 
 /* The card has entered the ledger: what is known of it from before is taken up, and its lock
  * is taken. */
-void health_card_added(struct daemon *d, int card);
+void health_card_added(struct cards *cards, int card);
 
 /* --- a person's word --- */
 
 /* No new work on the card; drain says that a user waits for it to be empty, which an event
  * will report. reason may be "". */
-void health_pause(struct daemon *d, int card, bool drain, const char *by, const char *reason);
+void health_pause(struct cards *cards, int card, bool drain, const char *by,
+                  const char *reason);
 /* Paused no more, and believed to be well: a fault is forgotten, which only a user may do when
  * it needs a reset that was not seen. -1 when the card cannot be used all the same. */
-int health_resume(struct daemon *d, int card, const char *by, struct err *e);
+int health_resume(struct cards *cards, int card, const char *by, struct err *e);
 
 /* --- facts about the card --- */
 
@@ -43,64 +44,65 @@ enum health_memory {
 };
 
 /* It is in this sample, or is not. */
-void health_seen(struct daemon *d, int card, enum health_memory memory);
-void health_missing(struct daemon *d, int card);
+void health_seen(struct cards *cards, int card, enum health_memory memory);
+void health_missing(struct cards *cards, int card);
 /* The probe answers for its GPU and does not list it: MIG instances were removed, or a GPU was
  * divided into some. Its jobs go on as on a lost card. When none is left and it has not come
  * back, it is gone (mig_wait_ms). */
-void health_removed(struct daemon *d, int card);
-void health_listed(struct daemon *d, int card); /* it is there again, if it was removed */
+void health_removed(struct cards *cards, int card);
+void health_listed(struct cards *cards, int card); /* it is there again, if it was removed */
 /* The number of a card that is gone, or in need of one that was removed, and that no job names
  * or was on; -1. */
-int health_free_number(const struct daemon *d);
+int health_free_number(const struct cards *cards);
 /* The driver reports an error of the card itself. True when that is news. */
-bool health_fault(struct daemon *d, int card, int32_t xid, bool needs_reboot, const char *text);
+bool health_fault(struct cards *cards, int card, int32_t xid, bool needs_reboot,
+                  const char *text);
 /* Something to know that keeps no work away. */
-void health_note(struct daemon *d, int card, const char *text);
+void health_note(struct cards *cards, int card, const char *text);
 /* The driver has been loaded anew: every card was reset. */
-void health_driver_loaded(struct daemon *d);
+void health_driver_loaded(struct cards *cards);
 
 /* How far the kernel's log has been read, of this boot; -1: not yet. Kept with the next
  * commit, for which a position alone is no reason. */
-int64_t health_log_position(struct daemon *d);
-void health_set_log_position(struct daemon *d, int64_t seq);
+int64_t health_log_position(struct cards *cards);
+void health_set_log_position(struct cards *cards, int64_t seq);
 
 /* --- what follows --- */
 
 /* Whether other daemons have all cards. */
-bool health_all_locked_out(struct daemon *d);
+bool health_all_locked_out(struct cards *cards);
 
 /* Before each commit: a card that was to be drained and is empty is said to be, and one that
  * was removed for long enough is gone. */
-void health_settle(struct daemon *d);
+void health_settle(struct cards *cards);
 /* Whether a removed card has become gone since the last commit. */
-bool health_may_let_go(const struct daemon *d);
+bool health_may_let_go(const struct cards *cards);
 /* Within the transaction, and after it. */
-void health_save(struct daemon *d);
-void health_saved(struct daemon *d);
+void health_save(struct cards *cards);
+void health_saved(struct cards *cards);
 
 /* Some card is lost, and might be back unseen: the probe only knows those it found at its
  * start. */
-bool health_wants_new_probe(const struct daemon *d);
+bool health_wants_new_probe(const struct cards *cards);
 /* Some card is being checked: samples are wanted soon. */
-bool health_is_checking(const struct daemon *d);
+bool health_is_checking(const struct cards *cards);
 
 /* A process on a card was seen to be the job's; and whose it was. 0: not known. */
-void health_own_process(struct daemon *d, int32_t pid, uint32_t job);
-uint32_t health_owner_of(const struct daemon *d, int32_t pid);
+void health_own_process(struct cards *cards, int32_t pid, uint32_t job);
+uint32_t health_owner_of(const struct cards *cards, int32_t pid);
 
 /* A program's own error was reported for one of the job's processes. True when it is the
  * first of this attempt. */
-bool health_blame_job(struct daemon *d, const struct job *job, const char *text);
+bool health_blame_job(struct cards *cards, const struct job *job, const char *text);
 /* The job's last attempt is over: what its cards suffered meanwhile is written into its
  * ending, when it failed, and forgotten. */
-void health_job_over(struct daemon *d, struct job *job);
+void health_job_over(struct cards *cards, struct job *job);
 
 /* "state_since", "state_by", "state_text", "xid", "note" of the card. */
-void health_write(const struct daemon *d, int card, struct jsonw *w);
+void health_write(const struct cards *cards, int card, struct jsonw *w);
 /* "gpu 1 is paused by alice (new fan)": for a card that takes no work. Appends. */
-void health_say(const struct daemon *d, int card, struct buf *out);
+void health_say(const struct cards *cards, int card, struct buf *out);
 /* What is shown for a waiting job beside the reason: " (paused by alice: new fan)". */
-void health_explain(const struct daemon *d, const struct blocked *b, struct buf *out);
+void health_explain(const struct cards *cards, const struct blocked *b, struct buf *out);
 
 #endif

@@ -8,36 +8,36 @@
 #include "base/err.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
-#include "daemon/common/daemon.h"
 #include "daemon/gpu/card_health_record.h"
+#include "daemon/gpu/machine_cards.h"
 
 static struct blame **
-find_blame(struct daemon *d, uint32_t job)
+find_blame(struct cards *cards, uint32_t job)
 {
-    struct blame **at = &d->health->blames;
+    struct blame **at = &cards->health->blames;
     while (*at && (*at)->job != job)
         at = &(*at)->next;
     return at;
 }
 
 void
-health_own_process(struct daemon *d, int32_t pid, uint32_t job)
+health_own_process(struct cards *cards, int32_t pid, uint32_t job)
 {
-    d->health->owners[(uint32_t)pid & (OWNERS_MAX - 1)] = (struct owner){pid, job};
+    cards->health->owners[(uint32_t)pid & (OWNERS_MAX - 1)] = (struct owner){pid, job};
 }
 
 uint32_t
-health_owner_of(const struct daemon *d, int32_t pid)
+health_owner_of(const struct cards *cards, int32_t pid)
 {
-    const struct owner *o = &d->health->owners[(uint32_t)pid & (OWNERS_MAX - 1)];
+    const struct owner *o = &cards->health->owners[(uint32_t)pid & (OWNERS_MAX - 1)];
     return o->pid == pid ? o->job : 0;
 }
 
 /* The first error is the cause of what follows. */
 bool
-health_blame_job(struct daemon *d, const struct job *job, const char *text)
+health_blame_job(struct cards *cards, const struct job *job, const char *text)
 {
-    struct blame **at = find_blame(d, job->id);
+    struct blame **at = find_blame(cards, job->id);
     if (*at)
         return false;
     *at = xcalloc(1, sizeof **at);
@@ -48,10 +48,10 @@ health_blame_job(struct daemon *d, const struct job *job, const char *text)
 
 /* One of the attempt's cards, when it became faulty while the attempt ran; or -1. */
 static int
-faulty_card(const struct daemon *d, const struct attempt *run)
+faulty_card(const struct cards *cards, const struct attempt *run)
 {
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct record *r = &d->health->records[run->gpus[i]];
+        const struct record *r = &cards->health->records[run->gpus[i]];
         if (r->last_us > 0 && r->last_us >= run->started_us)
             return run->gpus[i];
     }
@@ -66,14 +66,14 @@ has_failed(const struct ending *e)
 }
 
 void
-health_job_over(struct daemon *d, struct job *job)
+health_job_over(struct cards *cards, struct job *job)
 {
     struct ending *e = &job->run->ending;
-    struct blame **at = find_blame(d, job->id), *blame = *at;
-    int card = faulty_card(d, job->run);
+    struct blame **at = find_blame(cards, job->id), *blame = *at;
+    int card = faulty_card(cards, job->run);
     if (has_failed(e) && e->oom == OOM_NONE && card >= 0)
         snprintf(e->text, sizeof e->text, "GPU fault on gpu %d: %.120s", card,
-                 d->health->records[card].last_text);
+                 cards->health->records[card].last_text);
     else if (has_failed(e) && e->oom == OOM_NONE && blame)
         snprintf(e->text, sizeof e->text, "%s", blame->text);
     if (blame) {

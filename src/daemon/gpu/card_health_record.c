@@ -14,7 +14,8 @@
 #include "base/jsonw.h"
 #include "core/ledger/ledger.h"
 #include "core/place/place.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
+#include "daemon/gpu/machine_cards.h"
 #include "store/store.h"
 
 #define DAY_US (INT64_C(86400) * 1000000)
@@ -52,9 +53,9 @@ record_add_return(struct record *r, int64_t now_us)
 }
 
 static char *
-note_key(const struct daemon *d, int card)
+note_key(const struct instance *inst, int card)
 {
-    return xasprintf("gpu:%s", ledger_card(d->inst.ledger, card)->info.uuid);
+    return xasprintf("gpu:%s", ledger_card(inst->ledger, card)->info.uuid);
 }
 
 static void
@@ -91,10 +92,10 @@ read_fault(const json_t *o, struct record *r)
 }
 
 void
-record_load(struct daemon *d, int card, struct record *r)
+record_load(struct instance *inst, int card, struct record *r)
 {
-    auto_free char *key = note_key(d, card);
-    auto_free char *text = store_note_get(d->inst.store, key);
+    auto_free char *key = note_key(inst, card);
+    auto_free char *text = store_note_get(inst->store, key);
     json_t *o = text ? json_loads(text, 0, NULL) : NULL;
     const char *boot = json_string_value(json_object_get(o, "boot"));
     size_t i;
@@ -114,10 +115,10 @@ record_load(struct daemon *d, int card, struct record *r)
 
 /* A card that was only missing is looked for again; an error of its own is kept. */
 static void
-save_record(struct daemon *d, int card, const struct record *r)
+save_record(struct instance *inst, int card, const struct record *r)
 {
     auto_buf struct buf text = BUF_INIT;
-    auto_free char *key = note_key(d, card);
+    auto_free char *key = note_key(inst, card);
     struct jsonw w;
     struct err e; /* sticks to the store; store_commit tells */
     jsonw_init(&w, &text);
@@ -139,16 +140,16 @@ save_record(struct daemon *d, int card, const struct record *r)
         jsonw_int(&w, r->returns_us[i]);
     jsonw_end_array(&w);
     jsonw_end_object(&w);
-    store_note_put(d->inst.store, key, buf_str(&text), &e);
+    store_note_put(inst->store, key, buf_str(&text), &e);
 }
 
 int64_t
-health_log_position(struct daemon *d)
+health_log_position(struct cards *cards)
 {
-    struct health *h = d->health;
+    struct health *h = cards->health;
     if (h->log_known)
         return h->log_seq;
-    auto_free char *text = store_note_get(d->inst.store, "kernel-log");
+    auto_free char *text = store_note_get(cards->inst->store, "kernel-log");
     json_t *o = text ? json_loads(text, 0, NULL) : NULL;
     const char *boot = json_string_value(json_object_get(o, "boot"));
     bool same = boot && strcmp(boot, clock_boot_id()) == 0;
@@ -159,9 +160,9 @@ health_log_position(struct daemon *d)
 }
 
 void
-health_set_log_position(struct daemon *d, int64_t seq)
+health_set_log_position(struct cards *cards, int64_t seq)
 {
-    struct health *h = d->health;
+    struct health *h = cards->health;
     if (seq == h->log_seq)
         return;
     h->log_seq = seq;
@@ -169,30 +170,30 @@ health_set_log_position(struct daemon *d, int64_t seq)
 }
 
 static void
-save_log_position(struct daemon *d)
+save_log_position(struct cards *cards)
 {
     struct err e; /* sticks to the store; store_commit tells */
     auto_free char *text = xasprintf("{\"boot\":\"%s\",\"seq\":%lld}", clock_boot_id(),
-                                     (long long)d->health->log_seq);
-    store_note_put(d->inst.store, "kernel-log", text, &e);
+                                     (long long)cards->health->log_seq);
+    store_note_put(cards->inst->store, "kernel-log", text, &e);
 }
 
 void
-health_save(struct daemon *d)
+health_save(struct cards *cards)
 {
-    if (d->health->log_dirty)
-        save_log_position(d);
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
-        if (d->health->records[i].dirty)
-            save_record(d, i, &d->health->records[i]);
+    if (cards->health->log_dirty)
+        save_log_position(cards);
+    for (int i = 0; i < ledger_n_cards(cards->inst->ledger); i++)
+        if (cards->health->records[i].dirty)
+            save_record(cards->inst, i, &cards->health->records[i]);
 }
 
 void
-health_saved(struct daemon *d)
+health_saved(struct cards *cards)
 {
-    d->health->log_dirty = false;
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
-        d->health->records[i].dirty = false;
+    cards->health->log_dirty = false;
+    for (int i = 0; i < ledger_n_cards(cards->inst->ledger); i++)
+        cards->health->records[i].dirty = false;
 }
 
 /* --- what people see --- */
@@ -228,10 +229,10 @@ put_text(struct jsonw *w, const char *key, const char *text)
 }
 
 void
-health_write(const struct daemon *d, int card, struct jsonw *w)
+health_write(const struct cards *cards, int card, struct jsonw *w)
 {
-    const struct card *c = ledger_card(d->inst.ledger, card);
-    const struct record *r = &d->health->records[card];
+    const struct card *c = ledger_card(cards->inst->ledger, card);
+    const struct record *r = &cards->health->records[card];
     jsonw_ktime(w, "since", since_us(c, r)); /* the older name */
     jsonw_ktime(w, "state_since", since_us(c, r));
     put_text(w, "state_by", r->admin != GPU_UP ? r->by : "");
@@ -245,10 +246,10 @@ health_write(const struct daemon *d, int card, struct jsonw *w)
 }
 
 void
-health_say(const struct daemon *d, int card, struct buf *out)
+health_say(const struct cards *cards, int card, struct buf *out)
 {
-    const struct card *c = ledger_card(d->inst.ledger, card);
-    const struct record *r = &d->health->records[card];
+    const struct card *c = ledger_card(cards->inst->ledger, card);
+    const struct record *r = &cards->health->records[card];
     enum gpu_state s = card_state(c);
     const char *text = state_text(c, r);
     buf_addf(out, "gpu %d is %s", card, gpu_state_name(s));
@@ -259,12 +260,12 @@ health_say(const struct daemon *d, int card, struct buf *out)
 }
 
 void
-health_explain(const struct daemon *d, const struct blocked *b, struct buf *out)
+health_explain(const struct cards *cards, const struct blocked *b, struct buf *out)
 {
-    if (b->gpu < 0 || b->gpu >= ledger_n_cards(d->inst.ledger))
+    if (b->gpu < 0 || b->gpu >= ledger_n_cards(cards->inst->ledger))
         return;
-    const struct card *c = ledger_card(d->inst.ledger, b->gpu);
-    const struct record *r = &d->health->records[b->gpu];
+    const struct card *c = ledger_card(cards->inst->ledger, b->gpu);
+    const struct record *r = &cards->health->records[b->gpu];
     enum reason about = b->reason == REASON_RESOURCES ? b->card_reason : b->reason;
     if (about != REASON_GPU_PAUSED && about != REASON_GPU_SICK)
         return;

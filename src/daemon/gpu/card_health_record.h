@@ -12,6 +12,8 @@
 
 #define RETURNS_MAX 3 /* by itself, within a day */
 
+struct instance;
+
 enum fault {
     FAULT_NONE,
     FAULT_AWAY,   /* it was missing, and is until it has been checked */
@@ -70,14 +72,14 @@ struct health {
 };
 
 /* What the store has of the card; a fault of another boot is over, because a reboot resets. */
-void record_load(struct daemon *d, int card, struct record *r);
-void record_changed(struct daemon *d, int card); /* worth a write */
-void record_apply(struct daemon *d, int card);   /* the ledger learns what counts */
+void record_load(struct instance *inst, int card, struct record *r);
+void record_changed(struct cards *cards, int card); /* worth a write */
+void record_apply(struct cards *cards, int card);   /* the ledger learns what counts */
 void record_set_fault_text(struct record *r, const char *text);
 /* card_health_removed.c: a card that was removed for long enough, and holds no job, is gone. */
-void health_let_go(struct daemon *d, int card);
+void health_let_go(struct cards *cards, int card);
 /* A new card has the faults of the GPU that it is, or is part of. */
-void health_inherit(struct daemon *d, int card);
+void health_inherit(struct cards *cards, int card);
 /* What is wrong, without its number. */
 const char *record_words(const struct record *r);
 void record_clear_fault(struct record *r);

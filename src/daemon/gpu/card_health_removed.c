@@ -9,18 +9,19 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_health_record.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/samples.h"
 
 #define BUCKETS_ALL SIZE_MAX
 
 void
-health_removed(struct daemon *d, int card)
+health_removed(struct cards *cards, int card)
 {
-    struct record *r = &d->health->records[card];
-    const struct card *c = ledger_card(d->inst.ledger, card);
+    struct record *r = &cards->health->records[card];
+    const struct card *c = ledger_card(cards->inst->ledger, card);
     const char *text = c->info.mig_gpu[0] ? "its MIG instance was removed"
                                           : "it was divided into MIG instances";
     if (r->removed_us || c->gone)
@@ -32,57 +33,58 @@ health_removed(struct daemon *d, int card)
         r->fault = FAULT_AWAY;
         record_set_fault_text(r, text);
     }
-    record_apply(d, card);
-    sample_card_event(d, card, "lost", text, NULL);
-    record_changed(d, card);
+    record_apply(cards, card);
+    sample_card_event(cards->inst, card, "lost", text, NULL);
+    record_changed(cards, card);
 }
 
 /* Its absence was no fault; one that it had before it still has. */
 void
-health_listed(struct daemon *d, int card)
+health_listed(struct cards *cards, int card)
 {
-    struct record *r = &d->health->records[card];
+    struct record *r = &cards->health->records[card];
     if (!r->removed_us)
         return;
     r->removed_us = 0;
     r->missing = false;
     if (r->fault == FAULT_AWAY)
         record_clear_fault(r);
-    record_apply(d, card);
-    sample_card_event(d, card, gpu_state_name(card_state(ledger_card(d->inst.ledger, card))),
+    record_apply(cards, card);
+    sample_card_event(cards->inst, card,
+                      gpu_state_name(card_state(ledger_card(cards->inst->ledger, card))),
                       "it is there again", NULL);
-    record_changed(d, card);
+    record_changed(cards, card);
 }
 
 static bool
-may_let_go(const struct daemon *d, int card)
+may_let_go(const struct cards *cards, int card)
 {
-    const struct record *r = &d->health->records[card];
-    const struct card *c = ledger_card(d->inst.ledger, card);
+    const struct record *r = &cards->health->records[card];
+    const struct card *c = ledger_card(cards->inst->ledger, card);
     return r->removed_us && c->n_holds == 0 && !c->gone &&
-           clock_boot_us() - r->removed_us >= d->inst.config.mig_wait_ms * 1000;
+           clock_boot_us() - r->removed_us >= cards->inst->config.mig_wait_ms * 1000;
 }
 
 bool
-health_may_let_go(const struct daemon *d)
+health_may_let_go(const struct cards *cards)
 {
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
-        if (may_let_go(d, i))
+    for (int i = 0; i < ledger_n_cards(cards->inst->ledger); i++) {
+        if (may_let_go(cards, i))
             return true;
     }
     return false;
 }
 
 void
-health_let_go(struct daemon *d, int card)
+health_let_go(struct cards *cards, int card)
 {
-    const struct card *c = ledger_card(d->inst.ledger, card);
-    if (!may_let_go(d, card))
+    const struct card *c = ledger_card(cards->inst->ledger, card);
+    if (!may_let_go(cards, card))
         return;
-    ledger_set_gone(d->inst.ledger, card);
-    d->cards_saved = -1;
+    ledger_set_gone(cards->inst->ledger, card);
+    cards->n_saved = -1;
     log_info("event=gpu-gone gpu=%d uuid=%s", card, c->info.uuid);
-    turn_touch(&d->inst);
+    turn_touch(cards->inst);
 }
 
 static const char *
@@ -92,20 +94,20 @@ gpu_of(const struct card *c)
 }
 
 void
-health_inherit(struct daemon *d, int card)
+health_inherit(struct cards *cards, int card)
 {
-    struct record *r = &d->health->records[card];
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger) && r->fault == FAULT_NONE; i++) {
-        const struct record *other = &d->health->records[i];
-        const struct card *c = ledger_card(d->inst.ledger, i);
+    struct record *r = &cards->health->records[card];
+    for (int i = 0; i < ledger_n_cards(cards->inst->ledger) && r->fault == FAULT_NONE; i++) {
+        const struct record *other = &cards->health->records[i];
+        const struct card *c = ledger_card(cards->inst->ledger, i);
         if (i == card || c->gone || other->fault != FAULT_DEVICE ||
-            strcmp(gpu_of(c), gpu_of(ledger_card(d->inst.ledger, card))) != 0)
+            strcmp(gpu_of(c), gpu_of(ledger_card(cards->inst->ledger, card))) != 0)
             continue;
         r->fault = FAULT_DEVICE;
         r->xid = other->xid;
         r->needs_reboot = other->needs_reboot;
         record_set_fault_text(r, other->text);
-        record_changed(d, card);
+        record_changed(cards, card);
     }
 }
 
@@ -123,19 +125,19 @@ add_numbers(struct job *job, void *arg)
 }
 
 int
-health_free_number(const struct daemon *d)
+health_free_number(const struct cards *cards)
 {
     struct queue_at at = {0};
     uint64_t used = 0;
-    int n = ledger_n_cards(d->inst.ledger), removed = -1;
-    (void)queue_walk(d->inst.queue, &at, BUCKETS_ALL, add_numbers, &used);
+    int n = ledger_n_cards(cards->inst->ledger), removed = -1;
+    (void)queue_walk(cards->inst->queue, &at, BUCKETS_ALL, add_numbers, &used);
     for (int i = 0; i < n; i++) {
-        const struct card *c = ledger_card(d->inst.ledger, i);
+        const struct card *c = ledger_card(cards->inst->ledger, i);
         if (used >> i & 1 || c->n_holds > 0)
             continue;
         if (c->gone)
             return i;
-        if (removed < 0 && d->health->records[i].removed_us)
+        if (removed < 0 && cards->health->records[i].removed_us)
             removed = i;
     }
     return n == GPU_MAX ? removed : -1;

@@ -8,13 +8,11 @@
 
 #include "base/log.h"
 #include "core/ledger/ledger.h"
-#include "daemon/attempt/attempts.h"
-#include "daemon/attempt/cpu_nodes.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/gpu/card_health.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/probe_json.h"
 #include "daemon/gpu/telemetry.h"
-#include "daemon/nursery/nursery_link.h"
 #include "sys/confine.h"
 
 static void
@@ -48,9 +46,9 @@ read_info(const json_t *j, struct gpu_info *info)
 /* What can cap jobs on the card, where jobs are started: the probe has seen the card's side of
  * it only. */
 static void
-read_cap(const struct daemon *d, const json_t *j, struct gpu_info *info)
+read_cap(const struct cards *cards, const json_t *j, struct gpu_info *info)
 {
-    const struct confinement *place = nursery_place(d->attempts->nursery);
+    const struct confinement *place = cards->host.place(cards->host.arg);
     const char *cap = json_string_value(json_object_get(j, "cap"));
     const char *why = json_string_value(json_object_get(j, "cap_why"));
     probejson_copy(info->cap_key, sizeof info->cap_key, json_object_get(j, "cap_key"));
@@ -69,48 +67,48 @@ read_cap(const struct daemon *d, const json_t *j, struct gpu_info *info)
 
 /* Under a number that is free, else under the next. */
 static int
-enter_card(struct daemon *d, const struct gpu_info *info)
+enter_card(struct cards *cards, const struct gpu_info *info)
 {
     struct gpu_info fresh = *info;
-    fresh.index = health_free_number(d);
+    fresh.index = health_free_number(cards);
     if (fresh.index >= 0) {
-        telemetry_forget_card(d, fresh.index);
-        ledger_replace_card(d->inst.ledger, &fresh);
-        d->cards_saved = -1;
+        telemetry_forget_card(cards, fresh.index);
+        ledger_replace_card(cards->inst->ledger, &fresh);
+        cards->n_saved = -1;
         return fresh.index;
     }
-    fresh.index = ledger_n_cards(d->inst.ledger);
-    return fresh.index < GPU_MAX ? ledger_add_card(d->inst.ledger, &fresh) : -1;
+    fresh.index = ledger_n_cards(cards->inst->ledger);
+    return fresh.index < GPU_MAX ? ledger_add_card(cards->inst->ledger, &fresh) : -1;
 }
 
 static void
-take_card(struct daemon *d, const struct gpu_info *info)
+take_card(struct cards *cards, const struct gpu_info *info)
 {
-    int card = ledger_find_uuid(d->inst.ledger, info->uuid);
+    int card = ledger_find_uuid(cards->inst->ledger, info->uuid);
     if (card >= 0) {
         struct gpu_info same = *info;
-        if (ledger_card(d->inst.ledger, card)->gone)
-            d->cards_saved = -1;
-        d->card_facts.renumbered |= info->index != card;
+        if (ledger_card(cards->inst->ledger, card)->gone)
+            cards->n_saved = -1;
+        cards->facts->renumbered |= info->index != card;
         same.index = card; /* the number is for the life of this daemon; the UUID is the card */
-        ledger_set_info(d->inst.ledger, card, &same);
-        health_listed(d, card);
+        ledger_set_info(cards->inst->ledger, card, &same);
+        health_listed(cards, card);
         return;
     }
-    card = enter_card(d, info);
+    card = enter_card(cards, info);
     if (card < 0) {
         log_error("event=gpu-ignored gpu=%d over %d cards", info->index, GPU_MAX);
         return;
     }
-    d->card_facts.renumbered |= card != info->index;
-    health_card_added(d, card);
+    cards->facts->renumbered |= card != info->index;
+    health_card_added(cards, card);
     log_info("event=gpu gpu=%d uuid=%s name=\"%s\" total_mib=%lld", card, info->uuid,
              info->name, (long long)info->total_mib);
 }
 
 /* A link names the probe's indices, which are no numbers of ours. */
 static int
-card_of_index(const struct daemon *d, const json_t *hello, const json_t *index)
+card_of_index(const struct instance *inst, const json_t *hello, const json_t *index)
 {
     size_t i;
     const json_t *gpu;
@@ -118,7 +116,7 @@ card_of_index(const struct daemon *d, const json_t *hello, const json_t *index)
     {
         const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
         if (uuid && json_equal(json_object_get(gpu, "index"), index))
-            return ledger_find_uuid(d->inst.ledger, uuid);
+            return ledger_find_uuid(inst->ledger, uuid);
     }
     return -1;
 }
@@ -152,42 +150,42 @@ is_described(const json_t *hello, const char *uuid)
 
 /* Cards that a GPU has no more which answers, divided or whole. */
 static void
-take_removed(struct daemon *d, const json_t *hello)
+take_removed(struct cards *cards, const json_t *hello)
 {
     const json_t *divided = json_object_get(hello, "mig_gpus");
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, i)->info;
+    for (int i = 0; i < ledger_n_cards(cards->inst->ledger); i++) {
+        const struct gpu_info *info = &ledger_card(cards->inst->ledger, i)->info;
         const char *gpu = info->mig_gpu[0] ? info->mig_gpu : info->uuid;
         bool answers = has_text(divided, gpu) || is_described(hello, gpu);
         if (answers && !is_described(hello, info->uuid))
-            health_removed(d, i);
+            health_removed(cards, i);
     }
 }
 
 void
-cardlist_take(struct daemon *d, const json_t *hello)
+cardlist_take(struct cards *cards, const json_t *hello)
 {
     size_t i;
     const json_t *j;
-    take_removed(d, hello); /* first: their numbers may be needed */
-    d->card_facts.mig_major = (int32_t)probejson_int(json_object_get(hello, "mig_major"), 0);
+    take_removed(cards, hello); /* first: their numbers may be needed */
+    cards->facts->mig_major = (int32_t)probejson_int(json_object_get(hello, "mig_major"), 0);
     json_array_foreach(json_object_get(hello, "gpus"), i, j)
     {
         struct gpu_info info;
         read_info(j, &info);
-        read_cap(d, j, &info);
+        read_cap(cards, j, &info);
         if (info.uuid[0])
-            take_card(d, &info);
+            take_card(cards, &info);
     }
     json_array_foreach(json_object_get(hello, "links"), i, j)
     {
-        int a = card_of_index(d, hello, json_array_get(j, 0));
-        int b = card_of_index(d, hello, json_array_get(j, 1));
+        int a = card_of_index(cards->inst, hello, json_array_get(j, 0));
+        int b = card_of_index(cards->inst, hello, json_array_get(j, 1));
         if (a >= 0 && b >= 0)
-            ledger_link(d->inst.ledger, a, b);
+            ledger_link(cards->inst->ledger, a, b);
     }
-    cpu_nodes_take(d->attempts, hello);
+    cards->host.on_hello(cards->host.arg, hello);
     json_array_foreach(json_object_get(hello, "left_out"), i, j)
         log_info("event=gpu-left-out %s", json_string_value(j));
-    ledger_set_known(d->inst.ledger);
+    ledger_set_known(cards->inst->ledger);
 }

@@ -4,10 +4,10 @@
 
 #include <jansson.h>
 
-struct daemon;
+struct cards;
 
 /* The probe's hello: new GPUs get a number, known ones are described anew, and those that a GPU
  * that answers has no more are removed. */
-void cardlist_take(struct daemon *d, const json_t *hello);
+void cardlist_take(struct cards *cards, const json_t *hello);
 
 #endif

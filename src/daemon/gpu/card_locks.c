@@ -19,8 +19,9 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
+#include "daemon/gpu/machine_cards.h"
 
 struct gpulock {
     struct gpulock *next;
@@ -30,9 +31,9 @@ struct gpulock {
 
 /* Simulated cards are locked beside what simulates them: they come and go by the hundred. */
 static const char *
-lock_dir(const struct daemon *d)
+lock_dir(const struct cards *cards)
 {
-    const char *sim = d->card_facts.sim_dir;
+    const char *sim = cards->facts->sim_dir;
     if (sim)
         return sim;
     const char *dir = getenv("BERTH_LOCK_DIR");
@@ -94,9 +95,9 @@ say_who(int fd, const char *path, struct err *e)
 
 /* A folder that only root can write to. -1 with e when another user could. */
 static int
-open_own_dir(const struct daemon *d, char **path, struct err *e)
+open_own_dir(const struct cards *cards, char **path, struct err *e)
 {
-    const char *sim = d->card_facts.sim_dir, *dir = getenv("BERTH_LOCK_DIR");
+    const char *sim = cards->facts->sim_dir, *dir = getenv("BERTH_LOCK_DIR");
     struct stat st;
     if (sim || (dir && dir[0]))
         *path = xasprintf("%s/root", sim ? sim : dir);
@@ -127,10 +128,10 @@ is_roots_own(const struct stat *st)
  * the old one finds out when it next checks its card, and its jobs count as other processes
  * until then. */
 static void
-clear_the_way(const struct daemon *d, const char *path)
+clear_the_way(const struct instance *inst, const char *path)
 {
     struct stat st;
-    if (!d->inst.places.system || lstat(path, &st) < 0 || is_roots_own(&st))
+    if (!inst->places.system || lstat(path, &st) < 0 || is_roots_own(&st))
         return;
     if (unlink(path) == 0 && st.st_uid != 0)
         log_warn("event=gpu-lock-taken-over path=%s it belonged to user %u", path, st.st_uid);
@@ -138,83 +139,83 @@ clear_the_way(const struct daemon *d, const char *path)
 
 /* The lock at path, held and with our name in it; -1 with e naming its holder. */
 static int
-take_file(struct daemon *d, const char *path, struct err *e)
+take_file(struct instance *inst, const char *path, struct err *e)
 {
     struct stat st;
-    auto_close int fd = open_lock(path, d->inst.places.system ? 0600 : 0644, e);
+    auto_close int fd = open_lock(path, inst->places.system ? 0600 : 0644, e);
     if (fd < 0)
         return -1;
-    if (d->inst.places.system && (fstat(fd, &st) < 0 || !is_roots_own(&st)))
+    if (inst->places.system && (fstat(fd, &st) < 0 || !is_roots_own(&st)))
         return err_set(e, ERR_FAILED, "the GPU's lock %s belongs to another user; remove it",
                        path);
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? say_who(fd, path, e)
                                     : err_errno(e, ERR_FAILED, errno, "cannot lock %s", path);
     auto_free char *who = xasprintf("%s uid %u pid %d state %s\n", daemon_user_name(getuid()),
-                                    getuid(), getpid(), d->inst.places.state);
+                                    getuid(), getpid(), inst->places.state);
     if (ftruncate(fd, 0) == 0)
         (void)file_write_all(fd, who, strlen(who));
     return TAKE_FD(fd);
 }
 
 static void
-keep(struct daemon *d, const char *uuid, int fd, int shared_fd)
+keep(struct cards *cards, const char *uuid, int fd, int shared_fd)
 {
     struct gpulock *l = xcalloc(1, sizeof *l);
     l->fd = fd;
     l->shared_fd = shared_fd;
     snprintf(l->uuid, sizeof l->uuid, "%s", uuid);
-    l->next = d->gpulocks;
-    d->gpulocks = l;
+    l->next = cards->locks;
+    cards->locks = l;
 }
 
 /* What stands in the way in the folder of all is worth a line, and nothing more. */
 static int
-take_for_machine(struct daemon *d, const char *uuid, const char *shared, struct err *e)
+take_for_machine(struct cards *cards, const char *uuid, const char *shared, struct err *e)
 {
     auto_free char *dir = NULL;
     struct err why = {0};
-    if (open_own_dir(d, &dir, e) < 0)
+    if (open_own_dir(cards, &dir, e) < 0)
         return -1;
     auto_free char *path = lock_path(dir, uuid);
-    int fd = take_file(d, path, e);
+    int fd = take_file(cards->inst, path, e);
     if (fd < 0)
         return -1;
-    clear_the_way(d, shared);
-    int shared_fd = take_file(d, shared, &why);
+    clear_the_way(cards->inst, shared);
+    int shared_fd = take_file(cards->inst, shared, &why);
     if (shared_fd < 0)
         log_warn("event=gpu-lock-blocked path=%s this daemon uses the GPU anyway: %s", shared,
                  why.text);
-    keep(d, uuid, fd, shared_fd);
+    keep(cards, uuid, fd, shared_fd);
     return 0;
 }
 
 int
-gpulock_take(struct daemon *d, const char *uuid, struct err *e)
+gpulock_take(struct cards *cards, const char *uuid, struct err *e)
 {
-    for (const struct gpulock *l = d->gpulocks; l; l = l->next)
+    for (const struct gpulock *l = cards->locks; l; l = l->next)
         if (strcmp(l->uuid, uuid) == 0)
             return 0;
-    auto_free char *path = lock_path(lock_dir(d), uuid);
-    if (d->inst.places.system)
-        return take_for_machine(d, uuid, path, e);
-    int fd = take_file(d, path, e);
+    auto_free char *path = lock_path(lock_dir(cards), uuid);
+    if (cards->inst->places.system)
+        return take_for_machine(cards, uuid, path, e);
+    int fd = take_file(cards->inst, path, e);
     if (fd < 0)
         return -1;
-    keep(d, uuid, fd, -1);
+    keep(cards, uuid, fd, -1);
     return 0;
 }
 
 void
-gpulock_free_all(struct daemon *d)
+gpulock_free_all(struct cards *cards)
 {
     struct gpulock *l, *next;
-    for (l = d->gpulocks; l; l = next) {
+    for (l = cards->locks; l; l = next) {
         next = l->next;
         close(l->fd);
         if (l->shared_fd >= 0)
             close(l->shared_fd);
         free(l);
     }
-    d->gpulocks = NULL;
+    cards->locks = NULL;
 }

@@ -2,12 +2,12 @@
 #ifndef DAEMON_GPU_CARD_LOCKS_H
 #define DAEMON_GPU_CARD_LOCKS_H
 
-struct daemon;
+struct cards;
 struct err;
 
 /* Takes the card for this daemon until it ends; taking it again is fine. -1: another daemon
  * has it, and e names it. */
-int gpulock_take(struct daemon *d, const char *uuid, struct err *e);
-void gpulock_free_all(struct daemon *d);
+int gpulock_take(struct cards *cards, const char *uuid, struct err *e);
+void gpulock_free_all(struct cards *cards);
 
 #endif

@@ -11,29 +11,29 @@
 #include "base/parse.h"
 #include "base/request.h"
 #include "core/ledger/ledger.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 
 #define UUID_PREFIX_MIN 4 /* shorter ones are slips of the finger */
 
 uint64_t
-cardnames_present(const struct daemon *d)
+cardnames_present(const struct instance *inst)
 {
     uint64_t set = 0;
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
-        if (!ledger_card(d->inst.ledger, i)->gone)
+    for (int i = 0; i < ledger_n_cards(inst->ledger); i++)
+        if (!ledger_card(inst->ledger, i)->gone)
             set |= UINT64_C(1) << i;
     return set;
 }
 
 /* "there are 0-3", or how UUIDs begin. */
 int
-cardnames_refuse(const struct daemon *d, const char *word, struct err *e)
+cardnames_refuse(const struct instance *inst, const char *word, struct err *e)
 {
-    uint64_t present = cardnames_present(d);
+    uint64_t present = cardnames_present(inst);
     if (!present)
         return err_set(e, ERR_USAGE, "no GPU '%.80s': this machine has no GPUs", word);
     int first = __builtin_ctzll(present), last = 63 - __builtin_clzll(present);
-    const char *uuid = ledger_card(d->inst.ledger, first)->info.uuid;
+    const char *uuid = ledger_card(inst->ledger, first)->info.uuid;
     if (first == last)
         return err_set(e, ERR_USAGE, "no GPU '%.80s'; there is only gpu %d, %s", word, first,
                        uuid);
@@ -43,12 +43,12 @@ cardnames_refuse(const struct daemon *d, const char *word, struct err *e)
 }
 
 int
-cardnames_find(const struct daemon *d, const char *word, struct err *e)
+cardnames_find(const struct instance *inst, const char *word, struct err *e)
 {
     size_t n = strlen(word);
     int found = -1;
-    for (int i = 0; n >= UUID_PREFIX_MIN && i < ledger_n_cards(d->inst.ledger); i++) {
-        const struct card *c = ledger_card(d->inst.ledger, i);
+    for (int i = 0; n >= UUID_PREFIX_MIN && i < ledger_n_cards(inst->ledger); i++) {
+        const struct card *c = ledger_card(inst->ledger, i);
         if (c->gone || strncasecmp(c->info.uuid, word, n) != 0)
             continue;
         if (found >= 0 && c->info.uuid[n] != '\0')
@@ -57,21 +57,21 @@ cardnames_find(const struct daemon *d, const char *word, struct err *e)
                            word, found, i);
         found = i;
     }
-    return found >= 0 ? found : cardnames_refuse(d, word, e);
+    return found >= 0 ? found : cardnames_refuse(inst, word, e);
 }
 
 /* A UUID, or a number. */
 static int
-number_of(const struct daemon *d, const char *word, struct err *e)
+number_of(const struct instance *inst, const char *word, struct err *e)
 {
     int64_t number;
     if (strspn(word, "0123456789") < strlen(word))
-        return cardnames_find(d, word, e);
+        return cardnames_find(inst, word, e);
     return parse_int(word, 0, GPU_MAX - 1, &number, e) < 0 ? -1 : (int)number;
 }
 
 int
-cardnames_resolve(const struct daemon *d, struct request *r, struct err *e)
+cardnames_resolve(const struct instance *inst, struct request *r, struct err *e)
 {
     uint8_t ids[REQUEST_IDS_MAX] = {0};
     int n = 0;
@@ -79,7 +79,7 @@ cardnames_resolve(const struct daemon *d, struct request *r, struct err *e)
         return 0;
     char *rest = r->gpu_names, *word;
     while ((word = strsep(&rest, ","))) {
-        int card = number_of(d, word, e);
+        int card = number_of(inst, word, e);
         if (card < 0)
             return err_prefix(e, "gpu-ids");
         if (memchr(ids, card, (size_t)n))

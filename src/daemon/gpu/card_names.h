@@ -4,18 +4,18 @@
 
 #include <stdint.h>
 
-struct daemon;
 struct err;
+struct instance;
 struct request;
 
-uint64_t cardnames_present(const struct daemon *d); /* all that are not gone, a bit each */
+uint64_t cardnames_present(const struct instance *inst); /* all that are not gone, a bit each */
 
 /* The GPU whose UUID begins so; -1 with e, which says what there is. */
-int cardnames_find(const struct daemon *d, const char *word, struct err *e);
+int cardnames_find(const struct instance *inst, const char *word, struct err *e);
 /* -1: no GPU is called so, and what there is. */
-int cardnames_refuse(const struct daemon *d, const char *word, struct err *e);
+int cardnames_refuse(const struct instance *inst, const char *word, struct err *e);
 
 /* The numbers of the GPUs that the request names by UUID. 0 or -1. */
-int cardnames_resolve(const struct daemon *d, struct request *r, struct err *e);
+int cardnames_resolve(const struct instance *inst, struct request *r, struct err *e);
 
 #endif

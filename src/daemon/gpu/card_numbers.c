@@ -18,8 +18,9 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/gpu/card_health.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/probe_json.h"
 #include "store/store.h"
 
@@ -34,10 +35,10 @@ noted(const json_t *j, const char *key)
 }
 
 static void
-enter(struct daemon *d, const json_t *j)
+enter(struct cards *cards, const json_t *j)
 {
     struct gpu_info info = {
-        .index = ledger_n_cards(d->inst.ledger),
+        .index = ledger_n_cards(cards->inst->ledger),
         .minor = (int32_t)json_integer_value(json_object_get(j, "minor")),
         .numa = (int32_t)json_integer_value(json_object_get(j, "numa")),
         .cc = noted(j, "cc") > 0 ? noted(j, "cc") : 0,
@@ -56,12 +57,12 @@ enter(struct daemon *d, const json_t *j)
     info.mig_ci = noted(j, "mig_ci");
     info.mig_caps[0] = noted(j, "mig_gi_cap");
     info.mig_caps[1] = noted(j, "mig_ci_cap");
-    if (!info.uuid[0] || ledger_find_uuid(d->inst.ledger, info.uuid) >= 0 ||
+    if (!info.uuid[0] || ledger_find_uuid(cards->inst->ledger, info.uuid) >= 0 ||
         info.index == GPU_MAX)
         return;
-    health_card_added(d, ledger_add_card(d->inst.ledger, &info));
+    health_card_added(cards, ledger_add_card(cards->inst->ledger, &info));
     if (json_is_true(json_object_get(j, "gone")))
-        ledger_set_gone(d->inst.ledger, info.index);
+        ledger_set_gone(cards->inst->ledger, info.index);
 }
 
 /* MIG instances are made anew after a boot, perhaps later than we start: jobs that want them
@@ -80,32 +81,32 @@ has_instances(const json_t *cards)
 }
 
 static void
-recall(struct daemon *d, bool of_this_boot)
+recall(struct cards *cards, bool of_this_boot)
 {
-    auto_free char *text = store_note_get(d->inst.store, NOTE);
+    auto_free char *text = store_note_get(cards->inst->store, NOTE);
     json_t *o = text ? json_loads(text, 0, NULL) : NULL;
     const char *boot = json_string_value(json_object_get(o, "boot"));
     size_t i;
     const json_t *j;
     if (!of_this_boot || (boot && strcmp(boot, clock_boot_id()) == 0) ||
         has_instances(json_object_get(o, "cards")))
-        json_array_foreach(json_object_get(o, "cards"), i, j) enter(d, j);
+        json_array_foreach(json_object_get(o, "cards"), i, j) enter(cards, j);
     json_decref(o);
 }
 
 void
-cards_recall(struct daemon *d)
+cards_recall(struct cards *cards)
 {
-    if (queue_n(d->inst.queue) > 0)
-        recall(d, true);
+    if (queue_n(cards->inst->queue) > 0)
+        recall(cards, true);
 }
 
 void
-cards_recall_any(struct daemon *d)
+cards_recall_any(struct cards *cards)
 {
-    recall(d, false);
-    if (ledger_n_cards(d->inst.ledger) > 0)
-        log_info("event=gpus-recalled gpus=%d", ledger_n_cards(d->inst.ledger));
+    recall(cards, false);
+    if (ledger_n_cards(cards->inst->ledger) > 0)
+        log_info("event=gpus-recalled gpus=%d", ledger_n_cards(cards->inst->ledger));
 }
 
 static void
@@ -119,7 +120,7 @@ write_instance(const struct gpu_info *info, struct jsonw *w)
 }
 
 static char *
-list(const struct daemon *d)
+list(const struct instance *inst)
 {
     auto_buf struct buf text = BUF_INIT;
     struct jsonw w;
@@ -128,8 +129,8 @@ list(const struct daemon *d)
     jsonw_kstr(&w, "boot", clock_boot_id());
     jsonw_key(&w, "cards");
     jsonw_array(&w);
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, i)->info;
+    for (int i = 0; i < ledger_n_cards(inst->ledger); i++) {
+        const struct gpu_info *info = &ledger_card(inst->ledger, i)->info;
         jsonw_object(&w);
         jsonw_kstr(&w, "uuid", info->uuid);
         jsonw_kstr(&w, "name", info->name);
@@ -144,7 +145,7 @@ list(const struct daemon *d)
         jsonw_kstr(&w, "bus_id", info->bus_id);
         if (info->mig_gpu[0])
             write_instance(info, &w);
-        if (ledger_card(d->inst.ledger, i)->gone)
+        if (ledger_card(inst->ledger, i)->gone)
             jsonw_kbool(&w, "gone", true);
         jsonw_end_object(&w);
     }
@@ -154,20 +155,21 @@ list(const struct daemon *d)
 }
 
 void
-cards_save(struct daemon *d)
+cards_save(struct cards *cards)
 {
     struct err e; /* sticks to the store; store_commit tells */
-    if (!ledger_is_known(d->inst.ledger) || d->cards_saved == ledger_n_cards(d->inst.ledger))
+    if (!ledger_is_known(cards->inst->ledger) ||
+        cards->n_saved == ledger_n_cards(cards->inst->ledger))
         return;
-    auto_free char *text = list(d);
-    auto_free char *before = store_note_get(d->inst.store, NOTE);
+    auto_free char *text = list(cards->inst);
+    auto_free char *before = store_note_get(cards->inst->store, NOTE);
     if (!before || strcmp(before, text) != 0)
-        store_note_put(d->inst.store, NOTE, text, &e);
+        store_note_put(cards->inst->store, NOTE, text, &e);
 }
 
 void
-cards_saved(struct daemon *d)
+cards_saved(struct cards *cards)
 {
-    if (ledger_is_known(d->inst.ledger))
-        d->cards_saved = ledger_n_cards(d->inst.ledger);
+    if (ledger_is_known(cards->inst->ledger))
+        cards->n_saved = ledger_n_cards(cards->inst->ledger);
 }

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/common/daemon.h"
+#include "spec/config.h"
 #include "spec/models.h"
 
 #define TABLE_MAX_BYTES (16UL * 1024 * 1024)
@@ -42,31 +42,32 @@ read_table(struct modelfile *f, const char *path)
     log_info("setting=models %s: %zu models", path, models_count(table));
 }
 
+struct modelfile *
+modelfile_new(void)
+{
+    return xcalloc(1, sizeof(struct modelfile));
+}
+
 const struct models *
-modelfile_current(struct daemon *d)
+modelfile_current(struct modelfile *f, const struct config *c)
 {
     struct stat now;
 
-    if (!d->inst.config.models || !d->inst.config.models[0])
+    if (!c->models || !c->models[0])
         return NULL;
-    if (!d->modelfile)
-        d->modelfile = xcalloc(1, sizeof *d->modelfile);
-    struct modelfile *f = d->modelfile;
-    if (stat(d->inst.config.models, &now) < 0)
+    if (stat(c->models, &now) < 0)
         memset(&now, 0, sizeof now);
     if (!f->looked || !file_is_same(&f->mark, &now)) {
         f->looked = true;
         f->mark = now;
-        read_table(f, d->inst.config.models);
+        read_table(f, c->models);
     }
     return f->table;
 }
 
 void
-modelfile_free(struct daemon *d)
+modelfile_free(struct modelfile *f)
 {
-    if (d->modelfile)
-        models_free(d->modelfile->table);
-    free(d->modelfile);
-    d->modelfile = NULL;
+    models_free(f->table);
+    free(f);
 }

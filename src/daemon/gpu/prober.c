@@ -17,13 +17,13 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
-#include "daemon/attempt/job_confines.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_faults.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/card_list.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober_talk.h"
 #include "daemon/gpu/samples.h"
 #include "wire/json_text.h"
@@ -38,7 +38,7 @@
 #define RENEW_MAX_MS        600000
 
 struct prober {
-    struct daemon *daemon;
+    struct cards *cards;
     char *sim_spec;
     struct talk *talk;
     struct talk *fresh;  /* one that may take over */
@@ -72,20 +72,20 @@ static void ask(struct prober *p);
 static void
 set_unknown(struct prober *p, const char *why)
 {
-    struct daemon *d = p->daemon;
+    struct cards *cards = p->cards;
     if (p->unknown_since_us)
         return;
     p->unknown_since_us = clock_wall_us();
-    d->gpus_are_unknown = true;
-    int n = ledger_n_cards(d->inst.ledger);
+    cards->are_unknown = true;
+    int n = ledger_n_cards(cards->inst->ledger);
     for (int i = 0; i < n; i++)
-        if (ledger_card(d->inst.ledger, i)->health == GPU_UP)
-            ledger_set_health(d->inst.ledger, i, GPU_UNKNOWN, clock_boot_us());
+        if (ledger_card(cards->inst->ledger, i)->health == GPU_UP)
+            ledger_set_health(cards->inst->ledger, i, GPU_UNKNOWN, clock_boot_us());
     log_warn("event=gpus-unknown %s", why);
-    struct jsonw *w = turn_event(&d->inst, "gpu", NULL);
+    struct jsonw *w = turn_event(cards->inst, "gpu", NULL);
     jsonw_kstr(w, "state", "unknown");
     jsonw_kstr(w, "text", why);
-    turn_event_end(&d->inst);
+    turn_event_end(cards->inst);
 }
 
 static void
@@ -94,12 +94,12 @@ set_known(struct prober *p)
     if (!p->unknown_since_us)
         return;
     p->unknown_since_us = 0;
-    p->daemon->gpus_are_unknown = false;
+    p->cards->are_unknown = false;
     log_info("event=gpus-known");
-    struct jsonw *w = turn_event(&p->daemon->inst, "gpu", NULL);
+    struct jsonw *w = turn_event(p->cards->inst, "gpu", NULL);
     jsonw_kstr(w, "state", "up");
     jsonw_kstr(w, "text", "the probe answers again");
-    turn_event_end(&p->daemon->inst);
+    turn_event_end(p->cards->inst);
 }
 
 /* --- ends --- */
@@ -150,7 +150,7 @@ static void
 on_deadline(uv_timer_t *timer)
 {
     struct prober *p = timer->data;
-    int64_t limit = p->daemon->inst.config.probe_deadline_ms;
+    int64_t limit = p->cards->inst->config.probe_deadline_ms;
     if (!p->late && limit > SLOW_MS) {
         p->late = true;
         set_unknown(p, "the probe is slow to answer");
@@ -173,7 +173,7 @@ on_next(uv_timer_t *timer)
 static int64_t
 busy_interval(struct prober *p)
 {
-    int64_t most = p->daemon->inst.config.sample_ms;
+    int64_t most = p->cards->inst->config.sample_ms;
     int64_t least = p->cost_ms * 100 / COST_PER_CENT;
     int64_t ms = p->interval_ms > least ? p->interval_ms : least;
     if (ms <= 0 || ms > most)
@@ -186,11 +186,11 @@ static void
 arm_next(struct prober *p)
 {
     /* Work that waits for a stranger's memory is work too. */
-    bool busy = queue_n_active(p->daemon->inst.queue) > 0 ||
-                queue_count(p->daemon->inst.queue, JOB_PENDING) > 0;
-    int64_t ms = busy ? busy_interval(p) : p->daemon->inst.config.idle_sample_ms;
-    if (health_is_checking(p->daemon) && ms > p->daemon->inst.config.sample_ms)
-        ms = p->daemon->inst.config.sample_ms;
+    bool busy = queue_n_active(p->cards->inst->queue) > 0 ||
+                queue_count(p->cards->inst->queue, JOB_PENDING) > 0;
+    int64_t ms = busy ? busy_interval(p) : p->cards->inst->config.idle_sample_ms;
+    if (health_is_checking(p->cards) && ms > p->cards->inst->config.sample_ms)
+        ms = p->cards->inst->config.sample_ms;
     uv_timer_start(&p->next, on_next, (uint64_t)ms, 0);
 }
 
@@ -198,12 +198,12 @@ static void
 ask(struct prober *p)
 {
     auto_buf struct buf text = BUF_INIT;
-    confines_add_capped(p->daemon->attempts, &text);
+    p->cards->host.add_capped(p->cards->host.arg, &text);
     buf_addf(&text, "sample %lld\n", (long long)++p->seq);
     p->asked = true;
     p->asked_us = clock_boot_us();
     talk_say(p->talk, buf_str(&text), text.len);
-    int64_t limit = p->daemon->inst.config.probe_deadline_ms;
+    int64_t limit = p->cards->inst->config.probe_deadline_ms;
     uv_timer_start(&p->deadline, on_deadline, (uint64_t)(limit < SLOW_MS ? limit : SLOW_MS), 0);
 }
 
@@ -236,11 +236,11 @@ bool
 prober_is_fresh(struct prober *p)
 {
     int64_t age_us = clock_boot_us() - p->sampled_us;
-    if (p->unknown_since_us || ledger_n_cards(p->daemon->inst.ledger) == 0)
+    if (p->unknown_since_us || ledger_n_cards(p->cards->inst->ledger) == 0)
         return true;
-    if (p->sampled_us && age_us < p->daemon->inst.config.sample_ms * 1500)
+    if (p->sampled_us && age_us < p->cards->inst->config.sample_ms * 1500)
         return true;
-    if (queue_count(p->daemon->inst.queue, JOB_PENDING) == 0)
+    if (queue_count(p->cards->inst->queue, JOB_PENDING) == 0)
         return true;
     if (!p->asked)
         prober_request(p);
@@ -261,8 +261,8 @@ take_log_position(struct prober *p, const json_t *hello)
 {
     const json_t *seq = json_object_get(hello, "kernel_log");
     p->reads_log = json_is_integer(seq);
-    if (p->reads_log && health_log_position(p->daemon) < 0)
-        health_set_log_position(p->daemon, json_integer_value(seq));
+    if (p->reads_log && health_log_position(p->cards) < 0)
+        health_set_log_position(p->cards, json_integer_value(seq));
 }
 
 static void
@@ -275,7 +275,7 @@ on_hello(struct prober *p, const json_t *msg)
     p->said_hello = true;
     p->restart_ms = 0;
     uv_timer_stop(&p->deadline);
-    cardlist_take(p->daemon, msg);
+    cardlist_take(p->cards, msg);
     take_log_position(p, msg);
     p->asked = p->again = p->late = false;
     ask(p);
@@ -298,13 +298,13 @@ on_renew(uv_timer_t *timer)
 {
     struct prober *p = timer->data;
     struct err e = {0};
-    if (!health_wants_new_probe(p->daemon))
+    if (!health_wants_new_probe(p->cards))
         return;
     p->renew_ms = p->renew_ms * 2 < RENEW_MAX_MS ? p->renew_ms * 2 : RENEW_MAX_MS;
-    p->fresh = talk_start(p->daemon, p->sim_spec, &talk_events, p, &e);
+    p->fresh = talk_start(p->cards, p->sim_spec, &talk_events, p, &e);
     if (p->fresh)
         uv_timer_start(&p->renew, on_fresh_deadline,
-                       (uint64_t)p->daemon->inst.config.probe_deadline_ms, 0);
+                       (uint64_t)p->cards->inst->config.probe_deadline_ms, 0);
     else
         log_warn("probe: %s", e.text);
 }
@@ -312,8 +312,8 @@ on_renew(uv_timer_t *timer)
 static void
 plan_renewal(struct prober *p)
 {
-    if (!health_wants_new_probe(p->daemon))
-        p->renew_ms = p->daemon->inst.config.idle_sample_ms * RENEW_FIRST_SAMPLES;
+    if (!health_wants_new_probe(p->cards))
+        p->renew_ms = p->cards->inst->config.idle_sample_ms * RENEW_FIRST_SAMPLES;
     else if (!p->fresh && !uv_is_active((uv_handle_t *)&p->renew))
         uv_timer_start(&p->renew, on_renew, (uint64_t)p->renew_ms, 0);
 }
@@ -344,10 +344,10 @@ on_sample(struct prober *p, const json_t *msg)
     p->cost_ms = (clock_boot_us() - p->asked_us) / 1000;
     uv_timer_stop(&p->deadline);
     free(TAKE(p->error));
-    struct ledger *before = ledger_clone(p->daemon->inst.ledger);
+    struct ledger *before = ledger_clone(p->cards->inst->ledger);
     set_known(p);
-    sample_take(p->daemon, msg, p->asked_us);
-    bool is_news = !ledger_has_room_as(p->daemon->inst.ledger, before);
+    sample_take(p->cards, msg, p->asked_us);
+    bool is_news = !ledger_has_room_as(p->cards->inst->ledger, before);
     ledger_free(before);
     if (p->again) {
         p->again = false;
@@ -355,10 +355,10 @@ on_sample(struct prober *p, const json_t *msg)
     }
     arm_next(p);
     plan_renewal(p);
-    if (queue_n(p->daemon->inst.queue) > 0 && is_news)
-        turn_touch(&p->daemon->inst);
-    else if (queue_n(p->daemon->inst.queue) > 0 || health_may_let_go(p->daemon))
-        turn_touch_unchanged(&p->daemon->inst);
+    if (queue_n(p->cards->inst->queue) > 0 && is_news)
+        turn_touch(p->cards->inst);
+    else if (queue_n(p->cards->inst->queue) > 0 || health_may_let_go(p->cards))
+        turn_touch_unchanged(p->cards->inst);
 }
 
 /* Said once in the log, however often another probe says it again. */
@@ -384,7 +384,7 @@ on_line(struct prober *p, const char *line, size_t len)
     } else if (json_object_get(msg, "sample")) {
         on_sample(p, msg);
     } else if (json_object_get(msg, "faults")) {
-        faults_take(p->daemon, msg);
+        faults_take(p->cards, msg);
     } else {
         log_error("the probe sent an invalid line: %s", je.text);
     }
@@ -418,29 +418,29 @@ static const struct talk_events talk_events = {on_talk_line, on_talk_end};
 static int
 start_probe(struct prober *p, struct err *e)
 {
-    p->talk = talk_start(p->daemon, p->sim_spec, &talk_events, p, e);
+    p->talk = talk_start(p->cards, p->sim_spec, &talk_events, p, e);
     if (!p->talk)
         return -1;
     /* A daemon that starts has had no round of its loop yet, whose time is then that of before
      * the store was opened: on a slow disk longer ago than the deadline is. */
-    uv_update_time(p->daemon->inst.loop);
+    uv_update_time(p->cards->inst->loop);
     uv_timer_start(&p->deadline, on_deadline,
-                   (uint64_t)p->daemon->inst.config.probe_deadline_ms, 0);
+                   (uint64_t)p->cards->inst->config.probe_deadline_ms, 0);
     p->late = true; /* for a hello there is one deadline only */
     return 0;
 }
 
 struct prober *
-prober_new(struct daemon *d, const char *sim_spec)
+prober_new(struct cards *cards, const char *sim_spec)
 {
     struct prober *p = xcalloc(1, sizeof *p);
-    p->daemon = d;
+    p->cards = cards;
     p->sim_spec = sim_spec ? xstrdup(sim_spec) : NULL;
-    d->card_facts.sim_dir = sim_spec ? d->inst.places.sim : NULL;
-    uv_timer_init(d->inst.loop, &p->next);
-    uv_timer_init(d->inst.loop, &p->deadline);
-    uv_timer_init(d->inst.loop, &p->restart);
-    uv_timer_init(d->inst.loop, &p->renew);
+    cards->facts->sim_dir = sim_spec ? cards->inst->places.sim : NULL;
+    uv_timer_init(cards->inst->loop, &p->next);
+    uv_timer_init(cards->inst->loop, &p->deadline);
+    uv_timer_init(cards->inst->loop, &p->restart);
+    uv_timer_init(cards->inst->loop, &p->renew);
     p->next.data = p->deadline.data = p->restart.data = p->renew.data = p;
     return p;
 }
@@ -466,11 +466,11 @@ prober_start(struct prober *p, int64_t deadline_ms, struct err *e)
         free(timer);
         return -1;
     }
-    uv_timer_init(p->daemon->inst.loop, timer);
+    uv_timer_init(p->cards->inst->loop, timer);
     timer->data = &over;
     uv_timer_start(timer, on_start_deadline, (uint64_t)deadline_ms, 0);
     while (!over && !p->sampled_us && (p->talk || !p->unknown_since_us))
-        uv_run(p->daemon->inst.loop, UV_RUN_ONCE);
+        uv_run(p->cards->inst->loop, UV_RUN_ONCE);
     uv_close((uv_handle_t *)timer, on_timer_closed);
     if (p->sampled_us)
         return 0;

@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct daemon;
+struct cards;
 struct err;
 struct prober;
 
 /* How to read the GPUs: sim_spec NULL takes the machine's own. */
-struct prober *prober_new(struct daemon *d, const char *sim_spec);
+struct prober *prober_new(struct cards *cards, const char *sim_spec);
 void prober_close(struct prober *p); /* ends the probe, closes the handles */
 void prober_free(struct prober *p);
 

@@ -14,8 +14,9 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/gpu/card_health.h"
+#include "daemon/gpu/machine_cards.h"
 #include "sys/spawn.h"
 #include "wire/frame.h"
 #include "wire/places.h"
@@ -58,16 +59,17 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 }
 
 static int
-spawn(struct daemon *d, char *sim_spec, int theirs, struct err *e)
+spawn(struct cards *cards, char *sim_spec, int theirs, struct err *e)
 {
     auto_free char *program = places_program("berth-probe", e);
     if (!program)
         return -1;
     char after[32];
-    snprintf(after, sizeof after, "%lld", (long long)health_log_position(d));
+    snprintf(after, sizeof after, "%lld", (long long)health_log_position(cards));
     char *real[] = {program, "--log-after", after, "--backend", "auto", NULL};
-    char *sim[] = {program, "--log-after", after,       "--backend",        "sim",
-                   "--sim", sim_spec,      "--sim-dir", d->inst.places.sim, NULL};
+    char *sim[] = {
+        program,     "--log-after",           after, "--backend", "sim", "--sim", sim_spec,
+        "--sim-dir", cards->inst->places.sim, NULL};
     struct spawn s = SPAWN_INIT;
     s.argv = sim_spec ? sim : real;
     s.envp = environ;
@@ -85,7 +87,7 @@ spawn(struct daemon *d, char *sim_spec, int theirs, struct err *e)
 }
 
 struct talk *
-talk_start(struct daemon *d, char *sim_spec, const struct talk_events *events, void *arg,
+talk_start(struct cards *cards, char *sim_spec, const struct talk_events *events, void *arg,
            struct err *e)
 {
     int pair[2];
@@ -96,7 +98,7 @@ talk_start(struct daemon *d, char *sim_spec, const struct talk_events *events, v
     }
     auto_close int theirs = pair[1];
     auto_close int ours = pair[0];
-    int pidfd = spawn(d, sim_spec, theirs, e);
+    int pidfd = spawn(cards, sim_spec, theirs, e);
     if (pidfd < 0 && e->code)
         return NULL;
     struct talk *t = xcalloc(1, sizeof *t);
@@ -104,7 +106,7 @@ talk_start(struct daemon *d, char *sim_spec, const struct talk_events *events, v
     t->arg = arg;
     t->pidfd = pidfd;
     frame_init(&t->in, FRAME_MAX_PEER);
-    uv_pipe_init(d->inst.loop, &t->pipe, 0);
+    uv_pipe_init(cards->inst->loop, &t->pipe, 0);
     t->pipe.data = t;
     uv_pipe_open(&t->pipe, TAKE_FD(ours));
     uv_read_start((uv_stream_t *)&t->pipe, on_alloc, on_read);

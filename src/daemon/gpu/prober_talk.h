@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-struct daemon;
+struct cards;
 struct err;
 struct talk;
 
@@ -15,7 +15,7 @@ struct talk_events {
 };
 
 /* Starts a probe, of simulated cards with sim_spec. NULL with e. */
-struct talk *talk_start(struct daemon *d, char *sim_spec, const struct talk_events *events,
+struct talk *talk_start(struct cards *cards, char *sim_spec, const struct talk_events *events,
                         void *arg, struct err *e);
 /* Nothing comes from it any more. A probe stuck in the driver dies when the driver lets go of
  * it; it is not waited for. NULL is fine. */

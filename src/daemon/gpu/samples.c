@@ -15,17 +15,14 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
-#include "daemon/attempt/attempts.h"
-#include "daemon/attempt/job_mps.h"
-#include "daemon/attempt/supervisor_watch.h"
 #include "daemon/common/clock_watch.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
 #include "daemon/common/event_words.h"
+#include "daemon/common/instance.h"
 #include "daemon/gpu/card_health.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/probe_json.h"
 #include "daemon/gpu/telemetry.h"
-#include "daemon/nursery/nursery_link.h"
 #include "daemon/state/job_facts.h"
 #include "daemon/state/state.h"
 #include "spec/value.h"
@@ -39,67 +36,66 @@
 
 /* The attempt of that number, if it is under way. */
 static uint32_t
-active_job(const struct daemon *d, uint32_t id, int32_t attempt)
+active_job(const struct instance *inst, uint32_t id, int32_t attempt)
 {
-    const struct job *job = queue_get(d->inst.queue, id);
+    const struct job *job = queue_get(inst->queue, id);
     return job && job->run && job->run->number == attempt ? id : 0;
 }
 
 /* Whether groups that are called like ours can be ours in that folder: any user may give a
  * group such a name. Units of daemons before this one are beside its own. */
 static bool
-is_our_folder(const struct daemon *d, const char *path, size_t len)
+is_our_folder(const struct cards *cards, const char *path, size_t len)
 {
     static const char SLICE[] = "/berth.slice/";
-    const char *base = nursery_place(d->attempts->nursery)->base;
+    const char *base = cards->host.place(cards->host.arg)->base;
     size_t n = base ? strlen(base) : 0;
-    return !d->inst.places.system || strncmp(path, SLICE, sizeof SLICE - 1) == 0 ||
+    return !cards->inst->places.system || strncmp(path, SLICE, sizeof SLICE - 1) == 0 ||
            (base && n >= len && memcmp(base + n - len, path, len) == 0);
 }
 
 /* By ".../berth-XXXXXXXX/job-ID.ATTEMPT" in the v2 tree; 0: not by that. */
 static uint32_t
-job_of_group(const struct daemon *d, pid_t pid)
+job_of_group(const struct cards *cards, pid_t pid)
 {
     char path[4096], mine[32];
     uint32_t id;
     int32_t attempt;
     if (!proc_cgroup(pid, path, sizeof path))
         return 0;
-    int n = snprintf(mine, sizeof mine, "/berth-%.8s/", d->inst.name);
+    int n = snprintf(mine, sizeof mine, "/berth-%.8s/", cards->inst->name);
     const char *at = strstr(path, mine);
     if (!at || sscanf(at + n, "job-%" SCNu32 ".%" SCNd32, &id, &attempt) != 2 ||
-        !is_our_folder(d, path, (size_t)(at - path) + (size_t)n - 1))
+        !is_our_folder(cards, path, (size_t)(at - path) + (size_t)n - 1))
         return 0;
-    return active_job(d, id, attempt);
+    return active_job(cards->inst, id, attempt);
 }
 
 /* By the mark in its environment, which is worth something only for the job's own user, and in
  * containers: what a daemon of containers starts for a job is in no group of ours, nor
  * descended from it. */
 static uint32_t
-job_of_mark(const struct daemon *d, pid_t pid)
+job_of_mark(const struct instance *inst, pid_t pid)
 {
     char mark[256], instance[32];
     uint32_t id;
     int32_t attempt;
     if (!proc_mark(pid, mark, sizeof mark) ||
         sscanf(mark, "%31[^:]:%" SCNu32 ".%" SCNd32, instance, &id, &attempt) != 3 ||
-        strcmp(instance, d->inst.name) != 0 || !active_job(d, id, attempt))
+        strcmp(instance, inst->name) != 0 || !active_job(inst, id, attempt))
         return 0;
-    return !d->inst.places.system || proc_speaks_for(pid, queue_get(d->inst.queue, id)->uid)
-               ? id
-               : 0;
+    return !inst->places.system || proc_speaks_for(pid, queue_get(inst->queue, id)->uid) ? id
+                                                                                         : 0;
 }
 
 /* The chain ends at the first process; that a pid was used again meanwhile could make it a
  * cycle, so the depth is bounded. */
 static uint32_t
-job_of_ancestors(const struct daemon *d, pid_t pid)
+job_of_ancestors(const struct cards *cards, pid_t pid)
 {
     struct proc p;
     for (int depth = 0; depth < PIDS_MAX && pid > 1 && proc_read(pid, &p) == 0; depth++) {
-        uint32_t job = watch_job_of_shepherd(d->attempts, pid);
+        uint32_t job = cards->host.job_of_supervisor(cards->host.arg, pid);
         if (job)
             return job;
         pid = p.ppid;
@@ -108,28 +104,28 @@ job_of_ancestors(const struct daemon *d, pid_t pid)
 }
 
 static uint32_t
-job_of_process(const struct daemon *d, pid_t pid, int64_t *start)
+job_of_process(const struct cards *cards, pid_t pid, int64_t *start)
 {
     struct proc p;
     *start = 0;
     if (pid <= 1 || proc_read(pid, &p) < 0)
         return 0;
     *start = (int64_t)p.start_ticks;
-    uint32_t job = job_of_group(d, pid);
+    uint32_t job = job_of_group(cards, pid);
     if (!job)
-        job = job_of_mark(d, pid);
-    return job ? job : job_of_ancestors(d, pid);
+        job = job_of_mark(cards->inst, pid);
+    return job ? job : job_of_ancestors(cards, pid);
 }
 
 uint32_t
-sample_job_of_pid(const struct daemon *d, int32_t pid)
+sample_job_of_pid(const struct cards *cards, int32_t pid)
 {
     int64_t start;
-    return job_of_process(d, pid, &start);
+    return job_of_process(cards, pid, &start);
 }
 
 static struct gpu_proc *
-read_procs(struct daemon *d, int card, const json_t *list, int32_t *n)
+read_procs(struct cards *cards, int card, const json_t *list, int32_t *n)
 {
     size_t i;
     const json_t *j;
@@ -141,7 +137,8 @@ read_procs(struct daemon *d, int card, const json_t *list, int32_t *n)
     struct gpu_proc *procs = xcalloc(n_procs + 1, sizeof *procs);
     struct mps_state said;
     bool is_said =
-        n_procs > 0 && mps_said(&d->inst, card, &said); /* whatever the settings say now */
+        n_procs > 0 &&
+        cards->host.mps_said(cards->host.arg, card, &said); /* whatever the settings say now */
     *n = 0;
     json_array_foreach(list, i, j)
     {
@@ -149,9 +146,9 @@ read_procs(struct daemon *d, int card, const json_t *list, int32_t *n)
         p->pid = (int32_t)probejson_int(json_object_get(j, "pid"), 0);
         p->mib = (int32_t)probejson_int(json_object_get(j, "mib"), -1);
         probejson_copy(p->user, sizeof p->user, json_object_get(j, "user"));
-        p->job = job_of_process(d, p->pid, &p->start);
+        p->job = job_of_process(cards, p->pid, &p->start);
         if (p->job)
-            health_own_process(d, p->pid, p->job);
+            health_own_process(cards, p->pid, p->job);
         if (p->job || !is_said || !mps_has_process(&said, p->pid))
             (*n)++;
     }
@@ -160,7 +157,7 @@ read_procs(struct daemon *d, int card, const json_t *list, int32_t *n)
 
 /* The groups of jobs that are capped there. */
 static struct gpu_group *
-read_groups(const struct daemon *d, const json_t *list, int32_t *n)
+read_groups(const struct instance *inst, const json_t *list, int32_t *n)
 {
     size_t i;
     const json_t *j;
@@ -174,7 +171,7 @@ read_groups(const struct daemon *d, const json_t *list, int32_t *n)
         int32_t attempt;
         if (!name ||
             sscanf(slash ? slash + 1 : name, "job-%" SCNu32 ".%" SCNd32, &id, &attempt) != 2 ||
-            !active_job(d, id, attempt))
+            !active_job(inst, id, attempt))
             continue;
         groups[(*n)++] = (struct gpu_group){
             .job = id,
@@ -189,14 +186,14 @@ read_groups(const struct daemon *d, const json_t *list, int32_t *n)
 /* A rule of the settings that ends jobs binds all of them; else the job's own word counts, then
  * the settings' on its GPU. One that is held to its VRAM can be over by the tolerance alone. */
 static enum on_exceed
-exceed_rule(const struct daemon *d, const struct job *job, int card)
+exceed_rule(const struct instance *inst, const struct job *job, int card)
 {
     static const enum on_exceed all[] = {[CONFIG_EXCEED_WARN] = ON_EXCEED_WARN,
                                          [CONFIG_EXCEED_KILL] = ON_EXCEED_KILL,
                                          [CONFIG_EXCEED_IGNORE] = ON_EXCEED_IGNORE};
     enum on_exceed cards[GPU_MAX] = {ON_EXCEED_DEFAULT};
-    enum on_exceed rule = all[d->inst.config.on_exceed], own = job->req.on_exceed;
-    (void)value_exceed_rules(d->inst.config.on_exceed_gpus, cards,
+    enum on_exceed rule = all[inst->config.on_exceed], own = job->req.on_exceed;
+    (void)value_exceed_rules(inst->config.on_exceed_gpus, cards,
                              NULL); /* it has been checked */
     if (cards[card] != ON_EXCEED_DEFAULT)
         rule = cards[card];
@@ -206,54 +203,54 @@ exceed_rule(const struct daemon *d, const struct job *job, int card)
 }
 
 static void
-say_excess(struct daemon *d, const struct job *job, const struct ledger_excess *x)
+say_excess(struct instance *inst, const struct job *job, const struct ledger_excess *x)
 {
     log_warn("job=%u event=exceeds gpu=%d mib=%d declared_mib=%d", x->job, x->card, x->mib,
              x->declared_mib);
-    struct jsonw *w = turn_event(&d->inst, "exceeds", job);
+    struct jsonw *w = turn_event(inst, "exceeds", job);
     jsonw_kint(w, "gpu", x->card);
     jsonw_kint(w, "mib", x->mib);
     jsonw_kint(w, "declared_mib", x->declared_mib);
-    turn_event_end(&d->inst);
+    turn_event_end(inst);
 }
 
 static void
 on_excess(void *arg, const struct ledger_excess *x)
 {
-    struct daemon *d = arg;
-    struct job *job = queue_get(d->inst.queue, x->job);
+    struct cards *cards = arg;
+    struct job *job = queue_get(cards->inst->queue, x->job);
     if (!job || !job->run)
         return;
-    enum on_exceed rule = exceed_rule(d, job, x->card);
+    enum on_exceed rule = exceed_rule(cards->inst, job, x->card);
     if (rule == ON_EXCEED_IGNORE)
         return;
     if (!x->is_sure || !job->run->warned)
-        say_excess(d, job, x);
+        say_excess(cards->inst, job, x);
     job->run->warned = true;
     if (rule == ON_EXCEED_KILL && x->is_sure)
-        watch_exceeded(d->attempts, job);
+        cards->host.on_excess(cards->host.arg, job);
 }
 
 /* From when its command started to its end, as far as it has come. */
 static int64_t
-energy_mj(const struct daemon *d, const struct job *job, int card)
+energy_mj(const struct instance *inst, const struct job *job, int card)
 {
     const struct attempt *run = job->run;
     int64_t from_us = run->started_us + run->clock_set_us - (clock_wall_us() - clock_boot_us());
     int64_t to_us = job->state == JOB_COMPLETING ? run->ended_boot_us : INT64_MAX;
-    return run->started_us > 0 ? ledger_energy_mj(d->inst.ledger, card, from_us, to_us) : 0;
+    return run->started_us > 0 ? ledger_energy_mj(inst->ledger, card, from_us, to_us) : 0;
 }
 
 /* Copies what the ledger has measured into the attempt. A peak that grew by a sixteenth is
  * worth a write, so that an OOM retry after a crash of the daemon knows it. */
 static void
-update_usage(struct daemon *d, struct job *job)
+update_usage(struct cards *cards, struct job *job)
 {
     struct attempt *run = job->run;
     bool grown = false;
     for (int i = 0; i < run->n_gpus; i++) {
-        const struct card *c = ledger_card(d->inst.ledger, run->gpus[i]);
-        const struct hold *h = ledger_find_hold(d->inst.ledger, run->gpus[i], job->id);
+        const struct card *c = ledger_card(cards->inst->ledger, run->gpus[i]);
+        const struct hold *h = ledger_find_hold(cards->inst->ledger, run->gpus[i], job->id);
         if (!h)
             continue;
         run->now_mib[i] = h->now_mib;
@@ -263,27 +260,27 @@ update_usage(struct daemon *d, struct job *job)
             run->util_sum += c->util;
             run->util_count++;
         }
-        run->energy_mj += energy_mj(d, job, run->gpus[i]);
+        run->energy_mj += energy_mj(cards->inst, job, run->gpus[i]);
     }
-    telemetry_job(d, job);
+    telemetry_job(cards, job);
     if (grown) {
-        state_save(d->inst.state, job, SAVE_ATTEMPT);
-        struct jsonw *w = turn_event(&d->inst, "usage", job);
+        state_save(cards->inst->state, job, SAVE_ATTEMPT);
+        struct jsonw *w = turn_event(cards->inst, "usage", job);
         events_write_peaks(w, run);
-        turn_event_end(&d->inst);
+        turn_event_end(cards->inst);
     }
 }
 
 static void
-update_jobs(struct daemon *d)
+update_jobs(struct cards *cards)
 {
     struct job *next;
-    for (struct job *job = queue_active(d->inst.queue); job; job = next) {
+    for (struct job *job = queue_active(cards->inst->queue); job; job = next) {
         next = queue_active_next(job);
         if (job->run->n_gpus > 0)
-            update_usage(d, job);
+            update_usage(cards, job);
         if (job->state == JOB_COMPLETING)
-            jobs_check_clear(d->inst.state, job, false);
+            jobs_check_clear(cards->inst->state, job, false);
     }
 }
 
@@ -308,11 +305,11 @@ read_memory(const json_t *v)
 /* One that was in no sample while it lived. It is the command of a job there; or the card's
  * only job has started it, if nobody else's programs are there. */
 static uint32_t
-job_of_unseen(const struct daemon *d, int card, int32_t pid)
+job_of_unseen(const struct instance *inst, int card, int32_t pid)
 {
-    const struct card *c = ledger_card(d->inst.ledger, card);
+    const struct card *c = ledger_card(inst->ledger, card);
     for (int i = 0; i < c->n_holds; i++) {
-        const struct job *job = queue_get(d->inst.queue, c->holds[i].job);
+        const struct job *job = queue_get(inst->queue, c->holds[i].job);
         if (job && job->run && job->run->command_pid == pid)
             return job->id;
     }
@@ -322,7 +319,7 @@ job_of_unseen(const struct daemon *d, int card, int32_t pid)
 /* The driver's own memory of each process's peak, where it keeps accounts: no less than what
  * its job had, and often more than was seen in a sample. */
 static void
-take_peaks(struct daemon *d, int card, const json_t *list)
+take_peaks(struct cards *cards, int card, const json_t *list)
 {
     size_t i;
     const json_t *j;
@@ -330,19 +327,19 @@ take_peaks(struct daemon *d, int card, const json_t *list)
     {
         int32_t peak_mib = (int32_t)probejson_int(json_object_get(j, "peak_mib"), -1);
         int32_t pid = (int32_t)probejson_int(json_object_get(j, "pid"), 0);
-        uint32_t job = health_owner_of(d, pid);
+        uint32_t job = health_owner_of(cards, pid);
         if (!job)
-            job = job_of_unseen(d, card, pid);
+            job = job_of_unseen(cards->inst, card, pid);
         if (job && peak_mib > 0)
-            ledger_restore_peak(d->inst.ledger, card, job, peak_mib);
+            ledger_restore_peak(cards->inst->ledger, card, job, peak_mib);
     }
 }
 
 static void
-take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
+take_one(struct cards *cards, const json_t *j, int64_t asked_us, uint64_t *seen)
 {
     const char *uuid = json_string_value(json_object_get(j, "uuid"));
-    int card = uuid ? ledger_find_uuid(d->inst.ledger, uuid) : -1;
+    int card = uuid ? ledger_find_uuid(cards->inst->ledger, uuid) : -1;
     if (card < 0)
         return;
     struct gpu_sample s = {
@@ -351,50 +348,52 @@ take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
         .temperature_c = (int32_t)probejson_int(json_object_get(j, "temperature_c"), -1),
         .energy_mj = probejson_int(json_object_get(j, "energy_mj"), 0),
     };
-    struct gpu_proc *procs = read_procs(d, card, json_object_get(j, "procs"), &s.n_procs);
+    struct gpu_proc *procs = read_procs(cards, card, json_object_get(j, "procs"), &s.n_procs);
     s.procs = procs;
-    struct gpu_group *groups = read_groups(d, json_object_get(j, "groups"), &s.n_groups);
+    struct gpu_group *groups =
+        read_groups(cards->inst, json_object_get(j, "groups"), &s.n_groups);
     s.groups = groups;
-    ledger_sample(d->inst.ledger, card, &s, asked_us, on_excess, d);
-    take_peaks(d, card, json_object_get(j, "procs"));
-    take_peaks(d, card, json_object_get(j, "ended"));
-    telemetry_card(d, card);
-    health_seen(d, card, read_memory(json_object_get(j, "memory")));
+    ledger_sample(cards->inst->ledger, card, &s, asked_us, on_excess, cards);
+    take_peaks(cards, card, json_object_get(j, "procs"));
+    take_peaks(cards, card, json_object_get(j, "ended"));
+    telemetry_card(cards, card);
+    health_seen(cards, card, read_memory(json_object_get(j, "memory")));
     free(procs);
     free(groups);
     *seen |= UINT64_C(1) << card;
 }
 
 void
-sample_card_event(struct daemon *d, int card, const char *state, const char *text,
+sample_card_event(struct instance *inst, int card, const char *state, const char *text,
                   const char *by)
 {
-    const struct card *c = ledger_card(d->inst.ledger, card);
+    const struct card *c = ledger_card(inst->ledger, card);
     log_warn("event=gpu gpu=%d uuid=%s state=%s %s", card, c->info.uuid, state, text);
-    struct jsonw *w = turn_event(&d->inst, "gpu", NULL);
+    struct jsonw *w = turn_event(inst, "gpu", NULL);
     jsonw_kint(w, "gpu", card);
     jsonw_kstr(w, "uuid", c->info.uuid);
     jsonw_kstr(w, "state", state);
     if (by)
         jsonw_kstr(w, "by", by);
     jsonw_kstr(w, "text", text);
-    turn_event_end(&d->inst);
+    turn_event_end(inst);
 }
 
 void
-sample_take(struct daemon *d, const json_t *sample, int64_t asked_us)
+sample_take(struct cards *cards, const json_t *sample, int64_t asked_us)
 {
     uint64_t seen = 0;
     size_t i;
     const json_t *j;
     /* the wall clock may have been set since */
-    ledger_set_wall_offset(d->inst.ledger, clock_wall_us() - clock_boot_us());
-    clock_watch_look(&d->inst.clock);
-    mps_look_at_times(d->attempts);
-    json_array_foreach(json_object_get(sample, "gpus"), i, j) take_one(d, j, asked_us, &seen);
-    for (int c = 0; c < ledger_n_cards(d->inst.ledger); c++) {
-        if (!(seen & (UINT64_C(1) << c)) && !ledger_card(d->inst.ledger, c)->gone)
-            health_missing(d, c);
+    ledger_set_wall_offset(cards->inst->ledger, clock_wall_us() - clock_boot_us());
+    clock_watch_look(&cards->inst->clock);
+    cards->host.on_sample(cards->host.arg);
+    json_array_foreach(json_object_get(sample, "gpus"), i, j)
+        take_one(cards, j, asked_us, &seen);
+    for (int c = 0; c < ledger_n_cards(cards->inst->ledger); c++) {
+        if (!(seen & (UINT64_C(1) << c)) && !ledger_card(cards->inst->ledger, c)->gone)
+            health_missing(cards, c);
     }
-    update_jobs(d);
+    update_jobs(cards);
 }

@@ -6,17 +6,18 @@
 #include <jansson.h>
 #include <stdint.h>
 
-struct daemon;
+struct cards;
+struct instance;
 
 /* One sample, asked for at asked_us (boot clock). */
-void sample_take(struct daemon *d, const json_t *sample, int64_t asked_us);
+void sample_take(struct cards *cards, const json_t *sample, int64_t asked_us);
 
 /* The job whose process this is, by its ancestry; 0: none, or the process is gone. */
-uint32_t sample_job_of_pid(const struct daemon *d, int32_t pid);
+uint32_t sample_job_of_pid(const struct cards *cards, int32_t pid);
 
 /* Logs, stores and publishes that a card has changed its state. by: the user who did it;
  * NULL. */
-void sample_card_event(struct daemon *d, int card, const char *state, const char *text,
+void sample_card_event(struct instance *inst, int card, const char *state, const char *text,
                        const char *by);
 
 #endif

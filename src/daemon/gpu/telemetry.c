@@ -12,7 +12,8 @@
 #include "core/learn/series.h"
 #include "core/learn/trace.h"
 #include "core/ledger/ledger.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/state/state.h"
 #include "store/store.h"
 
@@ -63,12 +64,12 @@ wall_offset_us(void)
 /* --- cards --- */
 
 static struct series *
-card_begin(struct daemon *d, const struct card *c)
+card_begin(struct instance *inst, const struct card *c)
 {
     auto_buf struct buf bytes = BUF_INIT;
     struct series *s = series_new();
     struct err e = {0};
-    int rc = store_series_get(d->inst.store, c->info.uuid, &bytes, &e);
+    int rc = store_series_get(inst->store, c->info.uuid, &bytes, &e);
     if (rc == 0)
         return s;
     if (rc > 0 &&
@@ -93,10 +94,10 @@ small(int32_t v)
 }
 
 void
-telemetry_card(struct daemon *d, int card)
+telemetry_card(struct cards *cards, int card)
 {
-    struct telemetry *t = d->telemetry;
-    const struct card *c = ledger_card(d->inst.ledger, card);
+    struct telemetry *t = cards->telemetry;
+    const struct card *c = ledger_card(cards->inst->ledger, card);
     const struct series_point p = {.at_us = clock_boot_us(),
                                    .used_mib = mib32(c->used_mib),
                                    .held_mib = mib32(c->held_mib),
@@ -104,45 +105,45 @@ telemetry_card(struct daemon *d, int card)
                                    .util = small(c->util),
                                    .temperature_c = small(c->temperature_c)};
     if (!t->cards[card])
-        t->cards[card] = card_begin(d, c);
+        t->cards[card] = card_begin(cards->inst, c);
     series_add(t->cards[card], &p);
 }
 
 static void
-put_series(struct daemon *d, int card)
+put_series(struct cards *cards, int card)
 {
     auto_buf struct buf bytes = BUF_INIT;
     struct err ignored; /* errors stick to the store; its commit tells */
-    if (!d->telemetry->cards[card])
+    if (!cards->telemetry->cards[card])
         return;
-    series_encode(d->telemetry->cards[card], wall_offset_us(), &bytes);
-    store_series_put(d->inst.store, ledger_card(d->inst.ledger, card)->info.uuid, bytes.data,
-                     bytes.len, &ignored);
+    series_encode(cards->telemetry->cards[card], wall_offset_us(), &bytes);
+    store_series_put(cards->inst->store, ledger_card(cards->inst->ledger, card)->info.uuid,
+                     bytes.data, bytes.len, &ignored);
 }
 
 void
-telemetry_forget_card(struct daemon *d, int card)
+telemetry_forget_card(struct cards *cards, int card)
 {
-    put_series(d, card);
-    series_free(d->telemetry->cards[card]);
-    d->telemetry->cards[card] = NULL;
+    put_series(cards, card);
+    series_free(cards->telemetry->cards[card]);
+    cards->telemetry->cards[card] = NULL;
 }
 
 const struct series *
-telemetry_series(const struct daemon *d, int card)
+telemetry_series(const struct cards *cards, int card)
 {
-    return d->telemetry->cards[card];
+    return cards->telemetry->cards[card];
 }
 
 /* --- attempts --- */
 
 /* What an earlier daemon has kept of this attempt. */
 static struct trace *
-recall(const struct daemon *d, uint32_t job, const struct attempt *run)
+recall(const struct instance *inst, uint32_t job, const struct attempt *run)
 {
     auto_buf struct buf bytes = BUF_INIT;
-    if (run->started_us >= d->inst.started_us ||
-        store_trace_get(d->inst.store, job, run->number, &bytes, NULL) <= 0)
+    if (run->started_us >= inst->started_us ||
+        store_trace_get(inst->store, job, run->number, &bytes, NULL) <= 0)
         return NULL;
     struct trace *t = trace_decode(bytes.data, bytes.len);
     if (!t || trace_n_gpus(t) == run->n_gpus)
@@ -152,33 +153,33 @@ recall(const struct daemon *d, uint32_t job, const struct attempt *run)
 }
 
 static struct running *
-job_begin(struct daemon *d, uint32_t job, const struct attempt *run)
+job_begin(struct cards *cards, uint32_t job, const struct attempt *run)
 {
     struct running *r = xcalloc(1, sizeof *r);
     r->job = job;
     r->attempt = run->number;
-    r->trace = recall(d, job, run);
+    r->trace = recall(cards->inst, job, run);
     if (!r->trace)
         r->trace = trace_new(run->n_gpus, run->started_us ? run->started_us : clock_wall_us());
     r->start_boot_us = trace_start_us(r->trace) - wall_offset_us();
-    HASH_ADD_INT(d->telemetry->running, job, r);
+    HASH_ADD_INT(cards->telemetry->running, job, r);
     return r;
 }
 
 static struct running *
-find(const struct daemon *d, uint32_t job)
+find(const struct cards *cards, uint32_t job)
 {
     struct running *r;
-    HASH_FIND_INT(d->telemetry->running, &job, r);
+    HASH_FIND_INT(cards->telemetry->running, &job, r);
     return r;
 }
 
 static int
-mean_load(const struct daemon *d, const struct attempt *run)
+mean_load(const struct instance *inst, const struct attempt *run)
 {
     int sum = 0, n = 0;
     for (int i = 0; i < run->n_gpus; i++) {
-        int util = ledger_card(d->inst.ledger, run->gpus[i])->util;
+        int util = ledger_card(inst->ledger, run->gpus[i])->util;
         sum += util >= 0 ? util : 0;
         n += util >= 0;
     }
@@ -186,68 +187,68 @@ mean_load(const struct daemon *d, const struct attempt *run)
 }
 
 void
-telemetry_job(struct daemon *d, struct job *job)
+telemetry_job(struct cards *cards, struct job *job)
 {
     const struct attempt *run = job->run;
-    struct running *r = find(d, job->id);
+    struct running *r = find(cards, job->id);
     if (job->state != JOB_RUNNING || run->n_gpus == 0)
         return;
     if (r && r->attempt != run->number) {
-        drop(d->telemetry, r);
+        drop(cards->telemetry, r);
         r = NULL;
     }
     if (!r)
-        r = job_begin(d, job->id, run);
+        r = job_begin(cards, job->id, run);
     if (!trace_add(r->trace, (clock_boot_us() - r->start_boot_us) / 1000, run->now_mib,
-                   mean_load(d, run)))
+                   mean_load(cards->inst, run)))
         return;
     r->unsaved = true;
-    state_save(d->inst.state, job, SAVE_ATTEMPT);
+    state_save(cards->inst->state, job, SAVE_ATTEMPT);
 }
 
 const struct trace *
-telemetry_trace(const struct daemon *d, uint32_t job, int32_t attempt)
+telemetry_trace(const struct cards *cards, uint32_t job, int32_t attempt)
 {
-    const struct running *r = find(d, job);
+    const struct running *r = find(cards, job);
     return r && r->attempt == attempt ? r->trace : NULL;
 }
 
 /* --- kept --- */
 
 static void
-put_trace(struct daemon *d, const struct running *r)
+put_trace(struct instance *inst, const struct running *r)
 {
     auto_buf struct buf bytes = BUF_INIT;
     struct err ignored; /* errors stick to the store; its commit tells */
     trace_encode(r->trace, &bytes);
-    store_trace_put(d->inst.store, r->job, r->attempt, bytes.data, bytes.len, &ignored);
+    store_trace_put(inst->store, r->job, r->attempt, bytes.data, bytes.len, &ignored);
 }
 
 void
-telemetry_write(struct daemon *d, const struct job *job, bool settled)
+telemetry_write(struct cards *cards, const struct job *job, bool settled)
 {
-    const struct running *r = find(d, job->id);
+    const struct running *r = find(cards, job->id);
     if (r && r->attempt == job->run->number && (settled || r->unsaved))
-        put_trace(d, r);
+        put_trace(cards->inst, r);
 }
 
 void
-telemetry_written(struct daemon *d, uint32_t job, bool settled)
+telemetry_written(struct cards *cards, uint32_t job, bool settled)
 {
-    struct running *r = find(d, job);
+    struct running *r = find(cards, job);
     if (!r)
         return;
     r->unsaved = false;
     if (settled)
-        drop(d->telemetry, r);
+        drop(cards->telemetry, r);
 }
 
 int
-telemetry_save(struct daemon *d, struct err *e)
+telemetry_save(struct cards *cards, struct err *e)
 {
     struct running *r, *next;
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
-        put_series(d, i);
-    HASH_ITER(hh, d->telemetry->running, r, next) put_trace(d, r);
-    return store_commit(d->inst.store, e);
+    for (int i = 0; i < ledger_n_cards(cards->inst->ledger); i++)
+        put_series(cards, i);
+    HASH_ITER(hh, cards->telemetry->running, r, next) put_trace(cards->inst, r);
+    return store_commit(cards->inst->store, e);
 }

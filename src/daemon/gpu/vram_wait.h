@@ -3,11 +3,11 @@
 #ifndef DAEMON_GPU_VRAM_WAIT_H
 #define DAEMON_GPU_VRAM_WAIT_H
 
+struct cards;
 struct change;
-struct daemon;
 
 /* Reads of the changes that there is such a wait, and that something starts on a card: the next
  * samples come soon. */
-void vram_wait_read(struct daemon *d, const struct change *x);
+void vram_wait_read(struct cards *cards, const struct change *x);
 
 #endif

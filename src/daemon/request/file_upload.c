@@ -46,7 +46,7 @@ read_line(const struct daemon *d, const struct sync *s, const json_t *j,
         return err_set(e, ERR_USAGE, "a line needs a \"key\" of 1 to 63 bytes");
     line->key = xstrdup(key);
     if (reqjson_read(j, ours, models, &line->req, e) < 0 ||
-        cardnames_resolve(d, &line->req, e) < 0 ||
+        cardnames_resolve(&d->inst, &line->req, e) < 0 ||
         budget_check_text(d->budget, s->uid, &line->req, e) < 0 ||
         roles_check_priority(d, line->req.priority, e) < 0 ||
         roles_check_grace(d, line->req.grace_ms, e) < 0)
@@ -98,7 +98,7 @@ read_lines(struct daemon *d, struct sync *s, const json_t *params, int64_t until
            struct err *e)
 {
     const json_t *list = json_object_get(params, "jobs");
-    const struct models *models = modelfile_current(d);
+    const struct models *models = modelfile_current(d->modelfile, &d->inst.config);
     const json_t *oom = json_object_get(params, "oom_retries");
     int default_oom = oom ? (int)json_integer_value(oom) : -1;
     size_t n = json_array_size(list);

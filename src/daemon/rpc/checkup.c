@@ -25,6 +25,7 @@
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
 #include "daemon/gpu/card_health.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/nursery/nursery_link.h"
 #include "daemon/rpc/rpc_server.h"
@@ -80,10 +81,11 @@ say(struct checkup *c, enum verdict v, const char *name, const char *fmt, ...)
 static void
 check_probe(const struct daemon *d, struct checkup *c)
 {
-    int64_t silent_us = prober_unknown_since_us(d->prober);
-    const char *error = prober_error(d->prober), *backend = prober_backend(d->prober);
+    int64_t silent_us = prober_unknown_since_us(d->cards->prober);
+    const char *error = prober_error(d->cards->prober),
+               *backend = prober_backend(d->cards->prober);
     char age[24], replaced[48];
-    if (silent_us || prober_sampled_us(d->prober) == 0) {
+    if (silent_us || prober_sampled_us(d->cards->prober) == 0) {
         if (silent_us)
             format_duration((clock_wall_us() - silent_us) / 1000, age);
         say(c, BAD, "probe", "the GPUs have not answered%s%s%s%s; GPU jobs wait",
@@ -91,11 +93,11 @@ check_probe(const struct daemon *d, struct checkup *c)
             error ? error : "");
         return;
     }
-    format_duration((clock_boot_us() - prober_sampled_us(d->prober)) / 1000, age);
+    format_duration((clock_boot_us() - prober_sampled_us(d->cards->prober)) / 1000, age);
     snprintf(replaced, sizeof replaced, "; replaced %lld times so far",
-             (long long)prober_restarts(d->prober));
+             (long long)prober_restarts(d->cards->prober));
     say(c, OK, "probe", "sampled %s ago by %s%s", age, backend ? backend : "?",
-        prober_restarts(d->prober) ? replaced : "");
+        prober_restarts(d->cards->prober) ? replaced : "");
 }
 
 static enum verdict
@@ -129,9 +131,9 @@ check_cards(struct daemon *d, struct checkup *c)
         enum verdict v = card_verdict(s);
         up += v == OK;
         /* That nothing is known of any is the probe's line. */
-        if (v == OK || (s == GPU_UNKNOWN && prober_unknown_since_us(d->prober)))
+        if (v == OK || (s == GPU_UNKNOWN && prober_unknown_since_us(d->cards->prober)))
             continue;
-        health_say(d, i, &text);
+        health_say(d->cards, i, &text);
         say(c, v, "gpu", "%s", buf_str(&text));
     }
     if (n == 0)

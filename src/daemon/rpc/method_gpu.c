@@ -22,7 +22,7 @@ static int
 find_gpu(const struct daemon *d, const json_t *j, uint64_t *set, struct err *e)
 {
     char digits[32];
-    uint64_t chosen, present = cardnames_present(d);
+    uint64_t chosen, present = cardnames_present(&d->inst);
     if (json_is_integer(j))
         snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(j));
     const char *word = json_is_integer(j) ? digits : json_string_value(j);
@@ -30,19 +30,19 @@ find_gpu(const struct daemon *d, const json_t *j, uint64_t *set, struct err *e)
         return err_set(e, ERR_USAGE, "\"gpus\" must be a list of indices, UUIDs or \"all\"");
     if (strcmp(word, "all") == 0) {
         if (!present)
-            return cardnames_refuse(d, word, e);
+            return cardnames_refuse(&d->inst, word, e);
         *set |= present;
         return 0;
     }
     if (!word[0] || strspn(word, "0123456789,-") != strlen(word)) {
-        int card = cardnames_find(d, word, e);
+        int card = cardnames_find(&d->inst, word, e);
         if (card < 0)
             return -1;
         *set |= UINT64_C(1) << card;
         return 0;
     }
     if (parse_index_set(word, &chosen, NULL) < 0 || (chosen & ~present))
-        return cardnames_refuse(d, word, e);
+        return cardnames_refuse(&d->inst, word, e);
     *set |= chosen;
     return 0;
 }
@@ -91,7 +91,7 @@ write_gpus(const struct daemon *d, uint64_t set, struct jsonw *out)
         jsonw_kint(out, "index", i);
         jsonw_kstr(out, "uuid", c->info.uuid);
         jsonw_kstr(out, "state", gpu_state_name(card_state(c)));
-        health_write(d, i, out);
+        health_write(d->cards, i, out);
         write_jobs(d, c, out);
         jsonw_end_object(out);
     }
@@ -116,7 +116,7 @@ method_gpu_pause(struct daemon *d, struct caller *c, json_t *params, struct json
                        HEALTH_TEXT_MAX - 1, strlen(why));
     for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
         if (set >> i & 1)
-            health_pause(d, i, json_is_true(json_object_get(params, "drain")),
+            health_pause(d->cards, i, json_is_true(json_object_get(params, "drain")),
                          daemon_user_name(c->uid), why);
     write_gpus(d, set, out);
     return 0;
@@ -132,7 +132,7 @@ method_gpu_resume(struct daemon *d, struct caller *c, json_t *params, struct jso
     if (roles_need_admin(c, "resume GPUs", e) < 0 || read_gpus(d, params, &set, e) < 0)
         return -1;
     for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
-        if ((set >> i & 1) && health_resume(d, i, daemon_user_name(c->uid), e) < 0)
+        if ((set >> i & 1) && health_resume(d->cards, i, daemon_user_name(c->uid), e) < 0)
             rc = -1;
     turn_touch(&d->inst);
     if (rc == 0)

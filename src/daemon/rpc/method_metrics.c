@@ -16,6 +16,7 @@
 #include "daemon/common/counters.h"
 #include "daemon/common/daemon.h"
 #include "daemon/common/user_names.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/rpc/methods.h"
 #include "daemon/view/exposition.h"
@@ -270,7 +271,8 @@ put_cards(const struct daemon *d, struct exposition *x)
 static void
 put_build(const struct daemon *d, struct exposition *x)
 {
-    const char *backend = prober_backend(d->prober), *driver = prober_driver(d->prober);
+    const char *backend = prober_backend(d->cards->prober),
+               *driver = prober_driver(d->cards->prober);
     exposition_family(x, "berth_build_info", "gauge",
                       "Version and mode of the daemon; always 1.");
     exposition_value(x, 1, "version", BERTH_VERSION, "mode",
@@ -297,10 +299,10 @@ put_work(const struct daemon *d, struct exposition *x)
     exposition_one(x, "berth_journal_bytes", "gauge", "Size of the database and its log.",
                    (double)store_bytes(d->inst.store));
     exposition_one(x, "berth_probe_up", "gauge", "1 while the GPUs answer.",
-                   prober_unknown_since_us(d->prober) == 0);
+                   prober_unknown_since_us(d->cards->prober) == 0);
     exposition_one(x, "berth_probe_restarts_total", "counter",
                    "Probes that hung or died and were replaced.",
-                   (double)prober_restarts(d->prober));
+                   (double)prober_restarts(d->cards->prober));
     exposition_one(x, "berth_clients", "gauge", "Open connections.",
                    server_client_count(d->server));
     exposition_one(x, "berth_clients_rejected_total", "counter",

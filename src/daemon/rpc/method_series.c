@@ -13,6 +13,7 @@
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
 #include "daemon/common/daemon.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/gpu/telemetry.h"
 #include "daemon/request/roles.h"
@@ -77,7 +78,7 @@ put_cards(struct daemon *d, const struct asked *a, struct jsonw *out)
     int64_t since_us = a->since_us ? a->since_us - l.offset_us : now_us - DAY_US;
     int n = ledger_n_cards(d->inst.ledger);
     for (int i = 0; i < n; i++) {
-        const struct series *s = telemetry_series(d, i);
+        const struct series *s = telemetry_series(d->cards, i);
         int64_t oldest_us = s ? series_oldest_us(s) : INT64_MAX;
         first_us = oldest_us < first_us ? oldest_us : first_us;
     }
@@ -87,7 +88,7 @@ put_cards(struct daemon *d, const struct asked *a, struct jsonw *out)
     jsonw_key(out, "gpus");
     jsonw_array(out);
     for (int i = 0; i < n; i++) {
-        const struct series *s = telemetry_series(d, i);
+        const struct series *s = telemetry_series(d->cards, i);
         if (ledger_card(d->inst.ledger, i)->gone)
             continue;
         jsonw_object(out);
@@ -137,7 +138,7 @@ static struct trace *
 copy_trace(struct daemon *d, uint32_t job, const struct attempt *run, struct err *e)
 {
     auto_buf struct buf bytes = BUF_INIT;
-    const struct trace *live = telemetry_trace(d, job, run->number);
+    const struct trace *live = telemetry_trace(d->cards, job, run->number);
     if (live)
         trace_encode(live, &bytes);
     else if (store_trace_get(d->inst.store, job, run->number, &bytes, e) < 0)
@@ -222,8 +223,8 @@ method_series(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     if (members_read(params, members, &a, e) < 0)
         return -1;
     /* The next look sees what is new. */
-    if (clock_boot_us() - prober_sampled_us(d->prober) > d->inst.config.sample_ms * 1000)
-        prober_request(d->prober);
+    if (clock_boot_us() - prober_sampled_us(d->cards->prober) > d->inst.config.sample_ms * 1000)
+        prober_request(d->cards->prober);
     jsonw_object(out);
     jsonw_kint(out, "version", 1);
     if (of_job)

@@ -19,6 +19,7 @@
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
 #include "daemon/gpu/card_health.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/nursery/nursery_link.h"
 #include "daemon/outbox/outbox.h"
@@ -146,7 +147,7 @@ put_card(struct daemon *d, const struct caller *who, struct jsonw *w, const stru
                : c->cap_refused[0]                         ? c->cap_refused
                                                            : c->info.cap_why);
     put_mps(d, who, w, c);
-    health_write(d, c->info.index, w);
+    health_write(d->cards, c->info.index, w);
     put_known(w, "total_mib", c->info.total_mib > 0 ? c->info.total_mib : -1);
     put_known(w, "used_mib", sampled ? c->used_mib : -1);
     jsonw_kint(w, "held_mib", c->held_mib);
@@ -175,11 +176,11 @@ put_cards(struct daemon *d, const struct caller *who, struct jsonw *w)
         if (!ledger_card(d->inst.ledger, i)->gone)
             put_card(d, who, w, ledger_card(d->inst.ledger, i));
     jsonw_end_array(w);
-    jsonw_kstr(w, "backend", prober_backend(d->prober));
-    jsonw_kstr(w, "driver", prober_driver(d->prober));
-    jsonw_ktime(w, "unknown_since", prober_unknown_since_us(d->prober));
-    jsonw_kstr(w, "probe_error", prober_error(d->prober));
-    jsonw_kbool(w, "reads_kernel_log", prober_reads_log(d->prober));
+    jsonw_kstr(w, "backend", prober_backend(d->cards->prober));
+    jsonw_kstr(w, "driver", prober_driver(d->cards->prober));
+    jsonw_ktime(w, "unknown_since", prober_unknown_since_us(d->cards->prober));
+    jsonw_kstr(w, "probe_error", prober_error(d->cards->prober));
+    jsonw_kbool(w, "reads_kernel_log", prober_reads_log(d->cards->prober));
 }
 
 int
@@ -189,8 +190,8 @@ method_gpus(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     (void)params;
     (void)e;
     /* The next look sees what is new. */
-    if (clock_boot_us() - prober_sampled_us(d->prober) > d->inst.config.sample_ms * 1000)
-        prober_request(d->prober);
+    if (clock_boot_us() - prober_sampled_us(d->cards->prober) > d->inst.config.sample_ms * 1000)
+        prober_request(d->cards->prober);
     jsonw_object(out);
     jsonw_kint(out, "version", 1);
     put_cards(d, c, out);

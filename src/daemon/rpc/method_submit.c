@@ -23,6 +23,7 @@
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
 #include "daemon/gpu/card_names.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/model_file.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/outbox/outbox_fill.h"
@@ -140,8 +141,9 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c, struct submi
          struct job *job, struct err *e)
 {
     request_free(&job->req);
-    if (reqjson_read(j, NULL, modelfile_current(d), &job->req, e) < 0 ||
-        cardnames_resolve(d, &job->req, e) < 0 ||
+    if (reqjson_read(j, NULL, modelfile_current(d->modelfile, &d->inst.config), &job->req, e) <
+            0 ||
+        cardnames_resolve(&d->inst, &job->req, e) < 0 ||
         budget_check_text(d->budget, c->uid, &job->req, e) < 0 ||
         roles_check_priority(d, job->req.priority, e) < 0 ||
         roles_check_grace(d, job->req.grace_ms, e) < 0 ||
@@ -261,10 +263,10 @@ enter_all(struct daemon *d, struct submission *s, struct jsonw *out)
     }
     jsonw_end_array(out);
     if (!note && wants_gpu &&
-        (!ledger_is_known(d->inst.ledger) || prober_unknown_since_us(d->prober)))
+        (!ledger_is_known(d->inst.ledger) || prober_unknown_since_us(d->cards->prober)))
         note = xasprintf("no GPU can be read now (%s); the job waits until one can",
-                         prober_error(d->prober) ? prober_error(d->prober)
-                                                 : "the probe does not answer");
+                         prober_error(d->cards->prober) ? prober_error(d->cards->prober)
+                                                        : "the probe does not answer");
     if (note)
         jsonw_kstr(out, "note", note);
     if (limit_ms > 0)

@@ -12,6 +12,7 @@
 #include "daemon/common/daemon.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_health.h"
+#include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/slurm/slurm_engine.h"
 
@@ -42,7 +43,7 @@ why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
     plan_explain(d->inst.queue, job, why);
     plan_explain_reserved(d->inst.queue, d->inst.planner, job, why);
     if (why->reason == REASON_PROBE && why->gpu < 0)
-        why->trouble = prober_error(d->prober);
+        why->trouble = prober_error(d->cards->prober);
     const char *machine = machine_says_of(d->attempts, job->uid);
     if (machine && job->kind)
         *why = (struct blocked){.reason = REASON_MACHINE, .gpu = -1, .trouble = machine};
@@ -60,6 +61,6 @@ why_waits(struct daemon *d, const struct job *job, struct blocked *why, struct b
 {
     why_blocked(d, job, why);
     blocked_text(why, &job->req.demand, text);
-    health_explain(d, why, text);
+    health_explain(d->cards, why, text);
     blocked_text_ahead(why, text);
 }
