@@ -43,6 +43,7 @@
 #include "daemon/reload.h"
 #include "daemon/request/admit.h"
 #include "daemon/request/budget.h"
+#include "daemon/request/file_upload.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/daemon_log.h"
 #include "daemon/rpc/long_work.h"
@@ -284,6 +285,7 @@ make_state(struct daemon *d)
                                        .config = &d->inst.config,
                                        .budget = d->budget,
                                        .store = d->inst.store};
+    d->uploads = uploads_new(&d->inst, d->roles, d->budget, d->modelfile);
 }
 
 /* Without GPUs that can be read the daemon works all the same: jobs that run are looked after,
@@ -455,8 +457,10 @@ finish(struct daemon *d)
     tally_free(d->tally);
     turn_free(d->inst.turn);
     turn_loop_free(d->turn_loop);
+    uploads_free(d->uploads);
     free(d->admission);
     free(d->budget);
+    free(d->roles);
     state_close(d->inst.state);
     queue_free(d->inst.queue);
     rules_free(d);
@@ -504,8 +508,10 @@ prepare(struct daemon *d, struct options *o, struct err *e)
 {
     if (find_places(d, o, e) < 0 || refuse_network_state(d, e) < 0 ||
         recall_options(d->inst.places.state, o, e) < 0 ||
-        daemon_options_read_config(o, &d->inst.places, &d->inst.config, e) < 0 ||
-        roles_find(d, e) < 0)
+        daemon_options_read_config(o, &d->inst.places, &d->inst.config, e) < 0)
+        return -1;
+    d->roles = roles_new(&d->inst, e);
+    if (!d->roles)
         return -1;
     auto_free char *base = xstrdup(d->inst.places.log);
     *strrchr(base, '/') = '\0';
@@ -571,7 +577,7 @@ main(int argc, char **argv)
              prober_backend(d.cards->prober) ? prober_backend(d.cards->prober) : "none");
     sign_lock(&d);
     say_ready(&o, "ready");
-    notify_ready(d.notify, &d);
+    notify_ready(d.notify, &d.inst);
     uv_run(&loop, UV_RUN_DEFAULT);
     finish(&d);
     free(o.recalled);

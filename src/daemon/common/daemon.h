@@ -20,9 +20,9 @@ struct daemon {
     struct card_facts card_facts;
     struct attempts *attempts;
     struct cards *cards;
+    struct roles *roles;
+    struct uploads *uploads;
     const struct options *options;       /* as it was started */
-    gid_t admin_gid;                     /* its members are admins; 0: no such group */
-    const struct caller *caller;         /* whose request is being served; NULL: none */
     int lock_fd;                         /* held: one daemon per state */
     struct attempts_kept *attempts_kept; /* recover.c, during start */
     uv_timer_t idle_timer;
@@ -53,8 +53,7 @@ struct daemon {
     struct courier *courier;
     struct waits *waits;
     struct tally *tally;
-    struct upload *uploads; /* file_upload.c: files that have not come whole */
-    struct works *works;    /* long_work.c: long requests; NULL before the first */
+    struct works *works; /* long_work.c: long requests; NULL before the first */
     struct pace *pace;
 };
 

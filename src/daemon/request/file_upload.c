@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "daemon/common/caller.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/gpu/card_names.h"
 #include "daemon/gpu/model_file.h"
 #include "daemon/request/admit.h"
@@ -32,10 +32,33 @@ struct upload {
     const struct sync *reader; /* the request that has them now, and adds its own; NULL: none */
 };
 
+struct uploads {
+    const struct instance *inst;
+    const struct roles *roles;
+    const struct budget *budget;
+    struct modelfile *models;
+    struct upload *list;
+};
+
+struct uploads *
+uploads_new(const struct instance *inst, const struct roles *roles, const struct budget *budget,
+            struct modelfile *models)
+{
+    struct uploads *u = xcalloc(1, sizeof *u);
+    *u = (struct uploads){.inst = inst, .roles = roles, .budget = budget, .models = models};
+    return u;
+}
+
+void
+uploads_free(struct uploads *u)
+{
+    free(u); /* what was kept went with the clients */
+}
+
 /* --- reading --- */
 
 static int
-read_line(const struct daemon *d, const struct sync *s, const json_t *j,
+read_line(const struct uploads *all, const struct sync *s, const json_t *j,
           const struct models *models, int default_oom, struct line *line, struct err *e)
 {
     static const char *const ours[] = {"key", "line", "again", NULL};
@@ -46,10 +69,10 @@ read_line(const struct daemon *d, const struct sync *s, const json_t *j,
         return err_set(e, ERR_USAGE, "a line needs a \"key\" of 1 to 63 bytes");
     line->key = xstrdup(key);
     if (reqjson_read(j, ours, models, &line->req, e) < 0 ||
-        cardnames_resolve(&d->inst, &line->req, e) < 0 ||
-        budget_check_text(d->budget, s->uid, &line->req, e) < 0 ||
-        roles_check_priority(d, line->req.priority, e) < 0 ||
-        roles_check_grace(d, line->req.grace_ms, e) < 0)
+        cardnames_resolve(all->inst, &line->req, e) < 0 ||
+        budget_check_text(all->budget, s->uid, &line->req, e) < 0 ||
+        roles_check_priority(all->roles, line->req.priority, e) < 0 ||
+        roles_check_grace(all->roles, line->req.grace_ms, e) < 0)
         return err_prefix(e, "line %d", line->number);
     if (admit_time(s->admission, &line->req, e) < 0) {
         if (!s->fits)
@@ -94,18 +117,18 @@ file_upload_check(struct sync *s, const json_t *params, struct err *e)
 
 /* The request's lines, behind those that are there. */
 static int
-read_lines(struct daemon *d, struct sync *s, const json_t *params, int64_t until_us,
+read_lines(struct uploads *all, struct sync *s, const json_t *params, int64_t until_us,
            struct err *e)
 {
     const json_t *list = json_object_get(params, "jobs");
-    const struct models *models = modelfile_current(d->modelfile, &d->inst.config);
+    const struct models *models = modelfile_current(all->models, &all->inst->config);
     const json_t *oom = json_object_get(params, "oom_retries");
     int default_oom = oom ? (int)json_integer_value(oom) : -1;
     size_t n = json_array_size(list);
     while (s->n_read < n) {
         const json_t *j = json_array_get(list, s->n_read++);
         struct line *line = add_line(s);
-        if (read_line(d, s, j, models, default_oom, line, e) < 0)
+        if (read_line(all, s, j, models, default_oom, line, e) < 0)
             return -1;
         if (s->n_read % GLANCE == 0 && clock_boot_us() >= until_us)
             return WORK_MORE;
@@ -116,9 +139,9 @@ read_lines(struct daemon *d, struct sync *s, const json_t *params, int64_t until
 /* --- keeping --- */
 
 static struct upload **
-find(struct daemon *d, const struct client *client)
+find(struct uploads *all, const struct client *client)
 {
-    struct upload **at = &d->uploads;
+    struct upload **at = &all->list;
     while (*at && (*at)->client != client)
         at = &(*at)->next;
     return at;
@@ -137,9 +160,9 @@ drop(struct upload **at)
 }
 
 void
-file_uploads_drop_client(struct daemon *d, const struct client *client)
+file_uploads_drop_client(struct uploads *all, const struct client *client)
 {
-    drop(find(d, client));
+    drop(find(all, client));
 }
 
 static int64_t
@@ -153,12 +176,12 @@ bytes_of(const struct sync *s, size_t from)
 }
 
 static int
-check_room(const struct daemon *d, const struct upload *own, struct err *e)
+check_room(const struct uploads *all, const struct upload *own, struct err *e)
 {
-    int64_t most = d->inst.config.user_max_buffer_mib << 20, bytes = 0;
-    if (!budget_binds(d->budget, own->uid))
+    int64_t most = all->inst->config.user_max_buffer_mib << 20, bytes = 0;
+    if (!budget_binds(all->budget, own->uid))
         return 0;
-    for (const struct upload *u = d->uploads; u; u = u->next)
+    for (const struct upload *u = all->list; u; u = u->next)
         bytes += u->group == own->group ? u->bytes : 0;
     if (bytes <= most)
         return 0;
@@ -183,14 +206,14 @@ begin(struct upload **at, const struct caller *c, const struct sync *s)
 /* What is kept of its file is its own for as long as it reads. False: another request of its
  * connection is being read. */
 static bool
-take(struct daemon *d, const struct caller *c, struct sync *s)
+take(struct uploads *all, const struct caller *c, struct sync *s)
 {
-    struct upload **at = find(d, c->client), *u = *at;
+    struct upload **at = find(all, c->client), *u = *at;
     if (u && u->reader)
         return false;
     if (u && strcmp(s->path, u->path) != 0) {
         drop(at); /* it was never finished */
-        at = find(d, c->client);
+        at = find(all, c->client);
         u = NULL;
     }
     if (!u)
@@ -207,29 +230,29 @@ take(struct daemon *d, const struct caller *c, struct sync *s)
 
 /* NULL: it has none, or none any more, as its client has gone. */
 static struct upload **
-find_own(struct daemon *d, const struct sync *s)
+find_own(struct uploads *all, const struct sync *s)
 {
-    struct upload **at = s->reads ? find(d, s->client) : NULL;
+    struct upload **at = s->reads ? find(all, s->client) : NULL;
     return at && *at && (*at)->reader == s ? at : NULL;
 }
 
 int
-file_upload_read(struct daemon *d, const struct caller *c, struct sync *s, const json_t *params,
-                 int64_t until_us, struct err *e)
+file_upload_read(struct uploads *all, const struct caller *c, struct sync *s,
+                 const json_t *params, int64_t until_us, struct err *e)
 {
-    if (!s->reads && !take(d, c, s))
+    if (!s->reads && !take(all, c, s))
         return WORK_MORE;
-    return read_lines(d, s, params, until_us, e);
+    return read_lines(all, s, params, until_us, e);
 }
 
 int
-file_upload_keep(struct daemon *d, struct sync *s, struct err *e)
+file_upload_keep(struct uploads *all, struct sync *s, struct err *e)
 {
-    struct upload **at = find_own(d, s), *u = at ? *at : NULL;
+    struct upload **at = find_own(all, s), *u = at ? *at : NULL;
     if (!u)
         return 0;
     u->bytes += bytes_of(s, s->n_kept);
-    if (check_room(d, u, e) < 0)
+    if (check_room(all, u, e) < 0)
         return -1;
     u->reader = NULL;
     u->kept.lines = s->lines;
@@ -242,9 +265,9 @@ file_upload_keep(struct daemon *d, struct sync *s, struct err *e)
 }
 
 void
-file_upload_leave(struct daemon *d, const struct sync *s)
+file_upload_leave(struct uploads *all, const struct sync *s)
 {
-    struct upload **at = find_own(d, s);
+    struct upload **at = find_own(all, s);
     if (at)
         drop(at);
 }

@@ -6,23 +6,32 @@
 #include <jansson.h>
 #include <stdint.h>
 
+struct budget;
 struct caller;
 struct client;
-struct daemon;
 struct err;
+struct instance;
+struct modelfile;
+struct roles;
 struct sync;
+struct uploads;
+
+/* Of all clients. What it is given is borrowed. */
+struct uploads *uploads_new(const struct instance *inst, const struct roles *roles,
+                            const struct budget *budget, struct modelfile *models);
+void uploads_free(struct uploads *u);
 
 /* The first look at a request: where its file lies, and that there are lines. Sets s->path. */
 int file_upload_check(struct sync *s, const json_t *params, struct err *e);
 /* Reads the request's lines into *s, behind those that were kept of the same file, until the
  * boot clock says until_us. WORK_MORE; or WORK_DONE when *s has them all; -1 with e, and
  * nothing is kept any longer. Requests of one connection are read in their order. */
-int file_upload_read(struct daemon *d, const struct caller *c, struct sync *s,
+int file_upload_read(struct uploads *all, const struct caller *c, struct sync *s,
                      const json_t *params, int64_t until_us, struct err *e);
 /* Once they are read: keeps them for the request that has the rest, and empties *s. */
-int file_upload_keep(struct daemon *d, struct sync *s, struct err *e);
+int file_upload_keep(struct uploads *all, struct sync *s, struct err *e);
 /* A request that goes, read to its end or not. */
-void file_upload_leave(struct daemon *d, const struct sync *s);
-void file_uploads_drop_client(struct daemon *d, const struct client *client);
+void file_upload_leave(struct uploads *all, const struct sync *s);
+void file_uploads_drop_client(struct uploads *all, const struct client *client);
 
 #endif

@@ -13,28 +13,41 @@
 #include "base/parse.h"
 #include "core/queue/job.h"
 #include "daemon/common/caller.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 
-int
-roles_find(struct daemon *d, struct err *e)
+/* The group that the settings name; 0: they name none. */
+static int
+find_admins(const struct instance *inst, gid_t *gid, struct err *e)
 {
-    const char *name = d->inst.config.admin_group;
-    d->admin_gid = 0;
-    if (!d->inst.places.system || !name || !name[0])
+    const char *name = inst->config.admin_group;
+    *gid = 0;
+    if (!inst->places.system || !name || !name[0])
         return 0;
     const struct group *g = getgrnam(name);
     if (!g)
         return err_set(e, ERR_USAGE,
                        "admin_group: unknown group '%s'; 'groupadd %s' creates it", name, name);
-    d->admin_gid = g->gr_gid;
+    *gid = g->gr_gid;
     return 0;
 }
 
-bool
-roles_is_served(const struct daemon *d, uid_t uid)
+struct roles *
+roles_new(const struct instance *inst, struct err *e)
 {
-    return d->inst.places.system || uid == getuid() || uid == 0;
+    gid_t gid;
+    if (find_admins(inst, &gid, e) < 0)
+        return NULL;
+    struct roles *r = xcalloc(1, sizeof *r);
+    r->inst = inst;
+    r->admin_gid = gid;
+    return r;
+}
+
+bool
+roles_is_served(const struct roles *r, uid_t uid)
+{
+    return r->inst->places.system || uid == getuid() || uid == 0;
 }
 
 /* The supplementary groups of the process that connected, as they were then. */
@@ -55,11 +68,11 @@ peer_is_in(int fd, gid_t gid)
 }
 
 bool
-roles_is_admin(const struct daemon *d, int fd, const struct ucred *cred)
+roles_is_admin(const struct roles *r, int fd, const struct ucred *cred)
 {
-    if (!d->inst.places.system || cred->uid == 0)
+    if (!r->inst->places.system || cred->uid == 0)
         return true; /* a user with a daemon of their own */
-    return d->admin_gid && (cred->gid == d->admin_gid || peer_is_in(fd, d->admin_gid));
+    return r->admin_gid && (cred->gid == r->admin_gid || peer_is_in(fd, r->admin_gid));
 }
 
 bool
@@ -77,33 +90,33 @@ roles_need_admin(const struct caller *c, const char *what, struct err *e)
 }
 
 int64_t
-roles_priority_max(const struct daemon *d)
+roles_priority_max(const struct roles *r)
 {
-    return d->inst.places.system && d->caller && !d->caller->admin
-               ? d->inst.config.user_priority_max
+    return r->inst->places.system && r->caller && !r->caller->admin
+               ? r->inst->config.user_priority_max
                : PRIORITY_MAX;
 }
 
 int
-roles_check_priority(const struct daemon *d, int32_t priority, struct err *e)
+roles_check_priority(const struct roles *r, int32_t priority, struct err *e)
 {
-    if (priority <= roles_priority_max(d))
+    if (priority <= roles_priority_max(r))
         return 0;
     return err_set(e, ERR_PERMISSION,
                    "priority %d is above %lld, the maximum for users; lower the priority of "
                    "other jobs instead, or ask an admin",
-                   priority, (long long)d->inst.config.user_priority_max);
+                   priority, (long long)r->inst->config.user_priority_max);
 }
 
 /* The settings' own grace_ms is the administrator's word as well. */
 int
-roles_check_grace(const struct daemon *d, int64_t grace_ms, struct err *e)
+roles_check_grace(const struct roles *r, int64_t grace_ms, struct err *e)
 {
     char asked[24], most[24];
-    int64_t most_ms = d->inst.config.grace_max_ms > d->inst.config.grace_ms
-                          ? d->inst.config.grace_max_ms
-                          : d->inst.config.grace_ms;
-    if (grace_ms <= most_ms || !d->inst.places.system || !d->caller || d->caller->admin)
+    int64_t most_ms = r->inst->config.grace_max_ms > r->inst->config.grace_ms
+                          ? r->inst->config.grace_max_ms
+                          : r->inst->config.grace_ms;
+    if (grace_ms <= most_ms || !r->inst->places.system || !r->caller || r->caller->admin)
         return 0;
     return err_set(e, ERR_PERMISSION,
                    "a grace of %s is above %s, the maximum for users (grace_max_ms); use "
@@ -112,25 +125,25 @@ roles_check_grace(const struct daemon *d, int64_t grace_ms, struct err *e)
 }
 
 bool
-roles_is_hidden(const struct daemon *d, uid_t owner)
+roles_is_hidden(const struct roles *r, uid_t owner)
 {
-    return d->inst.places.system && d->inst.config.private && d->caller && !d->caller->admin &&
-           d->caller->uid != owner;
+    return r->inst->places.system && r->inst->config.private && r->caller &&
+           !r->caller->admin && r->caller->uid != owner;
 }
 
 bool
-roles_sees_whole(const struct daemon *d, uid_t owner)
+roles_sees_whole(const struct roles *r, uid_t owner)
 {
-    return !d->inst.places.system || !d->caller || d->caller->uid == owner;
+    return !r->inst->places.system || !r->caller || r->caller->uid == owner;
 }
 
 /* The owner's name stands in the line as a member of its own; inside a string of a user's the
  * quotes around it would be escaped. */
 bool
-roles_hides_event(const struct daemon *d, const struct viewer *v, uint32_t job,
-                  const char *line, size_t n)
+roles_hides_event(const struct roles *r, const struct viewer *v, uint32_t job, const char *line,
+                  size_t n)
 {
-    if (job == 0 || !d->inst.places.system || !d->inst.config.private || v->admin)
+    if (job == 0 || !r->inst->places.system || !r->inst->config.private || v->admin)
         return false;
     auto_free char *own = xasprintf("\"user\":\"%s\"", daemon_user_name(v->uid));
     return !memmem(line, n, own, strlen(own));

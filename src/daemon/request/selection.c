@@ -13,9 +13,11 @@
 #include "core/plan/plan.h"
 #include "core/queue/array.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "daemon/request/roles.h"
+#include "daemon/state/changes.h"
+#include "daemon/state/state.h"
 #include "store/store.h"
 
 #define PAST_PIECE   500 /* ids, of which many may be gone */
@@ -40,13 +42,13 @@ is_of_user(const struct job *job, const void *arg)
 
 /* The newest job that this user submitted. One of this very turn is not in the store yet. */
 static int
-find_last(struct daemon *d, uid_t uid, uint32_t *out, struct err *e)
+find_last(const struct instance *inst, uid_t uid, uint32_t *out, struct err *e)
 {
     const struct store_filter f = {.uid = uid, .has_uid = true, .newest_first = true};
     *out = 0;
-    if (store_jobs_select(d->inst.store, &f, on_newest, out, e) < 0)
+    if (store_jobs_select(inst->store, &f, on_newest, out, e) < 0)
         return -1;
-    const struct job *job = changes_find_new(&d->inst.state->changes, is_of_user, &uid);
+    const struct job *job = changes_find_new(&inst->state->changes, is_of_user, &uid);
     if (job && job->id > *out)
         *out = job->id;
     return 0;
@@ -62,12 +64,12 @@ wants_last(const struct selector *s)
 }
 
 int
-select_read(struct daemon *d, uid_t caller, const json_t *params, struct select *out,
+select_read(const struct roles *roles, uid_t caller, const json_t *params, struct select *out,
             struct err *e)
 {
     const json_t *words = json_object_get(params, "select"), *word;
     size_t i;
-    *out = (struct select){.selector = SELECTOR_INIT, .daemon = d};
+    *out = (struct select){.selector = SELECTOR_INIT, .roles = roles};
     out->user = json_string_value(json_object_get(params, "user"));
     out->everything = !words || json_array_size(words) == 0;
     if (words && !json_is_array(words))
@@ -82,7 +84,7 @@ select_read(struct daemon *d, uid_t caller, const json_t *params, struct select 
     }
     if (selector_tidy(&out->selector, e) < 0)
         return -1;
-    return wants_last(&out->selector) ? find_last(d, caller, &out->last_id, e) : 0;
+    return wants_last(&out->selector) ? find_last(roles->inst, caller, &out->last_id, e) : 0;
 }
 
 static int
@@ -150,7 +152,7 @@ is_on(const struct job *job, uint64_t gpus)
 static struct selector_job
 describe(const struct select *s, const struct job *job)
 {
-    bool hidden = roles_is_hidden(s->daemon, job->uid); /* a name that is guessed stays so */
+    bool hidden = roles_is_hidden(s->roles, job->uid); /* a name that is guessed stays so */
     return (struct selector_job){
         .id = job->id,
         .array = job->array,
@@ -197,14 +199,14 @@ select_is_by_state(const struct select *s, const struct job *job, unsigned *stat
 
 /* Which numbers of a list are no job's: of the table or of the history. */
 static int
-find_missing(struct daemon *d, const struct selector_term *t, struct buf *missing, int *n,
-             struct err *e)
+find_missing(const struct instance *inst, const struct selector_term *t, struct buf *missing,
+             int *n, struct err *e)
 {
     for (uint32_t id = t->first; t->each && *n <= MISSING_SAID; id++) {
         struct store_found found = {0};
-        if (!queue_get(d->inst.queue, id) && store_find_job(d->inst.store, id, &found, e) < 0)
+        if (!queue_get(inst->queue, id) && store_find_job(inst->store, id, &found, e) < 0)
             return -1;
-        if (!queue_get(d->inst.queue, id) && !found.id && ++*n <= MISSING_SAID)
+        if (!queue_get(inst->queue, id) && !found.id && ++*n <= MISSING_SAID)
             buf_addf(missing, "%s%u", *n > 1 ? ", " : "", id);
         if (id == t->last)
             break;
@@ -224,19 +226,19 @@ find_missing_tasks(const struct selector_term *t, const struct task_set *set,
 }
 
 static int
-load_tasks(struct daemon *d, uint32_t array, struct task_set *out, struct err *e)
+load_tasks(const struct instance *inst, uint32_t array, struct task_set *out, struct err *e)
 {
-    const struct job *job = queue_get(d->inst.queue, array);
+    const struct job *job = queue_get(inst->queue, array);
     task_set_free(out);
     *out = (struct task_set){NULL, 0};
     if (!job)
-        return store_array_tasks(d->inst.store, array, out, e);
+        return store_array_tasks(inst->store, array, out, e);
     task_set_copy(out, &job->req.array);
     return 0;
 }
 
 int
-select_check_ids(struct daemon *d, const struct select *s, struct err *e)
+select_check_ids(const struct instance *inst, const struct select *s, struct err *e)
 {
     auto_buf struct buf missing = BUF_INIT;
     struct task_set tasks = {NULL, 0};
@@ -245,11 +247,11 @@ select_check_ids(struct daemon *d, const struct select *s, struct err *e)
     for (size_t i = 0; i < s->selector.n_sorted && rc == 0; i++) {
         const struct selector_term *t = &s->selector.terms[i];
         if (t->kind == SELECT_IDS) {
-            rc = find_missing(d, t, &missing, &n, e);
+            rc = find_missing(inst, t, &missing, &n, e);
             continue;
         }
         if (t->first != array)
-            rc = load_tasks(d, t->first, &tasks, e);
+            rc = load_tasks(inst, t->first, &tasks, e);
         array = t->first;
         find_missing_tasks(t, &tasks, &missing, &n);
     }
@@ -262,7 +264,7 @@ select_check_ids(struct daemon *d, const struct select *s, struct err *e)
 
 /* Jobs that are all named by id are looked up; everything else is a walk over the queue. */
 static bool
-look_up(struct daemon *d, const struct select *s, struct job ***jobs, size_t *n)
+look_up(const struct instance *inst, const struct select *s, struct job ***jobs, size_t *n)
 {
     size_t most = 0, kept = 0;
     if (s->everything || s->selector.n_terms == 0)
@@ -277,7 +279,7 @@ look_up(struct daemon *d, const struct select *s, struct job ***jobs, size_t *n)
     for (size_t i = 0; i < s->selector.n_terms; i++) {
         const struct selector_term *t = &s->selector.terms[i];
         for (size_t k = 0; k <= t->last - t->first; k++) {
-            struct job *job = queue_get(d->inst.queue, t->first + (uint32_t)k);
+            struct job *job = queue_get(inst->queue, t->first + (uint32_t)k);
             if (job && select_matches(s, job))
                 (*jobs)[kept++] = job;
         }
@@ -287,7 +289,7 @@ look_up(struct daemon *d, const struct select *s, struct job ***jobs, size_t *n)
 }
 
 struct walk {
-    struct daemon *daemon;
+    const struct instance *inst;
     const struct select *select;
     select_cb cb;
     void *arg;
@@ -298,7 +300,7 @@ on_job(struct job *job, const char *const *uuids, void *arg)
 {
     const struct walk *w = arg;
     /* One whose end is not committed yet is still in the table, and listed from there. */
-    if (!queue_get(w->daemon->inst.queue, job->id) && select_matches(w->select, job))
+    if (!queue_get(w->inst->queue, job->id) && select_matches(w->select, job))
         return w->cb(job, uuids, w->arg);
     return 0;
 }
@@ -329,7 +331,7 @@ on_task(uint32_t id, int32_t task, enum job_state state, void *arg)
 
 /* What one term means. True with *done: all of it is found. */
 static int
-narrow_term(struct daemon *d, const struct select *s, struct select_past *past,
+narrow_term(const struct instance *inst, const struct select *s, struct select_past *past,
             int64_t until_us, bool *done, struct err *e)
 {
     const struct selector_term *t = &s->selector.terms[past->term];
@@ -340,7 +342,7 @@ narrow_term(struct daemon *d, const struct select *s, struct select_past *past,
         select_ranges_add(&past->ranges, s->last_id, s->last_id);
     else if (t->kind != SELECT_TASKS)
         past->wide = true;
-    else if (store_tasks_walk(d->inst.store, t->first,
+    else if (store_tasks_walk(inst->store, t->first,
                               past->task > t->first_task ? past->task : t->first_task,
                               t->last_task, on_task, &w, e) < 0)
         return -1;
@@ -352,13 +354,13 @@ narrow_term(struct daemon *d, const struct select *s, struct select_past *past,
  * (`wide`). Goes on until the boot clock says until_us: 1 at the end of it, 0 when there is
  * more, -1: the store fails. */
 static int
-narrow(struct daemon *d, const struct select *s, struct select_past *past, int64_t until_us,
-       struct err *e)
+narrow(const struct instance *inst, const struct select *s, struct select_past *past,
+       int64_t until_us, struct err *e)
 {
     past->wide |= s->everything;
     while (!past->wide && past->term < s->selector.n_terms) {
         bool done = false;
-        if (narrow_term(d, s, past, until_us, &done, e) < 0)
+        if (narrow_term(inst, s, past, until_us, &done, e) < 0)
             return -1;
         if (done) {
             past->term++;
@@ -371,29 +373,29 @@ narrow(struct daemon *d, const struct select *s, struct select_past *past, int64
 }
 
 int
-select_narrow(struct daemon *d, const struct select *s, struct select_ranges *ranges,
+select_narrow(const struct instance *inst, const struct select *s, struct select_ranges *ranges,
               struct err *e)
 {
     struct select_past past = {0};
-    int rc = narrow(d, s, &past, INT64_MAX, e);
+    int rc = narrow(inst, s, &past, INT64_MAX, e);
     *ranges = past.ranges;
     return rc < 0 ? -1 : !past.wide;
 }
 
 int
-select_ended(struct daemon *d, const struct select *s, int64_t limit, select_cb cb, void *arg,
-             struct err *e)
+select_ended(const struct instance *inst, const struct select *s, int64_t limit, select_cb cb,
+             void *arg, struct err *e)
 {
-    struct walk w = {.daemon = d, .select = s, .cb = cb, .arg = arg};
+    struct walk w = {.inst = inst, .select = s, .cb = cb, .arg = arg};
     struct select_ranges ranges = {0};
     struct store_filter f = {.states = SELECT_FINAL_STATES, .limit = limit};
-    int rc = select_narrow(d, s, &ranges, e);
+    int rc = select_narrow(inst, s, &ranges, e);
     if (rc > 0) {
         f.ranges = ranges.v;
         f.n_ranges = ranges.n;
     }
     if (rc == 0 || ranges.n > 0)
-        rc = rc < 0 ? -1 : store_jobs_select(d->inst.store, &f, on_job, &w, e);
+        rc = rc < 0 ? -1 : store_jobs_select(inst->store, &f, on_job, &w, e);
     free(ranges.v);
     return rc < 0 ? -1 : 0;
 }
@@ -431,20 +433,20 @@ compare_ranges(const void *a, const void *b)
 
 /* Which ids are walked over, in ascending order. As narrow. */
 static int
-begin_past(struct daemon *d, const struct select *s, struct select_past *past, int64_t until_us,
-           struct err *e)
+begin_past(const struct instance *inst, const struct select *s, struct select_past *past,
+           int64_t until_us, struct err *e)
 {
     struct select_ranges *r = &past->ranges;
-    int rc = narrow(d, s, past, until_us, e);
+    int rc = narrow(inst, s, past, until_us, e);
     if (rc <= 0)
         return rc;
     if (past->wide) {
         r->n = 0;
-        select_ranges_add(r, 0, store_peek_job_id(d->inst.store));
+        select_ranges_add(r, 0, store_peek_job_id(inst->store));
     }
     struct store_filter f = {.ranges = r->v, .n_ranges = r->n, .states = SELECT_FINAL_STATES};
     f.limit = past->limit;
-    if (f.limit > 0 && r->n > 0 && store_jobs_lowest(d->inst.store, &f, &past->next, e) < 0)
+    if (f.limit > 0 && r->n > 0 && store_jobs_lowest(inst->store, &f, &past->next, e) < 0)
         return -1;
     if (r->n > 1)
         qsort(r->v, (size_t)r->n, sizeof *r->v, compare_ranges);
@@ -453,10 +455,10 @@ begin_past(struct daemon *d, const struct select *s, struct select_past *past, i
 }
 
 int
-select_past_walk(struct daemon *d, const struct select *s, struct select_past *past,
+select_past_walk(const struct instance *inst, const struct select *s, struct select_past *past,
                  int64_t until_us, select_cb cb, void *arg, struct err *e)
 {
-    int begun = past->begun ? 1 : begin_past(d, s, past, until_us, e);
+    int begun = past->begun ? 1 : begin_past(inst, s, past, until_us, e);
     if (begun <= 0)
         return begun;
     while (past->at < past->ranges.n) {
@@ -470,8 +472,8 @@ select_past_walk(struct daemon *d, const struct select *s, struct select_past *p
             r.last = r.first + PAST_PIECE - 1;
         const struct store_filter f = {
             .ranges = &r, .n_ranges = 1, .states = SELECT_FINAL_STATES};
-        struct past_walk w = {.walk = {d, s, cb, arg}, .until_us = until_us};
-        int rc = store_jobs_select(d->inst.store, &f, on_past, &w, e);
+        struct past_walk w = {.walk = {inst, s, cb, arg}, .until_us = until_us};
+        int rc = store_jobs_select(inst->store, &f, on_past, &w, e);
         if (rc < 0)
             return -1;
         past->next = (w.stopped ? w.last : r.last) + 1;
@@ -491,13 +493,13 @@ select_past_free(struct select_past *past)
 }
 
 static void
-begin_live(struct daemon *d, const struct select *s, struct select_live *live)
+begin_live(const struct instance *inst, const struct select *s, struct select_live *live)
 {
     struct job **jobs = NULL;
     bool in_turn = live->order == LINEUP_IN_TURN;
-    if (!look_up(d, s, &jobs, &live->n)) {
-        live->run = lineup_begin(in_turn ? d->inst.planner : NULL, d->inst.queue,
-                                 in_turn ? d->inst.ledger : NULL, clock_wall_us(), live->order);
+    if (!look_up(inst, s, &jobs, &live->n)) {
+        live->run = lineup_begin(in_turn ? inst->planner : NULL, inst->queue,
+                                 in_turn ? inst->ledger : NULL, clock_wall_us(), live->order);
         return;
     }
     live->ids = xcalloc(live->n + 1, sizeof *live->ids);
@@ -509,11 +511,11 @@ begin_live(struct daemon *d, const struct select *s, struct select_live *live)
 }
 
 bool
-select_live_list(struct daemon *d, const struct select *s, struct select_live *live,
+select_live_list(const struct instance *inst, const struct select *s, struct select_live *live,
                  int64_t until_us)
 {
     if (!live->ids && !live->run)
-        begin_live(d, s, live);
+        begin_live(inst, s, live);
     while (!live->ids) {
         if (!lineup_step(live->run))
             live->ids = lineup_ids(live->run, &live->n);

@@ -12,7 +12,8 @@
 #include "core/queue/job.h"
 #include "spec/selector.h"
 
-struct daemon;
+struct instance;
+struct roles;
 struct err;
 struct store_range;
 
@@ -24,14 +25,14 @@ struct select {
     const char *user;      /* only this user's; NULL: any user's. Borrowed */
     uint32_t states;       /* only in one of these, a bit each; 0: in any */
     uint64_t gpus;         /* only on one of these, a bit each; 0: anywhere */
-    const struct daemon *daemon;
+    const struct roles *roles;
     bool mine;   /* of wider words than an id only the caller's own jobs are meant */
     uid_t owner; /* with mine */
 };
 
 /* params: "select" (list of words; absent: everything), "user". */
-int select_read(struct daemon *d, uid_t caller, const json_t *params, struct select *out,
-                struct err *e);
+int select_read(const struct roles *roles, uid_t caller, const json_t *params,
+                struct select *out, struct err *e);
 /* params: "state" (a list of names), "gpu" (a list of indices): for lists of jobs. */
 int select_read_where(const json_t *params, struct select *s, struct err *e);
 void select_free(struct select *s);
@@ -41,8 +42,8 @@ bool select_matches(const struct select *s, const struct job *job);
 /* Calls cb for each ended job of the history that matches, oldest first; at most `limit` of
  * the newest (0: all). Each is borrowed. Not 0 from cb ends the walk. */
 typedef int (*select_cb)(struct job *job, const char *const *uuids, void *arg);
-int select_ended(struct daemon *d, const struct select *s, int64_t limit, select_cb cb,
-                 void *arg, struct err *e);
+int select_ended(const struct instance *inst, const struct select *s, int64_t limit,
+                 select_cb cb, void *arg, struct err *e);
 
 /* Ids that a walk over the store can be bound to. */
 struct select_ranges {
@@ -54,8 +55,8 @@ void select_ranges_add(struct select_ranges *r, uint32_t first, uint32_t last);
 /* What a walk over the store can be bound to: ids, tasks and the last job can be looked up;
  * names, users and states need the whole walk. 1: only *ranges; 0: all; -1: the store fails.
  * The caller frees ranges->v in any case. */
-int select_narrow(struct daemon *d, const struct select *s, struct select_ranges *ranges,
-                  struct err *e);
+int select_narrow(const struct instance *inst, const struct select *s,
+                  struct select_ranges *ranges, struct err *e);
 #define SELECT_FINAL_STATES ((1U << JOB_STATES) - (1U << JOB_COMPLETED))
 
 /* The same in pieces. Zeroed at first, but for the limit; select_past_free at the end. */
@@ -72,8 +73,9 @@ struct select_past {
 };
 /* Goes on until the boot clock says until_us, or until cb returns not 0, which is a piece's end
  * as well. 1: all have been visited; 0: there are more; -1 with e. */
-int select_past_walk(struct daemon *d, const struct select *s, struct select_past *past,
-                     int64_t until_us, select_cb cb, void *arg, struct err *e);
+int select_past_walk(const struct instance *inst, const struct select *s,
+                     struct select_past *past, int64_t until_us, select_cb cb, void *arg,
+                     struct err *e);
 void select_past_free(struct select_past *past);
 
 /* All live jobs, or only those that are named and match, as they are named: unless they are
@@ -86,13 +88,13 @@ struct select_live {
     size_t n;
 };
 /* Goes on until the boot clock says until_us, or for a piece. False: there is more to do. */
-bool select_live_list(struct daemon *d, const struct select *s, struct select_live *live,
-                      int64_t until_us);
+bool select_live_list(const struct instance *inst, const struct select *s,
+                      struct select_live *live, int64_t until_us);
 void select_live_free(struct select_live *live);
 
 /* Ids that were named one by one (not in a range) and belong to no job: -1, and e names the
  * first few. */
-int select_check_ids(struct daemon *d, const struct select *s, struct err *e);
+int select_check_ids(const struct instance *inst, const struct select *s, struct err *e);
 
 /* Whether a word names jobs by number, name or tag, so that one of them that has ended is worth
  * a word. `all`, a user's or a state's are what there is now. */

@@ -11,10 +11,11 @@
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
 #include "daemon/common/caller.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "daemon/request/roles.h"
 #include "daemon/state/array_turns.h"
+#include "daemon/state/changes.h"
 
 #define TARGET_TASKS_MAX 1000 /* taken out of their arrays by one request */
 #define TASKS_AT_ONCE    100  /* of an array, to which something is done together */
@@ -23,20 +24,21 @@
 
 /* The array that a term names tasks of, while some have not left it; NULL: there is none. */
 static struct job *
-array_of(struct daemon *d, const struct selector_term *t)
+array_of(const struct instance *inst, const struct selector_term *t)
 {
-    struct job *array = t->kind == SELECT_TASKS ? queue_get(d->inst.queue, t->first) : NULL;
+    struct job *array = t->kind == SELECT_TASKS ? queue_get(inst->queue, t->first) : NULL;
     return array && array->tasks ? array : NULL;
 }
 
 /* Each becomes a job, a row and an event: more in one request would delay all clients. */
 static int
-check_number(struct daemon *d, const struct caller *c, const struct select *s, struct err *e)
+check_number(const struct instance *inst, const struct caller *c, const struct select *s,
+             struct err *e)
 {
     int n = 0;
     for (size_t i = 0; i < s->selector.n_sorted; i++) {
         const struct selector_term *t = &s->selector.terms[i];
-        const struct job *array = array_of(d, t);
+        const struct job *array = array_of(inst, t);
         int32_t task =
             array ? task_set_next(&array->tasks->pending, t->first_task, t->last_task) : -1;
         if (task >= 0 && target_check_owner(c, array, e) < 0)
@@ -54,38 +56,39 @@ check_number(struct daemon *d, const struct caller *c, const struct select *s, s
 
 /* Tasks that are named become jobs of their own, so that something can be done to them. */
 static int
-single_out(struct daemon *d, const struct caller *c, const struct select *s, struct err *e)
+single_out(const struct instance *inst, const struct caller *c, const struct select *s,
+           struct err *e)
 {
-    if (check_number(d, c, s, e) < 0)
+    if (check_number(inst, c, s, e) < 0)
         return -1;
     for (size_t i = 0; i < s->selector.n_sorted; i++) {
         const struct selector_term *t = &s->selector.terms[i];
-        struct job *array = array_of(d, t);
+        struct job *array = array_of(inst, t);
         int32_t task = array ? t->first_task : -1;
         while (array && (task = task_set_next(&array->tasks->pending, task, t->last_task)) >= 0)
-            arrays_split(d->inst.state, array, task++, 0);
+            arrays_split(inst->state, array, task++, 0);
     }
     return 0;
 }
 
 int
-target_find(struct daemon *d, const struct caller *c, const json_t *params, struct select *s,
-            struct err *e)
+target_find(const struct roles *roles, const struct caller *c, const json_t *params,
+            struct select *s, struct err *e)
 {
-    if (select_read(d, c->uid, params, s, e) < 0)
+    if (select_read(roles, c->uid, params, s, e) < 0)
         return -1;
     if (s->everything)
         return err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
-    return select_check_ids(d, s, e);
+    return select_check_ids(roles->inst, s, e);
 }
 
 int
-target_read(struct daemon *d, const struct caller *c, const json_t *params, struct select *s,
-            struct err *e)
+target_read(const struct roles *roles, const struct caller *c, const json_t *params,
+            struct select *s, struct err *e)
 {
-    if (target_find(d, c, params, s, e) < 0)
+    if (target_find(roles, c, params, s, e) < 0)
         return -1;
-    return single_out(d, c, s, e);
+    return single_out(roles->inst, c, s, e);
 }
 
 /* For those that act: name:x*, ranges, states and --all mean the caller's own jobs (an admin's
@@ -98,16 +101,16 @@ keep_mine(const struct caller *c, struct select *s)
 }
 
 int
-target_walk_choose(struct daemon *d, const struct caller *c, struct target_walk *w,
+target_walk_choose(const struct instance *inst, const struct caller *c, struct target_walk *w,
                    int64_t until_us, struct err *e)
 {
     keep_mine(c, &w->select);
-    if (!select_live_list(d, &w->select, &w->live, until_us)) {
+    if (!select_live_list(inst, &w->select, &w->live, until_us)) {
         w->paused = true;
         return 0;
     }
     while (w->at < w->live.n) {
-        const struct job *job = queue_get(d->inst.queue, w->live.ids[w->at++]);
+        const struct job *job = queue_get(inst->queue, w->live.ids[w->at++]);
         if (job && select_matches(&w->select, job) && !ids_has(&w->before, job->id)) {
             if (target_check_owner(c, job, e) < 0)
                 return -1;
@@ -148,21 +151,21 @@ leave_array(struct target_walk *w)
 
 /* It may be another since it was chosen, or gone. */
 static struct job *
-next_task(struct daemon *d, struct target_walk *w)
+next_task(const struct instance *inst, struct target_walk *w)
 {
-    struct job *job = queue_get(d->inst.queue, w->tasks[w->task_at++]);
+    struct job *job = queue_get(inst->queue, w->tasks[w->task_at++]);
     return job && job->array == w->array ? job : NULL;
 }
 
 static struct job *
-next_meant(struct daemon *d, struct target_walk *w)
+next_meant(const struct instance *inst, struct target_walk *w)
 {
-    struct job *job = queue_get(d->inst.queue, w->live.ids[w->at++]);
+    struct job *job = queue_get(inst->queue, w->live.ids[w->at++]);
     return job && w->paused && !select_matches(&w->select, job) ? NULL : job;
 }
 
 struct job *
-target_walk_next(struct daemon *d, struct target_walk *w, int64_t until_us)
+target_walk_next(const struct instance *inst, struct target_walk *w, int64_t until_us)
 {
     struct job *job = NULL;
     while (!job) {
@@ -179,7 +182,7 @@ target_walk_next(struct daemon *d, struct target_walk *w, int64_t until_us)
         }
         w->stopped = false;
         w->n_piece++;
-        job = in_array ? next_task(d, w) : next_meant(d, w);
+        job = in_array ? next_task(inst, w) : next_meant(inst, w);
     }
     return job;
 }
@@ -202,10 +205,11 @@ on_too_late(struct job *job, const char *const *uuids, void *arg)
 }
 
 int
-target_none(struct daemon *d, const struct select *s, const json_t *params, struct err *last,
-            struct err *e)
+target_none(const struct instance *inst, const struct select *s, const json_t *params,
+            struct err *last, struct err *e)
 {
-    if (!last->code && select_names_jobs(s) && select_ended(d, s, 1, on_too_late, last, e) < 0)
+    if (!last->code && select_names_jobs(s) &&
+        select_ended(inst, s, 1, on_too_late, last, e) < 0)
         return -1;
     if (!last->code)
         select_none(params, last);

@@ -11,18 +11,19 @@
 #include "daemon/request/selection.h"
 
 struct caller;
-struct daemon;
+struct instance;
+struct roles;
 struct err;
 struct job;
 struct jsonw;
 
 /* Reads the words; an empty list is an error, because "everything" must be said. Call
  * select_free whatever comes of it. */
-int target_find(struct daemon *d, const struct caller *c, const json_t *params,
+int target_find(const struct roles *roles, const struct caller *c, const json_t *params,
                 struct select *s, struct err *e);
 /* The same, to do something to them: tasks that are named become jobs of their own, which only
  * their owner and admins may have done. */
-int target_read(struct daemon *d, const struct caller *c, const json_t *params,
+int target_read(const struct roles *roles, const struct caller *c, const json_t *params,
                 struct select *s, struct err *e);
 
 /* Those of them that have not ended, in pieces (long_work.h). Zeroed at first, but for select;
@@ -41,11 +42,12 @@ struct target_walk {
     bool stopped; /* target_walk_next has given NULL because it is late */
 };
 /* Finds out which jobs are meant, before anything is done: 1; 0 when it is late; -1 with e. */
-int target_walk_choose(struct daemon *d, const struct caller *c, struct target_walk *w,
-                       int64_t until_us, struct err *e);
+int target_walk_choose(const struct instance *inst, const struct caller *c,
+                       struct target_walk *w, int64_t until_us, struct err *e);
 /* Then each of them that is still there; NULL: with `stopped` it is late, else that was all. No
  * more than a commit can take come in one piece. */
-struct job *target_walk_next(struct daemon *d, struct target_walk *w, int64_t until_us);
+struct job *target_walk_next(const struct instance *inst, struct target_walk *w,
+                             int64_t until_us);
 /* Whether so many tasks have left this array that what is done to all of them goes in pieces:
  * then they come next, while w->array is theirs. */
 bool target_walk_into(struct target_walk *w, const struct job *array);
@@ -54,7 +56,7 @@ void target_walk_free(struct target_walk *w);
 /* Nothing could be done to any of them, why is filled in, and -1 returned: what the last one
  * said, where one said something; else that those which were named have ended, or are not
  * there. */
-int target_none(struct daemon *d, const struct select *s, const json_t *params,
+int target_none(const struct instance *inst, const struct select *s, const json_t *params,
                 struct err *last, struct err *e);
 
 /* Only its owner and admins touch a job. */

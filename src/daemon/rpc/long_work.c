@@ -16,6 +16,7 @@
 #include "daemon/common/pace.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/request/budget.h"
+#include "daemon/request/roles.h"
 #include "daemon/rpc/rpc_server.h"
 #include "store/store.h"
 
@@ -91,7 +92,7 @@ static int
 run_slice(struct daemon *d, const struct work_kind *kind, struct caller *c, void *arg,
           struct jsonw *out, struct err *e)
 {
-    const struct caller *before = d->caller;
+    const struct caller *before = d->roles->caller;
     rpc_serve(d, c);
     int rc = kind->step(d, c, arg, out, clock_boot_us() + SLICE_US, e);
     rpc_serve(d, before);

@@ -78,7 +78,7 @@ begin(struct daemon *d, struct caller *c, const struct work_kind *kind, struct c
       json_t *params, struct jsonw *out, struct err *e)
 {
     k->params = params;
-    if (target_read(d, c, params, &k->walk.select, e) < 0) {
+    if (target_read(d->roles, c, params, &k->walk.select, e) < 0) {
         control_free(k);
         return -1;
     }
@@ -135,7 +135,7 @@ end_array(struct control *k)
 static struct job *
 next(struct daemon *d, struct control *k, int64_t until_us)
 {
-    struct job *job = target_walk_next(d, &k->walk, until_us);
+    struct job *job = target_walk_next(&d->inst, &k->walk, until_us);
     end_array(k);
     return job;
 }
@@ -166,9 +166,9 @@ cancel_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *o
     struct control *k = arg;
     const struct select *s = &k->walk.select;
     struct job *job;
-    int rc = k->walk.chosen ? 1 : target_walk_choose(d, c, &k->walk, until_us, e);
+    int rc = k->walk.chosen ? 1 : target_walk_choose(&d->inst, c, &k->walk, until_us, e);
     if (rc > 0 && !k->past_done && select_names_jobs(s))
-        rc = select_past_walk(d, s, &k->past, until_us, on_ended, k, e);
+        rc = select_past_walk(&d->inst, s, &k->past, until_us, on_ended, k, e);
     k->walk.paused |= rc == 0; /* the chosen may have become others */
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
@@ -213,7 +213,8 @@ method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
                                           .n_done = n_done,
                                           .so_far = so_far,
                                           .resume = resume};
-    if (roles_check_grace(d, json_integer_value(json_object_get(params, "grace_ms")), e) < 0 ||
+    if (roles_check_grace(d->roles, json_integer_value(json_object_get(params, "grace_ms")),
+                          e) < 0 ||
         check_why(params, e) < 0)
         return -1;
     return begin(d, c, &kind, xcalloc(1, sizeof(struct control)), params, out, e);
@@ -245,7 +246,7 @@ control_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *
 {
     struct control *k = arg;
     struct job *job;
-    int rc = k->walk.chosen ? 1 : target_walk_choose(d, c, &k->walk, until_us, e);
+    int rc = k->walk.chosen ? 1 : target_walk_choose(&d->inst, c, &k->walk, until_us, e);
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
     while ((job = next(d, k, until_us)))
@@ -253,7 +254,7 @@ control_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *
     if (k->walk.stopped)
         return WORK_MORE;
     if (k->touched.n == 0 && (k->last.code || !select_is_all(&k->walk.select)))
-        return target_none(d, &k->walk.select, k->params, &k->last, e);
+        return target_none(&d->inst, &k->walk.select, k->params, &k->last, e);
     jsonw_object(out);
     ids_write(out, "ids", &k->touched);
     jsonw_end_object(out);
@@ -340,7 +341,7 @@ method_priority(struct daemon *d, struct caller *c, json_t *params, struct jsonw
     if (!json_is_integer(v) || n < PRIORITY_MIN || n > PRIORITY_MAX)
         return err_set(e, ERR_USAGE, "\"priority\" must be a whole number from %d to %d",
                        PRIORITY_MIN, PRIORITY_MAX);
-    if (roles_check_priority(d, (int32_t)n, e) < 0)
+    if (roles_check_priority(d->roles, (int32_t)n, e) < 0)
         return -1;
     return control(d, c, params, set_priority, set_priority_alone, (int32_t)n, out, e);
 }

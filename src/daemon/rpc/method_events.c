@@ -43,7 +43,7 @@ give(struct reading *r, const struct store_event *ev)
     const struct event_view view = {
         .kind = ev->kind, .job = ev->job, .file = ev->file, .line = line.data, .n = line.len};
     if (!event_filter_lets(&r->filter, &view) ||
-        roles_hides_event(r->daemon, &r->viewer, ev->job, line.data, line.len))
+        roles_hides_event(r->daemon->roles, &r->viewer, ev->job, line.data, line.len))
         return;
     r->found++;
     jsonw_raw(r->out, line.data, line.len);

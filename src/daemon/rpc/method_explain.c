@@ -357,7 +357,7 @@ explain_ended(const struct answer *a, const struct job *job)
 {
     const struct advice_facts f = facts_of(a->daemon, job);
     auto_buf struct buf text = BUF_INIT, help = BUF_INIT;
-    if (!roles_is_hidden(a->daemon, job->uid)) { /* a line of its log may be in them */
+    if (!roles_is_hidden(a->daemon->roles, job->uid)) { /* a line of its log may be in them */
         job_end_text(job, &text);
         advice_for_ended(job, &f, &help);
     }
@@ -378,7 +378,7 @@ explain(struct answer *a, const struct job *job)
     bool has_left = job->tasks && array_next(job) < 0 && !job_state_is_final(job->state);
     jsonw_kstr(a->out, "state", job_state_name(has_left ? JOB_RUNNING : job->state));
     jsonw_key(a->out, "command");
-    if (roles_is_hidden(a->daemon, job->uid))
+    if (roles_is_hidden(a->daemon->roles, job->uid))
         jsonw_null(a->out);
     else
         events_write_command(a->out, job, 200);
@@ -418,7 +418,7 @@ begin(struct answer *a, int64_t until_us)
     while (lineup_step(a->places))
         if (clock_boot_us() >= until_us)
             return false;
-    if (!select_live_list(d, &a->select, &a->live, until_us))
+    if (!select_live_list(&d->inst, &a->select, &a->live, until_us))
         return false;
     a->sorted = ids_sorted(a->live.ids, a->live.n);
     a->begun = true;
@@ -448,7 +448,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     if (!begin(a, until_us))
         return WORK_MORE;
     if (!a->past_done) {
-        int rc = select_past_walk(d, &a->select, &a->past, until_us, on_ended, a, e);
+        int rc = select_past_walk(&d->inst, &a->select, &a->past, until_us, on_ended, a, e);
         if (rc <= 0)
             return rc < 0 ? -1 : WORK_MORE;
         a->past_done = true;
@@ -485,12 +485,12 @@ method_explain(struct daemon *d, struct caller *c, json_t *params, struct jsonw 
     struct answer *a = xcalloc(1, sizeof *a);
     a->daemon = d;
     a->params = params;
-    int rc = select_read(d, c->uid, params, &a->select, e);
+    int rc = select_read(d->roles, c->uid, params, &a->select, e);
     a->select.arrays_for_tasks =
         true; /* nothing is changed, so no task is made a job of its own */
     if (rc == 0 && a->select.everything)
         rc = err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
-    if (rc || select_check_ids(d, &a->select, e) < 0) {
+    if (rc || select_check_ids(&d->inst, &a->select, e) < 0) {
         answer_free(a);
         return -1;
     }

@@ -258,7 +258,7 @@ static int
 read_all(struct asked *a, const struct caller *c, int64_t until_us, struct err *e)
 {
     struct sync *s = &a->sync;
-    int rc = file_upload_read(a->daemon, c, s, s->params, until_us, e);
+    int rc = file_upload_read(a->daemon->uploads, c, s, s->params, until_us, e);
     if (rc != WORK_DONE)
         return rc;
     if (find_file(s, e) < 0)
@@ -304,10 +304,10 @@ keep_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out
           int64_t until_us, struct err *e)
 {
     struct sync *s = &((struct asked *)arg)->sync;
-    int rc = file_upload_read(d, c, s, s->params, until_us, e);
+    int rc = file_upload_read(d->uploads, c, s, s->params, until_us, e);
     if (rc != WORK_DONE)
         return rc;
-    if (file_upload_keep(d, s, e) < 0)
+    if (file_upload_keep(d->uploads, s, e) < 0)
         return -1;
     jsonw_object(out);
     jsonw_end_object(out);
@@ -363,7 +363,7 @@ leave(void *arg)
         at = &(*at)->next;
     if (*at)
         *at = s->next;
-    file_upload_leave(a->daemon, s);
+    file_upload_leave(a->daemon->uploads, s);
     file_sync_free(s);
     free(a);
 }

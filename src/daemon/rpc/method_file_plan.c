@@ -337,7 +337,7 @@ static int
 read_all(struct look *k, const struct caller *c, int64_t until_us, struct err *e)
 {
     struct sync *s = k->sync;
-    int rc = file_upload_read(k->daemon, c, s, s->params, until_us, e);
+    int rc = file_upload_read(k->daemon->uploads, c, s, s->params, until_us, e);
     if (rc != WORK_DONE)
         return rc;
     k->has_read = true;
@@ -477,10 +477,10 @@ keep_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out
           int64_t until_us, struct err *e)
 {
     struct sync *s = ((struct look *)arg)->sync;
-    int rc = file_upload_read(d, c, s, s->params, until_us, e);
+    int rc = file_upload_read(d->uploads, c, s, s->params, until_us, e);
     if (rc != WORK_DONE)
         return rc;
-    if (file_upload_keep(d, s, e) < 0)
+    if (file_upload_keep(d->uploads, s, e) < 0)
         return -1;
     jsonw_object(out);
     jsonw_end_object(out);
@@ -491,7 +491,7 @@ static void
 look_free(void *arg)
 {
     struct look *k = arg;
-    file_upload_leave(k->daemon, k->sync);
+    file_upload_leave(k->daemon->uploads, k->sync);
     struct expected_start *unused = NULL;
     for (size_t i = 0; i < k->n_fates; i++)
         free(k->fates[i].never);

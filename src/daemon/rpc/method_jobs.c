@@ -118,7 +118,7 @@ list_page(struct daemon *d, const struct caller *c, const struct select *s,
 {
     struct page page = {0};
     int rc = page_read(d, c, params, &page, e);
-    if (rc == 0 && select_check_ids(d, s, e) < 0)
+    if (rc == 0 && select_check_ids(&d->inst, s, e) < 0)
         rc = -1;
     if (rc == 0)
         rc = page_walk(d, s, &page, on_ended, l, older, e);
@@ -149,7 +149,7 @@ note_live(struct daemon *d, struct listing *l, int64_t until_us)
 {
     if (l->is_noted || l->only_ended)
         return true;
-    if (!select_live_list(d, &l->select, &l->live, until_us))
+    if (!select_live_list(&d->inst, &l->select, &l->live, until_us))
         return false;
     l->is_noted = true;
     if (l->ended_left)
@@ -168,7 +168,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     if (!note_live(d, l, until_us))
         return WORK_MORE;
     if (l->ended_left) {
-        int rc = select_past_walk(d, &l->select, &l->past, until_us, on_ended, l, e);
+        int rc = select_past_walk(&d->inst, &l->select, &l->past, until_us, on_ended, l, e);
         if (rc <= 0)
             return rc < 0 ? -1 : WORK_MORE;
         l->ended_left = false;
@@ -215,7 +215,7 @@ list(struct daemon *d, struct caller *c, json_t *params, struct listing *l, stru
     int rc = 0;
     if (limit < 0)
         rc = err_set(e, ERR_USAGE, "\"limit\" must not be negative");
-    if (rc || select_check_ids(d, &l->select, e) < 0) {
+    if (rc || select_check_ids(&d->inst, &l->select, e) < 0) {
         listing_free(l);
         return -1;
     }
@@ -232,7 +232,7 @@ method_jobs(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     uint32_t older = 0;
     l->daemon = d;
     l->out = out;
-    int rc = select_read(d, c->uid, params, s, e);
+    int rc = select_read(d->roles, c->uid, params, s, e);
     s->arrays_for_tasks = true;
     if (rc == 0 && !paged) /* a page has its own */
         rc = select_read_where(params, s, e);

@@ -434,11 +434,11 @@ choose(struct again *r, int64_t until_us, struct err *e)
 {
     struct daemon *d = r->daemon;
     struct target_walk *w = &r->walk;
-    int rc = w->chosen ? 1 : target_walk_choose(d, r->caller, w, until_us, e);
+    int rc = w->chosen ? 1 : target_walk_choose(&d->inst, r->caller, w, until_us, e);
     if (rc > 0 && !r->active) {
         struct err why = {0};
         r->why = &why;
-        rc = select_past_walk(d, &w->select, &r->past, until_us, on_ended, r, e);
+        rc = select_past_walk(&d->inst, &w->select, &r->past, until_us, on_ended, r, e);
         if (why.code) {
             *e = why;
             return -1;
@@ -559,7 +559,7 @@ method_requeue(struct daemon *d, struct caller *c, json_t *params, struct jsonw 
     r->hold = json_is_true(json_object_get(params, "hold"));
     r->failed = json_is_true(json_object_get(params, "failed"));
     r->active = json_is_true(json_object_get(params, "active"));
-    if (target_read(d, c, params, &r->walk.select, e) < 0) {
+    if (target_read(d->roles, c, params, &r->walk.select, e) < 0) {
         again_free(r);
         return -1;
     }

@@ -190,7 +190,7 @@ put_job_of(struct daemon *d, const struct job *job, const struct asked *a, struc
            struct err *e)
 {
     static const struct attempt none = {0};
-    if (roles_is_hidden(d, job->uid))
+    if (roles_is_hidden(d->roles, job->uid))
         return err_set(e, ERR_PERMISSION,
                        "job %u belongs to another user: its use is not shown", job->id);
     if (a->attempt == 0 || (job->run && a->attempt == job->run->number))

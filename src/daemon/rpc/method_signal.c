@@ -13,6 +13,7 @@
 #include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
 #include "daemon/common/user_names.h"
+#include "daemon/request/roles.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
@@ -59,7 +60,7 @@ send_one(struct daemon *d, struct sending *x, const struct job *job)
         err_set(&x->last, ERR_FAILED, "job %u: its supervisor cannot be reached", job->id);
     } else {
         ids_add_job(&x->sent, job);
-        event_signalled(&d->inst, job, x->sig, daemon_user_name(d->caller->uid));
+        event_signalled(&d->inst, job, x->sig, daemon_user_name(d->roles->caller->uid));
     }
 }
 
@@ -97,7 +98,7 @@ send_to_tasks(struct daemon *d, struct sending *x, const struct job *array)
 static struct job *
 next(struct daemon *d, struct sending *x, int64_t until_us)
 {
-    struct job *job = target_walk_next(d, &x->walk, until_us);
+    struct job *job = target_walk_next(&d->inst, &x->walk, until_us);
     if (x->array && !x->walk.array) {
         end_array(x, x->array);
         x->array = 0;
@@ -111,7 +112,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
 {
     struct sending *x = arg;
     struct job *job;
-    int rc = x->walk.chosen ? 1 : target_walk_choose(d, c, &x->walk, until_us, e);
+    int rc = x->walk.chosen ? 1 : target_walk_choose(&d->inst, c, &x->walk, until_us, e);
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
     while ((job = next(d, x, until_us))) {
@@ -125,7 +126,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     if (x->walk.stopped)
         return WORK_MORE;
     if (x->sent.n == 0)
-        return target_none(d, &x->walk.select, x->params, &x->last, e);
+        return target_none(&d->inst, &x->walk.select, x->params, &x->last, e);
     jsonw_object(out);
     ids_write(out, "ids", &x->sent);
     jsonw_end_object(out);
@@ -178,7 +179,7 @@ method_signal(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     struct sending *x = xcalloc(1, sizeof *x);
     x->params = params;
     if (read_signal(params, &x->sig, e) < 0 ||
-        target_read(d, c, params, &x->walk.select, e) < 0) {
+        target_read(d->roles, c, params, &x->walk.select, e) < 0) {
         sending_free(x);
         return -1;
     }

@@ -245,7 +245,7 @@ method_status(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
         jsonw_kint(out, job_state_name((enum job_state)s),
                    queue_n_in(d->inst.queue, (enum job_state)s));
     jsonw_end_object(out);
-    jsonw_kint(out, "priority_max", roles_priority_max(d));
+    jsonw_kint(out, "priority_max", roles_priority_max(d->roles));
     jsonw_kint(out, "hooks_waiting", (int64_t)courier_count(d->courier));
     put_cards(d, c, out);
     jsonw_end_object(out);

@@ -145,8 +145,8 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c, struct submi
             0 ||
         cardnames_resolve(&d->inst, &job->req, e) < 0 ||
         budget_check_text(d->budget, c->uid, &job->req, e) < 0 ||
-        roles_check_priority(d, job->req.priority, e) < 0 ||
-        roles_check_grace(d, job->req.grace_ms, e) < 0 ||
+        roles_check_priority(d->roles, job->req.priority, e) < 0 ||
+        roles_check_grace(d->roles, job->req.grace_ms, e) < 0 ||
         resolve_names(d, c->uid, s, &job->req, e) < 0 ||
         depend_check(d->inst.state, &job->req, e) < 0)
         return -1;
@@ -205,8 +205,8 @@ read_jobs(struct daemon *d, const struct caller *c, struct submission *s, int64_
 static int
 check_job_again(struct daemon *d, struct job *job, struct err *e)
 {
-    if (roles_check_priority(d, job->req.priority, e) < 0 ||
-        roles_check_grace(d, job->req.grace_ms, e) < 0)
+    if (roles_check_priority(d->roles, job->req.priority, e) < 0 ||
+        roles_check_grace(d->roles, job->req.grace_ms, e) < 0)
         return -1;
     return job->req.unique ? unique_check(d->inst.state, job, e) : 0;
 }

@@ -57,7 +57,7 @@ add_tasks(struct daemon *d, const struct select *s, struct wait *x, struct err *
 static bool
 look_at_live(struct asked *a, int64_t until_us)
 {
-    if (!select_live_list(a->daemon, &a->select, &a->live, until_us))
+    if (!select_live_list(&a->daemon->inst, &a->select, &a->live, until_us))
         return false;
     while (a->at < a->live.n) {
         const struct job *job = queue_get(a->daemon->inst.queue, a->live.ids[a->at++]);
@@ -90,7 +90,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
         return WORK_MORE;
     if (!select_names_jobs(&a->select))
         return WORK_DONE;
-    int rc = select_past_walk(d, &a->names, &a->past, until_us, on_ended, a->wait, e);
+    int rc = select_past_walk(&d->inst, &a->names, &a->past, until_us, on_ended, a->wait, e);
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
     return waits_is_empty(a->wait) ? select_none(a->params, e) : WORK_DONE;
@@ -134,9 +134,9 @@ begin(struct asked *a, const struct caller *c, struct err *e)
 {
     struct daemon *d = a->daemon;
     struct select *s = &a->select;
-    int rc = target_find(d, c, a->params, s, e);
+    int rc = target_find(d->roles, c, a->params, s, e);
     if (rc == 0)
-        rc = select_read(d, c->uid, a->params, &a->names, e);
+        rc = select_read(d->roles, c->uid, a->params, &a->names, e);
     select_keep_names(&a->names);
     if (rc == 0 && select_is_all(s)) { /* an admin, too, waits for jobs of one's own */
         s->mine = true;

@@ -68,7 +68,7 @@ client_drop(struct client *c)
     peers_leave(s->peers, c->group);
     waits_drop_client(s->daemon->waits, c);
     works_drop_client(s->daemon, c);
-    file_uploads_drop_client(s->daemon, c);
+    file_uploads_drop_client(s->daemon->uploads, c);
     uv_close((uv_handle_t *)&c->pipe, client_free);
     turn_touch_unplanned(
         &s->daemon->inst); /* the last one to leave may let an idle daemon go */

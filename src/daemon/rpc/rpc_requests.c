@@ -15,6 +15,7 @@
 #include "daemon/common/turn_due.h"
 #include "daemon/request/budget.h"
 #include "daemon/request/file_upload.h"
+#include "daemon/request/roles.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
 #include "daemon/rpc/rpc_server.h"
@@ -117,7 +118,7 @@ answer_again(struct client *c, const json_t *id, const char *token)
 void
 rpc_serve(struct daemon *d, const struct caller *c)
 {
-    d->caller = c;
+    d->roles->caller = c;
     d->inst.state->asker =
         c ? (struct asker){.is_known = true, .admin = c->admin, .uid = c->uid}
           : (struct asker){0};
@@ -145,7 +146,8 @@ call_method(struct client *c, const struct method *m, const json_t *root, const 
     struct jsonw w;
     struct err e = {0};
     if (token && (answer_again(c, id, token) || works_take_up(c->server->daemon, &caller))) {
-        file_uploads_drop_client(c->server->daemon, c); /* the pieces that came before it */
+        file_uploads_drop_client(c->server->daemon->uploads,
+                                 c); /* the pieces that came before it */
         return;
     }
     jsonw_init(&w, &result);

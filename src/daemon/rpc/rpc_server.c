@@ -123,8 +123,8 @@ identify(struct client *c)
         return false;
     c->uid = cred.uid;
     c->pid = cred.pid;
-    c->admin = roles_is_admin(c->server->daemon, fd, &cred);
-    return roles_is_served(c->server->daemon, c->uid);
+    c->admin = roles_is_admin(c->server->daemon->roles, fd, &cred);
+    return roles_is_served(c->server->daemon->roles, c->uid);
 }
 
 /* The caller is still there, and so is the next call, at once. */
@@ -179,7 +179,7 @@ server_open(struct daemon *d, const struct method *(*find)(const char *name), st
     struct server *s = xcalloc(1, sizeof *s);
     s->daemon = d;
     s->find = find;
-    s->listener = listener_open(d, on_connection, s, e);
+    s->listener = listener_open(&d->inst, on_connection, s, e);
     if (!s->listener) {
         free(s);
         return NULL;
@@ -362,7 +362,7 @@ server_publish(struct server *s, const struct event_view *ev)
         next = c->next;
         const struct viewer viewer = {.uid = c->uid, .admin = c->admin};
         if (!c->following || !event_filter_lets(&c->filter, ev) ||
-            roles_hides_event(s->daemon, &viewer, ev->job, ev->line, ev->n))
+            roles_hides_event(s->daemon->roles, &viewer, ev->job, ev->line, ev->n))
             continue;
         if (client_unread(c) > FOLLOWER_UNREAD_MAX) {
             log_info("client=%d event=follower-behind it left %zu MiB of events unread",

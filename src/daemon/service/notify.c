@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/parse.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 
 struct notify {
     struct sockaddr_un addr;
@@ -80,16 +80,16 @@ on_tick(uv_timer_t *timer)
 }
 
 void
-notify_ready(struct notify *n, struct daemon *d)
+notify_ready(struct notify *n, struct instance *inst)
 {
     if (!n)
         return;
     auto_free char *text = xasprintf("READY=1\nMAINPID=%d\nSTATUS=Listening on %s\n", getpid(),
-                                     d->inst.places.socket);
+                                     inst->places.socket);
     say(n, text);
     if (!n->watchdog_ms)
         return;
-    uv_timer_init(d->inst.loop, &n->timer);
+    uv_timer_init(inst->loop, &n->timer);
     n->timer.data = n;
     uv_timer_start(&n->timer, on_tick, 0, (uint64_t)n->watchdog_ms);
     n->is_ticking = true;

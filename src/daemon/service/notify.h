@@ -2,7 +2,7 @@
 #ifndef DAEMON_SERVICE_NOTIFY_H
 #define DAEMON_SERVICE_NOTIFY_H
 
-struct daemon;
+struct instance;
 struct notify;
 
 /* Reads NOTIFY_SOCKET and WATCHDOG_USEC, and takes them out of the environment: they are for
@@ -13,7 +13,7 @@ void notify_free(struct notify *n);
 
 /* The socket listens. From now on the watchdog, where one is asked for, is fed by the loop:
  * a loop that no longer turns is what it is there to find. */
-void notify_ready(struct notify *n, struct daemon *d);
+void notify_ready(struct notify *n, struct instance *inst);
 void notify_leaving(struct notify *n);
 
 #endif

@@ -20,14 +20,14 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/unixsock.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 
 #define BACKLOG       256
 #define LOOK_MS       60000 /* while the kernel reports changes of the folder */
 #define LOOK_BLIND_MS 5000  /* while it does not, or the last try failed */
 
 struct listener {
-    struct daemon *daemon;
+    struct instance *inst;
     uv_connection_cb on_connection;
     void *data;
     uv_pipe_t *pipe;
@@ -55,7 +55,7 @@ is_answered(int dir, const char *name)
 static int
 open_folder(const struct listener *l, struct err *e)
 {
-    bool for_all = l->daemon->inst.places.system;
+    bool for_all = l->inst->places.system;
     struct stat st;
     mode_t before = umask(for_all ? 022 : 077);
     int made = file_mkdirs(l->folder, for_all ? 0755 : 0700, e);
@@ -79,7 +79,7 @@ open_folder(const struct listener *l, struct err *e)
 static int
 bind_socket(const struct listener *l, struct err *e)
 {
-    const char *path = l->daemon->inst.places.socket;
+    const char *path = l->inst->places.socket;
     struct sockaddr_un addr;
     auto_close int dir = open_folder(l, e);
     if (dir < 0)
@@ -93,7 +93,7 @@ bind_socket(const struct listener *l, struct err *e)
         return err_errno(e, ERR_FAILED, errno, "cannot make a socket");
     auto_free char *temp = xasprintf(".sock.%d", getpid());
     unlinkat(dir, temp, 0);
-    mode_t old = umask(l->daemon->inst.places.system ? 0111 : 0177);
+    mode_t old = umask(l->inst->places.system ? 0111 : 0177);
     bool bound = unixsock_at(dir, temp, &addr) == 0 &&
                  bind(fd, (struct sockaddr *)&addr, sizeof addr) == 0;
     umask(old);
@@ -118,8 +118,7 @@ static bool
 is_in_place(const struct listener *l)
 {
     struct stat st;
-    return stat(l->daemon->inst.places.socket, &st) == 0 && st.st_dev == l->dev &&
-           st.st_ino == l->ino;
+    return stat(l->inst->places.socket, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino;
 }
 
 static void
@@ -133,13 +132,13 @@ close_pipe(uv_pipe_t *pipe)
 static int
 listen_anew(struct listener *l, struct err *e)
 {
-    const char *path = l->daemon->inst.places.socket;
+    const char *path = l->inst->places.socket;
     struct stat st;
     int fd = bind_socket(l, e);
     if (fd < 0)
         return -1;
     uv_pipe_t *pipe = xcalloc(1, sizeof *pipe);
-    uv_pipe_init(l->daemon->inst.loop, pipe, 0);
+    uv_pipe_init(l->inst->loop, pipe, 0);
     pipe->data = l->data;
     int rc = uv_pipe_open(pipe, fd);
     if (rc == 0)
@@ -202,7 +201,7 @@ look(struct listener *l)
     if (is_in_place(l)) {
         l->told = false;
     } else if (listen_anew(l, &e) == 0) {
-        log_warn("event=socket-bound-again path=%s", l->daemon->inst.places.socket);
+        log_warn("event=socket-bound-again path=%s", l->inst->places.socket);
         l->told = false;
         l->watching = false;
     } else {
@@ -217,22 +216,22 @@ look(struct listener *l)
 }
 
 struct listener *
-listener_open(struct daemon *d, uv_connection_cb on_connection, void *data, struct err *e)
+listener_open(struct instance *inst, uv_connection_cb on_connection, void *data, struct err *e)
 {
     struct listener *l = xcalloc(1, sizeof *l);
-    l->daemon = d;
+    l->inst = inst;
     l->on_connection = on_connection;
     l->data = data;
-    l->name = strrchr(d->inst.places.socket, '/') + 1;
-    l->folder = xstrndup(d->inst.places.socket, (size_t)(l->name - 1 - d->inst.places.socket));
+    l->name = strrchr(inst->places.socket, '/') + 1;
+    l->folder = xstrndup(inst->places.socket, (size_t)(l->name - 1 - inst->places.socket));
     const char *slash = strrchr(l->folder, '/');
     l->folder_name = slash ? slash + 1 : l->folder;
     if (listen_anew(l, e) < 0) {
         listener_free(l);
         return NULL;
     }
-    uv_fs_event_init(d->inst.loop, &l->watch);
-    uv_timer_init(d->inst.loop, &l->look);
+    uv_fs_event_init(inst->loop, &l->watch);
+    uv_timer_init(inst->loop, &l->look);
     l->watch.data = l->look.data = l;
     watch_folder(l);
     look_later(l);
@@ -243,7 +242,7 @@ void
 listener_close(struct listener *l)
 {
     if (is_in_place(l)) /* not another's, should one have come to stand there */
-        unlink(l->daemon->inst.places.socket);
+        unlink(l->inst->places.socket);
     uv_close((uv_handle_t *)&l->watch, NULL);
     uv_close((uv_handle_t *)&l->look, NULL);
     close_pipe(l->before);

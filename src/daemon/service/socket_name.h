@@ -6,14 +6,14 @@
 #include <stdbool.h>
 #include <uv.h>
 
-struct daemon;
+struct instance;
 struct err;
 struct listener;
 
 /* Binds the daemon's socket, replacing what a dead daemon left, and listens. -1 of a name under
  * which another process answers: refused. on_connection finds `data` in the stream. */
-struct listener *listener_open(struct daemon *d, uv_connection_cb on_connection, void *data,
-                               struct err *e);
+struct listener *listener_open(struct instance *inst, uv_connection_cb on_connection,
+                               void *data, struct err *e);
 void listener_close(struct listener *l); /* removes the name; free after the loop has run */
 void listener_free(struct listener *l);
 

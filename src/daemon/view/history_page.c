@@ -213,7 +213,7 @@ page_walk(struct daemon *d, const struct select *s, const struct page *p, select
     auto_free uint32_t *ids = xcalloc((size_t)p->limit, sizeof *ids);
     struct found found = {.daemon = d, .select = s, .ids = ids, .limit = p->limit};
     struct select_ranges ranges = {0};
-    int rc = select_narrow(d, s, &ranges, e);
+    int rc = select_narrow(&d->inst, s, &ranges, e);
     if (rc == 0) { /* they are not named by id */
         free(ranges.v);
         ranges = (struct select_ranges){0};

@@ -17,7 +17,7 @@ jobjson_submission(const struct jobjson *x, struct jsonw *w)
     const struct job *job = x->job;
     const struct attr *a;
 
-    if (!x->daemon->caller || !roles_may_touch(x->daemon->caller, job)) {
+    if (!x->daemon->roles->caller || !roles_may_touch(x->daemon->roles->caller, job)) {
         jsonw_null(w);
         return;
     }

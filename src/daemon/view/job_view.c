@@ -46,7 +46,7 @@ has_ended(const struct jobjson *x)
     static void shown_##name(const struct jobjson *x, struct jsonw *w);                        \
     FIELD(name)                                                                                \
     {                                                                                          \
-        if (roles_is_hidden(x->daemon, x->job->uid))                                           \
+        if (roles_is_hidden(x->daemon->roles, x->job->uid))                                    \
             jsonw_null(w);                                                                     \
         else                                                                                   \
             shown_##name(x, w);                                                                \
@@ -70,7 +70,7 @@ FIELD(uid)
 
 PERSONAL(command)
 {
-    bool whole = roles_sees_whole(x->daemon, x->job->uid);
+    bool whole = roles_sees_whole(x->daemon->roles, x->job->uid);
     events_write_command(w, x->job, whole ? 0 : ROLES_OTHERS_TEXT_MAX);
 }
 
@@ -107,7 +107,7 @@ explain_waiting(const struct jobjson *x, struct buf *text)
 FIELD(explain)
 {
     auto_buf struct buf text = BUF_INIT;
-    if (has_ended(x) && !roles_is_hidden(x->daemon, x->job->uid))
+    if (has_ended(x) && !roles_is_hidden(x->daemon->roles, x->job->uid))
         job_end_text(x->job, &text); /* it may quote the log */
     else if (!has_ended(x) && !only_runs(x->job))
         explain_waiting(x, &text);
