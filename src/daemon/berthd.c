@@ -63,6 +63,7 @@
 #include "daemon/turn/turn_loop.h"
 #include "daemon/turn_wiring.h"
 #include "daemon/view/expected_starts.h"
+#include "daemon/view/views.h"
 #include "store/store.h"
 #include "sys/keyring.h"
 
@@ -382,6 +383,13 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->waits = waits_new();
     d->tally = tally_new();
     d->pace = pace_new(d->inst.loop, d->tally);
+    d->views = xcalloc(1, sizeof *d->views);
+    *d->views = (struct views){.inst = &d->inst,
+                               .roles = d->roles,
+                               .attempts = d->attempts,
+                               .cards = d->cards,
+                               .slurm = d->slurm,
+                               .pace = d->pace};
     turn_wire(d, after_turn);
     if (runs_load(d->inst.store, d->inst.state->history, d->inst.planner, e) < 0 ||
         tally_load(d->tally, d->inst.store, e) < 0 || recover_load(d, e) < 0 ||
@@ -446,7 +454,7 @@ finish(struct daemon *d)
     works_free(d);
     pace_close(d->pace);
     users_close();
-    forecast_free(d);
+    forecast_free(d->views);
     server_hang_up(d->server);
     uv_run(d->inst.loop, UV_RUN_DEFAULT);
     server_free(d->server);
@@ -454,6 +462,7 @@ finish(struct daemon *d)
     courier_free(d->courier);
     waits_free(d->waits);
     pace_free(d->pace);
+    free(d->views);
     tally_free(d->tally);
     turn_free(d->inst.turn);
     turn_loop_free(d->turn_loop);

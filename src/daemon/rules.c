@@ -187,7 +187,7 @@ rules_read(struct daemon *d)
 void
 rules_take(struct daemon *d)
 {
-    forecast_forget(d);
+    forecast_forget(d->views);
     free_users(d);
     set_caps(d);
     set_bind(d);

@@ -37,6 +37,7 @@
 #include "daemon/state/changes.h"
 #include "daemon/turn/turn.h"
 #include "daemon/turn/turn_loop.h"
+#include "daemon/view/views.h"
 #include "store/store.h"
 
 /* --- the daemon as a whole --- */
@@ -54,7 +55,7 @@ daemon_planned(void *arg, const struct plan *p, int64_t took_us)
     struct daemon *d = arg;
     (void)p;
     (void)took_us;
-    d->needs_told = 0;
+    d->views->needs_told = 0;
 }
 
 /* With what recovery found, in whichever turn gets the last of that onto the disk: a daemon
@@ -333,7 +334,9 @@ clients_answer(void *arg, const struct err *failed)
 static void
 followers_read(void *arg, struct change *x)
 {
-    event_launched_read(arg, x);
+    const struct daemon *d = arg;
+    if (d->server)
+        event_launched_read(d->server, d->inst.queue, x);
 }
 
 static void
@@ -359,7 +362,9 @@ followers_publish(void *arg, const struct change *list, size_t n)
 static void
 followers_tell_waiting(void *arg, const struct job *job)
 {
-    event_waiting(arg, job);
+    const struct daemon *d = arg;
+    if (d->server)
+        event_waiting(d->server, d->views, job);
 }
 
 /* --- events and what they lead to --- */
@@ -367,7 +372,8 @@ followers_tell_waiting(void *arg, const struct job *job)
 static void
 events_part_read(void *arg, struct change *x)
 {
-    event_read(arg, x);
+    struct daemon *d = arg;
+    event_read(&d->inst, x);
 }
 
 static void

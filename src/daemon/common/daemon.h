@@ -21,6 +21,7 @@ struct daemon {
     struct attempts *attempts;
     struct cards *cards;
     struct roles *roles;
+    struct views *views;
     struct uploads *uploads;
     const struct options *options;       /* as it was started */
     int lock_fd;                         /* held: one daemon per state */
@@ -36,11 +37,9 @@ struct daemon {
     uint32_t files_at;          /* idle_work.c: the last jobs file that was looked at there */
     uint32_t room_uid, room_at; /* whose jobs make room there, behind that one (0: the first) */
 
-    int needs_told; /* wait_reason.c: lines since the last plan */
     struct fair *fair;
     struct modelfile *modelfile;
-    struct forecast *forecast; /* expected_starts.c; NULL until a client asks */
-    struct limits limits;      /* as the settings have them */
+    struct limits limits; /* as the settings have them */
     struct past past;
     struct around around;
     struct state state;    /* what is true of the jobs; it borrows the parts above */

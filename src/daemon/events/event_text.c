@@ -8,9 +8,9 @@
 #include "core/ledger/ledger.h"
 #include "core/queue/endings.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
 #include "daemon/common/event_words.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "daemon/outbox/outbox_fill.h"
 #include "daemon/state/changes.h"
@@ -25,7 +25,7 @@ write_vram(struct jsonw *w, const char *key, int32_t mib)
 }
 
 static void
-write_started(struct daemon *d, struct jsonw *w, const struct job *job)
+write_started(struct instance *inst, struct jsonw *w, const struct job *job)
 {
     const struct attempt *run = job->run;
     events_write_gpus(w, run);
@@ -39,19 +39,20 @@ write_started(struct daemon *d, struct jsonw *w, const struct job *job)
         jsonw_num(w, job->req.demand.share_permille / 1000.0);
     }
     if (run->n_gpus > 0)
-        jsonw_kint(w, "total_mib", ledger_card(d->inst.ledger, run->gpus[0])->info.total_mib);
+        jsonw_kint(w, "total_mib", ledger_card(inst->ledger, run->gpus[0])->info.total_mib);
     jsonw_kint(w, "attempt", run->number);
 }
 
 static void
-write_numbers(struct daemon *d, struct jsonw *w, const struct job *job, enum job_state state)
+write_numbers(struct instance *inst, struct jsonw *w, const struct job *job,
+              enum job_state state)
 {
     const struct attempt *run = job->run;
     const struct ending *e = &run->ending;
     int32_t peak = attempt_peak_mib(run);
     enum verdict v = state == JOB_COMPLETED
                          ? account_verdict(run->vram_mib, peak,
-                                           (int32_t)(d->inst.config.tolerance * 1000 + 0.5))
+                                           (int32_t)(inst->config.tolerance * 1000 + 0.5))
                          : VERDICT_NONE;
     if (e->outcome == OUTCOME_EXITED)
         jsonw_kint(w, "exit_code", e->code);
@@ -73,12 +74,13 @@ write_numbers(struct daemon *d, struct jsonw *w, const struct job *job, enum job
 }
 
 static void
-write_ended(struct daemon *d, struct jsonw *w, const struct job *job, const struct change *x)
+write_ended(struct instance *inst, struct jsonw *w, const struct job *job,
+            const struct change *x)
 {
     jsonw_kstr(w, "state", job_state_name(x->state));
     jsonw_kint(w, "exit_status", x->exit_status);
     if (job->run && x->state != JOB_INFEASIBLE)
-        write_numbers(d, w, job, x->state);
+        write_numbers(inst, w, job, x->state);
     if (job->run && job->run->command_pid > 0) /* for followers that missed `launched` */
         jsonw_kint(w, "pid", job->run->command_pid);
     if (x->by)
@@ -134,7 +136,7 @@ write_delayed(struct jsonw *w, const struct change *x)
 
 /* What this kind says besides. */
 static void
-write_own(struct daemon *d, struct jsonw *w, const struct job *job, const struct change *x)
+write_own(struct instance *inst, struct jsonw *w, const struct job *job, const struct change *x)
 {
     switch (x->type) {
     case CHANGE_ENTERED:
@@ -142,10 +144,10 @@ write_own(struct daemon *d, struct jsonw *w, const struct job *job, const struct
             jsonw_kstr(w, "key", job->key);
         break;
     case CHANGE_STARTED:
-        write_started(d, w, job);
+        write_started(inst, w, job);
         break;
     case CHANGE_ENDED:
-        write_ended(d, w, job, x);
+        write_ended(inst, w, job, x);
         break;
     case CHANGE_RETRIED:
         write_retried(w, job, x);
@@ -180,7 +182,7 @@ write_own(struct daemon *d, struct jsonw *w, const struct job *job, const struct
 }
 
 void
-event_read(struct daemon *d, struct change *x)
+event_read(struct instance *inst, struct change *x)
 {
     static const char *const kinds[] = {
         [CHANGE_ENTERED] = "submitted", [CHANGE_STARTED] = "started",
@@ -191,11 +193,11 @@ event_read(struct daemon *d, struct change *x)
         [CHANGE_REQUEUE] = "requeue",   [CHANGE_PREEMPT] = "preempted",
         [CHANGE_DELAYED] = "delayed",   [CHANGE_DROPPED] = NULL,
     };
-    const struct job *job = kinds[x->type] ? queue_get(d->inst.queue, x->job) : NULL;
+    const struct job *job = kinds[x->type] ? queue_get(inst->queue, x->job) : NULL;
     if (!job)
         return;
-    struct jsonw *w = event_begin(&d->inst, x, kinds[x->type], job);
-    write_own(d, w, job, x);
-    turn_event_end(&d->inst);
-    x->hooks = hooks_concern(&d->inst.config, job, x->kind);
+    struct jsonw *w = event_begin(inst, x, kinds[x->type], job);
+    write_own(inst, w, job, x);
+    turn_event_end(inst);
+    x->hooks = hooks_concern(&inst->config, job, x->kind);
 }

@@ -3,9 +3,9 @@
 #define DAEMON_EVENTS_EVENT_TEXT_H
 
 struct change;
-struct daemon;
+struct instance;
 
 /* Reads each change, and writes the event that it makes, if it makes one. */
-void event_read(struct daemon *d, struct change *x);
+void event_read(struct instance *inst, struct change *x);
 
 #endif

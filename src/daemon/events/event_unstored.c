@@ -6,7 +6,6 @@
 #include "base/jsonw.h"
 #include "core/plan/plan.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_words.h"
 #include "daemon/common/user_names.h"
 #include "daemon/request/event_filter.h"
@@ -17,7 +16,7 @@
 #include "store/store.h"
 
 static void
-publish_unstored(struct daemon *d, const struct job *job, const char *kind, int64_t at_us,
+publish_unstored(struct server *server, const struct job *job, const char *kind, int64_t at_us,
                  const struct buf *object)
 {
     auto_buf struct buf line = BUF_INIT;
@@ -29,10 +28,10 @@ publish_unstored(struct daemon *d, const struct job *job, const char *kind, int6
                                     .json_len = object->len};
     event_line(&row, &line);
     server_publish(
-        d->server,
+        server,
         &(struct event_view){
             .kind = kind, .job = job->id, .file = job->file, .line = line.data, .n = line.len});
-    server_publish_end(d->server);
+    server_publish_end(server);
 }
 
 static void
@@ -46,13 +45,12 @@ begin_unstored(struct jsonw *w, const struct job *job, struct buf *object)
 }
 
 void
-event_launched_read(struct daemon *d, const struct change *x)
+event_launched_read(struct server *server, const struct queue *queue, const struct change *x)
 {
     auto_buf struct buf object = BUF_INIT;
     struct jsonw w;
-    const struct job *job =
-        x->type == CHANGE_LAUNCHED ? queue_get(d->inst.queue, x->job) : NULL;
-    if (!job || !d->server || !server_is_followed(d->server, "launched"))
+    const struct job *job = x->type == CHANGE_LAUNCHED ? queue_get(queue, x->job) : NULL;
+    if (!job || !server_is_followed(server, "launched"))
         return;
     begin_unstored(&w, job, &object);
     jsonw_kint(&w, "attempt", job->run->number);
@@ -64,21 +62,21 @@ event_launched_read(struct daemon *d, const struct change *x)
         jsonw_kint(&w, "pid", job->run->command_pid);
     }
     jsonw_end_object(&w);
-    publish_unstored(d, job, "launched", x->at_us, &object);
+    publish_unstored(server, job, "launched", x->at_us, &object);
 }
 
 void
-event_waiting(struct daemon *d, const struct job *job)
+event_waiting(struct server *server, struct views *views, const struct job *job)
 {
     auto_buf struct buf text = BUF_INIT, object = BUF_INIT;
     struct blocked why;
     struct jsonw w;
-    if (!d->server || !server_is_followed(d->server, "waiting"))
+    if (!server_is_followed(server, "waiting"))
         return;
-    why_waits(d, job, &why, &text);
+    why_waits(views, job, &why, &text);
     begin_unstored(&w, job, &object);
     jsonw_kstr(&w, "reason", reason_name(why.reason));
     jsonw_kstr(&w, "text", buf_str(&text));
     jsonw_end_object(&w);
-    publish_unstored(d, job, "waiting", clock_wall_us(), &object);
+    publish_unstored(server, job, "waiting", clock_wall_us(), &object);
 }

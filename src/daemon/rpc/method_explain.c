@@ -96,9 +96,9 @@ put_expected_start(const struct answer *a, const struct job *job)
     const struct promise *promised = planner_promise_of(p, job->id);
     bool kept = r->job == job->id && r->lasting;
     uint64_t cards = kept ? r->cards : promised ? promised->cards : 0;
-    int64_t at_us = forecast_start_us(a->daemon, job);
+    int64_t at_us = forecast_start_us(a->daemon->views, job);
     jsonw_ktime(a->out, "expected_start", at_us);
-    jsonw_ktime(a->out, "expected_as_of", at_us ? forecast_as_of_us(a->daemon) : 0);
+    jsonw_ktime(a->out, "expected_as_of", at_us ? forecast_as_of_us(a->daemon->views) : 0);
     jsonw_kbool(a->out, "reserved", kept || promised);
     jsonw_kbool(a->out, "firm", promised != NULL);
     jsonw_ktime(a->out, "latest_start", promised ? promised->at_us : 0);
@@ -213,7 +213,7 @@ explain_waiting(const struct answer *a, const struct job *job)
     const struct advice_facts f = facts_of(a->daemon, job);
     auto_buf struct buf text = BUF_INIT, help = BUF_INIT;
     struct blocked why;
-    why_waits(a->daemon, job, &why, &text);
+    why_waits(a->daemon->views, job, &why, &text);
     advice_for_waiting(job, &why, &f, &help);
     jsonw_kstr(a->out, "reason", reason_name(why.reason));
     put_text(a->out, "text", &text);
@@ -300,7 +300,7 @@ explain_running(const struct answer *a, const struct job *job)
         buf_addf(&text, "running for %s",
                  format_duration((clock_wall_us() - job->run->started_us) / 1000, span));
     } else if (on_slurm) {
-        why_waits(a->daemon, job, &why, &text);
+        why_waits(a->daemon->views, job, &why, &text);
     } else {
         buf_adds(&text, "is being started");
     }

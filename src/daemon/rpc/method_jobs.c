@@ -44,7 +44,7 @@ struct listing {
 static int
 put_job(const struct job *job, const char *const *uuids, struct listing *l)
 {
-    const struct jobjson x = {.daemon = l->daemon, .job = job, .uuids = uuids};
+    const struct jobjson x = {.views = l->daemon->views, .job = job, .uuids = uuids};
     l->n++;
     if (!l->fields) {
         jobjson_object(&x, l->out);
@@ -117,11 +117,11 @@ list_page(struct daemon *d, const struct caller *c, const struct select *s,
           const json_t *params, struct listing *l, uint32_t *older, struct err *e)
 {
     struct page page = {0};
-    int rc = page_read(d, c, params, &page, e);
+    int rc = page_read(&d->inst, c, params, &page, e);
     if (rc == 0 && select_check_ids(&d->inst, s, e) < 0)
         rc = -1;
     if (rc == 0)
-        rc = page_walk(d, s, &page, on_ended, l, older, e);
+        rc = page_walk(&d->inst, s, &page, on_ended, l, older, e);
     page_free(&page);
     return rc;
 }

@@ -180,7 +180,7 @@ method_report(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     static const struct work_kind kind = {.step = step, .free = making_free, .past = true};
     struct making *x = xcalloc(1, sizeof *x);
     x->ended = x->used = (struct store_place)STORE_PLACE_NOW;
-    x->report.daemon = d;
+    x->report.inst = &d->inst;
     x->report.uid = c->uid;
     x->report.admin = c->admin;
     if (read_params(params, &x->report, e) < 0 || find_beginning(d, &x->report, e) < 0) {

@@ -12,8 +12,9 @@
 #include "base/err.h"
 #include "core/plan/plan.h"
 #include "core/queue/job.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/pace.h"
+#include "daemon/view/views.h"
 
 #define STARTS_MAX  1000 /* looked ahead */
 #define GOOD_FACTOR 10   /* times what it cost */
@@ -52,7 +53,7 @@ take_over(struct forecast *f)
 
 /* A slice of the run. */
 static void
-go_on(struct daemon *d, struct forecast *f)
+go_on(struct views *views, struct forecast *f)
 {
     int64_t begun_us = clock_boot_us(), now_us = begun_us;
     bool more = true;
@@ -61,7 +62,7 @@ go_on(struct daemon *d, struct forecast *f)
         now_us = clock_boot_us();
     }
     f->run_cost_us += now_us - begun_us;
-    pace_spent(d->pace, "forecast", UINT32_MAX);
+    pace_spent(views->pace, "forecast", UINT32_MAX);
     if (!more)
         take_over(f);
 }
@@ -69,35 +70,35 @@ go_on(struct daemon *d, struct forecast *f)
 static void
 on_idle(uv_idle_t *idle)
 {
-    struct daemon *d = idle->data;
-    go_on(d, d->forecast);
+    struct views *views = idle->data;
+    go_on(views, views->forecast);
 }
 
 static struct forecast *
-look_ahead(struct daemon *d)
+look_ahead(struct views *views)
 {
-    struct forecast *f = d->forecast;
+    struct forecast *f = views->forecast;
     if (!f) {
-        f = d->forecast = xcalloc(1, sizeof *f);
-        uv_idle_init(d->inst.loop, &f->idle);
-        f->idle.data = d;
+        f = views->forecast = xcalloc(1, sizeof *f);
+        uv_idle_init(views->inst->loop, &f->idle);
+        f->idle.data = views;
     }
     int64_t begun_us = clock_boot_us();
-    if (f->run || begun_us < f->good_until_us || d->inst.leaving)
+    if (f->run || begun_us < f->good_until_us || views->inst->leaving)
         return f;
     f->run_as_of_us = clock_wall_us();
-    f->run = forecast_run_begin(d->inst.planner, d->inst.queue, d->inst.ledger, f->run_as_of_us,
-                                STARTS_MAX);
+    f->run = forecast_run_begin(views->inst->planner, views->inst->queue, views->inst->ledger,
+                                f->run_as_of_us, STARTS_MAX);
     f->run_cost_us = clock_boot_us() - begun_us;
     uv_idle_start(&f->idle, on_idle);
-    go_on(d, f);
+    go_on(views, f);
     return f;
 }
 
 int64_t
-forecast_as_of_us(const struct daemon *d)
+forecast_as_of_us(const struct views *views)
 {
-    return d->forecast ? d->forecast->as_of_us : 0;
+    return views->forecast ? views->forecast->as_of_us : 0;
 }
 
 /* A forecast may be older than the promise. */
@@ -108,16 +109,16 @@ earlier(int64_t at_us, const struct promise *promised)
 }
 
 int64_t
-forecast_start_us(struct daemon *d, const struct job *job)
+forecast_start_us(struct views *views, const struct job *job)
 {
     if (job->state != JOB_PENDING || job->parked)
         return 0;
-    const struct reservation *r = planner_reservation(d->inst.planner);
-    const struct promise *promised = planner_promise_of(d->inst.planner, job->id);
+    const struct reservation *r = planner_reservation(views->inst->planner);
+    const struct promise *promised = planner_promise_of(views->inst->planner, job->id);
     bool is_reserved = r->job == job->id && r->at_us != INT64_MAX;
     if (is_reserved && r->lasting)
         return earlier(r->at_us, promised);
-    const struct forecast *f = look_ahead(d);
+    const struct forecast *f = look_ahead(views);
     const struct expected_start key = {.job = job->id};
     const struct expected_start *found =
         f->n ? bsearch(&key, f->starts, f->n, sizeof key, compare_jobs) : NULL;
@@ -127,9 +128,9 @@ forecast_start_us(struct daemon *d, const struct job *job)
 }
 
 void
-forecast_forget(struct daemon *d)
+forecast_forget(struct views *views)
 {
-    struct forecast *f = d->forecast;
+    struct forecast *f = views->forecast;
     struct expected_start *unused = NULL;
     if (!f || !f->run)
         return;
@@ -142,17 +143,17 @@ forecast_forget(struct daemon *d)
 static void
 on_closed(uv_handle_t *handle)
 {
-    struct daemon *d = handle->data;
-    free(d->forecast->starts);
-    free(d->forecast); /* the handle is part of it */
-    d->forecast = NULL;
+    struct views *views = handle->data;
+    free(views->forecast->starts);
+    free(views->forecast); /* the handle is part of it */
+    views->forecast = NULL;
 }
 
 void
-forecast_free(struct daemon *d)
+forecast_free(struct views *views)
 {
-    if (!d->forecast)
+    if (!views->forecast)
         return;
-    forecast_forget(d);
-    uv_close((uv_handle_t *)&d->forecast->idle, on_closed);
+    forecast_forget(views);
+    uv_close((uv_handle_t *)&views->forecast->idle, on_closed);
 }

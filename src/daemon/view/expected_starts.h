@@ -5,16 +5,16 @@
 
 #include <stdint.h>
 
-struct daemon;
 struct job;
+struct views;
 
 /* Wall clock; 0: unknown, or too many start before it to compute. */
-int64_t forecast_start_us(struct daemon *d, const struct job *job);
+int64_t forecast_start_us(struct views *views, const struct job *job);
 /* The moment (wall clock) from which that was foretold; 0: not asked for yet. A long queue
  * takes a while to look through, in pieces: meanwhile the last forecast stands. */
-int64_t forecast_as_of_us(const struct daemon *d);
+int64_t forecast_as_of_us(const struct views *views);
 /* The rules of planning are about to change: what is being made with the old ones goes. */
-void forecast_forget(struct daemon *d);
-void forecast_free(struct daemon *d); /* while the loop still runs once more */
+void forecast_forget(struct views *views);
+void forecast_free(struct views *views); /* while the loop still runs once more */
 
 #endif

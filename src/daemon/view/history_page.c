@@ -13,7 +13,7 @@
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
 #include "daemon/common/caller.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "store/store.h"
 #include "wire/members.h"
 
@@ -82,14 +82,14 @@ read_search(const json_t *v, struct page *p, struct err *e)
 }
 
 int
-page_read(const struct daemon *d, const struct caller *c, const json_t *params,
+page_read(const struct instance *inst, const struct caller *c, const json_t *params,
           struct page *out, struct err *e)
 {
     int64_t most = json_object_get(params, "fields") ? PAGE_JOBS_MAX : PAGE_OBJECTS_MAX;
     *out = (struct page){
         .limit = most,
         .uid = c->uid,
-        .only_own = d->inst.places.system && d->inst.config.private && !c->admin,
+        .only_own = inst->places.system && inst->config.private && !c->admin,
     };
     if (members_read(params, members, out, e) < 0 ||
         read_states(json_object_get(params, "state"), &out->states, e) < 0 ||
@@ -108,7 +108,7 @@ page_free(struct page *p)
 }
 
 struct found {
-    struct daemon *daemon;
+    const struct instance *inst;
     const struct select *select;
     uint32_t *ids; /* as found: descending */
     int64_t n, limit;
@@ -120,7 +120,7 @@ on_found(struct job *job, const char *const *uuids, void *arg)
     struct found *f = arg;
     (void)uuids;
     /* One whose end is not committed yet is still in the table. */
-    if (queue_get(f->daemon->inst.queue, job->id) || !select_matches(f->select, job))
+    if (queue_get(f->inst->queue, job->id) || !select_matches(f->select, job))
         return 0;
     f->ids[f->n++] = job->id;
     return f->n == f->limit;
@@ -144,7 +144,7 @@ cut_ranges(const struct store_range *ranges, int n, struct store_range piece, in
 
 /* One piece of ids. */
 static int
-walk_piece(struct daemon *d, const struct page *p, struct select_ranges *ranges,
+walk_piece(const struct instance *inst, const struct page *p, struct select_ranges *ranges,
            struct store_range piece, struct found *found, struct err *e)
 {
     int n;
@@ -158,22 +158,22 @@ walk_piece(struct daemon *d, const struct page *p, struct select_ranges *ranges,
                                    .search_uid = p->uid,
                                    .has_search_uid = p->only_own,
                                    .newest_first = true};
-    return n ? store_jobs_select(d->inst.store, &f, on_found, found, e) : 0;
+    return n ? store_jobs_select(inst->store, &f, on_found, found, e) : 0;
 }
 
 /* From the newest down. *older: where the next page begins. */
 static int
-find(struct daemon *d, const struct page *p, struct select_ranges *ranges, struct found *found,
-     uint32_t *older, struct err *e)
+find(const struct instance *inst, const struct page *p, struct select_ranges *ranges,
+     struct found *found, uint32_t *older, struct err *e)
 {
     int64_t begun = clock_boot_us();
-    uint32_t next = store_peek_job_id(d->inst.store);
+    uint32_t next = store_peek_job_id(inst->store);
     uint32_t step = ranges->n > RANGES_CUT ? UINT32_MAX : PIECE_IDS;
     if (p->before_id && p->before_id < next)
         next = p->before_id;
     while (next > 1) {
         struct store_range piece = {next > step ? next - step : 1, next - 1};
-        if (walk_piece(d, p, ranges, piece, found, e) < 0)
+        if (walk_piece(inst, p, ranges, piece, found, e) < 0)
             return -1;
         next = found->n == found->limit ? found->ids[found->n - 1] : piece.first;
         if (found->n == found->limit || clock_boot_us() - begun > PAGE_TIME_US)
@@ -196,33 +196,34 @@ on_shown(struct job *job, const char *const *uuids, void *arg)
 }
 
 static int
-show(struct daemon *d, const struct found *found, select_cb cb, void *arg, struct err *e)
+show(const struct instance *inst, const struct found *found, select_cb cb, void *arg,
+     struct err *e)
 {
     auto_free struct store_range *ids = xcalloc((size_t)found->n + 1, sizeof *ids);
     const struct store_filter f = {.ranges = ids, .n_ranges = (int)found->n};
     struct shown shown = {cb, arg};
     for (int64_t i = 0; i < found->n; i++)
         ids[i] = (struct store_range){found->ids[i], found->ids[i]};
-    return found->n ? store_jobs_select(d->inst.store, &f, on_shown, &shown, e) : 0;
+    return found->n ? store_jobs_select(inst->store, &f, on_shown, &shown, e) : 0;
 }
 
 int
-page_walk(struct daemon *d, const struct select *s, const struct page *p, select_cb cb,
-          void *arg, uint32_t *older, struct err *e)
+page_walk(const struct instance *inst, const struct select *s, const struct page *p,
+          select_cb cb, void *arg, uint32_t *older, struct err *e)
 {
     auto_free uint32_t *ids = xcalloc((size_t)p->limit, sizeof *ids);
-    struct found found = {.daemon = d, .select = s, .ids = ids, .limit = p->limit};
+    struct found found = {.inst = inst, .select = s, .ids = ids, .limit = p->limit};
     struct select_ranges ranges = {0};
-    int rc = select_narrow(&d->inst, s, &ranges, e);
+    int rc = select_narrow(inst, s, &ranges, e);
     if (rc == 0) { /* they are not named by id */
         free(ranges.v);
         ranges = (struct select_ranges){0};
         select_ranges_add(&ranges, 0, UINT32_MAX);
     }
     if (rc >= 0)
-        rc = find(d, p, &ranges, &found, older, e);
+        rc = find(inst, p, &ranges, &found, older, e);
     if (rc >= 0)
-        rc = show(d, &found, cb, arg, e);
+        rc = show(inst, &found, cb, arg, e);
     free(ranges.v);
     return rc < 0 ? -1 : 0;
 }

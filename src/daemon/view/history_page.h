@@ -13,7 +13,7 @@
 #include "daemon/request/selection.h"
 
 struct caller;
-struct daemon;
+struct instance;
 struct err;
 
 #define PAGE_JOBS_MAX    1000
@@ -31,13 +31,13 @@ struct page {
 
 /* Whether the params of `jobs` ask for a page: ended jobs, and a number of them. */
 bool page_is_wanted(const json_t *params);
-int page_read(const struct daemon *d, const struct caller *c, const json_t *params,
+int page_read(const struct instance *inst, const struct caller *c, const json_t *params,
               struct page *out, struct err *e);
 void page_free(struct page *p);
 
 /* Calls cb for each job of the page, oldest first; each is borrowed. *older: what before_id
  * has to be for the next page; 0: there is none. */
-int page_walk(struct daemon *d, const struct select *s, const struct page *p, select_cb cb,
-              void *arg, uint32_t *older, struct err *e);
+int page_walk(const struct instance *inst, const struct select *s, const struct page *p,
+              select_cb cb, void *arg, uint32_t *older, struct err *e);
 
 #endif

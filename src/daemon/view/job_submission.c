@@ -4,10 +4,11 @@
 #include <stddef.h>
 
 #include "base/jsonw.h"
+#include "core/queue/job.h"
 #include "daemon/common/caller.h"
-#include "daemon/common/daemon.h"
 #include "daemon/request/roles.h"
 #include "daemon/view/job_view.h"
+#include "daemon/view/views.h"
 #include "spec/attr.h"
 
 /* For the job's owner and admins alone; null for others. */
@@ -17,7 +18,7 @@ jobjson_submission(const struct jobjson *x, struct jsonw *w)
     const struct job *job = x->job;
     const struct attr *a;
 
-    if (!x->daemon->roles->caller || !roles_may_touch(x->daemon->roles->caller, job)) {
+    if (!x->views->roles->caller || !roles_may_touch(x->views->roles->caller, job)) {
         jsonw_null(w);
         return;
     }

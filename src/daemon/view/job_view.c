@@ -16,11 +16,12 @@
 #include "core/queue/endings.h"
 #include "daemon/attempt/cpu_nodes.h"
 #include "daemon/attempt/log_names.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_words.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "daemon/request/roles.h"
 #include "daemon/view/expected_starts.h"
+#include "daemon/view/views.h"
 #include "daemon/view/wait_reason.h"
 #include "spec/attr.h"
 #include "store/store.h"
@@ -46,7 +47,7 @@ has_ended(const struct jobjson *x)
     static void shown_##name(const struct jobjson *x, struct jsonw *w);                        \
     FIELD(name)                                                                                \
     {                                                                                          \
-        if (roles_is_hidden(x->daemon->roles, x->job->uid))                                    \
+        if (roles_is_hidden(x->views->roles, x->job->uid))                                     \
             jsonw_null(w);                                                                     \
         else                                                                                   \
             shown_##name(x, w);                                                                \
@@ -70,7 +71,7 @@ FIELD(uid)
 
 PERSONAL(command)
 {
-    bool whole = roles_sees_whole(x->daemon->roles, x->job->uid);
+    bool whole = roles_sees_whole(x->views->roles, x->job->uid);
     events_write_command(w, x->job, whole ? 0 : ROLES_OTHERS_TEXT_MAX);
 }
 
@@ -90,7 +91,7 @@ FIELD(state)
 FIELD(reason)
 {
     struct blocked why;
-    why_blocked(x->daemon, x->job, &why);
+    why_blocked(x->views, x->job, &why);
     if (why.reason == REASON_NONE || only_runs(x->job))
         jsonw_null(w);
     else
@@ -101,13 +102,13 @@ static void
 explain_waiting(const struct jobjson *x, struct buf *text)
 {
     struct blocked why;
-    why_waits(x->daemon, x->job, &why, text);
+    why_waits(x->views, x->job, &why, text);
 }
 
 FIELD(explain)
 {
     auto_buf struct buf text = BUF_INIT;
-    if (has_ended(x) && !roles_is_hidden(x->daemon->roles, x->job->uid))
+    if (has_ended(x) && !roles_is_hidden(x->views->roles, x->job->uid))
         job_end_text(x->job, &text); /* it may quote the log */
     else if (!has_ended(x) && !only_runs(x->job))
         explain_waiting(x, &text);
@@ -132,7 +133,7 @@ FIELD(gpus)
         jsonw_kint(w, "index", run->gpus[i]);
         jsonw_kstr(w, "uuid",
                    x->uuids ? x->uuids[i]
-                            : ledger_card(x->daemon->inst.ledger, run->gpus[i])->info.uuid);
+                            : ledger_card(x->views->inst->ledger, run->gpus[i])->info.uuid);
         jsonw_end_object(w);
     }
     jsonw_end_array(w);
@@ -185,7 +186,7 @@ FIELD(wait_ms)
     struct store_attempt *all = NULL;
     struct err e;
     int n =
-        job->attempts > 1 ? store_attempts_load(x->daemon->inst.store, job->id, &all, &e) : 0;
+        job->attempts > 1 ? store_attempts_load(x->views->inst->store, job->id, &all, &e) : 0;
     for (int i = n - 1; i >= 0; i--)
         started_us = all[i].attempt.started_us ? all[i].attempt.started_us : started_us;
     if (n > 0)
@@ -285,25 +286,25 @@ FIELD(verdict)
     enum verdict v = VERDICT_NONE;
     if (job->state == JOB_COMPLETED && job->run)
         v = account_verdict(job->run->vram_mib, attempt_peak_mib(job->run),
-                            (int32_t)(x->daemon->inst.config.tolerance * 1000 + 0.5));
+                            (int32_t)(x->views->inst->config.tolerance * 1000 + 0.5));
     jsonw_str(w, verdict_name(v));
 }
 
 PERSONAL(log)
 {
-    auto_free char *log = launch_log_path(&x->daemon->inst, x->job);
+    auto_free char *log = launch_log_path(x->views->inst, x->job);
     jsonw_str(w, log);
 }
 
 PERSONAL(error)
 {
-    auto_free char *error = launch_error_path(&x->daemon->inst, x->job);
+    auto_free char *error = launch_error_path(x->views->inst, x->job);
     jsonw_str(w, error);
 }
 
 PERSONAL(attach)
 {
-    auto_free char *path = launch_attach_path(&x->daemon->inst, x->job);
+    auto_free char *path = launch_attach_path(x->views->inst, x->job);
     jsonw_str(w, path);
 }
 
@@ -316,7 +317,7 @@ PERSONAL(file)
 {
     struct err e;
     auto_free char *path =
-        x->job->file ? store_file_path(x->daemon->inst.store, x->job->file, &e) : NULL;
+        x->job->file ? store_file_path(x->views->inst->store, x->job->file, &e) : NULL;
     jsonw_str(w, path);
 }
 
@@ -332,12 +333,12 @@ PERSONAL(key)
 
 FIELD(expected_start)
 {
-    jsonw_time(w, forecast_start_us(x->daemon, x->job));
+    jsonw_time(w, forecast_start_us(x->views, x->job));
 }
 
 FIELD(latest_start)
 {
-    const struct promise *promised = planner_promise_of(x->daemon->inst.planner, x->job->id);
+    const struct promise *promised = planner_promise_of(x->views->inst->planner, x->job->id);
     jsonw_time(w, promised ? promised->at_us : 0);
 }
 
@@ -349,7 +350,7 @@ FIELD(cancelled_by)
 /* What it is or was bound to. The nodes are kept with the attempt; their CPUs are as they are
  * now. */
 static void
-write_nodes(const struct daemon *d, struct jsonw *w, const struct attempt *a)
+write_nodes(const struct views *views, struct jsonw *w, const struct attempt *a)
 {
     auto_buf struct buf cpus = BUF_INIT;
     jsonw_key(w, "numa_nodes");
@@ -357,12 +358,12 @@ write_nodes(const struct daemon *d, struct jsonw *w, const struct attempt *a)
     for (uint64_t rest = (uint64_t)a->nodes; rest; rest &= rest - 1)
         jsonw_int(w, __builtin_ctzll(rest));
     jsonw_end_array(w);
-    cpu_nodes_add_cpus(d->attempts, (uint64_t)a->nodes, &cpus);
+    cpu_nodes_add_cpus(views->attempts, (uint64_t)a->nodes, &cpus);
     jsonw_kstr(w, "cpu_list", cpus.len ? buf_str(&cpus) : NULL);
 }
 
 static void
-write_attempt(const struct daemon *d, struct jsonw *w, const struct attempt *a)
+write_attempt(const struct views *views, struct jsonw *w, const struct attempt *a)
 {
     const struct ending *e = &a->ending;
     auto_buf struct buf text = BUF_INIT;
@@ -378,7 +379,7 @@ write_attempt(const struct daemon *d, struct jsonw *w, const struct attempt *a)
     jsonw_int_or_null(w, a->vram_mib, a->vram_mib > 0);
     jsonw_key(w, "cap_mib");
     jsonw_int_or_null(w, a->cap_mib, a->cap_mib > 0);
-    write_nodes(d, w, a);
+    write_nodes(views, w, a);
     jsonw_key(w, "energy_j");
     jsonw_int_or_null(w, (a->energy_mj + 500) / 1000, a->energy_mj > 0);
     jsonw_ktime(w, "started", a->started_us);
@@ -405,14 +406,14 @@ PERSONAL(attempts)
     struct err e;
     jsonw_array(w);
     int n =
-        job->attempts > 1 ? store_attempts_load(x->daemon->inst.store, job->id, &all, &e) : 0;
+        job->attempts > 1 ? store_attempts_load(x->views->inst->store, job->id, &all, &e) : 0;
     for (int i = 0; i < n; i++)
         if (!job->run || all[i].attempt.number != job->run->number)
-            write_attempt(x->daemon, w, &all[i].attempt);
+            write_attempt(x->views, w, &all[i].attempt);
     if (n > 0)
         store_attempts_free(all, n);
     if (job->run)
-        write_attempt(x->daemon, w, job->run);
+        write_attempt(x->views, w, job->run);
     jsonw_end_array(w);
 }
 

@@ -6,14 +6,14 @@
 #include <stdint.h>
 
 struct attr;
-struct daemon;
 struct err;
 struct job;
 struct jsonw;
+struct views;
 
 /* What the fields are asked of. */
 struct jobjson {
-    struct daemon *daemon;
+    struct views *views;
     const struct job *job;
     const char *const *uuids; /* of job->run's cards; NULL: the ledger's */
 };

@@ -10,10 +10,10 @@
 #include "core/queue/array.h"
 #include "daemon/attempt/log_names.h"
 #include "daemon/common/caller.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_words.h"
 #include "daemon/request/roles.h"
 #include "daemon/view/job_view.h"
+#include "daemon/view/views.h"
 #include "spec/attr.h"
 #include "spec/attr_hooks.h"
 
@@ -84,12 +84,12 @@ FIELD(screen_session)
     const struct attempt *run = x->job->run;
     auto_buf struct buf name = BUF_INIT;
     if (!run || run->screen_pid <= 0 || !job_state_is_active(x->job->state) ||
-        roles_is_hidden(x->daemon->roles, x->job->uid)) {
+        roles_is_hidden(x->views->roles, x->job->uid)) {
         jsonw_null(w);
         return;
     }
     buf_addf(&name, "%d.", run->screen_pid);
-    launch_screen_name(&x->daemon->inst, x->job, &name);
+    launch_screen_name(x->views->inst, x->job, &name);
     jsonw_str(w, buf_str(&name));
 }
 
@@ -116,7 +116,7 @@ FIELD(span_ms)
 FIELD(fingerprint)
 {
     bool hidden =
-        roles_is_hidden(x->daemon->roles, x->job->uid); /* a command could be guessed by it */
+        roles_is_hidden(x->views->roles, x->job->uid); /* a command could be guessed by it */
     jsonw_str(w, hidden ? NULL : x->job->fingerprint);
 }
 
@@ -130,7 +130,7 @@ FIELD(auto_runs)
 static bool
 is_own(const struct jobjson *x)
 {
-    const struct caller *c = x->daemon->roles->caller;
+    const struct caller *c = x->views->roles->caller;
     return c && roles_may_touch(c, x->job);
 }
 
@@ -150,7 +150,7 @@ is_shown(const struct attr *a, const struct jobjson *x)
         return true;
     case ATTR_PRIVATE:
     case ATTR_CUT:
-        return !roles_is_hidden(x->daemon->roles, x->job->uid);
+        return !roles_is_hidden(x->views->roles, x->job->uid);
     case ATTR_MINE:
         return is_own(x);
     }
@@ -161,7 +161,7 @@ static void
 write_text(const struct attr *a, const struct jobjson *x, struct jsonw *w)
 {
     const char *text = is_shown(a, x) ? attr_text(a, REQ(x)) : NULL;
-    bool is_cut = a->sight == ATTR_CUT && !roles_sees_whole(x->daemon->roles, x->job->uid);
+    bool is_cut = a->sight == ATTR_CUT && !roles_sees_whole(x->views->roles, x->job->uid);
     if (text && is_cut)
         jsonw_strn(w, text, events_cut(text, strlen(text), ROLES_OTHERS_TEXT_MAX));
     else

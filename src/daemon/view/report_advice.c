@@ -10,7 +10,7 @@
 #include "base/jsonw.h"
 #include "base/parse.h"
 #include "core/learn/demands.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "daemon/view/report_data.h"
 
@@ -53,7 +53,7 @@ demand_of(const struct report *r, const struct report_command *c)
     const struct store_peaks_key key = {c->key.uid, c->key.fingerprint, c->gpus};
     struct learned known;
     struct err e;
-    if (store_peaks_get(r->daemon->inst.store, &key, &known, &e) == 0 && known.n > 0)
+    if (store_peaks_get(r->inst->store, &key, &known, &e) == 0 && known.n > 0)
         return learn_demand_mib(&known);
     int64_t p95 = spread_quantile(&c->sums.peaks, 950);
     return p95 > 0 ? (int32_t)request_vram_for_peak_mib(p95) : 0;

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/view/report_data.h"
 
 #define CARDS_MAX 128 /* with those that are gone */
@@ -101,7 +101,7 @@ add_running(struct report *r, const struct job *job, int64_t now_us)
     struct attempt now = *job->run;
     now.ending.ended_us = now_us;
     for (int i = 0; i < now.n_gpus; i++)
-        uuids[i] = ledger_card(r->daemon->inst.ledger, now.gpus[i])->info.uuid;
+        uuids[i] = ledger_card(r->inst->ledger, now.gpus[i])->info.uuid;
     const struct store_used x = {.job = job->id,
                                  .uid = job->uid,
                                  .share_permille = job->req.demand.share_permille,
@@ -113,13 +113,12 @@ add_running(struct report *r, const struct job *job, int64_t now_us)
 void
 report_cards_begin(struct report *r)
 {
-    const struct ledger *l = r->daemon->inst.ledger;
+    const struct ledger *l = r->inst->ledger;
     for (int i = 0; i < ledger_n_cards(l); i++) {
         const struct gpu_info *info = &ledger_card(l, i)->info;
         if (!ledger_card(l, i)->gone)
             card_add(r, info->uuid, info->index, info->total_mib);
     }
-    for (struct job *job = queue_active(r->daemon->inst.queue); job;
-         job = queue_active_next(job))
+    for (struct job *job = queue_active(r->inst->queue); job; job = queue_active_next(job))
         add_running(r, job, r->until_us);
 }

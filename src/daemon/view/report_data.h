@@ -17,7 +17,7 @@
 
 struct buf;
 struct client;
-struct daemon;
+struct instance;
 struct jsonw;
 
 #define REPORT_COMMANDS_MAX 20000 /* told apart; what came earlier is counted together */
@@ -113,7 +113,7 @@ struct report_wait_bin {
 };
 
 struct report {
-    struct daemon *daemon;
+    const struct instance *inst;
     uid_t uid; /* who asks */
     bool admin;
     unsigned parts;

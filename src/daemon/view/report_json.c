@@ -8,8 +8,8 @@
 #include "base/jsonw.h"
 #include "base/libc.h"
 #include "core/learn/demands.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_words.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "daemon/view/report_data.h"
 
@@ -111,7 +111,7 @@ report_command_text(const struct report *r, const struct report_command *c, stru
     struct jsonw w;
     if (report_is_hidden(r, c->key.uid))
         return;
-    struct job *job = store_job_load(r->daemon->inst.store, c->newest, &e);
+    struct job *job = store_job_load(r->inst->store, c->newest, &e);
     if (!job)
         return; /* it went meanwhile */
     jsonw_init(&w, &json);
@@ -138,7 +138,7 @@ write_command(const struct report *r, const struct report_command *c, struct jso
         jsonw_raw(w, command.data, command.len);
     else
         jsonw_null(w);
-    if (store_peaks_get(r->daemon->inst.store, &key, &known, &e) < 0)
+    if (store_peaks_get(r->inst->store, &key, &known, &e) < 0)
         known = (struct learned){0};
     jsonw_kint_or_null(w, "learned_mib", learn_demand_mib(&known),
                        learn_demand_mib(&known) > 0);

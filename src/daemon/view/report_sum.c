@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "daemon/view/report_data.h"
 
@@ -13,8 +13,8 @@ const int64_t report_wait_ms[REPORT_WAIT_CLASSES - 1] = {1000,    10000,    6000
 bool
 report_is_hidden(const struct report *r, uint32_t owner)
 {
-    const struct daemon *d = r->daemon;
-    return d->inst.places.system && d->inst.config.private && !r->admin && r->uid != owner;
+    const struct instance *inst = r->inst;
+    return inst->places.system && inst->config.private && !r->admin && r->uid != owner;
 }
 
 bool
@@ -44,7 +44,7 @@ wait_ms(const struct store_ended *x)
 static void
 add_usage(const struct report *r, struct report_sums *s, const struct store_ended *x)
 {
-    int32_t tolerance = (int32_t)(r->daemon->inst.config.tolerance * 1000 + 0.5);
+    int32_t tolerance = (int32_t)(r->inst->config.tolerance * 1000 + 0.5);
     if (x->n_cards == 0)
         return;
     s->gpu_jobs++;

@@ -9,12 +9,13 @@
 #include "core/plan/plan.h"
 #include "core/queue/job.h"
 #include "daemon/attempt/machine_trouble.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/slurm/slurm_engine.h"
+#include "daemon/view/views.h"
 
 /* Between two plans so many lines get the jobs whose ends they wait for, so that a listing of
  * thousands of kinds of jobs delays nothing; for the others the nearest card is named. */
@@ -22,45 +23,45 @@
 
 /* One that was sent waits in another queue; no reason of this machine holds for the others. */
 static void
-why_not_on_slurm(const struct daemon *d, const struct job *job, struct blocked *why)
+why_not_on_slurm(const struct views *views, const struct job *job, struct blocked *why)
 {
     if (job->state == JOB_STARTING)
         *why = (struct blocked){
-            .reason = REASON_SLURM, .gpu = -1, .trouble = slurm_tell(d->slurm, job)};
+            .reason = REASON_SLURM, .gpu = -1, .trouble = slurm_tell(views->slurm, job)};
     else if (why->reason == REASON_SLURM)
-        why->trouble = slurm_trouble(d->slurm);
+        why->trouble = slurm_trouble(views->slurm);
 }
 
 void
-why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
+why_blocked(struct views *views, const struct job *job, struct blocked *why)
 {
-    const struct err *trouble = turn_disk_trouble(&d->inst);
-    plan_tell_unseen(d->inst.planner, d->inst.ledger, job);
-    if (!trouble && plan_may_tell_needs(job) && d->needs_told < NEEDS_TOLD_MAX) {
-        d->needs_told++;
-        plan_tell_needs(d->inst.queue, d->inst.ledger, job, clock_wall_us());
+    const struct err *trouble = turn_disk_trouble(views->inst);
+    plan_tell_unseen(views->inst->planner, views->inst->ledger, job);
+    if (!trouble && plan_may_tell_needs(job) && views->needs_told < NEEDS_TOLD_MAX) {
+        views->needs_told++;
+        plan_tell_needs(views->inst->queue, views->inst->ledger, job, clock_wall_us());
     }
-    plan_explain(d->inst.queue, job, why);
-    plan_explain_reserved(d->inst.queue, d->inst.planner, job, why);
+    plan_explain(views->inst->queue, job, why);
+    plan_explain_reserved(views->inst->queue, views->inst->planner, job, why);
     if (why->reason == REASON_PROBE && why->gpu < 0)
-        why->trouble = prober_error(d->cards->prober);
-    const char *machine = machine_says_of(d->attempts, job->uid);
+        why->trouble = prober_error(views->cards->prober);
+    const char *machine = machine_says_of(views->attempts, job->uid);
     if (machine && job->kind)
         *why = (struct blocked){.reason = REASON_MACHINE, .gpu = -1, .trouble = machine};
     else if (why->reason ==
              REASON_MACHINE) /* it is over, and the next plan is about to be made */
         *why = (struct blocked){.reason = REASON_PRIORITY, .gpu = -1};
     if (job->req.demand.engine == ENGINE_SLURM)
-        why_not_on_slurm(d, job, why);
+        why_not_on_slurm(views, job, why);
     if (trouble && job->kind) /* it stands in a line, and no plan is made */
         *why = (struct blocked){.reason = REASON_DISK, .gpu = -1, .trouble = trouble->text};
 }
 
 void
-why_waits(struct daemon *d, const struct job *job, struct blocked *why, struct buf *text)
+why_waits(struct views *views, const struct job *job, struct blocked *why, struct buf *text)
 {
-    why_blocked(d, job, why);
+    why_blocked(views, job, why);
     blocked_text(why, &job->req.demand, text);
-    health_explain(d->cards, why, text);
+    health_explain(views->cards, why, text);
     blocked_text_ahead(why, text);
 }

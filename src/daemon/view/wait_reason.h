@@ -4,14 +4,15 @@
 
 struct blocked;
 struct buf;
-struct daemon;
 struct job;
+struct views;
 
 /* Fills *why: as the planner has it, with tasks called what people call them; while nothing can
  * be written to the disk, that. */
-void why_blocked(struct daemon *d, const struct job *job, struct blocked *why);
+void why_blocked(struct views *views, const struct job *job, struct blocked *why);
 
 /* Fills *why and appends the sentence to text: with what is known of a card's health. */
-void why_waits(struct daemon *d, const struct job *job, struct blocked *why, struct buf *text);
+void why_waits(struct views *views, const struct job *job, struct blocked *why,
+               struct buf *text);
 
 #endif
