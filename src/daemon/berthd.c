@@ -48,6 +48,7 @@
 #include "daemon/rpc/daemon_log.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/rpc/rpc_server.h"
 #include "daemon/rpc/waiters.h"
 #include "daemon/rules.h"
@@ -77,7 +78,7 @@ static void
 on_patience_over(uv_timer_t *timer)
 {
     struct daemon *d = timer->data;
-    server_hang_up(d->server);
+    server_hang_up(d->rpc->server);
 }
 
 static void
@@ -88,8 +89,8 @@ leave(struct daemon *d, const char *why)
     d->inst.leaving = d->inst.stopping = true;
     log_info("event=leaving why=\"%s\" jobs=%zu", why, queue_n(d->inst.queue));
     notify_leaving(d->notify);
-    server_release(d->server, NULL); /* what the last commit made true */
-    server_close(d->server);
+    server_release(d->rpc->server, NULL); /* what the last commit made true */
+    server_close(d->rpc->server);
     cards_close(d->cards);
     attempts_close(d->attempts);
     slurm_close(d->slurm);
@@ -110,7 +111,7 @@ on_signal(uv_signal_t *handle, int number)
         log_info("event=leaving why=\"signal %d during start\"", number);
         exit(1); /* nothing was promised yet; a process that waits for `ready` sees the end */
     }
-    works_finish(d);
+    works_finish(d->rpc);
     turn_run(
         d->inst.turn); /* what arrived is made durable; a failure stays with the shepherds */
     leave(d, number == SIGINT ? "SIGINT" : "SIGTERM");
@@ -127,8 +128,9 @@ static void
 on_idle_over(uv_timer_t *timer)
 {
     const struct daemon *d = timer->data;
-    if (queue_n(d->inst.queue) > 0 || works_change(d) || !courier_is_idle(d->courier, false) ||
-        server_client_count(d->server) > 0 || server_has_callers(d->server))
+    if (queue_n(d->inst.queue) > 0 || works_change(d->rpc) ||
+        !courier_is_idle(d->courier, false) || server_client_count(d->rpc->server) > 0 ||
+        server_has_callers(d->rpc->server))
         return; /* the turn that their request makes arms the timer again */
     leave(timer->data, "idle");
 }
@@ -140,11 +142,11 @@ after_turn(struct daemon *d)
     if (!d->inst.ready || d->inst.leaving)
         return;
     bool empty = queue_n(d->inst.queue) == 0 && courier_is_idle(d->courier, d->inst.stopping);
-    if (d->inst.stopping && (!d->inst.stop_when_empty || empty) && !works_change(d)) {
+    if (d->inst.stopping && (!d->inst.stop_when_empty || empty) && !works_change(d->rpc)) {
         leave(d, "on request");
         return;
     }
-    bool idle = empty && server_client_count(d->server) == 0;
+    bool idle = empty && server_client_count(d->rpc->server) == 0;
     if (!d->inst.leave_when_idle || d->inst.config.idle_exit_s == 0 || !idle)
         uv_timer_stop(&d->idle_timer);
     else if (!uv_is_active((uv_handle_t *)&d->idle_timer))
@@ -344,15 +346,15 @@ names_have_come(void *arg, bool uids_differ)
     struct daemon *d = arg;
     if (uids_differ)
         rules_take(d);
-    if (d->server)
-        server_resume(d->server);
+    if (d->rpc->server)
+        server_resume(d->rpc->server);
 }
 
 static void
 new_round(void *arg)
 {
     const struct daemon *d = arg;
-    server_new_round(d->server);
+    server_new_round(d->rpc->server);
 }
 
 static int
@@ -380,7 +382,6 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->slurm = slurm_new(&d->inst);
     const struct courier_host deliver = courier_host_of(d);
     d->courier = courier_new(&d->inst, &deliver);
-    d->waits = waits_new();
     d->tally = tally_new();
     d->pace = pace_new(d->inst.loop, d->tally);
     d->views = xcalloc(1, sizeof *d->views);
@@ -390,6 +391,21 @@ start(struct daemon *d, const struct options *o, struct err *e)
                                .cards = d->cards,
                                .slurm = d->slurm,
                                .pace = d->pace};
+    d->rpc = xcalloc(1, sizeof *d->rpc);
+    *d->rpc = (struct rpc){.inst = &d->inst,
+                           .roles = d->roles,
+                           .admission = d->admission,
+                           .budget = d->budget,
+                           .uploads = d->uploads,
+                           .models = d->modelfile,
+                           .views = d->views,
+                           .attempts = d->attempts,
+                           .cards = d->cards,
+                           .slurm = d->slurm,
+                           .courier = d->courier,
+                           .tally = d->tally,
+                           .pace = d->pace,
+                           .waits = waits_new(d->inst.queue)};
     turn_wire(d, after_turn);
     if (runs_load(d->inst.store, d->inst.state->history, d->inst.planner, e) < 0 ||
         tally_load(d->tally, d->inst.store, e) < 0 || recover_load(d, e) < 0 ||
@@ -400,8 +416,8 @@ start(struct daemon *d, const struct options *o, struct err *e)
     if (recover_attempts(d, e) < 0)
         return -1;
     crash_point("daemon-after-recovery");
-    d->server = server_open(d, methods_find, e);
-    if (!d->server)
+    d->rpc->server = server_open(d->rpc, methods_find, e);
+    if (!d->rpc->server)
         return -1;
     learned_recover(d->inst.state);
     promises_load(d->inst.turn);
@@ -451,16 +467,17 @@ finish(struct daemon *d)
         log_warn("event=lock-not-cleared %m");
     close(d->lock_fd);
     uv_close((uv_handle_t *)&d->idle_timer, NULL);
-    works_free(d);
+    works_free(d->rpc);
     pace_close(d->pace);
     users_close();
     forecast_free(d->views);
-    server_hang_up(d->server);
+    server_hang_up(d->rpc->server);
     uv_run(d->inst.loop, UV_RUN_DEFAULT);
-    server_free(d->server);
+    server_free(d->rpc->server);
     slurm_free(d->slurm);
     courier_free(d->courier);
-    waits_free(d->waits);
+    waits_free(d->rpc->waits);
+    free(d->rpc);
     pace_free(d->pace);
     free(d->views);
     tally_free(d->tally);

@@ -166,7 +166,7 @@ idle_work(struct daemon *d)
     /* What a request of this moment has put into the store is its turn's to commit; and the row
      * of an ended job that is to run again, which nothing is written of before, must stay. */
     if (!store_has_changes(d->inst.store) && d->inst.state->changes.n_unsaved == 0 &&
-        !works_read_past(d))
+        !works_read_past(d->rpc))
         more = let_go(d);
     if (store_checkpoint(d->inst.store, &e) < 0)
         log_warn("checkpoint: %s", e.text);

@@ -31,6 +31,7 @@
 #include "daemon/outbox/outbox_fill.h"
 #include "daemon/request/event_filter.h"
 #include "daemon/rpc/long_work.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/rpc/rpc_server.h"
 #include "daemon/rpc/waiters.h"
 #include "daemon/slurm/slurm_engine.h"
@@ -294,49 +295,54 @@ counters_saved(void *arg)
 static void
 waiters_read(void *arg, struct change *x)
 {
-    waits_read(arg, x);
+    struct daemon *d = arg;
+    waits_read(d->rpc->waits, x);
 }
 
 /* One that waits for it already is not left waiting. */
 static void
 waiters_job_gone(void *arg, const struct job *job)
 {
-    waits_job_ended(arg, job);
+    struct daemon *d = arg;
+    waits_job_ended(d->rpc->waits, job);
 }
 
 static void
 waiters_act(void *arg, const struct job *job, unsigned what)
 {
+    struct daemon *d = arg;
     if (what & SAVE_ENDED)
-        waits_job_ended(arg, job);
+        waits_job_ended(d->rpc->waits, job);
 }
 
 static void
 works_part_saved(void *arg)
 {
-    works_saved(arg);
+    struct daemon *d = arg;
+    works_saved(d->rpc);
 }
 
 static void
 works_part_not_saved(void *arg, const struct err *why)
 {
-    works_not_saved(arg, why);
+    struct daemon *d = arg;
+    works_not_saved(d->rpc, why);
 }
 
 static void
 clients_answer(void *arg, const struct err *failed)
 {
     const struct daemon *d = arg;
-    if (d->server)
-        server_release(d->server, failed);
+    if (d->rpc->server)
+        server_release(d->rpc->server, failed);
 }
 
 static void
 followers_read(void *arg, struct change *x)
 {
     const struct daemon *d = arg;
-    if (d->server)
-        event_launched_read(d->server, d->inst.queue, x);
+    if (d->rpc->server)
+        event_launched_read(d->rpc->server, d->inst.queue, x);
 }
 
 static void
@@ -344,27 +350,27 @@ followers_publish(void *arg, const struct change *list, size_t n)
 {
     const struct daemon *d = arg;
     bool any = false;
-    for (size_t i = 0; d->server && i < n; i++) {
+    for (size_t i = 0; d->rpc->server && i < n; i++) {
         const struct change *ev = &list[i];
         if (!ev->kind[0])
             continue;
         any = true;
-        server_publish(d->server, &(struct event_view){.kind = ev->kind,
-                                                       .job = ev->job,
-                                                       .file = ev->file,
-                                                       .line = ev->line.data,
-                                                       .n = ev->line.len});
+        server_publish(d->rpc->server, &(struct event_view){.kind = ev->kind,
+                                                            .job = ev->job,
+                                                            .file = ev->file,
+                                                            .line = ev->line.data,
+                                                            .n = ev->line.len});
     }
     if (any)
-        server_publish_end(d->server);
+        server_publish_end(d->rpc->server);
 }
 
 static void
 followers_tell_waiting(void *arg, const struct job *job)
 {
     const struct daemon *d = arg;
-    if (d->server)
-        event_waiting(d->server, d->views, job);
+    if (d->rpc->server)
+        event_waiting(d->rpc->server, d->views, job);
 }
 
 /* --- events and what they lead to --- */
@@ -442,8 +448,8 @@ static void
 after(void *arg, bool saved, int64_t took_us)
 {
     struct daemon *d = arg;
-    if (saved && d->server)
-        server_charge_turn(d->server, took_us);
+    if (saved && d->rpc->server)
+        server_charge_turn(d->rpc->server, took_us);
     if (saved || (d->inst.stopping && !d->inst.stop_when_empty))
         d->after_turn(d);
 }

@@ -13,8 +13,6 @@
 #include "daemon/common/instance.h"
 #include "daemon/state/state.h"
 
-struct err;
-
 struct daemon {
     struct instance inst;
     struct card_facts card_facts;
@@ -22,6 +20,7 @@ struct daemon {
     struct cards *cards;
     struct roles *roles;
     struct views *views;
+    struct rpc *rpc;
     struct uploads *uploads;
     const struct options *options;       /* as it was started */
     int lock_fd;                         /* held: one daemon per state */
@@ -47,16 +46,10 @@ struct daemon {
     struct admission *admission;
     struct turn_loop *turn_loop;
     void (*after_turn)(struct daemon *);
-    struct server *server;
     struct slurm *slurm; /* jobs that a cluster executes */
     struct courier *courier;
-    struct waits *waits;
     struct tally *tally;
-    struct works *works; /* long_work.c: long requests; NULL before the first */
     struct pace *pace;
 };
-
-/* Whether jobs may enter now; -1 with the reason. */
-int daemon_accepts_work(const struct daemon *d, struct err *e);
 
 #endif

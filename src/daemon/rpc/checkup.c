@@ -21,13 +21,14 @@
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/common/clock_watch.h"
 #include "daemon/common/counters.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/nursery/nursery_link.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/rpc/rpc_server.h"
 #include "store/store.h"
 #include "sys/self.h"
@@ -79,13 +80,13 @@ say(struct checkup *c, enum verdict v, const char *name, const char *fmt, ...)
 /* --- the cards --- */
 
 static void
-check_probe(const struct daemon *d, struct checkup *c)
+check_probe(const struct rpc *rpc, struct checkup *c)
 {
-    int64_t silent_us = prober_unknown_since_us(d->cards->prober);
-    const char *error = prober_error(d->cards->prober),
-               *backend = prober_backend(d->cards->prober);
+    int64_t silent_us = prober_unknown_since_us(rpc->cards->prober);
+    const char *error = prober_error(rpc->cards->prober),
+               *backend = prober_backend(rpc->cards->prober);
     char age[24], replaced[48];
-    if (silent_us || prober_sampled_us(d->cards->prober) == 0) {
+    if (silent_us || prober_sampled_us(rpc->cards->prober) == 0) {
         if (silent_us)
             format_duration((clock_wall_us() - silent_us) / 1000, age);
         say(c, BAD, "probe", "the GPUs have not answered%s%s%s%s; GPU jobs wait",
@@ -93,11 +94,11 @@ check_probe(const struct daemon *d, struct checkup *c)
             error ? error : "");
         return;
     }
-    format_duration((clock_boot_us() - prober_sampled_us(d->cards->prober)) / 1000, age);
+    format_duration((clock_boot_us() - prober_sampled_us(rpc->cards->prober)) / 1000, age);
     snprintf(replaced, sizeof replaced, "; replaced %lld times so far",
-             (long long)prober_restarts(d->cards->prober));
+             (long long)prober_restarts(rpc->cards->prober));
     say(c, OK, "probe", "sampled %s ago by %s%s", age, backend ? backend : "?",
-        prober_restarts(d->cards->prober) ? replaced : "");
+        prober_restarts(rpc->cards->prober) ? replaced : "");
 }
 
 static enum verdict
@@ -119,21 +120,21 @@ card_verdict(enum gpu_state s)
 
 /* One line for all that are well, and one for each other. */
 static void
-check_cards(struct daemon *d, struct checkup *c)
+check_cards(struct rpc *rpc, struct checkup *c)
 {
     int n = 0, up = 0;
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
+    for (int i = 0; i < ledger_n_cards(rpc->inst->ledger); i++) {
         auto_buf struct buf text = BUF_INIT;
-        if (ledger_card(d->inst.ledger, i)->gone)
+        if (ledger_card(rpc->inst->ledger, i)->gone)
             continue;
         n++;
-        enum gpu_state s = card_state(ledger_card(d->inst.ledger, i));
+        enum gpu_state s = card_state(ledger_card(rpc->inst->ledger, i));
         enum verdict v = card_verdict(s);
         up += v == OK;
         /* That nothing is known of any is the probe's line. */
-        if (v == OK || (s == GPU_UNKNOWN && prober_unknown_since_us(d->cards->prober)))
+        if (v == OK || (s == GPU_UNKNOWN && prober_unknown_since_us(rpc->cards->prober)))
             continue;
-        health_say(d->cards, i, &text);
+        health_say(rpc->cards, i, &text);
         say(c, v, "gpu", "%s", buf_str(&text));
     }
     if (n == 0)
@@ -148,9 +149,9 @@ check_cards(struct daemon *d, struct checkup *c)
 
 /* Of state and logs, which are on a disk of this machine (berthd.c refuses others). */
 static void
-check_disk(const struct daemon *d, struct checkup *c, const char *name, const char *path)
+check_disk(const struct instance *inst, struct checkup *c, const char *name, const char *path)
 {
-    const struct err *trouble = turn_disk_trouble(&d->inst);
+    const struct err *trouble = turn_disk_trouble(inst);
     struct statvfs fs;
     char room[24];
     if (statvfs(path, &fs)) {
@@ -170,20 +171,20 @@ check_disk(const struct daemon *d, struct checkup *c, const char *name, const ch
 }
 
 static void
-check_disks(const struct daemon *d, struct checkup *c)
+check_disks(const struct instance *inst, struct checkup *c)
 {
     struct stat state, logs;
-    check_disk(d, c, "disk", d->inst.places.state);
-    if (stat(d->inst.places.state, &state) == 0 && stat(d->inst.places.logs, &logs) == 0 &&
+    check_disk(inst, c, "disk", inst->places.state);
+    if (stat(inst->places.state, &state) == 0 && stat(inst->places.logs, &logs) == 0 &&
         state.st_dev != logs.st_dev)
-        check_disk(d, c, "logs", d->inst.places.logs);
+        check_disk(inst, c, "logs", inst->places.logs);
 }
 
 static void
-check_database(const struct daemon *d, struct checkup *c)
+check_database(const struct rpc *rpc, struct checkup *c)
 {
-    const struct tally_times *t = tally_times(d->tally);
-    double mib = (double)store_bytes(d->inst.store) / (1 << 20);
+    const struct tally_times *t = tally_times(rpc->tally);
+    double mib = (double)store_bytes(rpc->inst->store) / (1 << 20);
     if (t->error[0])
         say(c, BAD, "database",
             "the newest changes could not be written and are tried again: %s", t->error);
@@ -199,34 +200,33 @@ check_database(const struct daemon *d, struct checkup *c)
 /* --- the daemon --- */
 
 static void
-check_daemon(const struct daemon *d, struct checkup *c)
+check_daemon(const struct instance *inst, struct checkup *c)
 {
     char up[24];
-    format_duration((clock_boot_us() - d->inst.started_boot_us) / 1000, up);
-    if (d->inst.stopping)
+    format_duration((clock_boot_us() - inst->started_boot_us) / 1000, up);
+    if (inst->stopping)
         say(c, WARN, "daemon", "pid %d is stopping and starts no more jobs", getpid());
     else
         say(c, OK, "daemon", "pid %d, up %s", getpid(), up);
 }
 
 static void
-check_socket(const struct daemon *d, struct checkup *c)
+check_socket(const struct instance *inst, struct checkup *c)
 {
     struct stat st;
-    if (stat(d->inst.places.socket, &st) < 0 || !S_ISSOCK(st.st_mode))
-        say(c, WARN, "socket", "%s was removed; it will be created again",
-            d->inst.places.socket);
+    if (stat(inst->places.socket, &st) < 0 || !S_ISSOCK(st.st_mode))
+        say(c, WARN, "socket", "%s was removed; it will be created again", inst->places.socket);
     else
-        say(c, OK, "socket", "%s", d->inst.places.socket);
+        say(c, OK, "socket", "%s", inst->places.socket);
 }
 
 static void
-check_clients(const struct daemon *d, struct checkup *c)
+check_clients(const struct rpc *rpc, struct checkup *c)
 {
-    int64_t at_us, n = server_turned_away(d->server, &at_us);
+    int64_t at_us, n = server_turned_away(rpc->server, &at_us);
     bool lately = n > 0 && clock_boot_us() - at_us < REJECTED_US;
     say(c, lately ? WARN : OK, "clients", "%d connected, %lld refused%s",
-        server_client_count(d->server), (long long)n,
+        server_client_count(rpc->server), (long long)n,
         lately ? ", the last within five minutes; the daemon's log says whose" : "");
 }
 
@@ -255,9 +255,9 @@ check_memory(const struct self *self, struct checkup *c)
 }
 
 static void
-check_shepherds(const struct daemon *d, struct checkup *c)
+check_shepherds(const struct rpc *rpc, struct checkup *c)
 {
-    if (nursery_is_alive(d->attempts->nursery))
+    if (nursery_is_alive(rpc->attempts->nursery))
         say(c, OK, "shepherds", "the process that forks supervisors is running");
     else
         say(c, WARN, "shepherds",
@@ -277,30 +277,30 @@ say_user(void *ctx, uint32_t uid, int64_t since_us, const char *text)
 }
 
 static void
-check_starts(const struct daemon *d, struct checkup *c)
+check_starts(const struct rpc *rpc, struct checkup *c)
 {
-    const char *trouble = machine_says(d->attempts);
+    const char *trouble = machine_says(rpc->attempts);
     char age[24];
-    format_duration((clock_wall_us() - machine_since_us(d->attempts)) / 1000, age);
+    format_duration((clock_wall_us() - machine_since_us(rpc->attempts)) / 1000, age);
     if (trouble)
         say(c, BAD, "starts", "no job has started for %s: %s; jobs wait and will be retried",
             age, trouble);
-    machine_each_user(d->attempts, say_user, c);
-    if (watch_n_unswept(d->attempts) > 0)
+    machine_each_user(rpc->attempts, say_user, c);
+    if (watch_n_unswept(rpc->attempts) > 0)
         say(c, BAD, "starts",
             "%zu attempts wait until the processes left by their dead supervisors can be "
             "inspected",
-            watch_n_unswept(d->attempts));
+            watch_n_unswept(rpc->attempts));
 }
 
 /* --- the clock --- */
 
 static void
-check_clock(struct daemon *d, struct checkup *c)
+check_clock(struct instance *inst, struct checkup *c)
 {
-    const struct clock_watch *k = &d->inst.clock;
+    const struct clock_watch *k = &inst->clock;
     char by[24], ago[24], now[32];
-    clock_watch_look(&d->inst.clock);
+    clock_watch_look(&inst->clock);
     clock_rfc3339(clock_wall_us(), now);
     int64_t age_us = clock_boot_us() - k->jumped_boot_us;
     if (clock_wall_us() < EARLIEST_US)
@@ -317,28 +317,28 @@ check_clock(struct daemon *d, struct checkup *c)
 }
 
 void
-checkup_write(struct daemon *d, struct jsonw *out)
+checkup_write(struct rpc *rpc, struct jsonw *out)
 {
     struct checkup c = {.out = out};
     struct self self;
     self_read(&self);
     jsonw_key(out, "checks");
     jsonw_array(out);
-    if (turn_disk_trouble(&d->inst)) /* it explains whatever else is bad */
-        check_disks(d, &c);
-    check_starts(d, &c);
-    check_daemon(d, &c);
-    check_probe(d, &c);
-    check_cards(d, &c);
-    if (!turn_disk_trouble(&d->inst))
-        check_disks(d, &c);
-    check_database(d, &c);
-    check_socket(d, &c);
-    check_clients(d, &c);
-    check_shepherds(d, &c);
+    if (turn_disk_trouble(rpc->inst)) /* it explains whatever else is bad */
+        check_disks(rpc->inst, &c);
+    check_starts(rpc, &c);
+    check_daemon(rpc->inst, &c);
+    check_probe(rpc, &c);
+    check_cards(rpc, &c);
+    if (!turn_disk_trouble(rpc->inst))
+        check_disks(rpc->inst, &c);
+    check_database(rpc, &c);
+    check_socket(rpc->inst, &c);
+    check_clients(rpc, &c);
+    check_shepherds(rpc, &c);
     check_descriptors(&self, &c);
     check_memory(&self, &c);
-    check_clock(d, &c);
+    check_clock(rpc->inst, &c);
     jsonw_end_array(out);
     jsonw_kstr(out, "state", verdict_word(c.worst));
 }

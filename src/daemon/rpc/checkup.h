@@ -3,10 +3,10 @@
 #ifndef DAEMON_RPC_CHECKUP_H
 #define DAEMON_RPC_CHECKUP_H
 
-struct daemon;
 struct jsonw;
+struct rpc;
 
 /* "state" and "checks", into an open object. */
-void checkup_write(struct daemon *d, struct jsonw *out);
+void checkup_write(struct rpc *rpc, struct jsonw *out);
 
 #endif

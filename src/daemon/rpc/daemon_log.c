@@ -7,11 +7,11 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/log.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
 #include "daemon/common/user_names.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "spec/config.h"
 
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
@@ -43,7 +43,7 @@ logging_target(void)
 }
 
 int
-method_log_level(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_log_level(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
                  struct err *e)
 {
     const char *name = json_string_value(json_object_get(params, "level"));
@@ -58,12 +58,12 @@ method_log_level(struct daemon *d, struct caller *c, json_t *params, struct json
         log_info("event=log-level old=%s new=%s by=%s", log_level_name(old),
                  log_level_name(new), daemon_user_name(c->uid));
         log_set_level(new);
-        struct jsonw *w = turn_event(&d->inst, "daemon", NULL);
+        struct jsonw *w = turn_event(rpc->inst, "daemon", NULL);
         jsonw_kstr(w, "state", "log_level");
         jsonw_kstr(w, "by", daemon_user_name(c->uid));
         jsonw_kstr(w, "old", log_level_name(old));
         jsonw_kstr(w, "new", log_level_name(new));
-        turn_event_end(&d->inst);
+        turn_event_end(rpc->inst);
     }
     jsonw_object(out);
     jsonw_kstr(out, "old", log_level_name(old));

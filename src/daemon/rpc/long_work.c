@@ -12,11 +12,12 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/jsonw.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/pace.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/request/budget.h"
 #include "daemon/request/roles.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/rpc/rpc_server.h"
 #include "store/store.h"
 
@@ -51,9 +52,9 @@ struct works {
 };
 
 static void
-work_free(struct daemon *d, struct work *x)
+work_free(struct rpc *rpc, struct work *x)
 {
-    server_keep(d->server, x->caller.group, -(int64_t)x->caller.len);
+    server_keep(rpc->server, x->caller.group, -(int64_t)x->caller.len);
     x->kind->free(x->arg);
     json_decref(x->params);
     ticket_free(x->ticket);
@@ -89,13 +90,13 @@ append(struct works *all, struct work *x)
 
 /* One slice. An answer that has become too long is an error at once. */
 static int
-run_slice(struct daemon *d, const struct work_kind *kind, struct caller *c, void *arg,
+run_slice(struct rpc *rpc, const struct work_kind *kind, struct caller *c, void *arg,
           struct jsonw *out, struct err *e)
 {
-    const struct caller *before = d->roles->caller;
-    rpc_serve(d, c);
-    int rc = kind->step(d, c, arg, out, clock_boot_us() + SLICE_US, e);
-    rpc_serve(d, before);
+    const struct caller *before = rpc->roles->caller;
+    rpc_serve(rpc, c);
+    int rc = kind->step(rpc, c, arg, out, clock_boot_us() + SLICE_US, e);
+    rpc_serve(rpc, before);
     return rc >= 0 && out->full ? budget_too_long(out, e) : rc;
 }
 
@@ -103,7 +104,7 @@ run_slice(struct daemon *d, const struct work_kind *kind, struct caller *c, void
 
 /* With the commit of the piece that has just been done. */
 static void
-keep_so_far(struct daemon *d, struct work *x)
+keep_so_far(struct instance *inst, struct work *x)
 {
     auto_buf struct buf text = BUF_INIT;
     struct err unused;
@@ -114,18 +115,18 @@ keep_so_far(struct daemon *d, struct work *x)
         return;
     const struct store_piece piece = {
         .number = x->n_pieces++, .at_us = clock_wall_us(), .text = buf_str(&text)};
-    store_progress_add(d->inst.store, x->caller.uid, x->token, &piece, &unused);
+    store_progress_add(inst->store, x->caller.uid, x->token, &piece, &unused);
 }
 
 /* What a daemon before this one had done of it: how many pieces. */
 static int
-resume(struct daemon *d, const struct work_kind *kind, const struct caller *c, void *arg)
+resume(struct rpc *rpc, const struct work_kind *kind, const struct caller *c, void *arg)
 {
     int n = 0;
     if (!kind->resume || !c->token)
         return 0;
     for (;; n++) {
-        auto_free char *text = store_progress_get(d->inst.store, c->uid, c->token, n);
+        auto_free char *text = store_progress_get(rpc->inst->store, c->uid, c->token, n);
         if (!text)
             return n;
         kind->resume(arg, text);
@@ -134,30 +135,30 @@ resume(struct daemon *d, const struct work_kind *kind, const struct caller *c, v
 
 /* It is answered; in the transaction of that. */
 static void
-drop_so_far(struct daemon *d, uid_t uid, const char *token, int n_pieces)
+drop_so_far(struct instance *inst, uid_t uid, const char *token, int n_pieces)
 {
     struct err unused;
     if (n_pieces > 0)
-        store_progress_drop(d->inst.store, uid, token, &unused);
+        store_progress_drop(inst->store, uid, token, &unused);
 }
 
 static void
-finish(struct daemon *d, struct work *x, int rc, const struct err *e)
+finish(struct rpc *rpc, struct work *x, int rc, const struct err *e)
 {
     struct ticket *t = x->ticket;
     struct err unused;
     x->ticket = NULL;
-    if (rc >= 0 && x->token && !turn_disk_trouble(&d->inst))
-        store_answer_put(d->inst.store, x->caller.uid, x->token, buf_str(&x->text), &unused);
-    drop_so_far(d, x->caller.uid, x->token, x->n_pieces);
+    if (rc >= 0 && x->token && !turn_disk_trouble(rpc->inst))
+        store_answer_put(rpc->inst->store, x->caller.uid, x->token, buf_str(&x->text), &unused);
+    drop_so_far(rpc->inst, x->caller.uid, x->token, x->n_pieces);
     if (t && rc < 0)
         server_refuse(t, e);
     else if (t && x->kind->answer_later)
-        x->kind->answer_later(d, x->arg, t);
+        x->kind->answer_later(rpc, x->arg, t);
     else if (t)
         server_answer(t, &x->text);
-    work_free(d, x);
-    turn_touch_unplanned(&d->inst); /* clients that wait for all changes may go */
+    work_free(rpc, x);
+    turn_touch_unplanned(rpc->inst); /* clients that wait for all changes may go */
 }
 
 static void
@@ -179,9 +180,9 @@ say_nothing_saved(const struct work *x, const struct err *why, struct err *e)
 /* saved: whether the reason is a commit that has failed; then what they count as done is
  * not. */
 static void
-end_changes(struct daemon *d, const struct err *why, bool not_saved)
+end_changes(struct rpc *rpc, const struct err *why, bool not_saved)
 {
-    struct work **at = d->works ? &d->works->first : NULL;
+    struct work **at = rpc->works ? &rpc->works->first : NULL;
     while (at && *at) {
         struct work *x = *at;
         struct err e = *why;
@@ -191,27 +192,27 @@ end_changes(struct daemon *d, const struct err *why, bool not_saved)
         }
         if (not_saved)
             say_nothing_saved(x, why, &e);
-        unlink_work(d->works, at);
-        finish(d, x, -1, &e);
+        unlink_work(rpc->works, at);
+        finish(rpc, x, -1, &e);
     }
 }
 
 void
-works_fail(struct daemon *d, const struct err *why)
+works_fail(struct rpc *rpc, const struct err *why)
 {
-    end_changes(d, why, false);
+    end_changes(rpc, why, false);
 }
 
 void
-works_not_saved(struct daemon *d, const struct err *why)
+works_not_saved(struct rpc *rpc, const struct err *why)
 {
-    end_changes(d, why, true);
+    end_changes(rpc, why, true);
 }
 
 void
-works_saved(struct daemon *d)
+works_saved(struct rpc *rpc)
 {
-    for (struct work *x = d->works ? d->works->first : NULL; x; x = x->next)
+    for (struct work *x = rpc->works ? rpc->works->first : NULL; x; x = x->next)
         if (x->kind->n_done)
             x->n_saved = x->kind->n_done(x->arg);
 }
@@ -239,10 +240,10 @@ had_its_turn(struct works *all, struct work *x)
 
 /* The first in line whose user has time left. NULL: none has. */
 static struct work *
-take_next(struct daemon *d, struct works *all)
+take_next(struct rpc *rpc, struct works *all)
 {
     for (struct work *x = all->first; x; x = x->next) {
-        if (!server_may_work(d->server, x->caller.group))
+        if (!server_may_work(rpc->server, x->caller.group))
             continue;
         had_its_turn(all, x);
         return x;
@@ -252,26 +253,26 @@ take_next(struct daemon *d, struct works *all)
 
 /* A slice of it. */
 static void
-go_on(struct daemon *d, struct work *x)
+go_on(struct rpc *rpc, struct work *x)
 {
-    struct work **at = &d->works->first;
+    struct work **at = &rpc->works->first;
     struct err e = {0};
     int64_t began_us = clock_boot_us();
-    pace_spent(d->pace, PACE_REST, UINT32_MAX);
-    int rc = run_slice(d, x->kind, &x->caller, x->arg, &x->out, &e);
+    pace_spent(rpc->pace, PACE_REST, UINT32_MAX);
+    int rc = run_slice(rpc, x->kind, &x->caller, x->arg, &x->out, &e);
     if (x->kind->changes && !(x->kind->last_changes && rc == WORK_MORE))
-        server_changed(d->server, x->caller.group);
+        server_changed(rpc->server, x->caller.group);
     if (rc == WORK_MORE)
-        keep_so_far(d, x);
+        keep_so_far(rpc->inst, x);
     int64_t us = clock_boot_us() - began_us;
-    server_charge(d->server, x->caller.group, us);
-    pace_spent(d->pace, x->caller.method, x->caller.uid);
+    server_charge(rpc->server, x->caller.group, us);
+    pace_spent(rpc->pace, x->caller.method, x->caller.uid);
     if (rc == WORK_MORE)
         return;
     while (*at != x)
         at = &(*at)->next;
-    unlink_work(d->works, at);
-    finish(d, x, rc, &e);
+    unlink_work(rpc->works, at);
+    finish(rpc, x, rc, &e);
 }
 
 /* One of those that have had no sign for long: with its client, other work may go. */
@@ -295,77 +296,77 @@ static void on_idle(uv_idle_t *idle);
 static void
 on_rested(uv_timer_t *timer)
 {
-    struct daemon *d = timer->data;
-    if (d->works->first)
-        uv_idle_start(&d->works->idle, on_idle);
+    struct rpc *rpc = timer->data;
+    if (rpc->works->first)
+        uv_idle_start(&rpc->works->idle, on_idle);
 }
 
 static void
 on_idle(uv_idle_t *idle)
 {
-    struct daemon *d = idle->data;
-    struct works *all = d->works;
+    struct rpc *rpc = idle->data;
+    struct works *all = rpc->works;
     say_progress(all);
-    struct work *x = take_next(d, all);
+    struct work *x = take_next(rpc, all);
     if (!x) {
         uv_idle_stop(&all->idle);
         uv_timer_start(&all->rest, on_rested, REST_MS, 0);
         return;
     }
-    go_on(d, x);
+    go_on(rpc, x);
 }
 
 /* --- beginning and leaving --- */
 
 static struct works *
-works_of(struct daemon *d)
+works_of(struct rpc *rpc)
 {
-    if (d->works)
-        return d->works;
-    d->works = xcalloc(1, sizeof *d->works);
-    uv_idle_init(d->inst.loop, &d->works->idle);
-    uv_timer_init(d->inst.loop, &d->works->rest);
-    d->works->idle.data = d->works->rest.data = d;
-    return d->works;
+    if (rpc->works)
+        return rpc->works;
+    rpc->works = xcalloc(1, sizeof *rpc->works);
+    uv_idle_init(rpc->inst->loop, &rpc->works->idle);
+    uv_timer_init(rpc->inst->loop, &rpc->works->rest);
+    rpc->works->idle.data = rpc->works->rest.data = rpc;
+    return rpc->works;
 }
 
 static int
-check_room(const struct daemon *d, const struct caller *c, struct err *e)
+check_room(const struct rpc *rpc, const struct caller *c, struct err *e)
 {
     int own = 0;
-    for (const struct work *x = d->works ? d->works->first : NULL; x; x = x->next)
+    for (const struct work *x = rpc->works ? rpc->works->first : NULL; x; x = x->next)
         own += x->caller.group == c->group;
-    if (budget_binds(d->budget, c->uid) && own >= USER_MAX)
+    if (budget_binds(rpc->budget, c->uid) && own >= USER_MAX)
         return err_set(
             e, ERR_REFUSED,
             "%d long requests of yours are in progress; try again when one of them is answered",
             own);
-    if (d->works && d->works->n >= WORKS_MAX + (c->uid == 0 ? NEXT_OF_ROOT : 0) && own > 0)
+    if (rpc->works && rpc->works->n >= WORKS_MAX + (c->uid == 0 ? NEXT_OF_ROOT : 0) && own > 0)
         return err_set(e, ERR_REFUSED, "%d long requests are in progress; try again later",
-                       d->works->n);
+                       rpc->works->n);
     return 0;
 }
 
 int
-work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, void *arg,
+work_begin(struct rpc *rpc, struct caller *c, const struct work_kind *kind, void *arg,
            json_t *params, struct jsonw *out, struct err *e)
 {
     bool room_first = kind->changes && !kind->last_changes; /* a piece cannot be taken back */
-    int rc = room_first ? check_room(d, c, e) : 0;
+    int rc = room_first ? check_room(rpc, c, e) : 0;
     int n_pieces = 0;
     size_t n_saved = 0;
     if (rc == 0) {
-        n_pieces = resume(d, kind, c, arg);
+        n_pieces = resume(rpc, kind, c, arg);
         n_saved = n_pieces > 0 ? kind->n_done(arg) : 0;
-        rc = run_slice(d, kind, c, arg, out, e);
+        rc = run_slice(rpc, kind, c, arg, out, e);
     }
-    if (rc == WORK_MORE && !room_first && check_room(d, c, e) < 0)
+    if (rc == WORK_MORE && !room_first && check_room(rpc, c, e) < 0)
         rc = -1;
     if (rc != WORK_MORE) {
         bool later = rc == WORK_DONE && kind->answer_later;
         if (later)
-            kind->answer_later(d, arg, server_ticket(c));
-        drop_so_far(d, c->uid, c->token, n_pieces);
+            kind->answer_later(rpc, arg, server_ticket(c));
+        drop_so_far(rpc->inst, c->uid, c->token, n_pieces);
         kind->free(arg);
         return rc < 0 ? -1 : later ? METHOD_LATER : 0;
     }
@@ -373,7 +374,7 @@ work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, voi
     x->kind = kind;
     x->arg = arg;
     x->params = json_incref(params);
-    server_keep(d->server, c->group, (int64_t)c->len);
+    server_keep(rpc->server, c->group, (int64_t)c->len);
     x->caller = *c;
     x->caller.id = NULL;
     x->caller.token = NULL;
@@ -386,18 +387,18 @@ work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, voi
     *out->out = (struct buf)BUF_INIT;
     x->out = *out;
     x->out.out = &x->text;
-    struct works *all = works_of(d);
+    struct works *all = works_of(rpc);
     append(all, x);
-    keep_so_far(d, x);
+    keep_so_far(rpc->inst, x);
     if (!uv_is_active((uv_handle_t *)&all->rest))
         uv_idle_start(&all->idle, on_idle);
     return METHOD_LATER;
 }
 
 void
-works_drop_client(struct daemon *d, const struct client *client)
+works_drop_client(struct rpc *rpc, const struct client *client)
 {
-    struct work **at = d->works ? &d->works->first : NULL;
+    struct work **at = rpc->works ? &rpc->works->first : NULL;
     while (at && *at) {
         struct work *x = *at;
         if (x->caller.client != client) {
@@ -408,16 +409,16 @@ works_drop_client(struct daemon *d, const struct client *client)
             x->caller.client = NULL;
             at = &x->next;
         } else {
-            unlink_work(d->works, at);
-            work_free(d, x);
+            unlink_work(rpc->works, at);
+            work_free(rpc, x);
         }
     }
 }
 
 bool
-works_take_up(struct daemon *d, struct caller *c)
+works_take_up(struct rpc *rpc, struct caller *c)
 {
-    struct work *x = d->works ? d->works->first : NULL;
+    struct work *x = rpc->works ? rpc->works->first : NULL;
     while (x && !(x->token && x->caller.uid == c->uid && strcmp(x->token, c->token) == 0))
         x = x->next;
     if (!x)
@@ -433,50 +434,50 @@ works_take_up(struct daemon *d, struct caller *c)
 }
 
 static struct work *
-find_change(const struct daemon *d)
+find_change(const struct rpc *rpc)
 {
-    struct work *x = d->works ? d->works->first : NULL;
+    struct work *x = rpc->works ? rpc->works->first : NULL;
     while (x && !x->kind->changes)
         x = x->next;
     return x;
 }
 
 bool
-works_change(const struct daemon *d)
+works_change(const struct rpc *rpc)
 {
-    return find_change(d) != NULL;
+    return find_change(rpc) != NULL;
 }
 
 void
-works_finish(struct daemon *d)
+works_finish(struct rpc *rpc)
 {
     struct work *x;
-    while ((x = find_change(d))) {
-        had_its_turn(d->works, x); /* one may wait for another to be done */
-        go_on(d, x);
+    while ((x = find_change(rpc))) {
+        had_its_turn(rpc->works, x); /* one may wait for another to be done */
+        go_on(rpc, x);
     }
 }
 
 static void
 on_closed(uv_handle_t *handle)
 {
-    struct daemon *d = handle->data;
-    if (--d->works->closing > 0)
+    struct rpc *rpc = handle->data;
+    if (--rpc->works->closing > 0)
         return;
-    free(d->works); /* the handles are part of it */
-    d->works = NULL;
+    free(rpc->works); /* the handles are part of it */
+    rpc->works = NULL;
 }
 
 void
-works_free(struct daemon *d)
+works_free(struct rpc *rpc)
 {
-    struct works *all = d->works;
+    struct works *all = rpc->works;
     if (!all)
         return;
     while (all->first) {
         struct work *x = all->first;
         unlink_work(all, &all->first);
-        work_free(d, x);
+        work_free(rpc, x);
     }
     all->closing = 2;
     uv_close((uv_handle_t *)&all->idle, on_closed);
@@ -484,9 +485,9 @@ works_free(struct daemon *d)
 }
 
 bool
-works_read_past(const struct daemon *d)
+works_read_past(const struct rpc *rpc)
 {
-    for (const struct work *x = d->works ? d->works->first : NULL; x; x = x->next)
+    for (const struct work *x = rpc->works ? rpc->works->first : NULL; x; x = x->next)
         if (x->kind->past)
             return true;
     return false;

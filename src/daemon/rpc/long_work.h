@@ -16,21 +16,21 @@
 struct buf;
 struct caller;
 struct client;
-struct daemon;
 struct err;
 struct jsonw;
+struct rpc;
 struct ticket;
 
 struct work_kind {
     /* Goes on until the boot clock says until_us, or for one piece at least. WORK_MORE, or
      * WORK_DONE when all of the result stands in out; -1 with e. c is as it was when the
      * request came; its jobs may be others since. */
-    int (*step)(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+    int (*step)(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
                 int64_t until_us, struct err *e);
     void (*free)(void *arg);
     /* The client is answered later than when step has said WORK_DONE, by the code that takes
      * this ticket. NULL: the answer stands in out. */
-    void (*answer_later)(struct daemon *d, void *arg, struct ticket *t);
+    void (*answer_later)(struct rpc *rpc, void *arg, struct ticket *t);
     /* Of those that change jobs; all or none. What each piece has done is kept as text with
      * it; a piece without news writes nothing. One that is asked again with its token, of the
      * daemon that comes after one that died in between, gets those texts, one after the other,
@@ -46,23 +46,23 @@ struct work_kind {
 
 /* Does the first slice. Takes over arg; params stay while it lasts. Returns what a method does:
  * 0 with all in out, -1, or METHOD_LATER when there is more to do. */
-int work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, void *arg,
+int work_begin(struct rpc *rpc, struct caller *c, const struct work_kind *kind, void *arg,
                json_t *params, struct jsonw *out, struct err *e);
 
 /* One that goes on for a client that lost its connection and asks again, with the same token:
  * it gets the answer. False: there is none. */
-bool works_take_up(struct daemon *d, struct caller *c);
+bool works_take_up(struct rpc *rpc, struct caller *c);
 /* Whether jobs are being changed; and that to its end, at once. */
-bool works_change(const struct daemon *d);
-void works_finish(struct daemon *d);
+bool works_change(const struct rpc *rpc);
+void works_finish(struct rpc *rpc);
 /* Requests that change jobs end with this error: nothing more may be accepted. */
-void works_fail(struct daemon *d, const struct err *why);
+void works_fail(struct rpc *rpc, const struct err *why);
 /* The turn's commit, with the last piece of each of them, has succeeded, or failed for this
  * reason: then they end, and say how much of them stays. */
-void works_saved(struct daemon *d);
-void works_not_saved(struct daemon *d, const struct err *why);
-void works_drop_client(struct daemon *d, const struct client *client);
-void works_free(struct daemon *d);
-bool works_read_past(const struct daemon *d);
+void works_saved(struct rpc *rpc);
+void works_not_saved(struct rpc *rpc, const struct err *why);
+void works_drop_client(struct rpc *rpc, const struct client *client);
+void works_free(struct rpc *rpc);
+bool works_read_past(const struct rpc *rpc);
 
 #endif

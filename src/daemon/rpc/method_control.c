@@ -7,17 +7,18 @@
 #include "base/jsonw.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "daemon/request/roles.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/state/job_facts.h"
 
 #define WHY_MAX 24 /* bytes */
 
-typedef int (*control_fn)(struct daemon *d, struct job *job, int32_t n, struct err *e);
+typedef int (*control_fn)(struct state *state, struct job *job, int32_t n, struct err *e);
 
 /* What is done to jobs, in pieces (long_work.h): however many there are, each piece is
  * committed before the next one begins. */
@@ -74,15 +75,15 @@ resume(void *arg, const char *text)
 }
 
 static int
-begin(struct daemon *d, struct caller *c, const struct work_kind *kind, struct control *k,
+begin(struct rpc *rpc, struct caller *c, const struct work_kind *kind, struct control *k,
       json_t *params, struct jsonw *out, struct err *e)
 {
     k->params = params;
-    if (target_read(d->roles, c, params, &k->walk.select, e) < 0) {
+    if (target_read(rpc->roles, c, params, &k->walk.select, e) < 0) {
         control_free(k);
         return -1;
     }
-    return work_begin(d, c, kind, k, params, out, e);
+    return work_begin(rpc, c, kind, k, params, out, e);
 }
 
 /* --- cancel --- */
@@ -100,23 +101,23 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
 /* The array itself comes first, so that nothing leaves it while its tasks end. It counts as
  * done when they are too: a request that is asked again goes through all of them again. */
 static bool
-cancel_large(struct daemon *d, struct control *k, struct job *array, const char *by)
+cancel_large(struct instance *inst, struct control *k, struct job *array, const char *by)
 {
     if (!target_walk_into(&k->walk, array))
         return false;
-    jobs_cancel_alone(d->inst.state, array, by);
+    jobs_cancel_alone(inst->state, array, by);
     k->array = array->id;
     k->array_ok = true;
     return true;
 }
 
 static void
-cancel_task(struct daemon *d, struct job *task, const char *by)
+cancel_task(struct instance *inst, struct job *task, const char *by)
 {
-    const struct job *array = queue_get(d->inst.queue, task->array);
+    const struct job *array = queue_get(inst->queue, task->array);
     if (array)
         task->req.grace_ms = array->req.grace_ms;
-    jobs_cancel(d->inst.state, task, by);
+    jobs_cancel(inst->state, task, by);
 }
 
 /* Its last task has come, if one of them was an array's. */
@@ -133,48 +134,48 @@ end_array(struct control *k)
 }
 
 static struct job *
-next(struct daemon *d, struct control *k, int64_t until_us)
+next(struct instance *inst, struct control *k, int64_t until_us)
 {
-    struct job *job = target_walk_next(&d->inst, &k->walk, until_us);
+    struct job *job = target_walk_next(inst, &k->walk, until_us);
     end_array(k);
     return job;
 }
 
 static void
-cancel_one(struct daemon *d, const struct caller *c, struct control *k, struct job *job)
+cancel_one(struct instance *inst, const struct caller *c, struct control *k, struct job *job)
 {
     json_int_t grace = json_integer_value(json_object_get(k->params, "grace_ms"));
     const char *why = json_string_value(json_object_get(k->params, "why"));
     const char *name = daemon_user_name(c->uid);
     auto_free char *by = why ? xasprintf("%s (%s)", name, why) : xstrdup(name);
     if (k->walk.array) {
-        cancel_task(d, job, by);
+        cancel_task(inst, job, by);
         return;
     }
     if (json_object_get(k->params, "grace_ms") && grace >= 0)
         job->req.grace_ms = grace;
-    if (!cancel_large(d, k, job, by))
-        ids_add_job(jobs_cancel(d->inst.state, job, by) ? &k->ended : &k->touched, job);
+    if (!cancel_large(inst, k, job, by))
+        ids_add_job(jobs_cancel(inst->state, job, by) ? &k->ended : &k->touched, job);
 }
 
 /* The history is looked through before anything is done: what is cancelled here is in it too,
  * once it is committed. */
 static int
-cancel_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+cancel_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
             int64_t until_us, struct err *e)
 {
     struct control *k = arg;
     const struct select *s = &k->walk.select;
     struct job *job;
-    int rc = k->walk.chosen ? 1 : target_walk_choose(&d->inst, c, &k->walk, until_us, e);
+    int rc = k->walk.chosen ? 1 : target_walk_choose(rpc->inst, c, &k->walk, until_us, e);
     if (rc > 0 && !k->past_done && select_names_jobs(s))
-        rc = select_past_walk(&d->inst, s, &k->past, until_us, on_ended, k, e);
+        rc = select_past_walk(rpc->inst, s, &k->past, until_us, on_ended, k, e);
     k->walk.paused |= rc == 0; /* the chosen may have become others */
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
     k->past_done = true;
-    while ((job = next(d, k, until_us)))
-        cancel_one(d, c, k, job);
+    while ((job = next(rpc->inst, k, until_us)))
+        cancel_one(rpc->inst, c, k, job);
     if (k->walk.stopped)
         return WORK_MORE;
     if (!select_is_all(s) && k->touched.n + k->ended.n == 0)
@@ -204,7 +205,7 @@ check_why(const json_t *params, struct err *e)
 }
 
 int
-method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_cancel(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
     static const struct work_kind kind = {.step = cancel_step,
@@ -213,27 +214,28 @@ method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
                                           .n_done = n_done,
                                           .so_far = so_far,
                                           .resume = resume};
-    if (roles_check_grace(d->roles, json_integer_value(json_object_get(params, "grace_ms")),
+    if (roles_check_grace(rpc->roles, json_integer_value(json_object_get(params, "grace_ms")),
                           e) < 0 ||
         check_why(params, e) < 0)
         return -1;
-    return begin(d, c, &kind, xcalloc(1, sizeof(struct control)), params, out, e);
+    return begin(rpc, c, &kind, xcalloc(1, sizeof(struct control)), params, out, e);
 }
 
 /* --- hold and release --- */
 
 static void
-control_one(struct daemon *d, struct control *k, struct job *job)
+control_one(struct rpc *rpc, struct control *k, struct job *job)
 {
     struct err ignored;
     if (k->walk.array) {
-        k->array_ok |= k->act(d, job, k->number, &ignored) == 0 && k->tasks_count;
+        k->array_ok |=
+            k->act(rpc->inst->state, job, k->number, &ignored) == 0 && k->tasks_count;
     } else if (target_walk_into(&k->walk, job)) {
-        int rc = k->alone(d, job, k->number, &k->array_why);
+        int rc = k->alone(rpc->inst->state, job, k->number, &k->array_why);
         k->array = job->id;
         k->array_ok = rc == 0;
         k->tasks_count = rc > 0;
-    } else if (k->act(d, job, k->number, &k->last) == 0) {
+    } else if (k->act(rpc->inst->state, job, k->number, &k->last) == 0) {
         ids_add_job(&k->touched, job);
     }
 }
@@ -241,20 +243,20 @@ control_one(struct daemon *d, struct control *k, struct job *job)
 /* Jobs named one by one must all allow it; of a wider choice those that do are taken, which may
  * be none. */
 static int
-control_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+control_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
              int64_t until_us, struct err *e)
 {
     struct control *k = arg;
     struct job *job;
-    int rc = k->walk.chosen ? 1 : target_walk_choose(&d->inst, c, &k->walk, until_us, e);
+    int rc = k->walk.chosen ? 1 : target_walk_choose(rpc->inst, c, &k->walk, until_us, e);
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
-    while ((job = next(d, k, until_us)))
-        control_one(d, k, job);
+    while ((job = next(rpc->inst, k, until_us)))
+        control_one(rpc, k, job);
     if (k->walk.stopped)
         return WORK_MORE;
     if (k->touched.n == 0 && (k->last.code || !select_is_all(&k->walk.select)))
-        return target_none(&d->inst, &k->walk.select, k->params, &k->last, e);
+        return target_none(rpc->inst, &k->walk.select, k->params, &k->last, e);
     jsonw_object(out);
     ids_write(out, "ids", &k->touched);
     jsonw_end_object(out);
@@ -262,7 +264,7 @@ control_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *
 }
 
 static int
-control(struct daemon *d, struct caller *c, json_t *params, control_fn act, control_fn alone,
+control(struct rpc *rpc, struct caller *c, json_t *params, control_fn act, control_fn alone,
         int32_t number, struct jsonw *out, struct err *e)
 {
     static const struct work_kind kind = {.step = control_step,
@@ -275,65 +277,64 @@ control(struct daemon *d, struct caller *c, json_t *params, control_fn act, cont
     k->act = act;
     k->alone = alone;
     k->number = number;
-    return begin(d, c, &kind, k, params, out, e);
+    return begin(rpc, c, &kind, k, params, out, e);
 }
 
 static int
-hold(struct daemon *d, struct job *job, int32_t unused, struct err *e)
+hold(struct state *state, struct job *job, int32_t unused, struct err *e)
 {
     (void)unused;
-    return jobs_hold(d->inst.state, job, e);
+    return jobs_hold(state, job, e);
 }
 
 static int
-release(struct daemon *d, struct job *job, int32_t unused, struct err *e)
+release(struct state *state, struct job *job, int32_t unused, struct err *e)
 {
     (void)unused;
-    return jobs_release(d->inst.state, job, e);
+    return jobs_release(state, job, e);
 }
 
 static int
-hold_alone(struct daemon *d, struct job *array, int32_t unused, struct err *e)
+hold_alone(struct state *state, struct job *array, int32_t unused, struct err *e)
 {
     (void)unused;
-    return jobs_hold_alone(d->inst.state, array, e);
+    return jobs_hold_alone(state, array, e);
 }
 
 static int
-release_alone(struct daemon *d, struct job *array, int32_t unused, struct err *e)
+release_alone(struct state *state, struct job *array, int32_t unused, struct err *e)
 {
     (void)unused;
-    return jobs_release_alone(d->inst.state, array, e);
+    return jobs_release_alone(state, array, e);
 }
 
 static int
-set_priority(struct daemon *d, struct job *job, int32_t priority, struct err *e)
+set_priority(struct state *state, struct job *job, int32_t priority, struct err *e)
 {
-    return jobs_set_priority(d->inst.state, job, priority, e);
+    return jobs_set_priority(state, job, priority, e);
 }
 
 static int
-set_priority_alone(struct daemon *d, struct job *array, int32_t priority, struct err *e)
+set_priority_alone(struct state *state, struct job *array, int32_t priority, struct err *e)
 {
-    return jobs_set_priority_alone(d->inst.state, array, priority, e);
+    return jobs_set_priority_alone(state, array, priority, e);
 }
 
 int
-method_hold(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
-            struct err *e)
+method_hold(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out, struct err *e)
 {
-    return control(d, c, params, hold, hold_alone, 0, out, e);
+    return control(rpc, c, params, hold, hold_alone, 0, out, e);
 }
 
 int
-method_release(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_release(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
                struct err *e)
 {
-    return control(d, c, params, release, release_alone, 0, out, e);
+    return control(rpc, c, params, release, release_alone, 0, out, e);
 }
 
 int
-method_priority(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_priority(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
                 struct err *e)
 {
     const json_t *v = json_object_get(params, "priority");
@@ -341,7 +342,7 @@ method_priority(struct daemon *d, struct caller *c, json_t *params, struct jsonw
     if (!json_is_integer(v) || n < PRIORITY_MIN || n > PRIORITY_MAX)
         return err_set(e, ERR_USAGE, "\"priority\" must be a whole number from %d to %d",
                        PRIORITY_MIN, PRIORITY_MAX);
-    if (roles_check_priority(d->roles, (int32_t)n, e) < 0)
+    if (roles_check_priority(rpc->roles, (int32_t)n, e) < 0)
         return -1;
-    return control(d, c, params, set_priority, set_priority_alone, (int32_t)n, out, e);
+    return control(rpc, c, params, set_priority, set_priority_alone, (int32_t)n, out, e);
 }

@@ -7,24 +7,25 @@
 #include "base/text.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "store/store.h"
 
 static int
-load_environment(struct daemon *d, const struct caller *c, const struct job *job,
+load_environment(struct instance *inst, const struct caller *c, const struct job *job,
                  struct buf *block, struct err *e)
 {
     if (!roles_may_touch(c, job))
         return err_set(e, ERR_PERMISSION, "job %u belongs to %s", job->id,
                        daemon_owner_name(job));
-    return job->env ? store_env_get(d->inst.store, job->env, block, e) : 0;
+    return job->env ? store_env_get(inst->store, job->env, block, e) : 0;
 }
 
 int
-method_environment(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_environment(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
                    struct err *e)
 {
     int64_t id = json_integer_value(json_object_get(params, "job"));
@@ -35,10 +36,10 @@ method_environment(struct daemon *d, struct caller *c, json_t *params, struct js
 
     if (id < 1 || id > UINT32_MAX)
         return err_set(e, ERR_USAGE, "\"job\" must be the number of a job");
-    job = queue_get(d->inst.queue, (uint32_t)id);
+    job = queue_get(rpc->inst->queue, (uint32_t)id);
     if (!job)
-        job = old = store_job_load(d->inst.store, (uint32_t)id, e);
-    rc = job ? load_environment(d, c, job, &block, e) : -1;
+        job = old = store_job_load(rpc->inst->store, (uint32_t)id, e);
+    rc = job ? load_environment(rpc->inst, c, job, &block, e) : -1;
     job_free(old);
     if (rc < 0)
         return -1;

@@ -8,12 +8,13 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/request/event_filter.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/rpc/rpc_server.h"
 #include "daemon/turn/event_line.h"
 #include "store/store.h"
@@ -22,7 +23,7 @@
 #define LOOK_EACH 100   /* events between two looks at the clock */
 
 struct reading {
-    const struct daemon *daemon;
+    const struct rpc *rpc;
     struct viewer viewer;
     struct event_filter filter;
     struct jsonw *out;
@@ -43,7 +44,7 @@ give(struct reading *r, const struct store_event *ev)
     const struct event_view view = {
         .kind = ev->kind, .job = ev->job, .file = ev->file, .line = line.data, .n = line.len};
     if (!event_filter_lets(&r->filter, &view) ||
-        roles_hides_event(r->daemon->roles, &r->viewer, ev->job, line.data, line.len))
+        roles_hides_event(r->rpc->roles, &r->viewer, ev->job, line.data, line.len))
         return;
     r->found++;
     jsonw_raw(r->out, line.data, line.len);
@@ -67,7 +68,7 @@ on_event(const struct store_event *ev, void *arg)
 
 /* Behind which number to begin. */
 static int
-read_since(const struct daemon *d, const json_t *params, int64_t *out, struct err *e)
+read_since(const struct instance *inst, const json_t *params, int64_t *out, struct err *e)
 {
     const json_t *since = json_object_get(params, "since");
     const json_t *since_us = json_object_get(params, "since_us");
@@ -77,34 +78,34 @@ read_since(const struct daemon *d, const json_t *params, int64_t *out, struct er
                        "give either \"since\" (an event's number) or \"since_us\" (a time)");
     *out = json_integer_value(since);
     if (since && *out == 0)
-        *out = store_event_last(d->inst.store);
+        *out = store_event_last(inst->store);
     if (since_us)
-        *out = store_event_before(d->inst.store, json_integer_value(since_us));
+        *out = store_event_before(inst->store, json_integer_value(since_us));
     return 0;
 }
 
 /* A follower joins at the end of what is stored and misses nothing: it is reached here, before
  * this turn's events are stored and sent. */
 static int
-step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
     struct reading *r = arg;
     r->out = out;
     r->until_us = until_us;
     r->is_late = false;
-    if (store_events_read(d->inst.store, r->at, on_event, r, e) < 0)
+    if (store_events_read(rpc->inst->store, r->at, on_event, r, e) < 0)
         return -1;
     if (r->is_late || out->full)
         return WORK_MORE; /* too long: that is seen behind each piece */
     jsonw_end_array(out);
-    jsonw_kint(out, "seq", store_event_last(d->inst.store));
-    jsonw_kint(out, "first", store_event_first(d->inst.store));
+    jsonw_kint(out, "seq", store_event_last(rpc->inst->store));
+    jsonw_kint(out, "first", store_event_first(rpc->inst->store));
     jsonw_kint(out, "next", r->at);
     jsonw_kbool(out, "more", r->more);
     jsonw_end_object(out);
     if (r->follow) {
-        turn_retell_waiting(&d->inst, r->filter.file);
+        turn_retell_waiting(rpc->inst, r->filter.file);
         server_follow(c->client, &r->filter);
     }
     return WORK_DONE;
@@ -119,21 +120,22 @@ reading_free(void *arg)
 }
 
 int
-method_events(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_events(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
     static const struct work_kind kind = {.step = step, .free = reading_free, .past = true};
     struct reading *r = xcalloc(1, sizeof *r);
-    if (read_since(d, params, &r->at, e) < 0 || event_filter_read(params, &r->filter, e) < 0) {
+    if (read_since(rpc->inst, params, &r->at, e) < 0 ||
+        event_filter_read(params, &r->filter, e) < 0) {
         reading_free(r);
         return -1;
     }
-    r->daemon = d;
+    r->rpc = rpc;
     r->viewer = (struct viewer){.uid = c->uid, .admin = c->admin};
     r->limit = json_integer_value(json_object_get(params, "limit"));
     r->follow = json_is_true(json_object_get(params, "follow"));
     jsonw_object(out);
     jsonw_key(out, "events");
     jsonw_array(out);
-    return work_begin(d, c, &kind, r, params, out, e);
+    return work_begin(rpc, c, &kind, r, params, out, e);
 }

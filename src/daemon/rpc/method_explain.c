@@ -20,12 +20,13 @@
 #include "core/queue/endings.h"
 #include "core/queue/queue.h"
 #include "daemon/attempt/cpu_nodes.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_words.h"
+#include "daemon/common/instance.h"
 #include "daemon/request/roles.h"
 #include "daemon/request/selection.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/view/expected_starts.h"
 #include "daemon/view/wait_reason.h"
@@ -34,7 +35,7 @@
 #define LOOK_EACH 20 /* jobs between two looks at the clock */
 
 struct answer {
-    struct daemon *daemon;
+    struct rpc *rpc;
     struct jsonw *out;
     size_t n; /* explained so far */
 
@@ -56,20 +57,20 @@ put_text(struct jsonw *w, const char *key, const struct buf *text)
 }
 
 static struct advice_facts
-facts_of(const struct daemon *d, const struct job *job)
+facts_of(const struct instance *inst, const struct job *job)
 {
     struct advice_facts f = {.tolerance_permille =
-                                 (int32_t)(d->inst.config.tolerance * 1000 + 0.5)};
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
-        int64_t mib = ledger_card(d->inst.ledger, i)->info.total_mib;
-        if (ledger_card(d->inst.ledger, i)->gone)
+                                 (int32_t)(inst->config.tolerance * 1000 + 0.5)};
+    for (int i = 0; i < ledger_n_cards(inst->ledger); i++) {
+        int64_t mib = ledger_card(inst->ledger, i)->info.total_mib;
+        if (ledger_card(inst->ledger, i)->gone)
             continue;
         f.largest_mib = mib > f.largest_mib ? mib : f.largest_mib;
     }
     for (int i = 0; job->run && i < job->run->n_gpus; i++) {
-        if (job->run->gpus[i] >= ledger_n_cards(d->inst.ledger))
+        if (job->run->gpus[i] >= ledger_n_cards(inst->ledger))
             continue;
-        int64_t mib = ledger_card(d->inst.ledger, job->run->gpus[i])->info.total_mib;
+        int64_t mib = ledger_card(inst->ledger, job->run->gpus[i])->info.total_mib;
         f.card_mib = f.card_mib == 0 || mib < f.card_mib ? mib : f.card_mib;
     }
     return f;
@@ -91,14 +92,14 @@ put_place_in_line(const struct answer *a, const struct job *job)
 static void
 put_expected_start(const struct answer *a, const struct job *job)
 {
-    const struct planner *p = a->daemon->inst.planner;
+    const struct planner *p = a->rpc->inst->planner;
     const struct reservation *r = planner_reservation(p);
     const struct promise *promised = planner_promise_of(p, job->id);
     bool kept = r->job == job->id && r->lasting;
     uint64_t cards = kept ? r->cards : promised ? promised->cards : 0;
-    int64_t at_us = forecast_start_us(a->daemon->views, job);
+    int64_t at_us = forecast_start_us(a->rpc->views, job);
     jsonw_ktime(a->out, "expected_start", at_us);
-    jsonw_ktime(a->out, "expected_as_of", at_us ? forecast_as_of_us(a->daemon->views) : 0);
+    jsonw_ktime(a->out, "expected_as_of", at_us ? forecast_as_of_us(a->rpc->views) : 0);
     jsonw_kbool(a->out, "reserved", kept || promised);
     jsonw_kbool(a->out, "firm", promised != NULL);
     jsonw_ktime(a->out, "latest_start", promised ? promised->at_us : 0);
@@ -210,10 +211,10 @@ put_learned(struct jsonw *w, const struct job *job)
 static void
 explain_waiting(const struct answer *a, const struct job *job)
 {
-    const struct advice_facts f = facts_of(a->daemon, job);
+    const struct advice_facts f = facts_of(a->rpc->inst, job);
     auto_buf struct buf text = BUF_INIT, help = BUF_INIT;
     struct blocked why;
-    why_waits(a->daemon->views, job, &why, &text);
+    why_waits(a->rpc->views, job, &why, &text);
     advice_for_waiting(job, &why, &f, &help);
     jsonw_kstr(a->out, "reason", reason_name(why.reason));
     put_text(a->out, "text", &text);
@@ -247,17 +248,17 @@ add_cap(struct buf *out, const struct attempt *run)
 
 /* To which CPUs it is bound; or that it is not, where that was to be expected. */
 static void
-add_bound(const struct daemon *d, struct buf *out, const struct job *job)
+add_bound(const struct rpc *rpc, struct buf *out, const struct job *job)
 {
     const struct demand *need = &job->req.demand;
     const struct attempt *run = job->run;
     uint64_t nodes;
     if (run->nodes != 0) {
         buf_adds(out, ", bound to ");
-        cpu_nodes_add_text(d->attempts, (uint64_t)run->nodes, out);
+        cpu_nodes_add_text(rpc->attempts, (uint64_t)run->nodes, out);
         return;
     }
-    switch (ledger_bind(d->inst.ledger, need, run->gpus, run->n_gpus, &nodes)) {
+    switch (ledger_bind(rpc->inst->ledger, need, run->gpus, run->n_gpus, &nodes)) {
     case BIND_NOT_WANTED:
         break;
     case BIND_UNKNOWN:
@@ -300,15 +301,15 @@ explain_running(const struct answer *a, const struct job *job)
         buf_addf(&text, "running for %s",
                  format_duration((clock_wall_us() - job->run->started_us) / 1000, span));
     } else if (on_slurm) {
-        why_waits(a->daemon->views, job, &why, &text);
+        why_waits(a->rpc->views, job, &why, &text);
     } else {
         buf_adds(&text, "is being started");
     }
     add_cards(&text, job->run);
     add_cap(&text, job->run);
-    add_bound(a->daemon, &text, job);
+    add_bound(a->rpc, &text, job);
     if (on_slurm && job->run->started_us > 0)
-        buf_addf(&text, "; %s", slurm_tell(a->daemon->slurm, job));
+        buf_addf(&text, "; %s", slurm_tell(a->rpc->slurm, job));
     jsonw_kstr(a->out, "reason", why.reason == REASON_NONE ? NULL : reason_name(why.reason));
     put_text(a->out, "text", &text);
     jsonw_knull(a->out, "help");
@@ -355,9 +356,9 @@ put_ending(struct jsonw *w, const struct job *job, const struct advice_facts *f)
 static void
 explain_ended(const struct answer *a, const struct job *job)
 {
-    const struct advice_facts f = facts_of(a->daemon, job);
+    const struct advice_facts f = facts_of(a->rpc->inst, job);
     auto_buf struct buf text = BUF_INIT, help = BUF_INIT;
-    if (!roles_is_hidden(a->daemon->roles, job->uid)) { /* a line of its log may be in them */
+    if (!roles_is_hidden(a->rpc->roles, job->uid)) { /* a line of its log may be in them */
         job_end_text(job, &text);
         advice_for_ended(job, &f, &help);
     }
@@ -378,7 +379,7 @@ explain(struct answer *a, const struct job *job)
     bool has_left = job->tasks && array_next(job) < 0 && !job_state_is_final(job->state);
     jsonw_kstr(a->out, "state", job_state_name(has_left ? JOB_RUNNING : job->state));
     jsonw_key(a->out, "command");
-    if (roles_is_hidden(a->daemon->roles, job->uid))
+    if (roles_is_hidden(a->rpc->roles, job->uid))
         jsonw_null(a->out);
     else
         events_write_command(a->out, job, 200);
@@ -409,16 +410,16 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
 static bool
 begin(struct answer *a, int64_t until_us)
 {
-    struct daemon *d = a->daemon;
+    struct rpc *rpc = a->rpc;
     if (a->begun)
         return true;
     if (!a->places)
-        a->places = lineup_begin(d->inst.planner, d->inst.queue, d->inst.ledger,
+        a->places = lineup_begin(rpc->inst->planner, rpc->inst->queue, rpc->inst->ledger,
                                  clock_wall_us(), LINEUP_PLACES);
     while (lineup_step(a->places))
         if (clock_boot_us() >= until_us)
             return false;
-    if (!select_live_list(&d->inst, &a->select, &a->live, until_us))
+    if (!select_live_list(rpc->inst, &a->select, &a->live, until_us))
         return false;
     a->sorted = ids_sorted(a->live.ids, a->live.n);
     a->begun = true;
@@ -430,8 +431,8 @@ static void
 explain_live(struct answer *a, uint32_t id)
 {
     struct err unused;
-    const struct job *job = queue_get(a->daemon->inst.queue, id);
-    struct job *old = job ? NULL : store_job_load(a->daemon->inst.store, id, &unused);
+    const struct job *job = queue_get(a->rpc->inst->queue, id);
+    struct job *old = job ? NULL : store_job_load(a->rpc->inst->store, id, &unused);
     job = job ? job : old;
     if (job && select_matches(&a->select, job))
         explain(a, job);
@@ -439,7 +440,7 @@ explain_live(struct answer *a, uint32_t id)
 }
 
 static int
-step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
     struct answer *a = arg;
@@ -448,7 +449,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     if (!begin(a, until_us))
         return WORK_MORE;
     if (!a->past_done) {
-        int rc = select_past_walk(&d->inst, &a->select, &a->past, until_us, on_ended, a, e);
+        int rc = select_past_walk(rpc->inst, &a->select, &a->past, until_us, on_ended, a, e);
         if (rc <= 0)
             return rc < 0 ? -1 : WORK_MORE;
         a->past_done = true;
@@ -478,24 +479,24 @@ answer_free(void *arg)
 }
 
 int
-method_explain(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_explain(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
                struct err *e)
 {
     static const struct work_kind kind = {.step = step, .free = answer_free};
     struct answer *a = xcalloc(1, sizeof *a);
-    a->daemon = d;
+    a->rpc = rpc;
     a->params = params;
-    int rc = select_read(d->roles, c->uid, params, &a->select, e);
+    int rc = select_read(rpc->roles, c->uid, params, &a->select, e);
     a->select.arrays_for_tasks =
         true; /* nothing is changed, so no task is made a job of its own */
     if (rc == 0 && a->select.everything)
         rc = err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
-    if (rc || select_check_ids(&d->inst, &a->select, e) < 0) {
+    if (rc || select_check_ids(rpc->inst, &a->select, e) < 0) {
         answer_free(a);
         return -1;
     }
     jsonw_object(out);
     jsonw_key(out, "jobs");
     jsonw_array(out);
-    return work_begin(d, c, &kind, a, params, out, e);
+    return work_begin(rpc, c, &kind, a, params, out, e);
 }

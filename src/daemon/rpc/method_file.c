@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/log.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
 #include "daemon/request/admit.h"
@@ -28,6 +28,7 @@
 #include "daemon/request/request_context.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "store/store.h"
 
 #define FORGET_MOST 500 /* jobs in a piece, of which those that have ended count no more */
@@ -35,7 +36,7 @@
 
 /* The request. */
 struct asked {
-    struct daemon *daemon;
+    struct rpc *rpc;
     struct sync sync;
     bool has_read;
 };
@@ -258,7 +259,7 @@ static int
 read_all(struct asked *a, const struct caller *c, int64_t until_us, struct err *e)
 {
     struct sync *s = &a->sync;
-    int rc = file_upload_read(a->daemon->uploads, c, s, s->params, until_us, e);
+    int rc = file_upload_read(a->rpc->uploads, c, s, s->params, until_us, e);
     if (rc != WORK_DONE)
         return rc;
     if (find_file(s, e) < 0)
@@ -271,7 +272,7 @@ read_all(struct asked *a, const struct caller *c, int64_t until_us, struct err *
 typedef int (*phase_fn)(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e);
 
 static int
-step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
     static const phase_fn phases[] = {
@@ -292,22 +293,22 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
         s->at = 0;
     }
     if (s->n_changed > 0)
-        turn_touch(&d->inst);
+        turn_touch(rpc->inst);
     if (s->has_forgotten_some)
-        turn_touch_unplanned(&d->inst);
+        turn_touch_unplanned(rpc->inst);
     return rc;
 }
 
 /* Of a request that has not all of the file. */
 static int
-keep_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+keep_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
           int64_t until_us, struct err *e)
 {
     struct sync *s = &((struct asked *)arg)->sync;
-    int rc = file_upload_read(d->uploads, c, s, s->params, until_us, e);
+    int rc = file_upload_read(rpc->uploads, c, s, s->params, until_us, e);
     if (rc != WORK_DONE)
         return rc;
-    if (file_upload_keep(d->uploads, s, e) < 0)
+    if (file_upload_keep(rpc->uploads, s, e) < 0)
         return -1;
     jsonw_object(out);
     jsonw_end_object(out);
@@ -363,13 +364,13 @@ leave(void *arg)
         at = &(*at)->next;
     if (*at)
         *at = s->next;
-    file_upload_leave(a->daemon->uploads, s);
+    file_upload_leave(a->rpc->uploads, s);
     file_sync_free(s);
     free(a);
 }
 
 int
-method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_file_sync(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
                  struct err *e)
 {
     static const struct work_kind all = {.step = step,
@@ -383,20 +384,20 @@ method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct json
     static const struct work_kind part = {.step = keep_step, .free = leave};
     struct asked *a = xcalloc(1, sizeof *a);
     struct sync *s = &a->sync;
-    a->daemon = d;
-    *s = (struct sync){.admission = d->admission,
-                       .state = d->inst.state,
-                       .store = d->inst.store,
+    a->rpc = rpc;
+    *s = (struct sync){.admission = rpc->admission,
+                       .state = rpc->inst->state,
+                       .store = rpc->inst->store,
                        .uid = c->uid,
                        .params = params,
                        .is_part = json_is_true(json_object_get(params, "part")),
                        .fits = json_is_true(json_object_get(params, "fit")),
                        .is_fresh = json_is_true(json_object_get(params, "fresh"))};
     bool more = json_is_true(json_object_get(params, "more"));
-    if (daemon_accepts_work(d, e) < 0 || file_upload_check(s, params, e) < 0 ||
+    if (daemon_accepts_work(rpc->inst, e) < 0 || file_upload_check(s, params, e) < 0 ||
         (!more && reqcontext_read(s->admission, c, params, &s->context, e) < 0)) {
         leave(a);
         return -1;
     }
-    return work_begin(d, c, more ? &part : &all, a, params, out, e);
+    return work_begin(rpc, c, more ? &part : &all, a, params, out, e);
 }

@@ -15,11 +15,12 @@
 #include "core/ledger/ledger.h"
 #include "core/plan/plan.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/request/file_sync.h"
 #include "daemon/request/file_upload.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/depend_turns.h"
 #include "daemon/state/estimates.h"
@@ -72,7 +73,7 @@ struct fate {
 };
 
 struct look {
-    struct daemon *daemon;
+    struct rpc *rpc;
     struct sync own;
     struct sync *sync; /* own */
     const char *cwd;
@@ -183,7 +184,7 @@ ask_about(struct look *k, size_t i)
 {
     const struct line *line = &k->sync->lines[i];
     const struct fate *fate = &k->fates[i];
-    struct daemon *d = k->daemon;
+    struct rpc *rpc = k->rpc;
     if (!fate->is_new || line->req.hold || line->req.cancel || fate->awaits || fate->never)
         return;
     struct job *job = job_of(k, line);
@@ -191,7 +192,7 @@ ask_about(struct look *k, size_t i)
     job->order = UINT64_MAX / 2 + i; /* behind all that wait */
     job->submitted_us = clock_wall_us();
     job->begin_us = line->req.begin_us;
-    estimate_refresh(d->inst.state, job);
+    estimate_refresh(rpc->inst->state, job);
     forecast_run_add(k->run, job);
     job_free(job);
 }
@@ -204,7 +205,7 @@ write_infeasible(const struct look *k, struct jsonw *out, const struct line *lin
 {
     auto_buf struct buf text = BUF_INIT;
     struct err e = {0};
-    if (line->req.demand.engine == ENGINE_SLURM && slurm_is_usable(&k->daemon->inst, &e) < 0)
+    if (line->req.demand.engine == ENGINE_SLURM && slurm_is_usable(k->rpc->inst, &e) < 0)
         buf_adds(&text, e.text);
     else if (state_could_start(k->sync->state, k->sync->uid, &line->req.demand, &text))
         return false;
@@ -270,7 +271,7 @@ static void
 write_options(const struct look *k, struct jsonw *out, const struct line *line)
 {
     auto_buf struct buf options = BUF_INIT;
-    const struct config *c = &k->daemon->inst.config;
+    const struct config *c = &k->rpc->inst->config;
     struct backlog_line asked;
     struct allocation_spec spec;
     bool is_packed = slurm_is_to_pack(&line->req.demand, c);
@@ -337,7 +338,7 @@ static int
 read_all(struct look *k, const struct caller *c, int64_t until_us, struct err *e)
 {
     struct sync *s = k->sync;
-    int rc = file_upload_read(k->daemon->uploads, c, s, s->params, until_us, e);
+    int rc = file_upload_read(k->rpc->uploads, c, s, s->params, until_us, e);
     if (rc != WORK_DONE)
         return rc;
     k->has_read = true;
@@ -393,10 +394,10 @@ look_for_all_same(struct look *k, struct jsonw *out, int64_t until_us, struct er
 static int
 ask_about_all(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
 {
-    const struct daemon *d = k->daemon;
+    const struct rpc *rpc = k->rpc;
     (void)out, (void)e;
     if (!k->run)
-        k->run = forecast_run_begin(d->inst.planner, d->inst.queue, d->inst.ledger,
+        k->run = forecast_run_begin(rpc->inst->planner, rpc->inst->queue, rpc->inst->ledger,
                                     clock_wall_us(), STARTS_MAX);
     return each_line(k, ask_about, until_us);
 }
@@ -450,14 +451,14 @@ clear(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
 }
 
 static int
-step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
     static const phase_fn phases[] = {
         load,          learn_all,  look_at_all_deps, look_for_all_same,
         ask_about_all, look_ahead, write_all,        clear};
     struct look *k = arg;
-    (void)d;
+    (void)rpc;
     int read = k->has_read ? WORK_DONE : read_all(k, c, until_us, e);
     if (read != WORK_DONE)
         return read;
@@ -473,14 +474,14 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
 
 /* Of a request that has not all of the file. */
 static int
-keep_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+keep_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
           int64_t until_us, struct err *e)
 {
     struct sync *s = ((struct look *)arg)->sync;
-    int rc = file_upload_read(d->uploads, c, s, s->params, until_us, e);
+    int rc = file_upload_read(rpc->uploads, c, s, s->params, until_us, e);
     if (rc != WORK_DONE)
         return rc;
-    if (file_upload_keep(d->uploads, s, e) < 0)
+    if (file_upload_keep(rpc->uploads, s, e) < 0)
         return -1;
     jsonw_object(out);
     jsonw_end_object(out);
@@ -491,7 +492,7 @@ static void
 look_free(void *arg)
 {
     struct look *k = arg;
-    file_upload_leave(k->daemon->uploads, k->sync);
+    file_upload_leave(k->rpc->uploads, k->sync);
     struct expected_start *unused = NULL;
     for (size_t i = 0; i < k->n_fates; i++)
         free(k->fates[i].never);
@@ -506,19 +507,19 @@ look_free(void *arg)
 }
 
 int
-method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_file_plan(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
                  struct err *e)
 {
     static const struct work_kind all = {.step = step, .free = look_free, .past = true};
     static const struct work_kind part = {.step = keep_step, .free = look_free};
     const char *cwd = json_string_value(json_object_get(params, "cwd"));
     struct look *k = xcalloc(1, sizeof *k);
-    k->own = (struct sync){.admission = d->admission,
-                           .state = d->inst.state,
-                           .store = d->inst.store,
+    k->own = (struct sync){.admission = rpc->admission,
+                           .state = rpc->inst->state,
+                           .store = rpc->inst->store,
                            .uid = c->uid,
                            .params = params};
-    k->daemon = d;
+    k->rpc = rpc;
     k->sync = &k->own;
     k->cwd = cwd ? cwd : "/";
     k->is_fresh = json_is_true(json_object_get(params, "fresh"));
@@ -527,5 +528,5 @@ method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct json
         return -1;
     }
     bool more = json_is_true(json_object_get(params, "more"));
-    return work_begin(d, c, more ? &part : &all, k, params, out, e);
+    return work_begin(rpc, c, more ? &part : &all, k, params, out, e);
 }

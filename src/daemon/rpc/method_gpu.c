@@ -9,7 +9,7 @@
 #include "base/parse.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
 #include "daemon/gpu/card_health.h"
@@ -17,12 +17,13 @@
 #include "daemon/request/roles.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 
 static int
-find_gpu(const struct daemon *d, const json_t *j, uint64_t *set, struct err *e)
+find_gpu(const struct instance *inst, const json_t *j, uint64_t *set, struct err *e)
 {
     char digits[32];
-    uint64_t chosen, present = cardnames_present(&d->inst);
+    uint64_t chosen, present = cardnames_present(inst);
     if (json_is_integer(j))
         snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(j));
     const char *word = json_is_integer(j) ? digits : json_string_value(j);
@@ -30,25 +31,25 @@ find_gpu(const struct daemon *d, const json_t *j, uint64_t *set, struct err *e)
         return err_set(e, ERR_USAGE, "\"gpus\" must be a list of indices, UUIDs or \"all\"");
     if (strcmp(word, "all") == 0) {
         if (!present)
-            return cardnames_refuse(&d->inst, word, e);
+            return cardnames_refuse(inst, word, e);
         *set |= present;
         return 0;
     }
     if (!word[0] || strspn(word, "0123456789,-") != strlen(word)) {
-        int card = cardnames_find(&d->inst, word, e);
+        int card = cardnames_find(inst, word, e);
         if (card < 0)
             return -1;
         *set |= UINT64_C(1) << card;
         return 0;
     }
     if (parse_index_set(word, &chosen, NULL) < 0 || (chosen & ~present))
-        return cardnames_refuse(&d->inst, word, e);
+        return cardnames_refuse(inst, word, e);
     *set |= chosen;
     return 0;
 }
 
 static int
-read_gpus(const struct daemon *d, const json_t *params, uint64_t *set, struct err *e)
+read_gpus(const struct instance *inst, const json_t *params, uint64_t *set, struct err *e)
 {
     const json_t *list = json_object_get(params, "gpus");
     size_t i;
@@ -58,18 +59,18 @@ read_gpus(const struct daemon *d, const json_t *params, uint64_t *set, struct er
         return err_set(e, ERR_USAGE, "name the GPUs: 0, 0-3, a UUID, or all");
     json_array_foreach(list, i, j)
     {
-        if (find_gpu(d, j, set, e) < 0)
+        if (find_gpu(inst, j, set, e) < 0)
             return -1;
     }
     return 0;
 }
 
 static void
-write_jobs(const struct daemon *d, const struct card *c, struct jsonw *out)
+write_jobs(const struct instance *inst, const struct card *c, struct jsonw *out)
 {
     struct ids ids = {0};
     for (int i = 0; i < c->n_holds; i++) {
-        const struct job *job = queue_get(d->inst.queue, c->holds[i].job);
+        const struct job *job = queue_get(inst->queue, c->holds[i].job);
         if (job)
             ids_add_job(&ids, job);
     }
@@ -78,21 +79,21 @@ write_jobs(const struct daemon *d, const struct card *c, struct jsonw *out)
 }
 
 static void
-write_gpus(const struct daemon *d, uint64_t set, struct jsonw *out)
+write_gpus(const struct rpc *rpc, uint64_t set, struct jsonw *out)
 {
     jsonw_object(out);
     jsonw_key(out, "gpus");
     jsonw_array(out);
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
-        const struct card *c = ledger_card(d->inst.ledger, i);
+    for (int i = 0; i < ledger_n_cards(rpc->inst->ledger); i++) {
+        const struct card *c = ledger_card(rpc->inst->ledger, i);
         if (!(set >> i & 1))
             continue;
         jsonw_object(out);
         jsonw_kint(out, "index", i);
         jsonw_kstr(out, "uuid", c->info.uuid);
         jsonw_kstr(out, "state", gpu_state_name(card_state(c)));
-        health_write(d->cards, i, out);
-        write_jobs(d, c, out);
+        health_write(rpc->cards, i, out);
+        write_jobs(rpc->inst, c, out);
         jsonw_end_object(out);
     }
     jsonw_end_array(out);
@@ -100,12 +101,12 @@ write_gpus(const struct daemon *d, uint64_t set, struct jsonw *out)
 }
 
 int
-method_gpu_pause(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_gpu_pause(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
                  struct err *e)
 {
     const json_t *reason = json_object_get(params, "reason");
     uint64_t set;
-    if (roles_need_admin(c, "pause GPUs", e) < 0 || read_gpus(d, params, &set, e) < 0)
+    if (roles_need_admin(c, "pause GPUs", e) < 0 || read_gpus(rpc->inst, params, &set, e) < 0)
         return -1;
     if (reason && !json_is_string(reason) && !json_is_null(reason))
         return err_set(e, ERR_USAGE, "\"reason\" must be text");
@@ -114,28 +115,28 @@ method_gpu_pause(struct daemon *d, struct caller *c, json_t *params, struct json
         return err_set(e, ERR_USAGE,
                        "the maximum length of a reason is %d bytes; this one has %zu",
                        HEALTH_TEXT_MAX - 1, strlen(why));
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
+    for (int i = 0; i < ledger_n_cards(rpc->inst->ledger); i++)
         if (set >> i & 1)
-            health_pause(d->cards, i, json_is_true(json_object_get(params, "drain")),
+            health_pause(rpc->cards, i, json_is_true(json_object_get(params, "drain")),
                          daemon_user_name(c->uid), why);
-    write_gpus(d, set, out);
+    write_gpus(rpc, set, out);
     return 0;
 }
 
 /* All that can be are resumed; one that cannot is the answer. */
 int
-method_gpu_resume(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_gpu_resume(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
                   struct err *e)
 {
     uint64_t set;
     int rc = 0;
-    if (roles_need_admin(c, "resume GPUs", e) < 0 || read_gpus(d, params, &set, e) < 0)
+    if (roles_need_admin(c, "resume GPUs", e) < 0 || read_gpus(rpc->inst, params, &set, e) < 0)
         return -1;
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
-        if ((set >> i & 1) && health_resume(d->cards, i, daemon_user_name(c->uid), e) < 0)
+    for (int i = 0; i < ledger_n_cards(rpc->inst->ledger); i++)
+        if ((set >> i & 1) && health_resume(rpc->cards, i, daemon_user_name(c->uid), e) < 0)
             rc = -1;
-    turn_touch(&d->inst);
+    turn_touch(rpc->inst);
     if (rc == 0)
-        write_gpus(d, set, out);
+        write_gpus(rpc, set, out);
     return rc;
 }

@@ -4,7 +4,7 @@
 #include "daemon/rpc/methods.h"
 
 int
-method_health(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_health(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
     (void)c;
@@ -12,7 +12,7 @@ method_health(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     (void)e;
     jsonw_object(out);
     jsonw_kint(out, "version", 1);
-    checkup_write(d, out);
+    checkup_write(rpc, out);
     jsonw_end_object(out);
     return 0;
 }

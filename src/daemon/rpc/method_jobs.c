@@ -10,10 +10,11 @@
 #include "base/jsonw.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/request/selection.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/rpc/rpc_server.h"
 #include "daemon/view/history_page.h"
 #include "daemon/view/job_view.h"
@@ -22,7 +23,7 @@
 #define LOOK_EACH 50 /* jobs between two looks at the clock */
 
 struct listing {
-    struct daemon *daemon;
+    struct rpc *rpc;
     struct jsonw *out;
     const struct jobjson_entry **fields; /* owned; NULL: whole objects */
     size_t n_fields;
@@ -44,7 +45,7 @@ struct listing {
 static int
 put_job(const struct job *job, const char *const *uuids, struct listing *l)
 {
-    const struct jobjson x = {.views = l->daemon->views, .job = job, .uuids = uuids};
+    const struct jobjson x = {.views = l->rpc->views, .job = job, .uuids = uuids};
     l->n++;
     if (!l->fields) {
         jobjson_object(&x, l->out);
@@ -113,15 +114,15 @@ read_order(const json_t *order, struct select_live *live, struct err *e)
 
 /* A page of the history, and where the next one begins. */
 static int
-list_page(struct daemon *d, const struct caller *c, const struct select *s,
+list_page(struct instance *inst, const struct caller *c, const struct select *s,
           const json_t *params, struct listing *l, uint32_t *older, struct err *e)
 {
     struct page page = {0};
-    int rc = page_read(&d->inst, c, params, &page, e);
-    if (rc == 0 && select_check_ids(&d->inst, s, e) < 0)
+    int rc = page_read(inst, c, params, &page, e);
+    if (rc == 0 && select_check_ids(inst, s, e) < 0)
         rc = -1;
     if (rc == 0)
-        rc = page_walk(&d->inst, s, &page, on_ended, l, older, e);
+        rc = page_walk(inst, s, &page, on_ended, l, older, e);
     page_free(&page);
     return rc;
 }
@@ -131,8 +132,8 @@ static int
 put_live(struct listing *l, uint32_t id)
 {
     struct err unused;
-    const struct job *job = queue_get(l->daemon->inst.queue, id);
-    struct job *old = job ? NULL : store_job_load(l->daemon->inst.store, id, &unused);
+    const struct job *job = queue_get(l->rpc->inst->queue, id);
+    struct job *old = job ? NULL : store_job_load(l->rpc->inst->store, id, &unused);
     job = job ? job : old;
     int rc = 0;
     if (job && select_matches(&l->select, job)) {
@@ -145,11 +146,11 @@ put_live(struct listing *l, uint32_t id)
 
 /* False: there is more to do. */
 static bool
-note_live(struct daemon *d, struct listing *l, int64_t until_us)
+note_live(struct instance *inst, struct listing *l, int64_t until_us)
 {
     if (l->is_noted || l->only_ended)
         return true;
-    if (!select_live_list(&d->inst, &l->select, &l->live, until_us))
+    if (!select_live_list(inst, &l->select, &l->live, until_us))
         return false;
     l->is_noted = true;
     if (l->ended_left)
@@ -159,16 +160,16 @@ note_live(struct daemon *d, struct listing *l, int64_t until_us)
 
 /* Ended jobs come first, so that the newest lines of a list are what is going on. */
 static int
-step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
     struct listing *l = arg;
     (void)c;
     l->out = out;
-    if (!note_live(d, l, until_us))
+    if (!note_live(rpc->inst, l, until_us))
         return WORK_MORE;
     if (l->ended_left) {
-        int rc = select_past_walk(&d->inst, &l->select, &l->past, until_us, on_ended, l, e);
+        int rc = select_past_walk(rpc->inst, &l->select, &l->past, until_us, on_ended, l, e);
         if (rc <= 0)
             return rc < 0 ? -1 : WORK_MORE;
         l->ended_left = false;
@@ -201,7 +202,7 @@ listing_free(void *arg)
 /* Words that name jobs reach into the history; no words mean the queue, unless `all` is
  * said. */
 static int
-list(struct daemon *d, struct caller *c, json_t *params, struct listing *l, struct jsonw *out,
+list(struct rpc *rpc, struct caller *c, json_t *params, struct listing *l, struct jsonw *out,
      struct err *e)
 {
     static const struct work_kind kind = {.step = step, .free = listing_free};
@@ -215,24 +216,23 @@ list(struct daemon *d, struct caller *c, json_t *params, struct listing *l, stru
     int rc = 0;
     if (limit < 0)
         rc = err_set(e, ERR_USAGE, "\"limit\" must not be negative");
-    if (rc || select_check_ids(&d->inst, &l->select, e) < 0) {
+    if (rc || select_check_ids(rpc->inst, &l->select, e) < 0) {
         listing_free(l);
         return -1;
     }
-    return work_begin(d, c, &kind, l, params, out, e);
+    return work_begin(rpc, c, &kind, l, params, out, e);
 }
 
 int
-method_jobs(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
-            struct err *e)
+method_jobs(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out, struct err *e)
 {
     struct listing *l = xcalloc(1, sizeof *l);
     struct select *s = &l->select;
     bool paged = page_is_wanted(params);
     uint32_t older = 0;
-    l->daemon = d;
+    l->rpc = rpc;
     l->out = out;
-    int rc = select_read(d->roles, c->uid, params, s, e);
+    int rc = select_read(rpc->roles, c->uid, params, s, e);
     s->arrays_for_tasks = true;
     if (rc == 0 && !paged) /* a page has its own */
         rc = select_read_where(params, s, e);
@@ -248,8 +248,8 @@ method_jobs(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     jsonw_key(out, l->fields ? "rows" : "jobs");
     jsonw_array(out);
     if (!paged)
-        return list(d, c, params, l, out, e);
-    rc = list_page(d, c, s, params, l, &older, e);
+        return list(rpc, c, params, l, out, e);
+    rc = list_page(rpc->inst, c, s, params, l, &older, e);
     jsonw_end_array(out);
     if (older)
         jsonw_kint(out, "before_id", older);

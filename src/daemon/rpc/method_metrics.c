@@ -14,11 +14,12 @@
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
 #include "daemon/common/counters.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/view/exposition.h"
 #include "store/store.h"
 #include "sys/self.h"
@@ -38,14 +39,14 @@ lower(const char *name, char out[32])
 }
 
 static void
-put_jobs(struct daemon *d, struct exposition *x)
+put_jobs(struct rpc *rpc, struct exposition *x)
 {
-    const struct tally_jobs *j = tally_jobs(d->tally);
+    const struct tally_jobs *j = tally_jobs(rpc->tally);
     char name[32];
     exposition_family(x, "berth_jobs", "gauge",
                       "Jobs that have not ended, by state; tasks of arrays count one by one.");
     for (int s = 0; s < JOB_COMPLETED; s++)
-        exposition_value(x, (double)queue_n_in(d->inst.queue, (enum job_state)s), "state",
+        exposition_value(x, (double)queue_n_in(rpc->inst->queue, (enum job_state)s), "state",
                          lower(job_state_name((enum job_state)s), name), NULL);
     exposition_one(x, "berth_jobs_submitted_total", "counter",
                    "Jobs accepted; tasks of arrays count one by one.", (double)j->submitted);
@@ -94,14 +95,14 @@ user_of(struct users *u, uint32_t uid)
 }
 
 static void
-put_user_jobs(const struct daemon *d, struct exposition *x)
+put_user_jobs(const struct instance *inst, struct exposition *x)
 {
     struct users users = {0};
     uint32_t uid;
     int64_t waiting;
-    for (size_t i = 0; queue_user_waiting(d->inst.queue, i, &uid, &waiting); i++)
+    for (size_t i = 0; queue_user_waiting(inst->queue, i, &uid, &waiting); i++)
         user_of(&users, uid)->waiting = waiting;
-    for (struct job *job = queue_active(d->inst.queue); job; job = queue_active_next(job))
+    for (struct job *job = queue_active(inst->queue); job; job = queue_active_next(job))
         user_of(&users, job->uid)->running++;
     exposition_family(x, "berth_user_jobs", "gauge",
                       "Jobs of each user with current or recent jobs.");
@@ -116,13 +117,13 @@ put_user_jobs(const struct daemon *d, struct exposition *x)
 }
 
 static void
-put_users(const struct daemon *d, struct exposition *x)
+put_users(const struct rpc *rpc, struct exposition *x)
 {
     size_t n;
-    put_user_jobs(d, x);
+    put_user_jobs(rpc->inst, x);
     exposition_family(x, "berth_user_gpu_seconds_total", "counter",
                       "Run time of ended attempts, multiplied by their GPUs.");
-    const struct tally_user *users = tally_users(d->tally, &n);
+    const struct tally_user *users = tally_users(rpc->tally, &n);
     for (size_t i = 0; i < n; i++)
         exposition_value(x, (double)users[i].gpu_ms / 1e3, "user",
                          daemon_user_name(users[i].uid), NULL);
@@ -223,15 +224,15 @@ number_text(int i, char out[12])
 }
 
 static void
-put_card_states(const struct daemon *d, struct exposition *x)
+put_card_states(const struct instance *inst, struct exposition *x)
 {
     static const enum gpu_state states[] = {GPU_UP,   GPU_PAUSED,  GPU_DRAINING,
                                             GPU_LOST, GPU_UNKNOWN, GPU_SICK};
     char number[12];
     exposition_family(x, "berth_gpu_state", "gauge",
                       "1 for the state that the card is in, 0 for all others.");
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++) {
-        const struct card *c = ledger_card(d->inst.ledger, i);
+    for (int i = 0; i < ledger_n_cards(inst->ledger); i++) {
+        const struct card *c = ledger_card(inst->ledger, i);
         if (c->gone)
             continue;
         for (size_t s = 0; s < sizeof states / sizeof states[0]; s++)
@@ -241,23 +242,23 @@ put_card_states(const struct daemon *d, struct exposition *x)
 }
 
 static void
-put_cards(const struct daemon *d, struct exposition *x)
+put_cards(const struct instance *inst, struct exposition *x)
 {
     char number[12];
-    int n = ledger_n_cards(d->inst.ledger);
+    int n = ledger_n_cards(inst->ledger);
     exposition_family(x, "berth_gpu_info", "gauge", "The card's name; always 1.");
     for (int i = 0; i < n; i++) {
-        const struct gpu_info *info = &ledger_card(d->inst.ledger, i)->info;
-        if (ledger_card(d->inst.ledger, i)->gone)
+        const struct gpu_info *info = &ledger_card(inst->ledger, i)->info;
+        if (ledger_card(inst->ledger, i)->gone)
             continue;
         exposition_value(x, 1, "gpu", number_text(i, number), "uuid", info->uuid, "name",
                          info->name, NULL);
     }
-    put_card_states(d, x);
+    put_card_states(inst, x);
     for (size_t f = 0; f < sizeof card_families / sizeof card_families[0]; f++) {
         exposition_family(x, card_families[f].name, "gauge", card_families[f].help);
         for (int i = 0; i < n; i++) {
-            const struct card *c = ledger_card(d->inst.ledger, i);
+            const struct card *c = ledger_card(inst->ledger, i);
             double v = card_families[f].value(c);
             if (v >= 0 && !c->gone)
                 exposition_value(x, v, "gpu", number_text(i, number), "uuid", c->info.uuid,
@@ -269,24 +270,24 @@ put_cards(const struct daemon *d, struct exposition *x)
 /* --- the daemon --- */
 
 static void
-put_build(const struct daemon *d, struct exposition *x)
+put_build(const struct rpc *rpc, struct exposition *x)
 {
-    const char *backend = prober_backend(d->cards->prober),
-               *driver = prober_driver(d->cards->prober);
+    const char *backend = prober_backend(rpc->cards->prober),
+               *driver = prober_driver(rpc->cards->prober);
     exposition_family(x, "berth_build_info", "gauge",
                       "Version and mode of the daemon; always 1.");
     exposition_value(x, 1, "version", BERTH_VERSION, "mode",
-                     d->inst.places.system ? "system" : "user", "backend",
+                     rpc->inst->places.system ? "system" : "user", "backend",
                      backend ? backend : "", "driver", driver ? driver : "", NULL);
     exposition_one(x, "berth_start_time_seconds", "gauge",
                    "Start of the daemon, in seconds since 1970.",
-                   (double)d->inst.started_us / 1e6);
+                   (double)rpc->inst->started_us / 1e6);
 }
 
 static void
-put_work(const struct daemon *d, struct exposition *x)
+put_work(const struct rpc *rpc, struct exposition *x)
 {
-    const struct tally_times *t = tally_times(d->tally);
+    const struct tally_times *t = tally_times(rpc->tally);
     exposition_histogram(x, "berth_scheduler_cycle_seconds",
                          "Duration of one pass over the queue.", &t->plans);
     exposition_histogram(x, "berth_commit_seconds", "Duration of one commit.", &t->commits);
@@ -295,20 +296,20 @@ put_work(const struct daemon *d, struct exposition *x)
     exposition_one(x, "berth_commit_failures_total", "counter",
                    "Commits that failed and were tried again.", (double)t->commits_failed);
     exposition_one(x, "berth_events_total", "counter", "Events since the database was created.",
-                   (double)store_event_last(d->inst.store));
+                   (double)store_event_last(rpc->inst->store));
     exposition_one(x, "berth_journal_bytes", "gauge", "Size of the database and its log.",
-                   (double)store_bytes(d->inst.store));
+                   (double)store_bytes(rpc->inst->store));
     exposition_one(x, "berth_probe_up", "gauge", "1 while the GPUs answer.",
-                   prober_unknown_since_us(d->cards->prober) == 0);
+                   prober_unknown_since_us(rpc->cards->prober) == 0);
     exposition_one(x, "berth_probe_restarts_total", "counter",
                    "Probes that hung or died and were replaced.",
-                   (double)prober_restarts(d->cards->prober));
+                   (double)prober_restarts(rpc->cards->prober));
     exposition_one(x, "berth_clients", "gauge", "Open connections.",
-                   server_client_count(d->server));
+                   server_client_count(rpc->server));
     exposition_one(x, "berth_clients_rejected_total", "counter",
                    "Connections refused or dropped because of too many connections or too much "
                    "unread data.",
-                   (double)server_turned_away(d->server, NULL));
+                   (double)server_turned_away(rpc->server, NULL));
 }
 
 /* Not named process_*: in a textfile of node_exporter those are its own. */
@@ -332,7 +333,7 @@ put_self(struct exposition *x)
 }
 
 int
-method_metrics(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_metrics(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
                struct err *e)
 {
     auto_buf struct buf text = BUF_INIT;
@@ -344,11 +345,11 @@ method_metrics(struct daemon *d, struct caller *c, json_t *params, struct jsonw 
     jsonw_kint(out, "version", 1);
     jsonw_key(out, "metrics");
     jsonw_object(out);
-    put_build(d, &x);
-    put_jobs(d, &x);
-    put_users(d, &x);
-    put_cards(d, &x);
-    put_work(d, &x);
+    put_build(rpc, &x);
+    put_jobs(rpc, &x);
+    put_users(rpc, &x);
+    put_cards(rpc->inst, &x);
+    put_work(rpc, &x);
     put_self(&x);
     jsonw_end_object(out);
     jsonw_kstr(out, "text", buf_str(&text));

@@ -8,9 +8,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/view/report_data.h"
 #include "wire/members.h"
 
@@ -48,15 +49,15 @@ on_used(const struct store_used *x, void *arg)
 
 /* One piece. 1: all is added; -1: the store fails. */
 static int
-add_piece(struct daemon *d, struct making *x, struct err *e)
+add_piece(struct instance *inst, struct making *x, struct err *e)
 {
     int n;
     if (!x->ended_done) {
-        n = store_ended_walk(d->inst.store, &x->ended, x->report.since_us, PIECE, on_ended,
+        n = store_ended_walk(inst->store, &x->ended, x->report.since_us, PIECE, on_ended,
                              &x->report, e);
         x->ended_done = n >= 0 && n < PIECE;
     } else {
-        n = store_used_walk(d->inst.store, &x->used, x->report.from_us, PIECE, on_used,
+        n = store_used_walk(inst->store, &x->used, x->report.from_us, PIECE, on_used,
                             &x->report, e);
         x->used_done = n >= 0 && n < PIECE;
     }
@@ -64,7 +65,7 @@ add_piece(struct daemon *d, struct making *x, struct err *e)
 }
 
 static int
-step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
     struct making *x = arg;
@@ -72,7 +73,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     int rc;
     (void)c;
     do
-        rc = add_piece(d, x, e);
+        rc = add_piece(rpc->inst, x, e);
     while (rc == 0 && clock_boot_us() < until_us);
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
@@ -162,32 +163,33 @@ read_params(const json_t *params, struct report *r, struct err *e)
 
 /* Where the time axis begins: not before there was anything. */
 static int
-find_beginning(struct daemon *d, struct report *r, struct err *e)
+find_beginning(struct instance *inst, struct report *r, struct err *e)
 {
     int64_t first_us;
-    if (store_past_begin(d->inst.store, &first_us, e) < 0)
+    if (store_past_begin(inst->store, &first_us, e) < 0)
         return -1;
     if (!first_us || first_us > r->until_us)
-        first_us = d->inst.started_us < r->until_us ? d->inst.started_us : r->until_us;
+        first_us = inst->started_us < r->until_us ? inst->started_us : r->until_us;
     r->from_us = r->since_us > first_us ? r->since_us : first_us;
     return 0;
 }
 
 int
-method_report(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_report(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
     static const struct work_kind kind = {.step = step, .free = making_free, .past = true};
     struct making *x = xcalloc(1, sizeof *x);
     x->ended = x->used = (struct store_place)STORE_PLACE_NOW;
-    x->report.inst = &d->inst;
+    x->report.inst = rpc->inst;
     x->report.uid = c->uid;
     x->report.admin = c->admin;
-    if (read_params(params, &x->report, e) < 0 || find_beginning(d, &x->report, e) < 0) {
+    if (read_params(params, &x->report, e) < 0 ||
+        find_beginning(rpc->inst, &x->report, e) < 0) {
         making_free(x);
         return -1;
     }
     report_cards_begin(&x->report);
     x->used_done = !(x->report.parts & REPORT_GPUS);
-    return work_begin(d, c, &kind, x, params, out, e);
+    return work_begin(rpc, c, &kind, x, params, out, e);
 }

@@ -17,13 +17,15 @@
 #include "base/jsonw.h"
 #include "core/queue/array.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "daemon/request/admit.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/state/array_turns.h"
+#include "daemon/state/changes.h"
 #include "daemon/state/depend_turns.h"
 #include "daemon/state/estimates.h"
 #include "daemon/state/job_facts.h"
@@ -54,7 +56,7 @@ struct look {
 };
 
 struct again {
-    struct daemon *daemon;
+    struct rpc *rpc;
     const struct caller *caller; /* of this piece */
     const json_t *params;        /* borrowed; they stay while it lasts */
     struct target_walk walk;     /* those meant that have not ended */
@@ -87,28 +89,28 @@ struct again {
      1U << JOB_LOST)
 
 static struct job *
-take_back(struct daemon *d, uint32_t id, struct err *e)
+take_back(struct instance *inst, uint32_t id, struct err *e)
 {
-    struct job *job = queue_get(d->inst.queue, id);
+    struct job *job = queue_get(inst->queue, id);
     if (job)
         return job;
-    job = store_job_load(d->inst.store, id, e);
+    job = store_job_load(inst->store, id, e);
     if (!job)
         return NULL;
-    job->env_bytes = (int32_t)store_env_bytes(d->inst.store, job->env);
-    estimate_enter(d->inst.state, job);
-    queue_add(d->inst.queue, job);
+    job->env_bytes = (int32_t)store_env_bytes(inst->store, job->env);
+    estimate_enter(inst->state, job);
+    queue_add(inst->queue, job);
     return job;
 }
 
 /* One that could not be requeued after all goes again. */
 static void
-put_back(struct daemon *d, struct job *job)
+put_back(struct instance *inst, struct job *job)
 {
     if (!job_state_is_final(job->state) || job->unsaved)
         return;
-    estimate_leave(d->inst.state, job);
-    job_free(queue_remove(d->inst.queue, job->id));
+    estimate_leave(inst->state, job);
+    job_free(queue_remove(inst->queue, job->id));
 }
 
 /* In which state the tasks without a row ended: they were dropped together. JOB_PENDING: there
@@ -150,22 +152,22 @@ reopen(struct job *array, const struct look *look, unsigned states)
 static int
 run_again(struct again *r, struct job *job)
 {
-    struct daemon *d = r->daemon;
+    struct rpc *rpc = r->rpc;
     if (job_state_is_final(job->state) &&
-        depend_check(d->inst.state, &job->req, &r->last) < 0) {
+        depend_check(rpc->inst->state, &job->req, &r->last) < 0) {
         err_prefix(&r->last, "job %u cannot be requeued", job->id);
-        put_back(d, job);
+        put_back(rpc->inst, job);
         return -1;
     }
-    if (jobs_requeue(d->inst.state, job, daemon_user_name(r->caller->uid), r->hold, &r->last) <
-        0) {
-        put_back(d, job);
+    if (jobs_requeue(rpc->inst->state, job, daemon_user_name(r->caller->uid), r->hold,
+                     &r->last) < 0) {
+        put_back(rpc->inst, job);
         return -1;
     }
     if (job->state == JOB_PENDING)
-        depend_enter(d->inst.state, job, NULL);
+        depend_enter(rpc->inst->state, job, NULL);
     if (r->hold && job->state == JOB_PENDING)
-        (void)jobs_hold(d->inst.state, job, &r->last);
+        (void)jobs_hold(rpc->inst->state, job, &r->last);
     if (!ids_has(&r->before, job->id))
         ids_add_job(&r->touched, job);
     return 0;
@@ -184,8 +186,8 @@ keep_open(struct again *r, struct job *array)
 static void
 let_end(struct again *r)
 {
-    for (size_t i = 0; i < r->open.n && !r->daemon->inst.leaving; i++)
-        arrays_returned(r->daemon->inst.state, r->open.v[i]);
+    for (size_t i = 0; i < r->open.n && !r->rpc->inst->leaving; i++)
+        arrays_returned(r->rpc->inst->state, r->open.v[i]);
     ids_free(&r->open);
 }
 
@@ -203,7 +205,7 @@ on_row(uint32_t id, int32_t task, enum job_state state, void *arg)
 {
     struct again *r = arg;
     struct look *x = &r->look;
-    const struct job *live = queue_get(r->daemon->inst.queue, id);
+    const struct job *live = queue_get(r->rpc->inst->queue, id);
     x->rows = xgrow(x->rows, x->n, &x->cap, sizeof *x->rows);
     /* The store knows it as of the last commit. */
     x->rows[x->n++] = (struct row){id, task, live ? live->state : state};
@@ -237,7 +239,7 @@ look_on(struct again *r)
 {
     struct look *x = &r->look;
     x->n_piece = 0;
-    int rc = store_tasks_walk(r->daemon->inst.store, x->array, x->next, ARRAY_MAX, on_row, r,
+    int rc = store_tasks_walk(r->rpc->inst->store, x->array, x->next, ARRAY_MAX, on_row, r,
                               &r->last);
     x->done = x->n_piece < ROWS_EACH;
     if (rc == 0)
@@ -250,13 +252,13 @@ look_on(struct again *r)
 static bool
 requeue_task(struct again *r, struct job *task)
 {
-    struct daemon *d = r->daemon;
-    struct job *array = take_back(d, task->array, &r->last);
+    struct rpc *rpc = r->rpc;
+    struct job *array = take_back(rpc->inst, task->array, &r->last);
     int rc = array ? 0 : -1;
     if (array && job_state_is_final(array->state)) {
         if (!has_looked(r, array)) {
-            put_back(d, array);
-            put_back(d, task);
+            put_back(rpc->inst, array);
+            put_back(rpc->inst, task);
             return false;
         }
         reopen(array, &r->look, 0);
@@ -267,7 +269,7 @@ requeue_task(struct again *r, struct job *task)
                      array->id);
     }
     if (rc) {
-        put_back(d, task);
+        put_back(rpc->inst, task);
         return true;
     }
     keep_open(r, array);
@@ -284,7 +286,7 @@ choose_tasks(struct again *r, unsigned states)
 {
     for (size_t i = 0; i < r->look.n; i++) {
         const struct row *row = &r->look.rows[i];
-        const struct job *live = queue_get(r->daemon->inst.queue, row->id);
+        const struct job *live = queue_get(r->rpc->inst->queue, row->id);
         enum job_state state = live ? live->state : row->state;
         bool left = !live && !job_state_is_final(state); /* it has ended since */
         if ((left || states >> state & 1) && !ids_has(&r->before, row->id))
@@ -296,8 +298,8 @@ choose_tasks(struct again *r, unsigned states)
 static void
 leave_array(struct again *r)
 {
-    if (r->array && !r->daemon->inst.leaving)
-        arrays_returned(r->daemon->inst.state, r->array);
+    if (r->array && !r->rpc->inst->leaving)
+        arrays_returned(r->rpc->inst->state, r->array);
     r->array = 0;
     ids_free(&r->tasks);
 }
@@ -306,10 +308,10 @@ leave_array(struct again *r)
 static bool
 requeue_array(struct again *r, struct job *array, unsigned states)
 {
-    struct daemon *d = r->daemon;
+    struct rpc *rpc = r->rpc;
     int rc = 0;
     if (!has_looked(r, array)) {
-        put_back(d, array);
+        put_back(rpc->inst, array);
         return false;
     }
     choose_tasks(r, states);
@@ -322,7 +324,7 @@ requeue_array(struct again *r, struct job *array, unsigned states)
     else if (none && states != ANY_STATE)
         rc = err_set(&r->last, ERR_FAILED, "job %u has no task to run again", array->id);
     if (rc)
-        put_back(d, array);
+        put_back(rpc->inst, array);
     else if (job_state_is_final(array->state))
         rc = run_again(r, array);
     if (rc) {
@@ -340,11 +342,11 @@ requeue_array(struct again *r, struct job *array, unsigned states)
 static void
 requeue_next_task(struct again *r)
 {
-    struct daemon *d = r->daemon;
-    const struct job *array = queue_get(d->inst.queue, r->array);
+    struct rpc *rpc = r->rpc;
+    const struct job *array = queue_get(rpc->inst->queue, r->array);
     struct job *task = NULL;
     if (r->task_at < r->tasks.n && array && !array->cancel_asked)
-        task = take_back(d, r->tasks.v[r->task_at++], &r->last);
+        task = take_back(rpc->inst, r->tasks.v[r->task_at++], &r->last);
     else
         leave_array(r);
     if (!task)
@@ -353,7 +355,7 @@ requeue_next_task(struct again *r)
     if (!waits && r->states >> task->state & 1)
         run_again(r, task);
     else
-        put_back(d, task);
+        put_back(rpc->inst, task);
 }
 
 /* --- one that is meant --- */
@@ -381,22 +383,21 @@ check_again(struct again *r, const struct job *job)
                        job_state_name(job->state));
     if (!ended)
         return 0;
-    if (admit_text(r->daemon->admission, job->uid, request_text_bytes(&job->req), &r->last) < 0)
+    if (admit_text(r->rpc->admission, job->uid, request_text_bytes(&job->req), &r->last) < 0)
         return -1;
-    return r->walk.paused ? admit_pending(r->daemon->admission, r->caller->uid, 1, &r->last)
-                          : 0;
+    return r->walk.paused ? admit_pending(r->rpc->admission, r->caller->uid, 1, &r->last) : 0;
 }
 
 /* False: not yet. */
 static bool
 requeue_one(struct again *r, uint32_t id)
 {
-    struct daemon *d = r->daemon;
-    struct job *job = queue_get(d->inst.queue, id);
-    struct job *old = job ? NULL : store_job_load(d->inst.store, id, &r->last);
+    struct rpc *rpc = r->rpc;
+    struct job *job = queue_get(rpc->inst->queue, id);
+    struct job *old = job ? NULL : store_job_load(rpc->inst->store, id, &r->last);
     int rc = job || old ? check_again(r, job ? job : old) : -1;
     job_free(old);
-    if (rc || !(job = take_back(d, id, &r->last)))
+    if (rc || !(job = take_back(rpc->inst, id, &r->last)))
         return true;
     unsigned states = wanted_states(r, job);
     if (job->tasks)
@@ -404,7 +405,7 @@ requeue_one(struct again *r, uint32_t id)
     if (!(states >> job->state & 1)) {
         err_set(&r->last, ERR_FAILED, "job %u has not failed: it is %s", job->id,
                 job_state_name(job->state));
-        put_back(d, job);
+        put_back(rpc->inst, job);
         return true;
     }
     if (job->array)
@@ -432,13 +433,13 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
 static int
 choose(struct again *r, int64_t until_us, struct err *e)
 {
-    struct daemon *d = r->daemon;
+    struct rpc *rpc = r->rpc;
     struct target_walk *w = &r->walk;
-    int rc = w->chosen ? 1 : target_walk_choose(&d->inst, r->caller, w, until_us, e);
+    int rc = w->chosen ? 1 : target_walk_choose(rpc->inst, r->caller, w, until_us, e);
     if (rc > 0 && !r->active) {
         struct err why = {0};
         r->why = &why;
-        rc = select_past_walk(&d->inst, &w->select, &r->past, until_us, on_ended, r, e);
+        rc = select_past_walk(rpc->inst, &w->select, &r->past, until_us, on_ended, r, e);
         if (why.code) {
             *e = why;
             return -1;
@@ -447,12 +448,12 @@ choose(struct again *r, int64_t until_us, struct err *e)
     w->paused |= rc == 0;
     if (rc <= 0)
         return rc;
-    if (daemon_accepts_work(d, e) < 0 ||
-        admit_pending(d->admission, r->caller->uid, (int64_t)r->meant.n, e) < 0)
+    if (daemon_accepts_work(rpc->inst, e) < 0 ||
+        admit_pending(rpc->admission, r->caller->uid, (int64_t)r->meant.n, e) < 0)
         return -1;
     for (size_t i = 0; i < w->live.n; i++) {
         const struct job *job =
-            queue_get(d->inst.queue, w->live.ids[i]); /* NULL: it has ended since */
+            queue_get(rpc->inst->queue, w->live.ids[i]); /* NULL: it has ended since */
         if (!ids_has(&r->before, w->live.ids[i]) || (job && job->tasks))
             ids_add(&r->meant, w->live.ids[i]);
     }
@@ -479,11 +480,11 @@ answer(struct again *r, struct jsonw *out, struct err *e)
 }
 
 static int
-step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
     struct again *r = arg;
-    r->daemon = d;
+    r->rpc = rpc;
     r->caller = c;
     int rc = r->chosen ? 1 : choose(r, until_us, e);
     if (rc <= 0)
@@ -544,7 +545,7 @@ resume(void *arg, const char *text)
 }
 
 int
-method_requeue(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_requeue(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
                struct err *e)
 {
     static const struct work_kind kind = {.step = step,
@@ -559,9 +560,9 @@ method_requeue(struct daemon *d, struct caller *c, json_t *params, struct jsonw 
     r->hold = json_is_true(json_object_get(params, "hold"));
     r->failed = json_is_true(json_object_get(params, "failed"));
     r->active = json_is_true(json_object_get(params, "active"));
-    if (target_read(d->roles, c, params, &r->walk.select, e) < 0) {
+    if (target_read(rpc->roles, c, params, &r->walk.select, e) < 0) {
         again_free(r);
         return -1;
     }
-    return work_begin(d, c, &kind, r, params, out, e);
+    return work_begin(rpc, c, &kind, r, params, out, e);
 }

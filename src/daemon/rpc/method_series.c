@@ -12,12 +12,13 @@
 #include "core/learn/trace.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/gpu/telemetry.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "store/store.h"
 #include "wire/members.h"
 
@@ -71,14 +72,14 @@ on_point(const struct series_point *p, void *arg)
 }
 
 static void
-put_cards(struct daemon *d, const struct asked *a, struct jsonw *out)
+put_cards(struct rpc *rpc, const struct asked *a, struct jsonw *out)
 {
     int64_t now_us = clock_boot_us(), first_us = now_us;
     struct listing l = {.out = out, .offset_us = clock_wall_us() - now_us};
     int64_t since_us = a->since_us ? a->since_us - l.offset_us : now_us - DAY_US;
-    int n = ledger_n_cards(d->inst.ledger);
+    int n = ledger_n_cards(rpc->inst->ledger);
     for (int i = 0; i < n; i++) {
-        const struct series *s = telemetry_series(d->cards, i);
+        const struct series *s = telemetry_series(rpc->cards, i);
         int64_t oldest_us = s ? series_oldest_us(s) : INT64_MAX;
         first_us = oldest_us < first_us ? oldest_us : first_us;
     }
@@ -88,12 +89,12 @@ put_cards(struct daemon *d, const struct asked *a, struct jsonw *out)
     jsonw_key(out, "gpus");
     jsonw_array(out);
     for (int i = 0; i < n; i++) {
-        const struct series *s = telemetry_series(d->cards, i);
-        if (ledger_card(d->inst.ledger, i)->gone)
+        const struct series *s = telemetry_series(rpc->cards, i);
+        if (ledger_card(rpc->inst->ledger, i)->gone)
             continue;
         jsonw_object(out);
         jsonw_kint(out, "index", i);
-        jsonw_kstr(out, "uuid", ledger_card(d->inst.ledger, i)->info.uuid);
+        jsonw_kstr(out, "uuid", ledger_card(rpc->inst->ledger, i)->info.uuid);
         jsonw_key(out, "points");
         jsonw_array(out);
         if (s)
@@ -135,13 +136,13 @@ put_trace(const struct trace *t, const uint8_t *gpus, const struct asked *a, str
 /* A copy of what is known of the attempt: in memory while it runs, then in the store. An empty
  * one when nothing was ever sampled. The caller frees it. */
 static struct trace *
-copy_trace(struct daemon *d, uint32_t job, const struct attempt *run, struct err *e)
+copy_trace(struct rpc *rpc, uint32_t job, const struct attempt *run, struct err *e)
 {
     auto_buf struct buf bytes = BUF_INIT;
-    const struct trace *live = telemetry_trace(d->cards, job, run->number);
+    const struct trace *live = telemetry_trace(rpc->cards, job, run->number);
     if (live)
         trace_encode(live, &bytes);
-    else if (store_trace_get(d->inst.store, job, run->number, &bytes, e) < 0)
+    else if (store_trace_get(rpc->inst->store, job, run->number, &bytes, e) < 0)
         return NULL;
     struct trace *t = bytes.len ? trace_decode(bytes.data, bytes.len) : NULL;
     /* A card that has vanished since is no longer in the list of the attempt's cards. */
@@ -152,10 +153,10 @@ copy_trace(struct daemon *d, uint32_t job, const struct attempt *run, struct err
 }
 
 static int
-put_attempt(struct daemon *d, uint32_t job, const struct attempt *run, const struct asked *a,
+put_attempt(struct rpc *rpc, uint32_t job, const struct attempt *run, const struct asked *a,
             struct jsonw *out, struct err *e)
 {
-    struct trace *t = copy_trace(d, job, run, e);
+    struct trace *t = copy_trace(rpc, job, run, e);
     if (!t)
         return -1;
     trace_thin(t, (int)a->points);
@@ -167,17 +168,17 @@ put_attempt(struct daemon *d, uint32_t job, const struct attempt *run, const str
 }
 
 static int
-put_earlier(struct daemon *d, const struct job *job, const struct asked *a, struct jsonw *out,
+put_earlier(struct rpc *rpc, const struct job *job, const struct asked *a, struct jsonw *out,
             struct err *e)
 {
     struct store_attempt *list;
-    int rc = -1, n = store_attempts_load(d->inst.store, job->id, &list, e), i = 0;
+    int rc = -1, n = store_attempts_load(rpc->inst->store, job->id, &list, e), i = 0;
     if (n < 0)
         return -1;
     while (i < n && list[i].attempt.number != a->attempt)
         i++;
     if (i < n)
-        rc = put_attempt(d, job->id, &list[i].attempt, a, out, e);
+        rc = put_attempt(rpc, job->id, &list[i].attempt, a, out, e);
     else
         err_set(e, ERR_FAILED, "job %u has no attempt %d: it was started %d times", job->id,
                 a->attempt, job->attempts);
@@ -186,31 +187,31 @@ put_earlier(struct daemon *d, const struct job *job, const struct asked *a, stru
 }
 
 static int
-put_job_of(struct daemon *d, const struct job *job, const struct asked *a, struct jsonw *out,
+put_job_of(struct rpc *rpc, const struct job *job, const struct asked *a, struct jsonw *out,
            struct err *e)
 {
     static const struct attempt none = {0};
-    if (roles_is_hidden(d->roles, job->uid))
+    if (roles_is_hidden(rpc->roles, job->uid))
         return err_set(e, ERR_PERMISSION,
                        "job %u belongs to another user: its use is not shown", job->id);
     if (a->attempt == 0 || (job->run && a->attempt == job->run->number))
-        return put_attempt(d, job->id, job->run ? job->run : &none, a, out, e);
-    return put_earlier(d, job, a, out, e);
+        return put_attempt(rpc, job->id, job->run ? job->run : &none, a, out, e);
+    return put_earlier(rpc, job, a, out, e);
 }
 
 static int
-put_job(struct daemon *d, const struct asked *a, struct jsonw *out, struct err *e)
+put_job(struct rpc *rpc, const struct asked *a, struct jsonw *out, struct err *e)
 {
-    struct job *live = queue_get(d->inst.queue, a->job), *old = NULL;
-    if (!live && !(old = store_job_load(d->inst.store, a->job, e)))
+    struct job *live = queue_get(rpc->inst->queue, a->job), *old = NULL;
+    if (!live && !(old = store_job_load(rpc->inst->store, a->job, e)))
         return -1;
-    int rc = put_job_of(d, live ? live : old, a, out, e);
+    int rc = put_job_of(rpc, live ? live : old, a, out, e);
     job_free(old);
     return rc;
 }
 
 int
-method_series(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_series(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
     struct asked a = {.points = POINTS_DEFAULT};
@@ -223,14 +224,15 @@ method_series(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     if (members_read(params, members, &a, e) < 0)
         return -1;
     /* The next look sees what is new. */
-    if (clock_boot_us() - prober_sampled_us(d->cards->prober) > d->inst.config.sample_ms * 1000)
-        prober_request(d->cards->prober);
+    if (clock_boot_us() - prober_sampled_us(rpc->cards->prober) >
+        rpc->inst->config.sample_ms * 1000)
+        prober_request(rpc->cards->prober);
     jsonw_object(out);
     jsonw_kint(out, "version", 1);
     if (of_job)
-        rc = put_job(d, &a, out, e);
+        rc = put_job(rpc, &a, out, e);
     else
-        put_cards(d, &a, out);
+        put_cards(rpc, &a, out);
     jsonw_end_object(out);
     return rc;
 }

@@ -10,13 +10,14 @@
 #include "base/parse.h"
 #include "core/queue/job.h"
 #include "daemon/attempt/supervisor_watch.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "daemon/request/roles.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/array_turns.h"
 
@@ -48,27 +49,28 @@ struct sending {
 };
 
 static void
-send_one(struct daemon *d, struct sending *x, const struct job *job)
+send_one(struct rpc *rpc, struct sending *x, const struct job *job)
 {
     if (!is_running(job)) {
         err_set(&x->last, ERR_FAILED, "job %u is not running (%s)", job->id,
                 job_state_name(job->state));
-    } else if (job->req.demand.engine == ENGINE_SLURM && !slurm_signal(d->slurm, job, x->sig)) {
+    } else if (job->req.demand.engine == ENGINE_SLURM &&
+               !slurm_signal(rpc->slurm, job, x->sig)) {
         err_set(&x->last, ERR_FAILED, "job %u: its command has not begun on Slurm", job->id);
     } else if (job->req.demand.engine != ENGINE_SLURM &&
-               !watch_signal(d->attempts, job, x->sig)) {
+               !watch_signal(rpc->attempts, job, x->sig)) {
         err_set(&x->last, ERR_FAILED, "job %u: its supervisor cannot be reached", job->id);
     } else {
         ids_add_job(&x->sent, job);
-        event_signalled(&d->inst, job, x->sig, daemon_user_name(d->roles->caller->uid));
+        event_signalled(rpc->inst, job, x->sig, daemon_user_name(rpc->roles->caller->uid));
     }
 }
 
 static void
-send_to_task(struct daemon *d, struct sending *x, const struct job *task)
+send_to_task(struct rpc *rpc, struct sending *x, const struct job *task)
 {
     if (!select_matches(&x->walk.select, task) && !ids_has(&x->walk.before, task->id))
-        send_one(d, x, task);
+        send_one(rpc, x, task);
 }
 
 /* All its tasks have come, as far as they are to. */
@@ -81,7 +83,7 @@ end_array(struct sending *x, uint32_t array)
 
 /* An array runs nothing itself: its tasks are meant, but for those that are named as well. */
 static void
-send_to_tasks(struct daemon *d, struct sending *x, const struct job *array)
+send_to_tasks(struct rpc *rpc, struct sending *x, const struct job *array)
 {
     size_t n = 0;
     x->n_sent_before = x->sent.n;
@@ -89,16 +91,16 @@ send_to_tasks(struct daemon *d, struct sending *x, const struct job *array)
         x->array = array->id;
         return;
     }
-    auto_free struct job **tasks = arrays_live_tasks(d->inst.state, array, &n);
+    auto_free struct job **tasks = arrays_live_tasks(rpc->inst->state, array, &n);
     for (size_t i = 0; i < n; i++)
-        send_to_task(d, x, tasks[i]);
+        send_to_task(rpc, x, tasks[i]);
     end_array(x, array->id);
 }
 
 static struct job *
-next(struct daemon *d, struct sending *x, int64_t until_us)
+next(struct instance *inst, struct sending *x, int64_t until_us)
 {
-    struct job *job = target_walk_next(&d->inst, &x->walk, until_us);
+    struct job *job = target_walk_next(inst, &x->walk, until_us);
     if (x->array && !x->walk.array) {
         end_array(x, x->array);
         x->array = 0;
@@ -107,26 +109,26 @@ next(struct daemon *d, struct sending *x, int64_t until_us)
 }
 
 static int
-step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
     struct sending *x = arg;
     struct job *job;
-    int rc = x->walk.chosen ? 1 : target_walk_choose(&d->inst, c, &x->walk, until_us, e);
+    int rc = x->walk.chosen ? 1 : target_walk_choose(rpc->inst, c, &x->walk, until_us, e);
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
-    while ((job = next(d, x, until_us))) {
+    while ((job = next(rpc->inst, x, until_us))) {
         if (x->walk.array)
-            send_to_task(d, x, job);
+            send_to_task(rpc, x, job);
         else if (job->tasks)
-            send_to_tasks(d, x, job);
+            send_to_tasks(rpc, x, job);
         else
-            send_one(d, x, job);
+            send_one(rpc, x, job);
     }
     if (x->walk.stopped)
         return WORK_MORE;
     if (x->sent.n == 0)
-        return target_none(&d->inst, &x->walk.select, x->params, &x->last, e);
+        return target_none(rpc->inst, &x->walk.select, x->params, &x->last, e);
     jsonw_object(out);
     ids_write(out, "ids", &x->sent);
     jsonw_end_object(out);
@@ -167,7 +169,7 @@ resume(void *arg, const char *text)
 }
 
 int
-method_signal(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_signal(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
     static const struct work_kind kind = {.step = step,
@@ -179,9 +181,9 @@ method_signal(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     struct sending *x = xcalloc(1, sizeof *x);
     x->params = params;
     if (read_signal(params, &x->sig, e) < 0 ||
-        target_read(d->roles, c, params, &x->walk.select, e) < 0) {
+        target_read(rpc->roles, c, params, &x->walk.select, e) < 0) {
         sending_free(x);
         return -1;
     }
-    return work_begin(d, c, &kind, x, params, out, e);
+    return work_begin(rpc, c, &kind, x, params, out, e);
 }

@@ -14,8 +14,8 @@
 #include "daemon/attempt/cpu_nodes.h"
 #include "daemon/attempt/job_confines.h"
 #include "daemon/attempt/machine_trouble.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/event_say.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
 #include "daemon/gpu/card_health.h"
@@ -27,6 +27,7 @@
 #include "daemon/rpc/daemon_log.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/job_facts.h"
 #include "sys/confine.h"
@@ -61,13 +62,13 @@ put_strangers(struct jsonw *w, const struct card *c)
 
 /* The jobs on the card and their memory, so that a picture of it needs no second request. */
 static void
-put_holds(const struct daemon *d, struct jsonw *w, const struct card *c)
+put_holds(const struct instance *inst, struct jsonw *w, const struct card *c)
 {
     jsonw_key(w, "holds");
     jsonw_array(w);
     for (int i = 0; i < c->n_holds; i++) {
         const struct hold *h = &c->holds[i];
-        const struct job *job = queue_get(d->inst.queue, h->job);
+        const struct job *job = queue_get(inst->queue, h->job);
         jsonw_object(w);
         jsonw_kint(w, "job", h->job);
         put_known(w, "array_job", job && job->array ? (int64_t)job->array : -1);
@@ -96,11 +97,11 @@ put_instance(struct jsonw *w, const struct gpu_info *info)
 }
 
 static void
-put_node(const struct daemon *d, struct jsonw *w, const struct card *c)
+put_node(const struct rpc *rpc, struct jsonw *w, const struct card *c)
 {
     auto_buf struct buf cpus = BUF_INIT;
     auto_buf struct buf why = BUF_INIT;
-    cpu_nodes_of_card(d->attempts, c, &cpus, &why);
+    cpu_nodes_of_card(rpc->attempts, c, &cpus, &why);
     put_known(w, "numa_node", c->info.numa);
     jsonw_kstr(w, "cpu_list", cpus.len ? buf_str(&cpus) : NULL);
     jsonw_kstr(w, "bind_why", why.len ? buf_str(&why) : NULL);
@@ -114,16 +115,15 @@ put_node(const struct daemon *d, struct jsonw *w, const struct card *c)
 /* "on"; or null, and why, where it is wanted: the caller's own, or to an administrator
  * anybody's. */
 static void
-put_mps(struct daemon *d, const struct caller *who, struct jsonw *w, const struct card *c)
+put_mps(struct instance *inst, const struct caller *who, struct jsonw *w, const struct card *c)
 {
-    const char *why =
-        ledger_mps_why(d->inst.ledger, c, who->admin ? 0 : queue_user_of(who->uid));
+    const char *why = ledger_mps_why(inst->ledger, c, who->admin ? 0 : queue_user_of(who->uid));
     jsonw_kstr(w, "mps", why ? NULL : "on");
     jsonw_kstr(w, "mps_why", why && why[0] ? why : NULL);
 }
 
 static void
-put_card(struct daemon *d, const struct caller *who, struct jsonw *w, const struct card *c)
+put_card(struct rpc *rpc, const struct caller *who, struct jsonw *w, const struct card *c)
 {
     bool sampled = c->sampled_us > 0;
     jsonw_object(w);
@@ -136,18 +136,19 @@ put_card(struct daemon *d, const struct caller *who, struct jsonw *w, const stru
         jsonw_num(w, c->info.cc / 10.0);
     else
         jsonw_null(w);
-    put_node(d, w, c);
+    put_node(rpc, w, c);
     put_instance(w, &c->info);
     jsonw_kstr(w, "state", gpu_state_name(card_state(c)));
-    bool can_cap = ledger_can_cap(d->inst.ledger, c) && !c->cap_refused[0];
+    bool can_cap = ledger_can_cap(rpc->inst->ledger, c) && !c->cap_refused[0];
     jsonw_kstr(w, "cap", can_cap ? gpu_cap_name(c->info.cap) : NULL);
     jsonw_kstr(w, "cap_why",
-               can_cap                                     ? NULL
-               : d->inst.config.vram_cap == CONFIG_CAP_OFF ? "the settings have vram_cap: off"
-               : c->cap_refused[0]                         ? c->cap_refused
-                                                           : c->info.cap_why);
-    put_mps(d, who, w, c);
-    health_write(d->cards, c->info.index, w);
+               can_cap ? NULL
+               : rpc->inst->config.vram_cap == CONFIG_CAP_OFF
+                   ? "the settings have vram_cap: off"
+               : c->cap_refused[0] ? c->cap_refused
+                                   : c->info.cap_why);
+    put_mps(rpc->inst, who, w, c);
+    health_write(rpc->cards, c->info.index, w);
     put_known(w, "total_mib", c->info.total_mib > 0 ? c->info.total_mib : -1);
     put_known(w, "used_mib", sampled ? c->used_mib : -1);
     jsonw_kint(w, "held_mib", c->held_mib);
@@ -162,123 +163,123 @@ put_card(struct daemon *d, const struct caller *who, struct jsonw *w, const stru
     for (int i = 0; i < c->n_holds; i++)
         jsonw_int(w, c->holds[i].job);
     jsonw_end_array(w);
-    put_holds(d, w, c);
+    put_holds(rpc->inst, w, c);
     put_strangers(w, c);
     jsonw_end_object(w);
 }
 
 static void
-put_cards(struct daemon *d, const struct caller *who, struct jsonw *w)
+put_cards(struct rpc *rpc, const struct caller *who, struct jsonw *w)
 {
     jsonw_key(w, "gpus");
     jsonw_array(w);
-    for (int i = 0; i < ledger_n_cards(d->inst.ledger); i++)
-        if (!ledger_card(d->inst.ledger, i)->gone)
-            put_card(d, who, w, ledger_card(d->inst.ledger, i));
+    for (int i = 0; i < ledger_n_cards(rpc->inst->ledger); i++)
+        if (!ledger_card(rpc->inst->ledger, i)->gone)
+            put_card(rpc, who, w, ledger_card(rpc->inst->ledger, i));
     jsonw_end_array(w);
-    jsonw_kstr(w, "backend", prober_backend(d->cards->prober));
-    jsonw_kstr(w, "driver", prober_driver(d->cards->prober));
-    jsonw_ktime(w, "unknown_since", prober_unknown_since_us(d->cards->prober));
-    jsonw_kstr(w, "probe_error", prober_error(d->cards->prober));
-    jsonw_kbool(w, "reads_kernel_log", prober_reads_log(d->cards->prober));
+    jsonw_kstr(w, "backend", prober_backend(rpc->cards->prober));
+    jsonw_kstr(w, "driver", prober_driver(rpc->cards->prober));
+    jsonw_ktime(w, "unknown_since", prober_unknown_since_us(rpc->cards->prober));
+    jsonw_kstr(w, "probe_error", prober_error(rpc->cards->prober));
+    jsonw_kbool(w, "reads_kernel_log", prober_reads_log(rpc->cards->prober));
 }
 
 int
-method_gpus(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
-            struct err *e)
+method_gpus(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out, struct err *e)
 {
     (void)params;
     (void)e;
     /* The next look sees what is new. */
-    if (clock_boot_us() - prober_sampled_us(d->cards->prober) > d->inst.config.sample_ms * 1000)
-        prober_request(d->cards->prober);
+    if (clock_boot_us() - prober_sampled_us(rpc->cards->prober) >
+        rpc->inst->config.sample_ms * 1000)
+        prober_request(rpc->cards->prober);
     jsonw_object(out);
     jsonw_kint(out, "version", 1);
-    put_cards(d, c, out);
+    put_cards(rpc, c, out);
     jsonw_end_object(out);
     return 0;
 }
 
 static void
-put_daemon(const struct daemon *d, struct jsonw *w)
+put_daemon(const struct rpc *rpc, struct jsonw *w)
 {
     jsonw_key(w, "daemon");
     jsonw_object(w);
     jsonw_kint(w, "pid", getpid());
     jsonw_kstr(w, "version", BERTH_VERSION);
-    jsonw_kstr(w, "mode", d->inst.places.system ? "system" : "user");
+    jsonw_kstr(w, "mode", rpc->inst->places.system ? "system" : "user");
     jsonw_key(w, "uptime_s");
-    jsonw_num(w, (double)(clock_boot_us() - d->inst.started_boot_us) / 1e6);
-    jsonw_kstr(w, "dir", d->inst.places.root);
-    jsonw_kstr(w, "socket", d->inst.places.socket);
-    jsonw_kstr(w, "state_dir", d->inst.places.state);
+    jsonw_num(w, (double)(clock_boot_us() - rpc->inst->started_boot_us) / 1e6);
+    jsonw_kstr(w, "dir", rpc->inst->places.root);
+    jsonw_kstr(w, "socket", rpc->inst->places.socket);
+    jsonw_kstr(w, "state_dir", rpc->inst->places.state);
     jsonw_kstr(w, "log", log_path());
     jsonw_kstr(w, "log_to", logging_target());
-    jsonw_kstr(w, "cgroup", nursery_place(d->attempts->nursery)->base);
-    jsonw_kbool(w, "device_filter", confines_devices(d->attempts));
+    jsonw_kstr(w, "cgroup", nursery_place(rpc->attempts->nursery)->base);
+    jsonw_kbool(w, "device_filter", confines_devices(rpc->attempts));
     jsonw_key(w, "confinement");
-    confine_write(nursery_place(d->attempts->nursery), w);
-    jsonw_kbool(w, "leaves_when_idle", d->inst.leave_when_idle);
-    jsonw_kstr(w, "slurm_commands", d->inst.config.slurm_commands);
-    jsonw_kstr(w, "slurm_trouble", slurm_trouble(d->slurm));
-    jsonw_kbool(w, "stopping", d->inst.stopping);
-    const struct err *trouble = turn_disk_trouble(&d->inst);
+    confine_write(nursery_place(rpc->attempts->nursery), w);
+    jsonw_kbool(w, "leaves_when_idle", rpc->inst->leave_when_idle);
+    jsonw_kstr(w, "slurm_commands", rpc->inst->config.slurm_commands);
+    jsonw_kstr(w, "slurm_trouble", slurm_trouble(rpc->slurm));
+    jsonw_kbool(w, "stopping", rpc->inst->stopping);
+    const struct err *trouble = turn_disk_trouble(rpc->inst);
     jsonw_kbool(w, "disk_full", trouble && trouble->code == ERR_NO_SPACE);
     jsonw_kstr(w, "disk_trouble", trouble ? trouble->text : NULL);
-    jsonw_kstr(w, "start_trouble", machine_says(d->attempts));
-    jsonw_kint(w, "clients", server_client_count(d->server));
+    jsonw_kstr(w, "start_trouble", machine_says(rpc->attempts));
+    jsonw_kint(w, "clients", server_client_count(rpc->server));
     jsonw_end_object(w);
 }
 
 int
-method_status(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_status(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
     (void)params;
     (void)e;
     jsonw_object(out);
     jsonw_kint(out, "version", 1);
-    put_daemon(d, out);
+    put_daemon(rpc, out);
     jsonw_key(out, "counts");
     jsonw_object(out);
     for (int s = 0; s < JOB_COMPLETED; s++)
         jsonw_kint(out, job_state_name((enum job_state)s),
-                   queue_n_in(d->inst.queue, (enum job_state)s));
+                   queue_n_in(rpc->inst->queue, (enum job_state)s));
     jsonw_end_object(out);
-    jsonw_kint(out, "priority_max", roles_priority_max(d->roles));
-    jsonw_kint(out, "hooks_waiting", (int64_t)courier_count(d->courier));
-    put_cards(d, c, out);
+    jsonw_kint(out, "priority_max", roles_priority_max(rpc->roles));
+    jsonw_kint(out, "hooks_waiting", (int64_t)courier_count(rpc->courier));
+    put_cards(rpc, c, out);
     jsonw_end_object(out);
     return 0;
 }
 
 int
-method_stop(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
-            struct err *e)
+method_stop(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out, struct err *e)
 {
     bool cancel = json_is_true(json_object_get(params, "cancel"));
     size_t n;
     if (roles_need_admin(c, "stop the daemon", e) < 0)
         return -1;
-    d->inst.stopping = true;
-    d->inst.stop_when_empty = cancel;
-    d->inst.stop_asked = true;
+    rpc->inst->stopping = true;
+    rpc->inst->stop_when_empty = cancel;
+    rpc->inst->stop_asked = true;
     if (cancel) { /* the rest of a jobs file must not follow those that are cancelled here */
         struct err stopping;
         err_set(&stopping, ERR_REFUSED, "the daemon is stopping and cancels all jobs");
-        works_fail(d, &stopping);
+        works_fail(rpc, &stopping);
     }
-    auto_free struct job **jobs = queue_list_by_id(d->inst.queue, cancel ? QUEUE_ALL : 0, &n);
+    auto_free struct job **jobs =
+        queue_list_by_id(rpc->inst->queue, cancel ? QUEUE_ALL : 0, &n);
     for (size_t i = 0; i < n; i++)
         if (!job_state_is_final(jobs[i]->state))
-            jobs_cancel(d->inst.state, jobs[i], daemon_user_name(c->uid));
-    struct jsonw *event = turn_event(&d->inst, "daemon", NULL);
+            jobs_cancel(rpc->inst->state, jobs[i], daemon_user_name(c->uid));
+    struct jsonw *event = turn_event(rpc->inst, "daemon", NULL);
     jsonw_kstr(event, "state", "stopping");
     jsonw_kstr(event, "by", daemon_user_name(c->uid));
-    turn_event_end(&d->inst);
+    turn_event_end(rpc->inst);
     jsonw_object(out);
     jsonw_kint(out, "cancelled", cancel ? (int64_t)n : 0);
     jsonw_end_object(out);
-    turn_touch(&d->inst);
+    turn_touch(rpc->inst);
     return 0;
 }

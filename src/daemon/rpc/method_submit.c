@@ -19,7 +19,7 @@
 #include "core/place/place.h"
 #include "daemon/attempt/job_confines.h"
 #include "daemon/attempt/job_container.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
 #include "daemon/gpu/card_names.h"
@@ -33,6 +33,7 @@
 #include "daemon/request/roles.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/depend_turns.h"
 #include "daemon/state/job_facts.h"
@@ -70,11 +71,11 @@ struct submission {
 };
 
 int
-daemon_accepts_work(const struct daemon *d, struct err *e)
+daemon_accepts_work(const struct instance *inst, struct err *e)
 {
-    if (d->inst.stopping)
+    if (inst->stopping)
         return err_set(e, ERR_REFUSED, "the daemon is stopping");
-    const struct err *trouble = turn_disk_trouble(&d->inst);
+    const struct err *trouble = turn_disk_trouble(inst);
     if (trouble)
         return err_set(
             e, trouble->code,
@@ -84,10 +85,11 @@ daemon_accepts_work(const struct daemon *d, struct err *e)
 }
 
 static int
-check_feasible(struct daemon *d, const struct request *r, size_t i, size_t n, struct err *e)
+check_feasible(struct instance *inst, const struct request *r, size_t i, size_t n,
+               struct err *e)
 {
     auto_buf struct buf why = BUF_INIT;
-    if (place_feasible(&r->demand, d->inst.ledger, &why))
+    if (place_feasible(&r->demand, inst->ledger, &why))
         return 0;
     err_set(e, ERR_REFUSED, "it can never start here: %s", buf_str(&why));
     return n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
@@ -121,14 +123,14 @@ note_name(struct submission *s, const struct dep *dep)
 }
 
 static int
-resolve_names(struct daemon *d, uid_t uid, struct submission *s, struct request *r,
+resolve_names(struct instance *inst, uid_t uid, struct submission *s, struct request *r,
               struct err *e)
 {
     recall_names(s, r);
     auto_free bool *is_new = xcalloc((size_t)r->n_deps + 1, sizeof *is_new);
     for (int32_t i = 0; i < r->n_deps; i++)
         is_new[i] = !r->deps[i].job && r->deps[i].name;
-    if (depend_resolve(d->inst.state, uid, r, e) < 0)
+    if (depend_resolve(inst->state, uid, r, e) < 0)
         return -1;
     for (int32_t i = 0; i < r->n_deps; i++)
         if (is_new[i])
@@ -137,24 +139,24 @@ resolve_names(struct daemon *d, uid_t uid, struct submission *s, struct request 
 }
 
 static int
-read_job(struct daemon *d, const json_t *j, const struct caller *c, struct submission *s,
+read_job(struct rpc *rpc, const json_t *j, const struct caller *c, struct submission *s,
          struct job *job, struct err *e)
 {
     request_free(&job->req);
-    if (reqjson_read(j, NULL, modelfile_current(d->modelfile, &d->inst.config), &job->req, e) <
-            0 ||
-        cardnames_resolve(&d->inst, &job->req, e) < 0 ||
-        budget_check_text(d->budget, c->uid, &job->req, e) < 0 ||
-        roles_check_priority(d->roles, job->req.priority, e) < 0 ||
-        roles_check_grace(d->roles, job->req.grace_ms, e) < 0 ||
-        resolve_names(d, c->uid, s, &job->req, e) < 0 ||
-        depend_check(d->inst.state, &job->req, e) < 0)
+    if (reqjson_read(j, NULL, modelfile_current(rpc->models, &rpc->inst->config), &job->req,
+                     e) < 0 ||
+        cardnames_resolve(rpc->inst, &job->req, e) < 0 ||
+        budget_check_text(rpc->budget, c->uid, &job->req, e) < 0 ||
+        roles_check_priority(rpc->roles, job->req.priority, e) < 0 ||
+        roles_check_grace(rpc->roles, job->req.grace_ms, e) < 0 ||
+        resolve_names(rpc->inst, c->uid, s, &job->req, e) < 0 ||
+        depend_check(rpc->inst->state, &job->req, e) < 0)
         return -1;
-    admit_unsaid(d->admission, &job->req);
+    admit_unsaid(rpc->admission, &job->req);
     job->uid = c->uid;
     reqcontext_apply(&s->context, job);
-    learned_apply(d->inst.state, job);
-    return unique_check(d->inst.state, job, e);
+    learned_apply(rpc->inst->state, job);
+    return unique_check(rpc->inst->state, job, e);
 }
 
 /* Two of the same in one request are the same as well. */
@@ -175,26 +177,26 @@ check_pair(struct same **seen, struct same *own, const struct job *job, size_t n
 
 /* The next one; it counts as read whatever comes of it. */
 static int
-read_next(struct daemon *d, const struct caller *c, struct submission *s, struct err *e)
+read_next(struct rpc *rpc, const struct caller *c, struct submission *s, struct err *e)
 {
     size_t i = s->n_read++;
     struct job *job = s->jobs[i] = job_new();
-    if (read_job(d, json_array_get(s->list, i), c, s, job, e) < 0 ||
+    if (read_job(rpc, json_array_get(s->list, i), c, s, job, e) < 0 ||
         check_pair(&s->seen, &s->own[i], job, i + 1, e) < 0)
         return s->n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, s->n) : -1;
     s->text += request_text_bytes(&job->req) + RANGE_TEXT * job->req.array.n;
-    if (budget_check_submit(d->budget, c->uid, s->text, e) < 0)
+    if (budget_check_submit(rpc->budget, c->uid, s->text, e) < 0)
         return -1;
-    return check_feasible(d, &job->req, i, s->n, e);
+    return check_feasible(rpc->inst, &job->req, i, s->n, e);
 }
 
 /* WORK_DONE: all of them. */
 static int
-read_jobs(struct daemon *d, const struct caller *c, struct submission *s, int64_t until_us,
+read_jobs(struct rpc *rpc, const struct caller *c, struct submission *s, int64_t until_us,
           struct err *e)
 {
     while (s->n_read < s->n) {
-        if (read_next(d, c, s, e) < 0)
+        if (read_next(rpc, c, s, e) < 0)
             return -1;
         if (s->n_read % GLANCE == 0 && clock_boot_us() >= until_us)
             return WORK_MORE;
@@ -203,25 +205,25 @@ read_jobs(struct daemon *d, const struct caller *c, struct submission *s, int64_
 }
 
 static int
-check_job_again(struct daemon *d, struct job *job, struct err *e)
+check_job_again(struct rpc *rpc, struct job *job, struct err *e)
 {
-    if (roles_check_priority(d->roles, job->req.priority, e) < 0 ||
-        roles_check_grace(d->roles, job->req.grace_ms, e) < 0)
+    if (roles_check_priority(rpc->roles, job->req.priority, e) < 0 ||
+        roles_check_grace(rpc->roles, job->req.grace_ms, e) < 0)
         return -1;
-    return job->req.unique ? unique_check(d->inst.state, job, e) : 0;
+    return job->req.unique ? unique_check(rpc->inst->state, job, e) : 0;
 }
 
 /* What others may have changed since a job was read: the queue, the settings, the GPUs. */
 static int
-check_again(struct daemon *d, const struct caller *c, const struct submission *s, struct err *e)
+check_again(struct rpc *rpc, const struct caller *c, const struct submission *s, struct err *e)
 {
-    if (daemon_accepts_work(d, e) < 0 ||
-        reqcontext_check_room(d->admission, c->uid, &s->context, e) < 0)
+    if (daemon_accepts_work(rpc->inst, e) < 0 ||
+        reqcontext_check_room(rpc->admission, c->uid, &s->context, e) < 0)
         return -1;
     for (size_t i = 0; i < s->n; i++) {
-        if (check_job_again(d, s->jobs[i], e) < 0)
+        if (check_job_again(rpc, s->jobs[i], e) < 0)
             return err_prefix(e, "job %zu of %zu", i + 1, s->n);
-        if (check_feasible(d, &s->jobs[i]->req, i, s->n, e) < 0)
+        if (check_feasible(rpc->inst, &s->jobs[i]->req, i, s->n, e) < 0)
             return -1;
     }
     return 0;
@@ -230,19 +232,19 @@ check_again(struct daemon *d, const struct caller *c, const struct submission *s
 /* Whether there is a Slurm if any of them is to go there, and what runs containers if any of
  * them is to be in one. */
 static int
-check_engines(const struct daemon *d, const struct submission *s, struct err *e)
+check_engines(const struct instance *inst, const struct submission *s, struct err *e)
 {
     bool on_slurm = false;
     for (size_t i = 0; i < s->n; i++) {
         on_slurm |= s->jobs[i]->req.demand.engine == ENGINE_SLURM;
-        if (container_check(&d->inst, s->jobs[i], e) < 0)
+        if (container_check(inst, s->jobs[i], e) < 0)
             return -1;
     }
-    return on_slurm ? slurm_is_usable(&d->inst, e) : 0;
+    return on_slurm ? slurm_is_usable(inst, e) : 0;
 }
 
 static void
-enter_all(struct daemon *d, struct submission *s, struct jsonw *out)
+enter_all(struct rpc *rpc, struct submission *s, struct jsonw *out)
 {
     int64_t limit_ms = s->jobs[0]->req.limit_ms;
     const struct demand *demand = &s->jobs[0]->req.demand;
@@ -254,19 +256,19 @@ enter_all(struct daemon *d, struct submission *s, struct jsonw *out)
     for (size_t i = 0; i < s->n; i++) {
         struct job *job = TAKE(s->jobs[i]);
         if (!note)
-            note = hooks_missing(&d->inst.config, job);
+            note = hooks_missing(&rpc->inst->config, job);
         if (!note)
-            note = confines_unenforced(d->attempts, job);
-        jobs_add(d->inst.state, job, NULL);
-        depend_enter(d->inst.state, job, NULL);
+            note = confines_unenforced(rpc->attempts, job);
+        jobs_add(rpc->inst->state, job, NULL);
+        depend_enter(rpc->inst->state, job, NULL);
         jsonw_int(out, job->id);
     }
     jsonw_end_array(out);
     if (!note && wants_gpu &&
-        (!ledger_is_known(d->inst.ledger) || prober_unknown_since_us(d->cards->prober)))
+        (!ledger_is_known(rpc->inst->ledger) || prober_unknown_since_us(rpc->cards->prober)))
         note = xasprintf("no GPU can be read now (%s); the job waits until one can",
-                         prober_error(d->cards->prober) ? prober_error(d->cards->prober)
-                                                        : "the probe does not answer");
+                         prober_error(rpc->cards->prober) ? prober_error(rpc->cards->prober)
+                                                          : "the probe does not answer");
     if (note)
         jsonw_kstr(out, "note", note);
     if (limit_ms > 0)
@@ -277,23 +279,23 @@ enter_all(struct daemon *d, struct submission *s, struct jsonw *out)
 /* Reading and entering, which is up to a commit of 1,000 jobs, share no slice, unless both are
  * short. */
 static int
-step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
     struct submission *s = arg;
     bool was_read = s->n_read == s->n;
     s->context.user = users_name(c->uid);
-    int rc = read_jobs(d, c, s, until_us, e);
+    int rc = read_jobs(rpc, c, s, until_us, e);
     if (rc < 0)
         return -1;
     if (rc == WORK_MORE || (!was_read && s->n > ENTER_WITH_READING)) {
         s->paused = true;
         return WORK_MORE;
     }
-    if ((s->paused && check_again(d, c, s, e) < 0) || check_engines(d, s, e) < 0 ||
-        admit_jobs(d->admission, c->uid, s->jobs, s->n, e) < 0)
+    if ((s->paused && check_again(rpc, c, s, e) < 0) || check_engines(rpc->inst, s, e) < 0 ||
+        admit_jobs(rpc->admission, c->uid, s->jobs, s->n, e) < 0)
         return -1;
-    enter_all(d, s, out);
+    enter_all(rpc, s, out);
     return WORK_DONE;
 }
 
@@ -317,7 +319,7 @@ submission_free(void *arg)
 }
 
 int
-method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+method_submit(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
     /* past: its environment, to which no job refers yet, must not go meanwhile. */
@@ -331,13 +333,14 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     struct reqcontext context;
     if (n == 0)
         return err_set(e, ERR_USAGE, "\"jobs\" must be a list of at least one job");
-    if (daemon_accepts_work(d, e) < 0 || budget_check_jobs(d->budget, c->uid, list, e) < 0 ||
-        admit_pending(d->admission, c->uid, (int64_t)n, e) < 0 ||
-        reqcontext_read(d->admission, c, params, &context, e) < 0)
+    if (daemon_accepts_work(rpc->inst, e) < 0 ||
+        budget_check_jobs(rpc->budget, c->uid, list, e) < 0 ||
+        admit_pending(rpc->admission, c->uid, (int64_t)n, e) < 0 ||
+        reqcontext_read(rpc->admission, c, params, &context, e) < 0)
         return -1;
     struct submission *s = xcalloc(1, sizeof *s);
     *s = (struct submission){.list = list, .context = context, .n = n};
     s->jobs = xcalloc(n, sizeof(struct job *));
     s->own = xcalloc(n, sizeof *s->own);
-    return work_begin(d, c, &kind, s, params, out, e);
+    return work_begin(rpc, c, &kind, s, params, out, e);
 }

@@ -9,18 +9,19 @@
 #include "core/queue/array.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/request/selection.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/rpc/waiters.h"
 
 #define WAIT_TASKS_MAX 100000 /* that have not left their arrays, in one request */
 #define LOOK_EACH      50     /* jobs between two looks at the clock */
 
 struct asked {
-    struct daemon *daemon;
+    struct rpc *rpc;
     struct select select;
     struct select names;     /* of that, the words that name jobs, ended ones as well */
     const json_t *params;    /* borrowed; they stay while it lasts */
@@ -32,13 +33,13 @@ struct asked {
 
 /* Tasks that are meant and have not left their arrays. */
 static int
-add_tasks(struct daemon *d, const struct select *s, struct wait *x, struct err *e)
+add_tasks(struct instance *inst, const struct select *s, struct wait *x, struct err *e)
 {
     int n = 0;
     for (size_t i = 0; i < s->selector.n_sorted; i++) {
         const struct selector_term *t = &s->selector.terms[i];
         const struct job *array =
-            t->kind == SELECT_TASKS ? queue_get(d->inst.queue, t->first) : NULL;
+            t->kind == SELECT_TASKS ? queue_get(inst->queue, t->first) : NULL;
         int32_t task = array && array->tasks ? t->first_task : -1;
         while (task >= 0 &&
                (task = task_set_next(&array->tasks->pending, task, t->last_task)) >= 0) {
@@ -57,10 +58,10 @@ add_tasks(struct daemon *d, const struct select *s, struct wait *x, struct err *
 static bool
 look_at_live(struct asked *a, int64_t until_us)
 {
-    if (!select_live_list(&a->daemon->inst, &a->select, &a->live, until_us))
+    if (!select_live_list(a->rpc->inst, &a->select, &a->live, until_us))
         return false;
     while (a->at < a->live.n) {
-        const struct job *job = queue_get(a->daemon->inst.queue, a->live.ids[a->at++]);
+        const struct job *job = queue_get(a->rpc->inst->queue, a->live.ids[a->at++]);
         if (job && select_matches(&a->select, job))
             waits_add_job(a->wait, job->id);
         if (a->at % LOOK_EACH == 0 && clock_boot_us() >= until_us)
@@ -80,7 +81,7 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
 /* What has ended counts only where it was named: `all`, a user or a state mean what there is
  * now, so that a script does not get the exit status of last week's failure. */
 static int
-step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
     struct asked *a = arg;
@@ -90,7 +91,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
         return WORK_MORE;
     if (!select_names_jobs(&a->select))
         return WORK_DONE;
-    int rc = select_past_walk(&d->inst, &a->names, &a->past, until_us, on_ended, a->wait, e);
+    int rc = select_past_walk(rpc->inst, &a->names, &a->past, until_us, on_ended, a->wait, e);
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
     return waits_is_empty(a->wait) ? select_none(a->params, e) : WORK_DONE;
@@ -99,21 +100,21 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
 /* A client that may have to ask another daemon again first asks which jobs are meant: by then
  * `all` or `@` may mean others. */
 static int
-resolve_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+resolve_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
              int64_t until_us, struct err *e)
 {
     const struct asked *a = arg;
-    int rc = step(d, c, arg, out, until_us, e);
+    int rc = step(rpc, c, arg, out, until_us, e);
     if (rc == WORK_DONE)
         waits_write_meant(a->wait, out);
     return rc;
 }
 
 static void
-answer_later(struct daemon *d, void *arg, struct ticket *t)
+answer_later(struct rpc *rpc, void *arg, struct ticket *t)
 {
     struct asked *a = arg;
-    waits_begin(d, a->wait, t);
+    waits_begin(rpc->waits, a->wait, t);
     a->wait = NULL;
 }
 
@@ -121,7 +122,7 @@ static void
 asked_free(void *arg)
 {
     struct asked *a = arg;
-    waits_drop(a->daemon, a->wait);
+    waits_drop(a->rpc->waits, a->wait);
     select_free(&a->select);
     select_free(&a->names);
     select_past_free(&a->past);
@@ -132,26 +133,25 @@ asked_free(void *arg)
 static int
 begin(struct asked *a, const struct caller *c, struct err *e)
 {
-    struct daemon *d = a->daemon;
+    struct rpc *rpc = a->rpc;
     struct select *s = &a->select;
-    int rc = target_find(d->roles, c, a->params, s, e);
+    int rc = target_find(rpc->roles, c, a->params, s, e);
     if (rc == 0)
-        rc = select_read(d->roles, c->uid, a->params, &a->names, e);
+        rc = select_read(rpc->roles, c->uid, a->params, &a->names, e);
     select_keep_names(&a->names);
     if (rc == 0 && select_is_all(s)) { /* an admin, too, waits for jobs of one's own */
         s->mine = true;
         s->owner = c->uid;
     }
-    a->wait = waits_open(d, &a->names);
-    if (rc || add_tasks(d, s, a->wait, e) < 0)
+    a->wait = waits_open(rpc->waits, &a->names);
+    if (rc || add_tasks(rpc->inst, s, a->wait, e) < 0)
         return -1;
     a->live.order = LINEUP_BY_ID;
     return 0;
 }
 
 int
-method_wait(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
-            struct err *e)
+method_wait(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out, struct err *e)
 {
     static const struct work_kind wait = {
         .step = step, .free = asked_free, .answer_later = answer_later, .past = true};
@@ -159,11 +159,11 @@ method_wait(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
         .step = resolve_step, .free = asked_free, .past = true};
     bool asks_only = json_is_true(json_object_get(params, "resolve"));
     struct asked *a = xcalloc(1, sizeof *a);
-    a->daemon = d;
+    a->rpc = rpc;
     a->params = params;
     if (begin(a, c, e) < 0) {
         asked_free(a);
         return -1;
     }
-    return work_begin(d, c, asks_only ? &resolve : &wait, a, params, out, e);
+    return work_begin(rpc, c, asks_only ? &resolve : &wait, a, params, out, e);
 }

@@ -7,6 +7,8 @@
 
 #include "daemon/rpc/rpc_server.h"
 
+struct instance;
+
 struct method {
     const char *name;
     method_fn run;
@@ -15,30 +17,32 @@ struct method {
 
 const struct method *methods_find(const char *name); /* NULL: none */
 
-int method_submit(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_file_sync(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_file_plan(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_jobs(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_cancel(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_hold(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_release(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_environment(struct daemon *, struct caller *, json_t *, struct jsonw *,
-                       struct err *);
-int method_explain(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_priority(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_requeue(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_signal(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_wait(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_gpu_pause(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_gpu_resume(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_gpus(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_status(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_events(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_health(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_metrics(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_series(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_log_level(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_report(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
-int method_stop(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+/* Whether jobs may enter now; -1 with the reason. */
+int daemon_accepts_work(const struct instance *inst, struct err *e);
+
+int method_submit(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_file_sync(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_file_plan(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_jobs(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_cancel(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_hold(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_release(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_environment(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_explain(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_priority(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_requeue(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_signal(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_wait(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_gpu_pause(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_gpu_resume(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_gpus(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_status(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_events(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_health(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_metrics(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_series(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_log_level(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_report(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_stop(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);
 
 #endif

@@ -11,13 +11,13 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
 #include "daemon/request/event_filter.h"
 #include "daemon/request/file_upload.h"
 #include "daemon/rpc/long_lines.h"
 #include "daemon/rpc/long_work.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/rpc/rpc_server.h"
 #include "daemon/rpc/rpc_server_priv.h"
 #include "daemon/rpc/user_shares.h"
@@ -66,12 +66,11 @@ client_drop(struct client *c)
     s->n_clients--;
     peers_keep(s->peers, c->group, -c->kept);
     peers_leave(s->peers, c->group);
-    waits_drop_client(s->daemon->waits, c);
-    works_drop_client(s->daemon, c);
-    file_uploads_drop_client(s->daemon->uploads, c);
+    waits_drop_client(s->rpc->waits, c);
+    works_drop_client(s->rpc, c);
+    file_uploads_drop_client(s->rpc->uploads, c);
     uv_close((uv_handle_t *)&c->pipe, client_free);
-    turn_touch_unplanned(
-        &s->daemon->inst); /* the last one to leave may let an idle daemon go */
+    turn_touch_unplanned(s->rpc->inst); /* the last one to leave may let an idle daemon go */
 }
 
 bool
@@ -301,7 +300,7 @@ serve_lines(struct client *c)
             return;
         if (len > 0) {
             struct parsed p;
-            line_parse(c->server->daemon->budget, c->uid, line, len, &p);
+            line_parse(c->server->rpc->budget, c->uid, line, len, &p);
             rpc_handle(c, &p, len);
         }
         int64_t now_us = clock_boot_us();

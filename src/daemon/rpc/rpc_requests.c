@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/pace.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/request/budget.h"
@@ -18,8 +18,10 @@
 #include "daemon/request/roles.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/rpc/rpc_server.h"
 #include "daemon/rpc/rpc_server_priv.h"
+#include "daemon/state/state.h"
 #include "store/store.h"
 
 #define TOKEN_MIN          16
@@ -42,9 +44,9 @@ hold(struct client *c, char *id, bool changes)
     struct reply *r = &c->held[c->n_held++];
     *r = (struct reply){.text = BUF_INIT, .id = id, .changes = changes};
     if (changes)
-        turn_touch(&c->server->daemon->inst);
+        turn_touch(c->server->rpc->inst);
     else
-        turn_touch_unplanned(&c->server->daemon->inst);
+        turn_touch_unplanned(c->server->rpc->inst);
     return r;
 }
 
@@ -106,7 +108,7 @@ answer_protocol_error(struct client *c, const json_t *id, int code, const char *
 static bool
 answer_again(struct client *c, const json_t *id, const char *token)
 {
-    auto_free char *text = store_answer_get(c->server->daemon->inst.store, c->uid, token);
+    auto_free char *text = store_answer_get(c->server->rpc->inst->store, c->uid, token);
     if (!text)
         return false;
     struct buf result = BUF_INIT;
@@ -116,10 +118,10 @@ answer_again(struct client *c, const json_t *id, const char *token)
 }
 
 void
-rpc_serve(struct daemon *d, const struct caller *c)
+rpc_serve(struct rpc *rpc, const struct caller *c)
 {
-    d->roles->caller = c;
-    d->inst.state->asker =
+    rpc->roles->caller = c;
+    rpc->inst->state->asker =
         c ? (struct asker){.is_known = true, .admin = c->admin, .uid = c->uid}
           : (struct asker){0};
 }
@@ -145,16 +147,16 @@ call_method(struct client *c, const struct method *m, const json_t *root, const 
     auto_buf struct buf result = BUF_INIT;
     struct jsonw w;
     struct err e = {0};
-    if (token && (answer_again(c, id, token) || works_take_up(c->server->daemon, &caller))) {
-        file_uploads_drop_client(c->server->daemon->uploads,
+    if (token && (answer_again(c, id, token) || works_take_up(c->server->rpc, &caller))) {
+        file_uploads_drop_client(c->server->rpc->uploads,
                                  c); /* the pieces that came before it */
         return;
     }
     jsonw_init(&w, &result);
-    jsonw_bound(&w, budget_answer_max(c->server->daemon->budget, c->uid));
-    rpc_serve(c->server->daemon, &caller);
-    int rc = m->run(c->server->daemon, &caller, params, &w, &e);
-    rpc_serve(c->server->daemon, NULL);
+    jsonw_bound(&w, budget_answer_max(c->server->rpc->budget, c->uid));
+    rpc_serve(c->server->rpc, &caller);
+    int rc = m->run(c->server->rpc, &caller, params, &w, &e);
+    rpc_serve(c->server->rpc, NULL);
     if (m->changes)
         server_changed(c->server, c->group);
     if (rc == METHOD_LATER)
@@ -162,8 +164,8 @@ call_method(struct client *c, const struct method *m, const json_t *root, const 
     if (rc == 0 && w.full)
         rc = budget_too_long(&w, &e);
     /* With a full disk what needs none is done all the same, and not remembered. */
-    if (token && rc == 0 && !turn_disk_trouble(&c->server->daemon->inst))
-        store_answer_put(c->server->daemon->inst.store, c->uid, token, buf_str(&result), &e);
+    if (token && rc == 0 && !turn_disk_trouble(c->server->rpc->inst))
+        store_answer_put(c->server->rpc->inst->store, c->uid, token, buf_str(&result), &e);
     struct reply *r = hold(c, id_text(id), m->changes && rc == 0);
     if (rc == 0)
         write_result(r, &result);
@@ -201,7 +203,7 @@ rpc_handle(struct client *c, struct parsed *p, size_t len)
     const json_t *again = json_object_get(root, "token");
     const char *token = json_string_value(again);
     const struct method *m = name ? c->server->find(name) : NULL;
-    pace_spent(c->server->daemon->pace, PACE_REST, UINT32_MAX);
+    pace_spent(c->server->rpc->pace, PACE_REST, UINT32_MAX);
     if (!json_is_object(root) || !name || (params && !json_is_object(params)))
         answer_protocol_error(
             c, id, RPC_BAD_REQUEST,
@@ -215,7 +217,7 @@ rpc_handle(struct client *c, struct parsed *p, size_t len)
     else
         call_once(c, m, root, m->changes ? token : NULL, len);
     json_decref(root);
-    pace_spent(c->server->daemon->pace, m ? m->name : "line", c->uid);
+    pace_spent(c->server->rpc->pace, m ? m->name : "line", c->uid);
     if (len >= LARGE_BYTES)
         server_trim_soon(c->server);
 }

@@ -13,13 +13,14 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/pace.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/request/budget.h"
 #include "daemon/request/event_filter.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/long_lines.h"
+#include "daemon/rpc/rpc.h"
 #include "daemon/rpc/rpc_server_priv.h"
 #include "daemon/rpc/user_shares.h"
 #include "daemon/service/socket_name.h"
@@ -43,9 +44,9 @@ static void
 on_trim(uv_timer_t *timer)
 {
     struct server *s = timer->data;
-    pace_spent(s->daemon->pace, PACE_REST, UINT32_MAX);
+    pace_spent(s->rpc->pace, PACE_REST, UINT32_MAX);
     malloc_trim(0);
-    pace_spent(s->daemon->pace, "trim", UINT32_MAX);
+    pace_spent(s->rpc->pace, "trim", UINT32_MAX);
 }
 
 void
@@ -98,7 +99,7 @@ static bool
 admit(struct client *c)
 {
     struct server *s = c->server;
-    const struct config *conf = &s->daemon->inst.config;
+    const struct config *conf = &s->rpc->inst->config;
     struct err e = {0};
     uid_t crowd = 0;
     peers_set_limits(s->peers, conf->user_max_connections, conf->user_max_buffer_mib << 20);
@@ -123,8 +124,8 @@ identify(struct client *c)
         return false;
     c->uid = cred.uid;
     c->pid = cred.pid;
-    c->admin = roles_is_admin(c->server->daemon->roles, fd, &cred);
-    return roles_is_served(c->server->daemon->roles, c->uid);
+    c->admin = roles_is_admin(c->server->rpc->roles, fd, &cred);
+    return roles_is_served(c->server->rpc->roles, c->uid);
 }
 
 /* The caller is still there, and so is the next call, at once. */
@@ -155,7 +156,7 @@ on_connection(uv_stream_t *listener, int status)
     struct client *c = xcalloc(1, sizeof *c);
     c->server = s;
     c->since_us = clock_boot_us();
-    uv_pipe_init(s->daemon->inst.loop, &c->pipe, 0);
+    uv_pipe_init(s->rpc->inst->loop, &c->pipe, 0);
     c->pipe.data = c;
     frame_init(&c->in, FRAME_MAX_PEER);
     if (uv_accept(listener, (uv_stream_t *)&c->pipe) || s->closing || !identify(c) ||
@@ -163,32 +164,32 @@ on_connection(uv_stream_t *listener, int status)
         uv_close((uv_handle_t *)&c->pipe, on_closed_unused);
         return;
     }
-    c->in.max = budget_request_max(s->daemon->budget, c->uid);
+    c->in.max = budget_request_max(s->rpc->budget, c->uid);
     c->next = s->clients;
     if (c->next)
         c->next->prev = c;
     s->clients = c;
     s->n_clients++;
-    turn_touch_unplanned(&s->daemon->inst); /* an idle daemon has a client now */
+    turn_touch_unplanned(s->rpc->inst); /* an idle daemon has a client now */
     client_read(c);
 }
 
 struct server *
-server_open(struct daemon *d, const struct method *(*find)(const char *name), struct err *e)
+server_open(struct rpc *rpc, const struct method *(*find)(const char *name), struct err *e)
 {
     struct server *s = xcalloc(1, sizeof *s);
-    s->daemon = d;
+    s->rpc = rpc;
     s->find = find;
-    s->listener = listener_open(&d->inst, on_connection, s, e);
+    s->listener = listener_open(rpc->inst, on_connection, s, e);
     if (!s->listener) {
         free(s);
         return NULL;
     }
-    s->peers = peers_new(d->inst.places.system, "/etc/subuid");
-    s->long_lines = long_lines_new(d->inst.loop, d->budget, s->peers);
-    uv_timer_init(d->inst.loop, &s->resume);
+    s->peers = peers_new(rpc->inst->places.system, "/etc/subuid");
+    s->long_lines = long_lines_new(rpc->inst->loop, rpc->budget, s->peers);
+    uv_timer_init(rpc->inst->loop, &s->resume);
     s->resume.data = s;
-    uv_timer_init(d->inst.loop, &s->trim);
+    uv_timer_init(rpc->inst->loop, &s->trim);
     s->trim.data = s;
     uv_unref((uv_handle_t *)&s->trim);
     return s;
@@ -218,7 +219,7 @@ server_hang_up(struct server *s)
     while (s->clients) {
         struct client *c = s->clients;
         auto_buf struct buf word = BUF_INIT;
-        if (s->daemon->inst.stop_asked)
+        if (s->rpc->inst->stop_asked)
             buf_adds(&word, "{\"jsonrpc\":\"2.0\",\"method\":\"stopped\",\"params\":{}}\n");
         rpc_client_send(c, &word);
         if (s->clients == c)
@@ -362,7 +363,7 @@ server_publish(struct server *s, const struct event_view *ev)
         next = c->next;
         const struct viewer viewer = {.uid = c->uid, .admin = c->admin};
         if (!c->following || !event_filter_lets(&c->filter, ev) ||
-            roles_hides_event(s->daemon->roles, &viewer, ev->job, ev->line, ev->n))
+            roles_hides_event(s->rpc->roles, &viewer, ev->job, ev->line, ev->n))
             continue;
         if (client_unread(c) > FOLLOWER_UNREAD_MAX) {
             log_info("client=%d event=follower-behind it left %zu MiB of events unread",

@@ -12,20 +12,20 @@
 
 struct buf;
 struct client;
-struct daemon;
 struct err;
 struct jsonw;
+struct rpc;
 
 /* What a method returns besides 0 (the result is in *out) and -1 (e is filled). */
 #define METHOD_LATER 1 /* it kept a ticket and answers with server_answer */
 
-typedef int (*method_fn)(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+typedef int (*method_fn)(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
                          struct err *e);
 
 /* Binds the socket (replacing what a dead daemon left) and listens. find: the method of a name;
  * NULL: there is none. */
 struct method;
-struct server *server_open(struct daemon *d, const struct method *(*find)(const char *name),
+struct server *server_open(struct rpc *rpc, const struct method *(*find)(const char *name),
                            struct err *e);
 /* No new connections and no new requests. Clients stay connected until server_hang_up, because
  * that is how clients see that the daemon has let go of everything. */
@@ -39,7 +39,7 @@ int64_t server_turned_away(const struct server *s, int64_t *at_us);
 bool server_has_callers(const struct server *s); /* connected, and not accepted yet */
 
 /* What is done from now on is done for this caller; NULL: for none. */
-void rpc_serve(struct daemon *d, const struct caller *c);
+void rpc_serve(struct rpc *rpc, const struct caller *c);
 
 /* A place in line for a later answer to this call. */
 struct ticket *server_ticket(struct caller *c);

@@ -49,7 +49,7 @@ struct client {
 };
 
 struct server {
-    struct daemon *daemon;
+    struct rpc *rpc;
     const struct method *(*find)(const char *name);
     struct listener *listener;
     struct peers *peers;

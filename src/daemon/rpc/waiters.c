@@ -16,7 +16,6 @@
 #include "core/queue/endings.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
 #include "daemon/request/selection.h"
 #include "daemon/rpc/rpc_server.h"
 #include "daemon/state/changes.h"
@@ -47,13 +46,16 @@ struct wait {
 };
 
 struct waits {
+    const struct queue *queue;
     struct wait *first;
 };
 
 struct waits *
-waits_new(void)
+waits_new(const struct queue *queue)
 {
-    return xcalloc(1, sizeof(struct waits));
+    struct waits *all = xcalloc(1, sizeof *all);
+    all->queue = queue;
+    return all;
 }
 
 static void
@@ -129,12 +131,12 @@ find_job(const struct wait *x, uint32_t id)
 }
 
 struct wait *
-waits_open(struct daemon *d, const struct select *names)
+waits_open(struct waits *all, const struct select *names)
 {
     struct wait *x = xcalloc(1, sizeof *x);
     x->names = names;
-    x->next = d->waits->first;
-    d->waits->first = x;
+    x->next = all->first;
+    all->first = x;
     return x;
 }
 
@@ -212,20 +214,20 @@ waits_add_ended(struct wait *x, const struct job *job)
 }
 
 static void
-unlink_wait(struct daemon *d, const struct wait *x)
+unlink_wait(struct waits *all, const struct wait *x)
 {
-    struct wait **at = &d->waits->first;
+    struct wait **at = &all->first;
     while (*at != x)
         at = &(*at)->next;
     *at = x->next;
 }
 
 void
-waits_drop(struct daemon *d, struct wait *x)
+waits_drop(struct waits *all, struct wait *x)
 {
     if (!x)
         return;
-    unlink_wait(d, x);
+    unlink_wait(all, x);
     wait_free(x);
 }
 
@@ -239,7 +241,7 @@ answer(struct wait *x)
 }
 
 void
-waits_begin(struct daemon *d, struct wait *x, struct ticket *t)
+waits_begin(struct waits *all, struct wait *x, struct ticket *t)
 {
     x->ticket = t;
     x->names = NULL;
@@ -250,7 +252,7 @@ waits_begin(struct daemon *d, struct wait *x, struct ticket *t)
         x->left += !x->tasks[i].ended;
     if (x->left > 0)
         return;
-    unlink_wait(d, x);
+    unlink_wait(all, x);
     answer(x);
 }
 
@@ -300,9 +302,9 @@ array_ended(struct wait *x, const struct job *array)
 }
 
 void
-waits_job_ended(struct daemon *d, const struct job *job)
+waits_job_ended(struct waits *all, const struct job *job)
 {
-    struct wait **at = &d->waits->first;
+    struct wait **at = &all->first;
     while (*at) {
         struct wait *x = *at;
         size_t n = job_ended(x, job);
@@ -321,14 +323,14 @@ waits_job_ended(struct daemon *d, const struct job *job)
 }
 
 void
-waits_read(struct daemon *d, const struct change *change)
+waits_read(struct waits *all, const struct change *change)
 {
     if (change->type != CHANGE_BACK || !job_state_is_final(change->state))
         return;
-    const struct job *job = queue_get(d->inst.queue, change->job);
+    const struct job *job = queue_get(all->queue, change->job);
     if (!job)
         return;
-    for (struct wait *x = d->waits->first; x; x = x->next) {
+    for (struct wait *x = all->first; x; x = x->next) {
         bool is_known = x->ticket || (x->n_ended && bsearch(&job->id, x->ended, x->n_ended,
                                                             sizeof job->id, ids_compare));
         if (!is_known && select_matches(x->names, job))

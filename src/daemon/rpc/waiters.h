@@ -8,19 +8,19 @@
 
 struct change;
 struct client;
-struct daemon;
 struct job;
 struct jsonw;
 struct select;
+struct queue;
 struct ticket;
 
-struct waits *waits_new(void);
+struct waits *waits_new(const struct queue *queue); /* which is borrowed */
 void waits_free(struct waits *w);
 
 /* Begins with one whose jobs are yet to be found out. Of those that were added the ends are
  * noted from then on; and if one that has ended and is meant is run again before it was added,
  * it is waited for. names: borrowed until waits_begin. Then waits_begin, or waits_drop. */
-struct wait *waits_open(struct daemon *d, const struct select *names);
+struct wait *waits_open(struct waits *all, const struct select *names);
 /* A job that has not ended. */
 void waits_add_job(struct wait *x, uint32_t id);
 /* A task that has not left its array: waiting for it changes nothing about it. */
@@ -31,13 +31,13 @@ bool waits_is_empty(const struct wait *x); /* nothing was added */
 /* {"select":[words]}: they mean what was added. */
 void waits_write_meant(const struct wait *x, struct jsonw *out);
 /* All are known: answers the ticket, which it takes, when all of them have ended. */
-void waits_begin(struct daemon *d, struct wait *x, struct ticket *t);
-void waits_drop(struct daemon *d, struct wait *x); /* one not begun; NULL is fine */
+void waits_begin(struct waits *all, struct wait *x, struct ticket *t);
+void waits_drop(struct waits *all, struct wait *x); /* one not begun; NULL is fine */
 
 /* The job has ended, and that is durable. */
-void waits_job_ended(struct daemon *d, const struct job *job);
+void waits_job_ended(struct waits *all, const struct job *job);
 /* Reads of the changes that one that had ended waits again. */
-void waits_read(struct daemon *d, const struct change *change);
+void waits_read(struct waits *all, const struct change *change);
 void waits_drop_client(struct waits *w, const struct client *client);
 
 #endif
