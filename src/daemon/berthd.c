@@ -27,16 +27,17 @@
 #include "daemon/attempt/attempts.h"
 #include "daemon/attempt/job_mps.h"
 #include "daemon/common/counters.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/pace.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
+#include "daemon/daemon.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/card_locks.h"
 #include "daemon/gpu/card_numbers.h"
 #include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/gpu/telemetry.h"
+#include "daemon/idle_work.h"
 #include "daemon/outbox/outbox.h"
 #include "daemon/part_wiring.h"
 #include "daemon/recover.h"
@@ -121,7 +122,8 @@ static void
 on_hang_up(uv_signal_t *handle, int number)
 {
     (void)number;
-    reload_settings(handle->data);
+    struct daemon *d = handle->data;
+    reload_settings(&d->rules, d->options);
 }
 
 static void
@@ -187,7 +189,6 @@ open_state(struct daemon *d, struct err *e)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", jobs);
     if (store_open(d->inst.places.state, &d->inst.store, e) < 0)
         return -1;
-    d->pruned_any = true; /* the daemon before this one may have left in the middle of it */
     snprintf(d->inst.name, sizeof d->inst.name, "%s", store_token(d->inst.store));
     return 0;
 }
@@ -274,8 +275,8 @@ make_state(struct daemon *d)
     d->state = (struct state){.queue = d->inst.queue,
                               .ledger = d->inst.ledger,
                               .planner = d->inst.planner,
-                              .fair = d->fair,
-                              .limits = &d->limits,
+                              .fair = d->rules.fair,
+                              .limits = &d->rules.limits,
                               .past = &d->past,
                               .around = &d->around,
                               .system = d->inst.places.system,
@@ -288,7 +289,7 @@ make_state(struct daemon *d)
                                        .config = &d->inst.config,
                                        .budget = d->budget,
                                        .store = d->inst.store};
-    d->uploads = uploads_new(&d->inst, d->roles, d->budget, d->modelfile);
+    d->uploads = uploads_new(&d->inst, d->roles, d->budget, d->rules.models);
 }
 
 /* Without GPUs that can be read the daemon works all the same: jobs that run are looked after,
@@ -345,7 +346,7 @@ names_have_come(void *arg, bool uids_differ)
 {
     struct daemon *d = arg;
     if (uids_differ)
-        rules_take(d);
+        rules_take(&d->rules);
     if (d->rpc->server)
         server_resume(d->rpc->server);
 }
@@ -357,33 +358,20 @@ new_round(void *arg)
     server_new_round(d->rpc->server);
 }
 
-static int
-start(struct daemon *d, const struct options *o, struct err *e)
+static void
+make_parts(struct daemon *d)
 {
-    if (open_state(d, e) < 0)
-        return -1;
-    /* When it fails, only a daemon after this one lacks them. */
-    if (recall_write(d->inst.places.state, o, e) < 0)
-        log_warn("event=options-not-kept %s", e->text);
-    /* By the unit of this service, so that a changed ExecStart keeps it. */
-    const char *unit = o->system ? getenv("BERTH_JOBS_UNIT") : NULL;
-    d->attempts = attempts_new(&d->inst, &d->card_facts, &d->limits, unit, e);
-    if (!d->attempts)
-        return -1;
-    raise_descriptor_limit();
-    start_handles(d);
-    const struct cards_host processes = cards_host_of(d);
-    d->cards = cards_new(&d->inst, &d->card_facts, &processes);
-    users_start(d->inst.loop, names_have_come, d);
-    d->inst.queue = queue_new();
-    make_ledger(d);
-    rules_make(d);
-    make_state(d);
     d->slurm = slurm_new(&d->inst);
     const struct courier_host deliver = courier_host_of(d);
     d->courier = courier_new(&d->inst, &deliver);
     d->tally = tally_new();
     d->pace = pace_new(d->inst.loop, d->tally);
+}
+
+/* Those that ask the others for what clients want to know, or to have done. */
+static void
+make_readers(struct daemon *d)
+{
     d->views = xcalloc(1, sizeof *d->views);
     *d->views = (struct views){.inst = &d->inst,
                                .roles = d->roles,
@@ -397,7 +385,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
                            .admission = d->admission,
                            .budget = d->budget,
                            .uploads = d->uploads,
-                           .models = d->modelfile,
+                           .models = d->rules.models,
                            .views = d->views,
                            .attempts = d->attempts,
                            .cards = d->cards,
@@ -406,14 +394,45 @@ start(struct daemon *d, const struct options *o, struct err *e)
                            .tally = d->tally,
                            .pace = d->pace,
                            .waits = waits_new(d->inst.queue)};
+    d->rules.views = d->views;
+    d->idle_work = idle_work_new(&d->inst, d->admission, d->rpc);
+}
+
+static int
+start(struct daemon *d, const struct options *o, struct err *e)
+{
+    if (open_state(d, e) < 0)
+        return -1;
+    /* When it fails, only a daemon after this one lacks them. */
+    if (recall_write(d->inst.places.state, o, e) < 0)
+        log_warn("event=options-not-kept %s", e->text);
+    /* By the unit of this service, so that a changed ExecStart keeps it. */
+    const char *unit = o->system ? getenv("BERTH_JOBS_UNIT") : NULL;
+    d->attempts = attempts_new(&d->inst, &d->card_facts, &d->rules.limits, unit, e);
+    if (!d->attempts)
+        return -1;
+    raise_descriptor_limit();
+    start_handles(d);
+    const struct cards_host processes = cards_host_of(d);
+    d->cards = cards_new(&d->inst, &d->card_facts, &processes);
+    users_start(d->inst.loop, names_have_come, d);
+    d->inst.queue = queue_new();
+    make_ledger(d);
+    d->rules.inst = &d->inst;
+    rules_make(&d->rules);
+    make_state(d);
+    make_parts(d);
+    make_readers(d);
     turn_wire(d, after_turn);
+    struct recovery recovery = {
+        .inst = &d->inst, .attempts = d->attempts, .cards = d->cards, .slurm = d->slurm};
     if (runs_load(d->inst.store, d->inst.state->history, d->inst.planner, e) < 0 ||
-        tally_load(d->tally, d->inst.store, e) < 0 || recover_load(d, e) < 0 ||
+        tally_load(d->tally, d->inst.store, e) < 0 || recover_load(&recovery, e) < 0 ||
         courier_load(d->courier, e) < 0 || find_cards(d, o, e) < 0)
         return -1;
     mps_look(d->attempts);
     crash_point("daemon-before-recovery");
-    if (recover_attempts(d, e) < 0)
+    if (recover_attempts(&recovery, e) < 0)
         return -1;
     crash_point("daemon-after-recovery");
     d->rpc->server = server_open(d->rpc, methods_find, e);
@@ -478,6 +497,7 @@ finish(struct daemon *d)
     courier_free(d->courier);
     waits_free(d->rpc->waits);
     free(d->rpc);
+    idle_work_free(d->idle_work);
     pace_free(d->pace);
     free(d->views);
     tally_free(d->tally);
@@ -489,7 +509,7 @@ finish(struct daemon *d)
     free(d->roles);
     state_close(d->inst.state);
     queue_free(d->inst.queue);
-    rules_free(d);
+    rules_free(&d->rules);
     ledger_free(d->inst.ledger);
     cards_free(d->cards);
     config_free(&d->inst.config);

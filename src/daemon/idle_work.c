@@ -6,14 +6,16 @@
 
 #include <inttypes.h>
 #include <malloc.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/common/clock_watch.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/request/admit.h"
 #include "daemon/rpc/long_work.h"
+#include "daemon/state/state.h"
 #include "store/store.h"
 
 #define PRUNE_AT_ONCE  500 /* jobs: some 10 ms */
@@ -26,76 +28,105 @@
 #define AFTER_START_US (INT64_C(600) * 1000000)
 #define US_PER_DAY     (INT64_C(86400) * 1000000)
 
-static void
-trim_events(struct daemon *d, bool *more, struct err *e)
+struct idle_work {
+    struct instance *inst;
+    const struct admission *admission;
+    const struct rpc *rpc;
+    int64_t events_trimmed;     /* up to this number they are gone */
+    bool pruned_any;            /* environments are to be looked through */
+    int64_t envs_at;            /* the last of them that was (0: none) */
+    uint32_t files_at;          /* the last jobs file that was looked at */
+    uint32_t room_uid, room_at; /* whose jobs make room, behind that one (0: the first) */
+};
+
+struct idle_work *
+idle_work_new(struct instance *inst, const struct admission *admission, const struct rpc *rpc)
 {
-    int64_t keep = d->inst.config.keep_events;
-    if (keep <= 0 || store_event_last(d->inst.store) <= keep + d->events_trimmed + EVENTS_SLACK)
+    struct idle_work *w = xcalloc(1, sizeof *w);
+    w->inst = inst;
+    w->admission = admission;
+    w->rpc = rpc;
+    w->pruned_any = true; /* the daemon before this one may have left in the middle of it */
+    return w;
+}
+
+void
+idle_work_free(struct idle_work *w)
+{
+    free(w);
+}
+
+static void
+trim_events(struct idle_work *w, bool *more, struct err *e)
+{
+    int64_t keep = w->inst->config.keep_events;
+    if (keep <= 0 ||
+        store_event_last(w->inst->store) <= keep + w->events_trimmed + EVENTS_SLACK)
         return;
-    if (store_events_trim(d->inst.store, keep, EVENTS_AT_ONCE, e) > 0) {
+    if (store_events_trim(w->inst->store, keep, EVENTS_AT_ONCE, e) > 0) {
         *more = true;
         return;
     }
-    d->events_trimmed = store_event_last(d->inst.store) - keep;
-    log_info("event=events-trimmed up_to=%" PRId64, d->events_trimmed);
+    w->events_trimmed = store_event_last(w->inst->store) - keep;
+    log_info("event=events-trimmed up_to=%" PRId64, w->events_trimmed);
 }
 
 /* Those without a job, once the last of the jobs that go is gone: each is looked at. */
 static void
-trim_envs(struct daemon *d, bool *more, struct err *e)
+trim_envs(struct idle_work *w, bool *more, struct err *e)
 {
-    if (store_prune_envs(d->inst.store, &d->envs_at, ENVS_AT_ONCE, e) < 0)
-        d->envs_at = 0;
-    d->pruned_any = d->envs_at > 0;
-    *more |= d->pruned_any;
+    if (store_prune_envs(w->inst->store, &w->envs_at, ENVS_AT_ONCE, e) < 0)
+        w->envs_at = 0;
+    w->pruned_any = w->envs_at > 0;
+    *more |= w->pruned_any;
 }
 
 /* A clock that is set ahead for a moment makes all of history look old. So nothing goes by its
  * age for an hour after that, nor before the clock has gone evenly for a while. */
 static bool
-clock_is_trusted(struct daemon *d)
+clock_is_trusted(struct idle_work *w)
 {
-    clock_watch_look(&d->inst.clock);
+    clock_watch_look(&w->inst->clock);
     int64_t now = clock_boot_us();
-    int64_t even_us =
-        now - (d->inst.clock.jump_us ? d->inst.clock.jumped_boot_us : d->inst.started_boot_us);
-    return even_us > (d->inst.clock.jump_us ? AFTER_JUMP_US : AFTER_START_US);
+    int64_t even_us = now - (w->inst->clock.jump_us ? w->inst->clock.jumped_boot_us
+                                                    : w->inst->started_boot_us);
+    return even_us > (w->inst->clock.jump_us ? AFTER_JUMP_US : AFTER_START_US);
 }
 
 /* What was not asked for again: a client that lost its daemon asks within a minute. */
 static void
-trim_progress(struct daemon *d, struct err *e)
+trim_progress(struct idle_work *w, struct err *e)
 {
-    if (clock_is_trusted(d))
-        store_progress_trim(d->inst.store, clock_wall_us() - US_PER_DAY, e);
+    if (clock_is_trusted(w))
+        store_progress_trim(w->inst->store, clock_wall_us() - US_PER_DAY, e);
 }
 
 /* How many jobs went; -1. */
 static int
-prune_jobs(struct daemon *d, struct err *e)
+prune_jobs(struct idle_work *w, struct err *e)
 {
-    int64_t days = d->inst.config.keep_days, jobs = d->inst.config.keep_jobs;
-    int64_t next = store_peek_job_id(d->inst.store);
-    bool by_age = days > 0 && clock_is_trusted(d);
+    int64_t days = w->inst->config.keep_days, jobs = w->inst->config.keep_jobs;
+    int64_t next = store_peek_job_id(w->inst->store);
+    bool by_age = days > 0 && clock_is_trusted(w);
     int64_t before_us = by_age ? clock_wall_us() - days * US_PER_DAY : INT64_MIN;
     uint32_t below = jobs > 0 && next > jobs ? (uint32_t)(next - jobs) : 0;
-    return store_prune(d->inst.store, before_us, below, PRUNE_AT_ONCE, e);
+    return store_prune(w->inst->store, before_us, below, PRUNE_AT_ONCE, e);
 }
 
 /* The oldest of the user with the most: so no user's history goes because of what another one
  * submits. How many; *more: there is more to look at. */
 static int
-prune_largest_user(struct daemon *d, bool *more, struct err *e)
+prune_largest_user(struct idle_work *w, bool *more, struct err *e)
 {
     uint32_t uid;
-    int rc = store_largest_user(d->inst.store, &uid, e);
+    int rc = store_largest_user(w->inst->store, &uid, e);
     if (rc <= 0)
         return rc;
-    if (uid != d->room_uid)
-        d->room_at = 0;
-    d->room_uid = uid;
-    int n = store_prune_user(d->inst.store, uid, &d->room_at, ROOM_AT_ONCE, e);
-    *more = n > 0 || (n == 0 && d->room_at > 0);
+    if (uid != w->room_uid)
+        w->room_at = 0;
+    w->room_uid = uid;
+    int n = store_prune_user(w->inst->store, uid, &w->room_at, ROOM_AT_ONCE, e);
+    *more = n > 0 || (n == 0 && w->room_at > 0);
     return n;
 }
 
@@ -103,53 +134,53 @@ prune_largest_user(struct daemon *d, bool *more, struct err *e)
  * is measured again, as they may be most of it. What is kept of jobs files does not count: no
  * ended job's leaving makes it less, and admit_lines bounds it. How many were deleted; -1. */
 static int
-make_room(struct daemon *d, bool *more, struct err *e)
+make_room(struct idle_work *w, bool *more, struct err *e)
 {
-    int64_t most = d->inst.config.keep_mib << 20;
-    int64_t kept = store_kept_bytes_of_all(d->inst.store, e);
+    int64_t most = w->inst->config.keep_mib << 20;
+    int64_t kept = store_kept_bytes_of_all(w->inst->store, e);
     if (kept < 0)
         return -1;
-    if (most == 0 || store_used_bytes(d->inst.store) - kept <= most)
+    if (most == 0 || store_used_bytes(w->inst->store) - kept <= most)
         return 0;
-    int n = prune_largest_user(d, more, e);
+    int n = prune_largest_user(w, more, e);
     if (n == 0 && !*more) {
-        n = store_prune(d->inst.store, INT64_MIN, UINT32_MAX, ROOM_AT_ONCE, e);
+        n = store_prune(w->inst->store, INT64_MIN, UINT32_MAX, ROOM_AT_ONCE, e);
         *more = n > 0;
     }
-    d->pruned_any |= n > 0;
+    w->pruned_any |= n > 0;
     return n;
 }
 
 /* Paths of jobs files with nothing behind them, of a user who may have no more of them. Others'
  * stay: `berth run --watch` may be looking at one that is empty for now. */
 static void
-trim_files(struct daemon *d, bool *more, struct err *e)
+trim_files(struct idle_work *w, bool *more, struct err *e)
 {
-    int64_t most = admit_kept_max(d->admission);
-    int64_t uid = most > 0 ? store_kept_above(d->inst.store, most, e) : STORE_NOBODY;
+    int64_t most = admit_kept_max(w->admission);
+    int64_t uid = most > 0 ? store_kept_above(w->inst->store, most, e) : STORE_NOBODY;
     if (uid < 0 || uid == STORE_NOBODY)
         return;
     *more |=
-        store_prune_files(d->inst.store, (uint32_t)uid, &d->files_at, FILES_AT_ONCE, e) > 0;
+        store_prune_files(w->inst->store, (uint32_t)uid, &w->files_at, FILES_AT_ONCE, e) > 0;
 }
 
 static bool
-let_go(struct daemon *d)
+let_go(struct idle_work *w)
 {
     struct err e = {0};
-    int n = prune_jobs(d, &e);
+    int n = prune_jobs(w, &e);
     bool more = n == PRUNE_AT_ONCE;
-    d->pruned_any |= n > 0;
-    if (n >= 0 && n < PRUNE_AT_ONCE && d->pruned_any)
-        trim_envs(d, &more, &e);
-    trim_events(d, &more, &e);
-    trim_progress(d, &e);
-    if (n == 0 && !d->pruned_any)
-        n = make_room(d, &more, &e);
-    trim_files(d, &more, &e);
-    if (store_commit(d->inst.store, &e) < 0) {
-        d->pruned_any = true;
-        d->envs_at = 0;
+    w->pruned_any |= n > 0;
+    if (n >= 0 && n < PRUNE_AT_ONCE && w->pruned_any)
+        trim_envs(w, &more, &e);
+    trim_events(w, &more, &e);
+    trim_progress(w, &e);
+    if (n == 0 && !w->pruned_any)
+        n = make_room(w, &more, &e);
+    trim_files(w, &more, &e);
+    if (store_commit(w->inst->store, &e) < 0) {
+        w->pruned_any = true;
+        w->envs_at = 0;
         log_warn("event=prune-failed %s", e.text);
         return false;
     }
@@ -159,22 +190,22 @@ let_go(struct daemon *d)
 }
 
 bool
-idle_work(struct daemon *d)
+idle_work_do(struct idle_work *w)
 {
     struct err e = {0};
     bool more = false;
     /* What a request of this moment has put into the store is its turn's to commit; and the row
      * of an ended job that is to run again, which nothing is written of before, must stay. */
-    if (!store_has_changes(d->inst.store) && d->inst.state->changes.n_unsaved == 0 &&
-        !works_read_past(d->rpc))
-        more = let_go(d);
-    if (store_checkpoint(d->inst.store, &e) < 0)
+    if (!store_has_changes(w->inst->store) && w->inst->state->changes.n_unsaved == 0 &&
+        !works_read_past(w->rpc))
+        more = let_go(w);
+    if (store_checkpoint(w->inst->store, &e) < 0)
         log_warn("checkpoint: %s", e.text);
-    if (!more && !store_has_changes(d->inst.store) && store_is_mostly_free(d->inst.store)) {
-        if (store_compact(d->inst.store, &e) < 0)
+    if (!more && !store_has_changes(w->inst->store) && store_is_mostly_free(w->inst->store)) {
+        if (store_compact(w->inst->store, &e) < 0)
             log_warn("event=not-compacted %s", e.text);
         else
-            log_info("event=compacted bytes=%" PRId64, store_bytes(d->inst.store));
+            log_info("event=compacted bytes=%" PRId64, store_bytes(w->inst->store));
     }
     /* A file of 100,000 lines leaves 140 MiB of small holes behind it, which the C library
      * would keep for good. */

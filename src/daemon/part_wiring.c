@@ -7,7 +7,7 @@
 #include "daemon/attempt/job_environ.h"
 #include "daemon/attempt/job_mps.h"
 #include "daemon/attempt/supervisor_watch.h"
-#include "daemon/common/daemon.h"
+#include "daemon/daemon.h"
 #include "daemon/gpu/machine_cards.h"
 #include "daemon/nursery/nursery_link.h"
 #include "daemon/outbox/outbox.h"

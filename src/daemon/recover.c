@@ -12,7 +12,7 @@
 #include "daemon/attempt/attempt_folder.h"
 #include "daemon/attempt/attempts.h"
 #include "daemon/attempt/supervisor_watch.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
@@ -23,52 +23,52 @@
 static void
 card_missing(void *arg, int card)
 {
-    struct daemon *d = arg;
-    health_card_added(d->cards, card);
-    health_missing(d->cards, card);
+    const struct recovery *r = arg;
+    health_card_added(r->cards, card);
+    health_missing(r->cards, card);
 }
 
 static void
 take_up(void *arg, struct job *job)
 {
-    struct daemon *d = arg;
+    struct recovery *r = arg;
     if (job->req.demand.engine == ENGINE_SLURM)
-        slurm_recover(d->slurm, job);
+        slurm_recover(r->slurm, job);
     else
-        watch_recover(d->attempts, job);
+        watch_recover(r->attempts, job);
 }
 
 static struct kept_host
-host_of(struct daemon *d)
+host_of(struct recovery *r)
 {
     return (struct kept_host){
-        .arg = d, .make_key = slurm_make_key, .card_missing = card_missing, .take_up = take_up};
+        .arg = r, .make_key = slurm_make_key, .card_missing = card_missing, .take_up = take_up};
 }
 
 int
-recover_load(struct daemon *d, struct err *e)
+recover_load(struct recovery *r, struct err *e)
 {
-    const char *before = store_boot_id(d->inst.store);
-    const struct kept_host host = host_of(d);
-    d->attempts->rebooted = before[0] && strcmp(before, clock_boot_id()) != 0;
-    return jobs_load(d->inst.state, d->inst.store, &host, &d->attempts_kept, e);
+    const char *before = store_boot_id(r->inst->store);
+    const struct kept_host host = host_of(r);
+    r->attempts->rebooted = before[0] && strcmp(before, clock_boot_id()) != 0;
+    return jobs_load(r->inst->state, r->inst->store, &host, &r->kept, e);
 }
 
 int
-recover_attempts(struct daemon *d, struct err *e)
+recover_attempts(struct recovery *r, struct err *e)
 {
-    const struct kept_host host = host_of(d);
-    size_t live = queue_n(d->inst.queue), active = queue_n_active(d->inst.queue);
-    if (folders_clean(d->attempts, e) < 0)
+    const struct kept_host host = host_of(r);
+    size_t live = queue_n(r->inst->queue), active = queue_n_active(r->inst->queue);
+    if (folders_clean(r->attempts, e) < 0)
         return -1;
-    attempts_take_up(d->inst.state, d->attempts_kept, &host);
-    d->attempts_kept = NULL;
-    slurm_take_up(d->slurm);
+    attempts_take_up(r->inst->state, r->kept, &host);
+    r->kept = NULL;
+    slurm_take_up(r->slurm);
     if (active > 0)
-        prober_forget(d->cards->prober);
+        prober_forget(r->cards->prober);
     if (live > 0)
         log_info("event=recovered jobs=%zu active=%zu rebooted=%d", live, active,
-                 d->attempts->rebooted);
-    d->attempts->rebooted = false; /* what this daemon starts is of this boot */
+                 r->attempts->rebooted);
+    r->attempts->rebooted = false; /* what this daemon starts is of this boot */
     return 0;
 }

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/rpc/daemon_log.h"
 #include "daemon/rules.h"
 #include "daemon/service/daemon_options.h"
@@ -121,22 +121,23 @@ say_change(void *arg, const char *key, bool taken)
 }
 
 void
-reload_settings(struct daemon *d)
+reload_settings(struct rules *r, const struct options *options)
 {
+    struct instance *inst = r->inst;
     struct config fresh;
     struct err e = {0};
     bool new_rules = false;
     if (log_reopen(&e) < 0)
         log_error("event=log-not-reopened %s", e.text);
-    if (daemon_options_read_config(d->options, &d->inst.places, &fresh, &e) < 0) {
+    if (daemon_options_read_config(options, &inst->places, &fresh, &e) < 0) {
         log_error("event=not-reloaded the settings stay as they are: %s", e.text);
         config_free(&fresh);
         return;
     }
-    config_take(&d->inst.config, &fresh, is_live, say_change, &new_rules);
+    config_take(&inst->config, &fresh, is_live, say_change, &new_rules);
     config_free(&fresh);
     if (new_rules)
-        rules_read(d);
-    logging_apply(&d->inst.config);
+        rules_read(r);
+    logging_apply(&inst->config);
     log_info("event=reloaded");
 }

@@ -2,8 +2,10 @@
 #ifndef DAEMON_RELOAD_H
 #define DAEMON_RELOAD_H
 
-struct daemon;
+struct options;
+struct rules;
 
-void reload_settings(struct daemon *d);
+/* options: as the daemon was started. */
+void reload_settings(struct rules *r, const struct options *options);
 
 #endif

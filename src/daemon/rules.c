@@ -10,7 +10,7 @@
 #include "core/plan/fair.h"
 #include "core/plan/plan.h"
 #include "core/queue/queue.h"
-#include "daemon/common/daemon.h"
+#include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
 #include "daemon/gpu/model_file.h"
@@ -22,22 +22,22 @@
 
 /* So that no user takes the whole queue without having been given it. */
 static int64_t
-pending_each(const struct daemon *d)
+pending_each(const struct rules *r)
 {
-    const struct config *c = &d->inst.config;
+    const struct config *c = &r->inst->config;
     if (c->user_max_pending >= 0)
         return c->user_max_pending;
-    return d->inst.places.system ? (c->pending_max + 9) / 10 : 0;
+    return r->inst->places.system ? (c->pending_max + 9) / 10 : 0;
 }
 
 static struct limit
-limit_each(const struct daemon *d)
+limit_each(const struct rules *r)
 {
-    const struct config *c = &d->inst.config;
+    const struct config *c = &r->inst->config;
     return (struct limit){.running = (int32_t)c->user_max_running,
                           .gpus = (int32_t)c->user_max_gpus,
                           .vram_mib = c->user_max_vram_mib,
-                          .pending = pending_each(d)};
+                          .pending = pending_each(r)};
 }
 
 static struct limit
@@ -65,10 +65,10 @@ compare_uids(const void *a, const void *b)
 /* The settings' users by uid. A user that the machine does not know is skipped: the name may
  * come from a directory service that is away, and that must not prevent a start. */
 static void
-make_users(struct daemon *d)
+make_users(struct rules *r)
 {
-    const struct config *c = &d->inst.config;
-    struct limits *l = &d->limits;
+    const struct config *c = &r->inst->config;
+    struct limits *l = &r->limits;
     l->users = xcalloc(c->n_users + 1, sizeof *l->users);
     for (size_t i = 0; i < c->n_users; i++) {
         const struct config_user *u = &c->users[i];
@@ -85,26 +85,26 @@ make_users(struct daemon *d)
             .limit = {.running = (int32_t)instead(u->max_running, c->user_max_running),
                       .gpus = (int32_t)instead(u->max_gpus, c->user_max_gpus),
                       .vram_mib = instead(u->max_vram_mib, c->user_max_vram_mib),
-                      .pending = instead(u->max_pending, pending_each(d))}};
-        fair_set_weight(d->fair, uid, u->weight);
+                      .pending = instead(u->max_pending, pending_each(r))}};
+        fair_set_weight(r->fair, uid, u->weight);
     }
     qsort(l->users, l->n_users, sizeof *l->users, compare_uids);
 }
 
 /* A user who is no longer named counts as the others do. */
 static void
-free_users(struct daemon *d)
+free_users(struct rules *r)
 {
-    for (size_t i = 0; i < d->limits.n_users; i++)
-        fair_set_weight(d->fair, d->limits.users[i].uid, 1);
-    free(d->limits.users);
-    d->limits.users = NULL;
-    d->limits.n_users = 0;
+    for (size_t i = 0; i < r->limits.n_users; i++)
+        fair_set_weight(r->fair, r->limits.users[i].uid, 1);
+    free(r->limits.users);
+    r->limits.users = NULL;
+    r->limits.n_users = 0;
 }
 
-/* d->limits, and the rules that point to it. */
+/* The limits, and the rules that point to it. */
 static struct plan_rules
-make_rules(struct daemon *d)
+make_rules(struct rules *r)
 {
     static const enum plan_order orders[] = {
         [ORDER_BY_QUEUE] = PLAN_QUEUE,
@@ -112,10 +112,10 @@ make_rules(struct daemon *d)
         [ORDER_BY_LONGEST] = PLAN_LONGEST,
         [ORDER_BY_BALANCED] = PLAN_BALANCED,
     };
-    const struct config *c = &d->inst.config;
-    d->limits.all = limit_all(c);
-    d->limits.each = limit_each(d);
-    make_users(d);
+    const struct config *c = &r->inst->config;
+    r->limits.all = limit_all(c);
+    r->limits.each = limit_each(r);
+    make_users(r);
     return (struct plan_rules){
         .order = orders[c->order],
         .patience_ms = c->patience_s * 1000,
@@ -127,80 +127,80 @@ make_rules(struct daemon *d)
         .aging_ms = c->aging_s * 1000,
         .fair_share = c->fair_share != 0,
         .depth = PLAN_DEPTH,
-        .limits = &d->limits};
+        .limits = &r->limits};
 }
 
 static void
-set_caps(struct daemon *d)
+set_caps(struct rules *r)
 {
     static const enum vram_cap modes[] = {[CONFIG_CAP_AUTO] = VRAM_CAP_AUTO,
                                           [CONFIG_CAP_REQUIRE] = VRAM_CAP_REQUIRE,
                                           [CONFIG_CAP_OFF] = VRAM_CAP_OFF};
-    ledger_set_caps(d->inst.ledger, modes[d->inst.config.vram_cap],
-                    (int32_t)(d->inst.config.tolerance * 1000 + 0.5));
+    ledger_set_caps(r->inst->ledger, modes[r->inst->config.vram_cap],
+                    (int32_t)(r->inst->config.tolerance * 1000 + 0.5));
 }
 
 static void
-set_bind(struct daemon *d)
+set_bind(struct rules *r)
 {
     static const enum cpu_bind modes[] = {[CONFIG_BIND_AUTO] = CPU_BIND_AUTO,
                                           [CONFIG_BIND_NODE] = CPU_BIND_NODE,
                                           [CONFIG_BIND_OFF] = CPU_BIND_OFF};
-    ledger_set_bind(d->inst.ledger, modes[d->inst.config.cpu_bind]);
+    ledger_set_bind(r->inst->ledger, modes[r->inst->config.cpu_bind]);
 }
 
 /* Not when settings are read again: which jobs are alike depends on it (queue.h). */
 static void
-set_mps(struct daemon *d)
+set_mps(struct rules *r)
 {
     uint64_t cards = 0;
-    (void)value_mps(d->inst.config.mps, &cards, NULL); /* it has been checked */
-    ledger_set_mps(d->inst.ledger, cards);
+    (void)value_mps(r->inst->config.mps, &cards, NULL); /* it has been checked */
+    ledger_set_mps(r->inst->ledger, cards);
     if (cards)
-        queue_tell_users_apart(d->inst.queue);
+        queue_tell_users_apart(r->inst->queue);
 }
 
 void
-rules_make(struct daemon *d)
+rules_make(struct rules *r)
 {
-    for (size_t i = 0; i < d->inst.config.n_users; i++)
-        users_find_uid(d->inst.config.users[i].name);
-    set_caps(d);
-    set_bind(d);
-    set_mps(d);
-    d->fair = fair_new(d->inst.config.fair_half_life_s * 1000);
-    struct plan_rules rules = make_rules(d);
-    d->inst.planner = planner_new(&rules, d->fair);
-    d->modelfile = modelfile_new();
-    (void)modelfile_current(d->modelfile,
-                            &d->inst.config); /* says at the start what is wrong with it */
+    for (size_t i = 0; i < r->inst->config.n_users; i++)
+        users_find_uid(r->inst->config.users[i].name);
+    set_caps(r);
+    set_bind(r);
+    set_mps(r);
+    r->fair = fair_new(r->inst->config.fair_half_life_s * 1000);
+    struct plan_rules rules = make_rules(r);
+    r->inst->planner = planner_new(&rules, r->fair);
+    r->models = modelfile_new();
+    /* Says at the start what is wrong with it. */
+    (void)modelfile_current(r->models, &r->inst->config);
 }
 
 void
-rules_read(struct daemon *d)
+rules_read(struct rules *r)
 {
-    for (size_t i = 0; i < d->inst.config.n_users; i++)
-        users_ask_uid(d->inst.config.users[i].name);
-    rules_take(d);
+    for (size_t i = 0; i < r->inst->config.n_users; i++)
+        users_ask_uid(r->inst->config.users[i].name);
+    rules_take(r);
 }
 
 void
-rules_take(struct daemon *d)
+rules_take(struct rules *r)
 {
-    forecast_forget(d->views);
-    free_users(d);
-    set_caps(d);
-    set_bind(d);
-    struct plan_rules rules = make_rules(d);
-    planner_set_rules(d->inst.planner, &rules);
-    turn_touch(&d->inst);
+    forecast_forget(r->views);
+    free_users(r);
+    set_caps(r);
+    set_bind(r);
+    struct plan_rules rules = make_rules(r);
+    planner_set_rules(r->inst->planner, &rules);
+    turn_touch(r->inst);
 }
 
 void
-rules_free(struct daemon *d)
+rules_free(struct rules *r)
 {
-    planner_free(d->inst.planner);
-    fair_free(d->fair);
-    modelfile_free(d->modelfile);
-    free(d->limits.users);
+    planner_free(r->inst->planner);
+    fair_free(r->fair);
+    modelfile_free(r->models);
+    free(r->limits.users);
 }

@@ -16,8 +16,8 @@
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/common/counters.h"
-#include "daemon/common/daemon.h"
 #include "daemon/common/pace.h"
+#include "daemon/daemon.h"
 #include "daemon/events/event_text.h"
 #include "daemon/events/event_unstored.h"
 #include "daemon/gpu/card_health.h"
@@ -439,7 +439,8 @@ spent(void *arg, const char *what)
 static bool
 upkeep(void *arg)
 {
-    return idle_work(arg);
+    const struct daemon *d = arg;
+    return idle_work_do(d->idle_work);
 }
 
 /* All that a turn does is done for those who changed something: their next requests wait for

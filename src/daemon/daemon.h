@@ -1,0 +1,47 @@
+/* All of berthd: the instance, and the parts that work on it. Only the files that put them
+ * together know it: berthd.c, turn_wiring.c and part_wiring.c. */
+#ifndef DAEMON_DAEMON_H
+#define DAEMON_DAEMON_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "daemon/common/card_facts.h"
+#include "daemon/common/instance.h"
+#include "daemon/rules.h"
+#include "daemon/state/state.h"
+
+struct daemon {
+    const struct options *options; /* as it was started */
+    struct instance inst;
+    struct card_facts card_facts;
+
+    struct past past;
+    struct around around;
+    struct state state; /* what is true of the jobs */
+    struct rules rules;
+    struct turn_loop *turn_loop;
+    void (*after_turn)(struct daemon *);
+
+    struct attempts *attempts; /* on this machine */
+    struct slurm *slurm;       /* jobs that a cluster executes */
+    struct cards *cards;
+    struct courier *courier;
+    struct roles *roles;
+    struct budget *budget; /* of one request */
+    struct admission *admission;
+    struct uploads *uploads;
+    struct views *views;
+    struct rpc *rpc;
+    struct tally *tally;
+    struct pace *pace;
+    struct idle_work *idle_work;
+    struct notify *notify; /* the service manager; NULL: there is none */
+
+    int lock_fd;       /* held: one daemon per state */
+    bool follows_dead; /* the daemon before this one did not leave in order */
+    uv_timer_t idle_timer;
+    uv_signal_t on_term, on_int, on_hup;
+};
+
+#endif
