@@ -32,7 +32,7 @@ write_groups(void *arg, const struct job *job, const char *name, struct jsonw *w
 static int
 add_environment(void *arg, const struct delivery *x, struct buf *out, struct err *e)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     const struct hook_environ hook = {
         .job = x->job, .hook = x->kind, .line = x->event, .apart = x->apart};
     return environ_add_hook(d->attempts, &hook, out, e);

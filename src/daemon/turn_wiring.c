@@ -46,7 +46,7 @@
 static bool
 daemon_before_plan(void *arg)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     return d->inst.ready && !d->inst.stopping;
 }
 
@@ -64,7 +64,7 @@ daemon_planned(void *arg, const struct plan *p, int64_t took_us)
 static void
 daemon_write(void *arg)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     if (d->inst.ready && strcmp(store_boot_id(d->inst.store), clock_boot_id()) != 0 &&
         !watch_has_of_before(d->attempts))
         store_boot_id_set(d->inst.store, clock_boot_id(), NULL);
@@ -75,42 +75,42 @@ daemon_write(void *arg)
 static void
 health_part_settle(void *arg)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     health_settle(d->cards);
 }
 
 static void
 health_part_write(void *arg)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     health_save(d->cards);
 }
 
 static void
 health_part_saved(void *arg)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     health_saved(d->cards);
 }
 
 static void
 cards_part_write(void *arg)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     cards_save(d->cards);
 }
 
 static void
 cards_part_saved(void *arg)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     cards_saved(d->cards);
 }
 
 static void
 telemetry_part_write_job(void *arg, const struct job *job)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     if (job->unsaved & SAVE_ATTEMPT && !(job->unsaved & SAVE_ATTEMPT_NEW))
         telemetry_write(d->cards, job, job->unsaved & SAVE_SETTLED);
 }
@@ -118,7 +118,7 @@ telemetry_part_write_job(void *arg, const struct job *job)
 static void
 telemetry_part_act(void *arg, const struct job *job, unsigned what)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     if (what & SAVE_ATTEMPT)
         telemetry_written(d->cards, job->id, what & SAVE_SETTLED);
 }
@@ -134,7 +134,7 @@ probe_before_plan(void *arg)
 static void
 probe_read(void *arg, struct change *x)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     vram_wait_read(d->cards, x);
 }
 
@@ -145,21 +145,21 @@ probe_read(void *arg, struct change *x)
 static bool
 attempts_before_plan(void *arg)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     return !machine_says(d->attempts) && !watch_has_of_before(d->attempts);
 }
 
 static void
 attempts_read(void *arg, struct change *x)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     watch_read_change(d->attempts, x); /* stops */
 }
 
 static bool
 attempts_prepare_start(void *arg, struct job *job)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     struct err e = {0};
     if (machine_says(d->attempts))
         return false;
@@ -175,7 +175,7 @@ attempts_prepare_start(void *arg, struct job *job)
 static void
 attempts_start_undone(void *arg, const struct job *job)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     launch_undo(d->attempts, job);
     folder_remove(d->attempts, job->id, job->run->number);
 }
@@ -183,7 +183,7 @@ attempts_start_undone(void *arg, const struct job *job)
 static void
 attempts_launch(void *arg, struct job *job)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     if (job->req.demand.engine != ENGINE_SLURM)
         launch_attempt(d->attempts, job);
 }
@@ -191,7 +191,7 @@ attempts_launch(void *arg, struct job *job)
 static void
 attempts_act(void *arg, const struct job *job, unsigned what)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     if (what & SAVE_SETTLED)
         watch_settled(d->attempts, job->id, job->run->number);
 }
@@ -217,7 +217,7 @@ slurm_read(void *arg, struct change *x)
 static bool
 slurm_prepare_start(void *arg, struct job *job)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     auto_close int dir = -1;
     auto_close int lock = -1;
     struct err e = {0};
@@ -295,7 +295,7 @@ counters_saved(void *arg)
 static void
 waiters_read(void *arg, struct change *x)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     waits_read(d->rpc->waits, x);
 }
 
@@ -303,14 +303,14 @@ waiters_read(void *arg, struct change *x)
 static void
 waiters_job_gone(void *arg, const struct job *job)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     waits_job_ended(d->rpc->waits, job);
 }
 
 static void
 waiters_act(void *arg, const struct job *job, unsigned what)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     if (what & SAVE_ENDED)
         waits_job_ended(d->rpc->waits, job);
 }
@@ -318,14 +318,14 @@ waiters_act(void *arg, const struct job *job, unsigned what)
 static void
 works_part_saved(void *arg)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     works_saved(d->rpc);
 }
 
 static void
 works_part_not_saved(void *arg, const struct err *why)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     works_not_saved(d->rpc, why);
 }
 
@@ -392,7 +392,7 @@ outbox_write(void *arg)
 static void
 outbox_write_event(void *arg, const struct change *x)
 {
-    struct daemon *d = arg;
+    const struct daemon *d = arg;
     const struct job *job = x->hooks ? queue_get(d->inst.queue, x->job) : NULL;
     if (job)
         hooks_post(d->courier, job, x->kind, buf_str(&x->line));
