@@ -18,18 +18,12 @@
 #include "core/queue/queue.h"
 #include "daemon/attempt/attempts.h"
 #include "daemon/attempt/spare_folders.h"
+#include "daemon/common/folder_name.h"
 #include "daemon/common/instance.h"
 #include "sys/exitrec.h"
 
 #define STRAYS_MS     5000
 #define STRAYS_MAX_MS (INT64_C(3600) * 1000)
-
-char *
-folder_name(uint32_t job, int32_t attempt, char *out)
-{
-    snprintf(out, 32, "%u.%d", job, attempt);
-    return out;
-}
 
 static void
 remove_file(struct instance *inst, const char *folder, const char *name)

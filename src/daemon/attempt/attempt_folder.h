@@ -10,9 +10,6 @@ struct err;
 struct instance;
 struct job;
 
-/* Its name, "12.1", into out (at least 32 bytes); returns out. */
-char *folder_name(uint32_t job, int32_t attempt, char *out);
-
 /* Makes the folder of an attempt that is about to be committed, with its lock in it: so one
  * that is committed and has no folder has lost it, and may have run. -1: machine trouble, with
  * e->errnum. */

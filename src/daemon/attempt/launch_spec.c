@@ -22,6 +22,7 @@
 #include "daemon/attempt/job_environ.h"
 #include "daemon/attempt/job_mps.h"
 #include "daemon/attempt/log_names.h"
+#include "daemon/common/folder_name.h"
 #include "daemon/common/instance.h"
 #include "sys/exitrec.h"
 

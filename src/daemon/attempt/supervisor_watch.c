@@ -35,6 +35,7 @@
 #include "daemon/attempt/attempts.h"
 #include "daemon/attempt/supervisor_watch_priv.h"
 #include "daemon/attempt/sweeper.h"
+#include "daemon/common/folder_name.h"
 #include "daemon/common/instance.h"
 #include "daemon/state/changes.h"
 #include "daemon/state/job_facts.h"

@@ -12,6 +12,7 @@
 #include "daemon/attempt/attempt_folder.h"
 #include "daemon/attempt/attempts.h"
 #include "daemon/attempt/launch_spec.h"
+#include "daemon/common/folder_name.h"
 #include "daemon/common/instance.h"
 #include "daemon/nursery/nursery_link.h"
 #include "sys/nursery_packets.h"

@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "core/queue/endings.h"
 #include "core/queue/queue.h"
-#include "daemon/attempt/attempt_folder.h"
+#include "daemon/common/folder_name.h"
 #include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/slurm/slurm_priv.h"

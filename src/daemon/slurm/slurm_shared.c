@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "core/queue/queue.h"
-#include "daemon/attempt/attempt_folder.h"
+#include "daemon/common/folder_name.h"
 #include "daemon/common/instance.h"
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/slurm/slurm_priv.h"
