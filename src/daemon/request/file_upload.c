@@ -32,12 +32,21 @@ struct upload {
     const struct sync *reader; /* the request that has them now, and adds its own; NULL: none */
 };
 
+/* A request that is to be read, in the order in which they came: another one of its connection
+ * is being read, and its lines stand behind that one's. */
+struct in_line {
+    struct in_line *next;
+    const struct client *client; /* NULL: it has gone */
+    const struct sync *who;
+};
+
 struct uploads {
     const struct instance *inst;
     const struct roles *roles;
     const struct budget *budget;
     struct modelfile *models;
     struct upload *list;
+    struct in_line *line;
 };
 
 struct uploads *
@@ -163,6 +172,45 @@ void
 file_uploads_drop_client(struct uploads *all, const struct client *client)
 {
     drop(find(all, client));
+    for (struct in_line *x = all->line; x; x = x->next)
+        if (x->client == client)
+            x->client = NULL;
+}
+
+/* --- the order of those that come at once --- */
+
+static void
+stand_in_line(struct uploads *all, const struct client *client, const struct sync *s)
+{
+    struct in_line **at = &all->line;
+    while (*at && (*at)->who != s)
+        at = &(*at)->next;
+    if (*at)
+        return;
+    *at = xcalloc(1, sizeof **at);
+    **at = (struct in_line){.client = client, .who = s};
+}
+
+static void
+leave_line(struct uploads *all, const struct sync *s)
+{
+    struct in_line **at = &all->line;
+    while (*at && (*at)->who != s)
+        at = &(*at)->next;
+    struct in_line *x = *at;
+    if (!x)
+        return;
+    *at = x->next;
+    free(x);
+}
+
+static bool
+is_first_in_line(const struct uploads *all, const struct client *client, const struct sync *s)
+{
+    const struct in_line *x = all->line;
+    while (x && x->client != client)
+        x = x->next;
+    return !x || x->who == s;
 }
 
 static int64_t
@@ -204,13 +252,16 @@ begin(struct upload **at, const struct caller *c, const struct sync *s)
 }
 
 /* What is kept of its file is its own for as long as it reads. False: another request of its
- * connection is being read. */
+ * connection is being read, or has come before it. */
 static bool
 take(struct uploads *all, const struct caller *c, struct sync *s)
 {
     struct upload **at = find(all, c->client), *u = *at;
-    if (u && u->reader)
+    if ((u && u->reader) || !is_first_in_line(all, c->client, s)) {
+        stand_in_line(all, c->client, s);
         return false;
+    }
+    leave_line(all, s);
     if (u && strcmp(s->path, u->path) != 0) {
         drop(at); /* it was never finished */
         at = find(all, c->client);
@@ -268,6 +319,7 @@ void
 file_upload_leave(struct uploads *all, const struct sync *s)
 {
     struct upload **at = find_own(all, s);
+    leave_line(all, s);
     if (at)
         drop(at);
 }
