@@ -18,8 +18,9 @@
 #include "daemon/state/state.h"
 #include "store/store.h"
 
-#define PRUNE_AT_ONCE  500 /* jobs: some 10 ms */
-#define ROOM_AT_ONCE   100 /* of those that may be large */
+#define PRUNE_AT_ONCE  500 /* jobs, which is some 10 ms, but no more once that is over: */
+#define PRUNE_US       10000
+#define PRUNE_EACH     10 /* between two looks at the clock: each may have megabytes */
 #define FILES_AT_ONCE  500
 #define ENVS_AT_ONCE   5000
 #define EVENTS_AT_ONCE 5000
@@ -101,16 +102,31 @@ trim_progress(struct idle_work *w, struct err *e)
         store_progress_trim(w->inst->store, clock_wall_us() - US_PER_DAY, e);
 }
 
-/* How many jobs went; -1. */
+/* As store_prune, for as long as a piece may take. *more: there may be others. */
 static int
-prune_jobs(struct idle_work *w, struct err *e)
+prune_for_a_while(struct idle_work *w, int64_t before_us, uint32_t below, bool *more,
+                  struct err *e)
+{
+    int64_t until_us = clock_boot_us() + PRUNE_US;
+    int n, all = 0;
+    do {
+        n = store_prune(w->inst->store, before_us, below, PRUNE_EACH, e);
+        all += n > 0 ? n : 0;
+    } while (n == PRUNE_EACH && all < PRUNE_AT_ONCE && clock_boot_us() < until_us);
+    *more |= n == PRUNE_EACH;
+    return n < 0 ? -1 : all;
+}
+
+/* How many jobs went; -1. *more: there may be others. */
+static int
+prune_jobs(struct idle_work *w, bool *more, struct err *e)
 {
     int64_t days = w->inst->config.keep_days, jobs = w->inst->config.keep_jobs;
     int64_t next = store_peek_job_id(w->inst->store);
     bool by_age = days > 0 && clock_is_trusted(w);
     int64_t before_us = by_age ? clock_wall_us() - days * US_PER_DAY : INT64_MIN;
     uint32_t below = jobs > 0 && next > jobs ? (uint32_t)(next - jobs) : 0;
-    return store_prune(w->inst->store, before_us, below, PRUNE_AT_ONCE, e);
+    return prune_for_a_while(w, before_us, below, more, e);
 }
 
 /* The oldest of the user with the most: so no user's history goes because of what another one
@@ -125,9 +141,14 @@ prune_largest_user(struct idle_work *w, bool *more, struct err *e)
     if (uid != w->room_uid)
         w->room_at = 0;
     w->room_uid = uid;
-    int n = store_prune_user(w->inst->store, uid, &w->room_at, ROOM_AT_ONCE, e);
-    *more = n > 0 || (n == 0 && w->room_at > 0);
-    return n;
+    int64_t until_us = clock_boot_us() + PRUNE_US;
+    int n, all = 0;
+    do {
+        n = store_prune_user(w->inst->store, uid, &w->room_at, PRUNE_EACH, e);
+        all += n > 0 ? n : 0;
+    } while (n == PRUNE_EACH && all < PRUNE_AT_ONCE && clock_boot_us() < until_us);
+    *more |= all > 0 || (n == 0 && w->room_at > 0);
+    return n < 0 ? -1 : all;
 }
 
 /* Ended jobs, of any age, go while the database is too large. Their environments go before it
@@ -144,8 +165,8 @@ make_room(struct idle_work *w, bool *more, struct err *e)
         return 0;
     int n = prune_largest_user(w, more, e);
     if (n == 0 && !*more) {
-        n = store_prune(w->inst->store, INT64_MIN, UINT32_MAX, ROOM_AT_ONCE, e);
-        *more = n > 0;
+        n = prune_for_a_while(w, INT64_MIN, UINT32_MAX, more, e);
+        *more |= n > 0;
     }
     w->pruned_any |= n > 0;
     return n;
@@ -168,10 +189,10 @@ static bool
 let_go(struct idle_work *w)
 {
     struct err e = {0};
-    int n = prune_jobs(w, &e);
-    bool more = n == PRUNE_AT_ONCE;
+    bool more = false;
+    int n = prune_jobs(w, &more, &e);
     w->pruned_any |= n > 0;
-    if (n >= 0 && n < PRUNE_AT_ONCE && w->pruned_any)
+    if (n >= 0 && !more && w->pruned_any)
         trim_envs(w, &more, &e);
     trim_events(w, &more, &e);
     trim_progress(w, &e);

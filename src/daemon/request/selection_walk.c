@@ -21,6 +21,7 @@
 #define TASKS_AT_ONCE    100  /* of an array, to which something is done together */
 #define LOOK_EACH        50   /* jobs between two looks at the clock */
 #define CHANGE_EACH      250  /* jobs that one commit writes: some 20 ms */
+#define TEXT_EACH        (INT64_C(2) << 20) /* bytes of theirs, up to 2 MB of which a job may have */
 
 /* The array that a term names tasks of, while some have not left it; NULL: there is none. */
 static struct job *
@@ -175,15 +176,18 @@ target_walk_next(const struct instance *inst, struct target_walk *w, int64_t unt
         if (!in_array && w->at == w->live.n)
             return NULL;
         bool is_late = w->n_piece % LOOK_EACH == 0 && clock_boot_us() >= until_us;
-        if (w->n_piece > 0 && (is_late || w->n_piece == CHANGE_EACH)) {
+        bool is_full = w->n_piece == CHANGE_EACH || w->text_piece >= TEXT_EACH;
+        if (w->n_piece > 0 && (is_late || is_full)) {
             w->paused = w->stopped = true;
             w->n_piece = 0;
+            w->text_piece = 0;
             return NULL;
         }
         w->stopped = false;
         w->n_piece++;
         job = in_array ? next_task(inst, w) : next_meant(inst, w);
     }
+    w->text_piece += request_text_bytes(&job->req);
     return job;
 }
 

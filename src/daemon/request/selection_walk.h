@@ -32,10 +32,11 @@ struct target_walk {
     struct select select;    /* from target_read; owned */
     struct select_live live; /* those that may be meant, and once chosen, those that are */
     size_t at, kept;
-    struct ids before; /* owned, sorted: what was changed when this was asked before */
-    size_t n_piece;    /* jobs that have come in this piece */
-    uint32_t array;    /* the one whose tasks come now, in several pieces; 0: none */
-    uint32_t *tasks;   /* owned */
+    struct ids before;  /* owned, sorted: what was changed when this was asked before */
+    size_t n_piece;     /* jobs that have come in this piece */
+    int64_t text_piece; /* bytes of their texts, with which their rows are written */
+    uint32_t array;     /* the one whose tasks come now, in several pieces; 0: none */
+    uint32_t *tasks;    /* owned */
     size_t n_tasks, task_at;
     bool chosen;
     bool paused;  /* those that come may have changed since they were chosen */

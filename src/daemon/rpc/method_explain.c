@@ -32,8 +32,6 @@
 #include "daemon/view/wait_reason.h"
 #include "store/store.h"
 
-#define LOOK_EACH 20 /* jobs between two looks at the clock */
-
 struct answer {
     struct rpc *rpc;
     struct jsonw *out;
@@ -454,9 +452,9 @@ step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int6
             return rc < 0 ? -1 : WORK_MORE;
         a->past_done = true;
     }
-    for (size_t i = 0; a->at < a->live.n; i++) {
+    while (a->at < a->live.n) {
         explain_live(a, a->live.ids[a->at++]);
-        if (out->full || (i % LOOK_EACH == LOOK_EACH - 1 && clock_boot_us() >= until_us))
+        if (out->full || clock_boot_us() >= until_us)
             return WORK_MORE; /* too long: that is seen behind each piece */
     }
     if (a->n == 0)

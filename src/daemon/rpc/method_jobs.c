@@ -20,8 +20,6 @@
 #include "daemon/view/job_view.h"
 #include "store/store.h"
 
-#define LOOK_EACH 50 /* jobs between two looks at the clock */
-
 struct listing {
     struct rpc *rpc;
     struct jsonw *out;
@@ -174,11 +172,11 @@ step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int6
             return rc < 0 ? -1 : WORK_MORE;
         l->ended_left = false;
     }
-    for (size_t i = 0; l->at < l->live.n && l->room > 0; i++) {
+    while (l->at < l->live.n && l->room > 0) {
         if (put_live(l, l->live.ids[l->at++]))
             return WORK_MORE; /* too long: that is seen behind each piece */
-        if (i % LOOK_EACH == LOOK_EACH - 1 && clock_boot_us() >= until_us)
-            return WORK_MORE;
+        if (clock_boot_us() >= until_us)
+            return WORK_MORE; /* after one of two megabytes, say */
     }
     if (l->n == 0 && !l->select.everything)
         return select_none(l->params, e);
