@@ -148,6 +148,15 @@ is_ours_alone(const char *pids)
     return *pids != '\0';
 }
 
+int
+cgroup_make_folder(int at, const char *path)
+{
+    if (mkdirat(at, path, 0755) < 0)
+        return errno == EEXIST ? 0 : -1;
+    (void)fchmodat(at, path, 0755, 0);
+    return 0;
+}
+
 /* A group with processes of its own cannot hand controllers on. If ours has only this process
  * and the one that started it (a service or a scope with Delegate=yes), they step into a
  * leaf. */
@@ -157,7 +166,7 @@ step_aside(int own)
     char pids[64], pid[16];
     if (!read_at(own, "cgroup.procs", pids, sizeof pids) || !is_ours_alone(pids))
         return;
-    if (mkdirat(own, "supervisors", 0755) < 0 && errno != EEXIST)
+    if (cgroup_make_folder(own, "supervisors") < 0)
         return;
     for (const char *at = pids; sscanf(at, "%15[0-9]", pid) == 1; at += strlen(pid) + 1)
         (void)write_at(own, "supervisors/cgroup.procs", pid);
@@ -176,7 +185,7 @@ cgroup_find_base(const char *name, char **out, struct err *e)
     auto_close int own = open(own_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (own < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the cgroup %s", own_path);
-    if (mkdirat(own, name, 0755) < 0 && errno != EEXIST)
+    if (cgroup_make_folder(own, name) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot make groups in the cgroup %s", own_path);
     auto_close int base = openat(own, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (base < 0 || faccessat(base, "cgroup.procs", W_OK, AT_EACCESS) < 0)
@@ -204,7 +213,7 @@ cgroup_adopt(const char *path, const char *base, const char *name,
     while (rest && (line = strsep(&rest, "\n")) != NULL) {
         if (!*line || keep(ctx, (pid_t)strtol(line, NULL, 10)))
             continue;
-        if (mkdir(leaf, 0755) < 0 && errno != EEXIST)
+        if (cgroup_make_folder(AT_FDCWD, leaf) < 0)
             return n;
         auto_close int to = cgroup_open(leaf);
         n += to >= 0 && write_at(to, "cgroup.procs", line) == 0;
@@ -291,7 +300,7 @@ cgroup_open(const char *path)
 int
 cgroup_create(const char *path, const struct cgroup_limits *limits, struct err *e)
 {
-    if (mkdir(path, 0755) < 0 && errno != EEXIST)
+    if (cgroup_make_folder(AT_FDCWD, path) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot make the cgroup %s", path);
     int fd = cgroup_open(path);
     if (fd < 0)
@@ -309,7 +318,7 @@ cgroup_create(const char *path, const struct cgroup_limits *limits, struct err *
 int
 cgroup_enter_below(int fd, const char *name)
 {
-    if (mkdirat(fd, name, 0755) < 0 && errno != EEXIST)
+    if (cgroup_make_folder(fd, name) < 0)
         return -1;
     auto_close int below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return below < 0 ? -1 : write_at(below, "cgroup.procs", "0");

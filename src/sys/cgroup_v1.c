@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -50,7 +49,7 @@ find_base(const char *controller, const char *name)
         return NULL;
     auto_free char *base = xasprintf("%s%s/%s", mount, own, name);
     auto_free char *procs = xasprintf("%s/cgroup.procs", base);
-    if ((mkdir(base, 0755) < 0 && errno != EEXIST) ||
+    if (cgroup_make_folder(AT_FDCWD, base) < 0 ||
         faccessat(AT_FDCWD, procs, W_OK, AT_EACCESS) < 0)
         return NULL;
     return TAKE(base);
@@ -109,7 +108,7 @@ cgroup_v1_create(const char *const paths[CGROUP_V1_N], const struct cgroup_limit
 {
     for (int i = 0; i < CGROUP_V1_N; i++) {
         fds[i] = -1;
-        if (!paths[i] || (mkdir(paths[i], 0755) < 0 && errno != EEXIST))
+        if (!paths[i] || cgroup_make_folder(AT_FDCWD, paths[i]) < 0)
             continue;
         fds[i] = open(paths[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fds[i] >= 0)

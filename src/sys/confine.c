@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,7 +64,7 @@ static bool
 has_file(const char *base, const char *file)
 {
     auto_free char *path = xasprintf("%s/try", base);
-    if (mkdir(path, 0755) < 0 && access(path, F_OK) < 0)
+    if (cgroup_make_folder(AT_FDCWD, path) < 0)
         return false;
     auto_free char *name = xasprintf("%s/%s", path, file);
     bool has = access(name, W_OK) == 0;

@@ -229,6 +229,26 @@ test_what_is_no_group(void **state)
     assert_int_equal(cgroup_is_populated(-1), -1);
 }
 
+/* A supervisor that has had an attempt keeps a umask of 077 for the next one. */
+static void
+test_others_may_read_it(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/berth-cgroup-XXXXXX";
+    struct stat st;
+    assert_non_null(mkdtemp(dir));
+    auto_free char *group = xasprintf("%s/job-1.1", dir);
+    mode_t before = umask(077);
+    int made = cgroup_make_folder(AT_FDCWD, group), found = cgroup_make_folder(AT_FDCWD, group);
+    umask(before);
+    assert_int_equal(made | found, 0);
+    assert_int_equal(stat(group, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0755);
+    auto_free char *nowhere = xasprintf("%s/none/job-1.1", dir);
+    assert_int_equal(cgroup_make_folder(AT_FDCWD, nowhere), -1);
+    assert_int_equal(rmdir(group) | rmdir(dir), 0);
+}
+
 int
 main(void)
 {
@@ -236,6 +256,7 @@ main(void)
         cmocka_unit_test(test_group_of_a_job),
         cmocka_unit_test(test_failures_in_a_group),
         cmocka_unit_test(test_abandoned),
+        cmocka_unit_test(test_others_may_read_it),
         cmocka_unit_test(test_kill_without_cgroup_kill),
         cmocka_unit_test(test_what_is_no_group),
     };
