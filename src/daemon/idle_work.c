@@ -34,6 +34,7 @@ struct idle_work {
     const struct admission *admission;
     const struct rpc *rpc;
     int64_t events_trimmed;     /* up to this number they are gone */
+    int n_pruned;               /* jobs, since the log last said so */
     bool pruned_any;            /* environments are to be looked through */
     int64_t envs_at;            /* the last of them that was (0: none) */
     uint32_t files_at;          /* the last jobs file that was looked at */
@@ -205,8 +206,11 @@ let_go(struct idle_work *w)
         log_warn("event=prune-failed %s", e.text);
         return false;
     }
-    if (n > 0)
-        log_info("event=pruned jobs=%d", n);
+    w->n_pruned += n > 0 ? n : 0;
+    if (!more && w->n_pruned > 0) {
+        log_info("event=pruned jobs=%d", w->n_pruned);
+        w->n_pruned = 0;
+    }
     return more;
 }
 

@@ -298,7 +298,7 @@ PY
     berth submit -G 0 --wait -- true
     printf '%s: 1\n' keep_jobs keep_mib >>"$BERTH_DIR/config.yaml"
     kill -HUP "$(daemon_pid)"
-    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" 'event=pruned jobs=234' >/dev/null
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" 'event=pruned jobs=1234' >/dev/null
     try_as "$BOB" berth run --detach new.txt
     is "a new file" "$status" 6
     has "words" "$err" "remembers the ended lines of .*'s jobs files, and they take [0-9]+ KiB; the maximum is 64 "
