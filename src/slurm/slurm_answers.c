@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 
-#define FIELDS 6
+#define FIELDS 7
 
 /* Cuts at the first FIELDS - 1 bars: a comment may hold more. */
 static bool
@@ -31,19 +31,21 @@ bool
 slurm_read_job(char *line, struct slurm_job *out)
 {
     char *f[FIELDS];
-    int64_t index = 0;
+    int64_t index = 0, start_s = 0;
     struct err ignored;
     size_t mark = strlen(SLURM_MARK);
-    if (!split(line, f) || strncmp(f[5], SLURM_MARK, mark) != 0)
+    if (!split(line, f) || strncmp(f[6], SLURM_MARK, mark) != 0)
         return false;
     bool is_task = parse_int(f[1], 0, INT32_MAX, &index, &ignored) == 0;
+    bool has_start = parse_int(f[5], 1, INT64_MAX / 1000000, &start_s, &ignored) == 0;
     *out = (struct slurm_job){.array = f[0],
                               .index = is_task ? (int32_t)index : 0,
                               .is_task = is_task,
                               .state = f[2],
                               .node = f[3],
                               .reason = f[4],
-                              .key = f[5] + mark};
+                              .start_s = has_start ? start_s : 0,
+                              .key = f[6] + mark};
     return true;
 }
 

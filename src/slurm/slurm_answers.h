@@ -6,9 +6,11 @@
 #include <stdint.h>
 
 /* The argument of squeue's --format that slurm_read_job reads; the header line that it makes is
- * the sign that squeue succeeded, with or without jobs. */
-#define SLURM_FORMAT "%F|%K|%T|%N|%r|%k"
+ * the sign that squeue succeeded, with or without jobs. Times are seconds since 1970 with
+ * SLURM_TIMES in its environment. */
+#define SLURM_FORMAT "%F|%K|%T|%N|%r|%S|%k"
 #define SLURM_HEADER "ARRAY_JOB_ID|"
+#define SLURM_TIMES  "SLURM_TIME_FORMAT=%s"
 #define SLURM_MARK   "berth:" /* in front of the key, in a job's comment */
 
 /* A job as squeue lists it. Texts point into the line, which is cut up. */
@@ -19,6 +21,7 @@ struct slurm_job {
     const char *state; /* "PENDING" */
     const char *node;
     const char *reason; /* "Resources"; "None" */
+    int64_t start_s;    /* wall clock: when it began, or may begin; 0: not known */
     const char *key;    /* behind SLURM_MARK */
 };
 

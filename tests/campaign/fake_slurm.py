@@ -81,10 +81,10 @@ def jobs():
 
 
 def squeue():
-    print("ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|NODELIST|REASON|COMMENT")
+    print("ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|NODELIST|REASON|START_TIME|COMMENT")
     for job in jobs():
         task = "N/A" if job["task"] is None else job["task"]
-        print(f"{job['number']}|{task}|{job['state']}|here|None|{job['key']}")
+        print(f"{job['number']}|{task}|{job['state']}|here|None|N/A|{job['key']}")
 
 
 def scancel():

@@ -119,10 +119,10 @@ static void
 test_squeue(void **state)
 {
     struct slurm_job j;
-    char task[] = "12|3|RUNNING|n1|None|berth:00ff";
-    char alone[] = "13|N/A|PENDING||Resources|berth:ab";
-    char bars[] = "14|N/A|PENDING||Priority|berth:a|b";
-    char other[] = "15|N/A|PENDING||Priority|(null)";
+    char task[] = "12|3|RUNNING|n1|None|1795670797|berth:00ff";
+    char alone[] = "13|N/A|PENDING||Resources|N/A|berth:ab";
+    char bars[] = "14|N/A|PENDING||Priority|N/A|berth:a|b";
+    char other[] = "15|N/A|PENDING||Priority|N/A|(null)";
     char cut[] = "16|N/A|PENDING||Prio";
     (void)state;
     assert_true(slurm_read_job(task, &j));
@@ -131,11 +131,13 @@ test_squeue(void **state)
     assert_int_equal(j.index, 3);
     assert_string_equal(j.state, "RUNNING");
     assert_string_equal(j.node, "n1");
+    assert_true(j.start_s == 1795670797);
     assert_string_equal(j.key, "00ff");
     assert_true(slurm_read_job(alone, &j));
     assert_false(j.is_task);
     assert_int_equal(j.index, 0);
     assert_string_equal(j.reason, "Resources");
+    assert_true(j.start_s == 0);
     assert_true(slurm_read_job(bars, &j));
     assert_string_equal(j.key, "a|b");
     assert_false(slurm_read_job(other, &j));

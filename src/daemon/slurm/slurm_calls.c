@@ -445,7 +445,8 @@ take_job(struct slurm *s, const struct slurm_job *j)
     snprintf(r->state, sizeof r->state, "%s", j->state);
     snprintf(r->reason, sizeof r->reason, "%s", j->reason);
     snprintf(r->node, sizeof r->node, "%s", j->node);
-    if (r->node[0])
+    r->start_s = j->start_s;
+    if (r->node[0] && slurm_is_its_run(r, job))
         snprintf(job->run->sent.node, sizeof job->run->sent.node, "%s", j->node);
     set_id(s, r, j->array, j->is_task);
 }

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "slurm/slurm_answers.h"
 #include "sys/spawn.h"
 
 #define READ_SIZE     16384
@@ -114,9 +115,10 @@ on_deadline(uv_timer_t *timer)
 }
 
 /* What the programs, and the job by them, need: a variable may be an option for sbatch, and the
- * command has an environment of its own. */
+ * command has an environment of its own. What asks gets times as numbers; what sends a script
+ * hands its environment on to the job. */
 static char **
-clean_env(void)
+clean_env(bool sends)
 {
     static const char *const kept[] = {"PATH=",
                                        "HOME=",
@@ -128,11 +130,14 @@ clean_env(void)
                                        "LD_LIBRARY_PATH=",
                                        "BERTH_SLURM_HASTE="};
     size_t n = 0;
-    char **out = xcalloc(sizeof kept / sizeof kept[0] + 1, sizeof *out);
+    static char times[] = SLURM_TIMES;
+    char **out = xcalloc(sizeof kept / sizeof kept[0] + 2, sizeof *out);
     for (char **e = environ; *e; e++)
         for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
             if (strncmp(*e, kept[i], strlen(kept[i])) == 0 && n < sizeof kept / sizeof kept[0])
                 out[n++] = *e;
+    if (!sends)
+        out[n] = times;
     return out;
 }
 
@@ -148,9 +153,9 @@ open_input(const struct buf *input)
 }
 
 static pid_t
-spawn(char *const *argv, int input, const int theirs[2], struct err *e)
+spawn(char *const *argv, bool sends, int input, const int theirs[2], struct err *e)
 {
-    auto_free char **env = clean_env();
+    auto_free char **env = clean_env(sends);
     enum spawn_stage stage = SPAWN_OK;
     struct spawn s = SPAWN_INIT;
     int errnum = 0;
@@ -192,7 +197,7 @@ slurm_start(uv_loop_t *loop, char *const *argv, const struct buf *input, int dea
     auto_close int err_fd = second[0];
     auto_close int err_theirs = second[1];
     const int theirs[2] = {out_theirs, err_theirs};
-    pid_t pid = spawn(argv, in, theirs, e);
+    pid_t pid = spawn(argv, input != NULL, in, theirs, e);
     if (pid < 0)
         return -1;
     struct slurm_command *c = xcalloc(1, sizeof *c);

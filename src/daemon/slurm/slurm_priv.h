@@ -47,6 +47,7 @@ struct remote {
     int64_t listed_us; /* when it was listed last, and not as over; 0: by an earlier daemon */
     enum slurm_phase phase;
     char state[24], reason[104], node[64];
+    int64_t start_s;   /* wall clock: since when it runs, for Slurm; 0: not known */
     bool folder_gone;  /* somebody removed it: whether it ran is not to be known */
     int64_t record_us; /* when its record was seen */
     int64_t cause_us;  /* since when Slurm was asked why it ended */
@@ -60,6 +61,7 @@ struct remote {
     uint32_t round;    /* in which its folder was looked at */
     int64_t pulse;     /* what it last said of being alive */
     int64_t pulse_us;  /* when that was seen to change */
+    int64_t seen_us;   /* when its folder was read last */
     UT_hash_handle hh; /* by job */
 };
 
@@ -159,6 +161,10 @@ struct remote *slurm_member(const struct slurm *s, const char *key, int32_t inde
 bool slurm_lot_has_one_name(const struct slurm *s, const struct lot *lot);
 bool slurm_is_to_send(const struct remote *r);
 bool slurm_is_packed(const struct remote *r);
+/* Whether what Slurm lists is the run that made the mark, if there is one. A slurmctld that was
+ * killed can forget that it started a job, and start it once more: that one only finds the
+ * mark. */
+bool slurm_is_its_run(const struct remote *r, const struct job *job);
 struct alloc *slurm_alloc_of(const struct slurm *s, const char *key);
 bool slurm_alloc_is_dead(const struct alloc *a); /* nothing more will begin there */
 void slurm_wake(struct slurm *s);                /* something is due */

@@ -115,11 +115,22 @@ was_forgotten(const struct remote *r, const struct ending *e)
 {
     int64_t since = r->listed_us > r->sent_us ? r->listed_us : r->sent_us;
     int64_t gone_wall_us = clock_wall_us() - (clock_boot_us() - r->gone_us);
-    bool by_term = e->outcome == OUTCOME_CANCELLED ||
-                   (e->outcome == OUTCOME_SIGNALED && e->signal == SIGTERM);
-    if (!by_term || r->is_known || !r->gone_us || !r->has_vanished)
+    if (r->is_known || !r->gone_us || !r->has_vanished)
         return false;
     return (since && r->gone_us - since < PURGE_US) || gone_wall_us - e->ended_us < PURGE_US;
+}
+
+/* Slurm, or somebody on the node, ended it with TERM, and why is not to be known. Its
+ * supervisor says so, or was behind a command that ends at once: of that, only what Slurm has
+ * lost sight of counts, as a command may send itself a TERM. It is LOST: to take it for
+ * cancelled would have the line run again with the file. */
+static bool
+is_unexplained(const struct remote *r, const struct job *job, const struct ending *e)
+{
+    bool by_term = (e->outcome == OUTCOME_SIGNALED && e->signal == SIGTERM) ||
+                   (e->outcome == OUTCOME_EXITED && e->code == 128 + SIGTERM);
+    bool is_other = r->is_known && !slurm_is_its_run(r, job);
+    return e->outcome == OUTCOME_CANCELLED || (by_term && (is_other || was_forgotten(r, e)));
 }
 
 /* Also one that was set down by a person: Slurm ends what runs there with TERM. */
@@ -133,29 +144,33 @@ has_failed_node(const struct remote *r)
 /* What the record cannot know: why Slurm ended it. A command that ran out of memory on a node
  * that fails has ended by itself. */
 static void
-name_the_cause(const struct remote *r, struct exitrec *rec)
+name_the_cause(const struct remote *r, const struct job *job, struct exitrec *rec)
 {
     struct ending *e = &rec->ending;
     bool limit = strcmp(r->state, "TIMEOUT") == 0 || strcmp(r->state, "DEADLINE") == 0;
-    if (r->is_known && limit) {
+    bool says = r->is_known && slurm_is_its_run(r, job);
+    if (says && limit) {
         e->outcome = OUTCOME_TIMEOUT;
         snprintf(e->text, sizeof e->text, "Slurm's own time limit reached");
-    } else if (r->is_known && strcmp(r->state, "PREEMPTED") == 0) {
+    } else if (says && strcmp(r->state, "PREEMPTED") == 0) {
         e->outcome = OUTCOME_PREEMPTED;
         snprintf(e->text, sizeof e->text, "preempted by another job in Slurm");
     } else if (has_failed_node(r) && e->oom == OOM_NONE) {
         e->outcome = OUTCOME_LOST;
         snprintf(e->text, sizeof e->text, "Slurm ended it because its node failed%s%s",
                  r->node[0] ? ": " : "", r->node);
-    } else if (was_forgotten(r, e)) {
-        e->outcome = OUTCOME_LOST;
-        snprintf(e->text, sizeof e->text,
-                 "Slurm ended it on its node and does not know it any more");
-    } else if (e->outcome == OUTCOME_CANCELLED ||
-               (r->is_known && strcmp(r->state, "CANCELLED") == 0)) {
+    } else if (says && !r->is_stuck && strcmp(r->state, "CANCELLED") == 0) {
         e->outcome = OUTCOME_CANCELLED;
         snprintf(e->text, sizeof e->text, "cancelled in Slurm, not by Berth");
         snprintf(rec->by, sizeof rec->by, "Slurm");
+    } else if (is_unexplained(r, job, e)) {
+        e->outcome = OUTCOME_LOST;
+        if (r->is_known)
+            snprintf(e->text, sizeof e->text,
+                     "it was ended on its node, and Slurm (%s) does not say why", r->state);
+        else
+            snprintf(e->text, sizeof e->text,
+                     "Slurm ended it on its node and does not know it any more");
     }
 }
 
@@ -236,7 +251,7 @@ take_record(struct slurm *s, struct remote *r, struct job *job, struct exitrec *
         return; /* Slurm says why in a moment */
     }
     if (asks)
-        name_the_cause(r, rec);
+        name_the_cause(r, job, rec);
     crash_point("slurm-before-record-taken");
     if (rec->ending.outcome == OUTCOME_CANCELLED && !job->cancelled_by && rec->by[0])
         job->cancelled_by = xstrdup(rec->by);
@@ -254,6 +269,9 @@ set_lost(const struct remote *r, struct ending *e)
     e->outcome = OUTCOME_LOST;
     if (r->folder_gone)
         snprintf(e->text, sizeof e->text, "its folder was removed");
+    else if (r->is_stuck)
+        snprintf(e->text, sizeof e->text, "nothing was heard of it any more%s%s",
+                 r->node[0] ? " on " : "", r->node);
     else if (r->is_known)
         snprintf(e->text, sizeof e->text,
                  "Slurm ended it (%s%s%s) before it could record the end", r->state,
@@ -437,8 +455,10 @@ look(struct slurm *s, struct remote *r, int64_t now)
     if (dir < 0 && is_lack(errno))
         return;
     r->folder_gone = dir < 0 && errno == ENOENT;
-    if (dir >= 0)
+    if (dir >= 0) {
         look_at_mark(s, r, job, dir);
+        r->seen_us = now;
+    }
     if (slurm_is_packed(r))
         slurm_packed_look(s, r, job, now);
     int rc = dir < 0 ? 0 : exitrec_read_at(dir, r->job, r->attempt, &rec, &e);

@@ -22,6 +22,7 @@
 #define POLL_FIRST_US  S_US
 #define AGAIN_FIRST_US (5 * S_US) /* after a call that failed; doubles */
 #define AGAIN_MAX_US   (60 * S_US)
+#define CLOCKS_US      S_US /* so much may those of Slurm and a node differ */
 
 void
 slurm_wake(struct slurm *s)
@@ -67,6 +68,14 @@ bool
 slurm_is_packed(const struct remote *r)
 {
     return !r->lot;
+}
+
+bool
+slurm_is_its_run(const struct remote *r, const struct job *job)
+{
+    int64_t mark_us = job->run->started_us;
+    bool is_later = r->phase == SLURM_WAITS || r->start_s * S_US > mark_us + CLOCKS_US;
+    return !mark_us || !is_later;
 }
 
 struct alloc *

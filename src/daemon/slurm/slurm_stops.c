@@ -19,16 +19,29 @@
 #include "slurm/haste.h"
 
 #define STOP_AGAIN_US (10 * S_US)
-#define STUCK_US      (300 * S_US) /* in which one that runs there makes its mark */
+#define STUCK_US      (300 * S_US) /* in which one that runs there makes its mark, and */
+#define SILENT_US     (600 * S_US) /* then gives pulses, unless its node has lost it */
 #define WORDS_MAX     5
 
 enum stop { STOP_NONE, STOP_WAITING, STOP_RUNNING, STOP_NOW };
 
-/* A node that died in the wrong moment leaves jobs that run for Slurm and are nowhere. */
+/* Seen to be silent for so long, and not only not seen. What Slurm has suspended is silent. */
+static bool
+is_silent(const struct remote *r)
+{
+    bool could_speak = strcmp(r->state, "RUNNING") == 0 || r->phase == SLURM_WAITS;
+    return r->began && !slurm_is_packed(r) && r->is_known && could_speak &&
+           r->seen_us - r->pulse_us > slurm_haste(SILENT_US);
+}
+
+/* A node that died in the wrong moment leaves jobs that run for Slurm and are nowhere: some
+ * until the node reports next what it has, which may take long. One that was started is ended
+ * there too, for its batch script may have been killed alone. */
 static bool
 is_stuck(const struct remote *r, int64_t now)
 {
-    return r->runs_us && !r->began && now - r->runs_us > slurm_haste(STUCK_US);
+    return is_silent(r) ||
+           (r->runs_us && !r->began && now - r->runs_us > slurm_haste(STUCK_US));
 }
 
 static enum stop
