@@ -153,7 +153,7 @@ cgroup_make_folder(int at, const char *path)
 {
     if (mkdirat(at, path, 0755) < 0)
         return errno == EEXIST ? 0 : -1;
-    (void)fchmodat(at, path, 0755, 0);
+    (void)!fchmodat(at, path, 0755, 0);
     return 0;
 }
 

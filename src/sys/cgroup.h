@@ -34,9 +34,9 @@ int cgroup_adopt(const char *path, const char *base, const char *name,
  * when it is not. */
 char *cgroup_find_mount(const char *controller);
 
-/* Makes the folder of a group, or finds it there. Jobs may read what their group says (cpu.stat,
- * memory.current) whatever the umask of who makes it: a supervisor that has had an attempt keeps
- * a narrow one. `at` is as openat has it. 0; -1 with errno. */
+/* Makes the folder of a group, or finds it there. Jobs may read what their group says
+ * (cpu.stat, memory.current) whatever the umask of who makes it: a supervisor that has had an
+ * attempt keeps a narrow one. `at` is as openat has it. 0; -1 with errno. */
 int cgroup_make_folder(int at, const char *path);
 
 /* Whether a list with commas, len long, has this word. */
