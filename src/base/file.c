@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -311,6 +312,17 @@ file_is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* The kernel gives a read lease only while no process has the file open for writing. */
+bool
+file_has_writers(int fd)
+{
+    (void)fcntl(fd, F_SETSIG, SIGURG); /* another open() causes it: ignored */
+    if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0)
+        return errno == EAGAIN;
+    (void)fcntl(fd, F_SETLEASE, F_UNLCK);
+    return false;
 }
 
 bool

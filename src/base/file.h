@@ -53,6 +53,10 @@ int file_look(int fd, struct stat *out);
 /* Whether two looks at a name saw the same file, and nothing written to it in between. */
 bool file_is_same(const struct stat *a, const struct stat *b);
 
+/* Whether some process has the file open to write into it; fd is open for reading alone. False
+ * too where that cannot be known: another user's file, a file system without leases. */
+bool file_has_writers(int fd);
+
 /* Everything, retrying short writes and EINTR. 0 or -1 with errno. */
 int file_write_all(int fd, const void *bytes, size_t n);
 int file_write_all_at(int fd, const void *bytes, size_t n, off_t offset);

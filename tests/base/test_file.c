@@ -252,6 +252,26 @@ locks_exclude(void **state)
     assert_false(held);
 }
 
+static void
+tells_whether_somebody_writes(void **state)
+{
+    (void)state;
+    auto_close int made = open("f", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(made >= 0);
+    close(TAKE_FD(made));
+    auto_close int fd = open("f", O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_false(file_has_writers(fd));
+    int writer = open("f", O_WRONLY | O_CLOEXEC);
+    assert_true(writer >= 0);
+    assert_true(file_has_writers(fd));
+    close(writer);
+    assert_false(file_has_writers(fd));
+    /* No lease is left that the next writer would have to wait for. */
+    auto_close int next = open("f", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(next >= 0);
+}
+
 int
 main(void)
 {
@@ -265,6 +285,7 @@ main(void)
         cmocka_unit_test_setup_teardown(waits_for_bytes_through_signals, enter, leave),
         cmocka_unit_test_setup_teardown(makes_folders, enter, leave),
         cmocka_unit_test_setup_teardown(locks_exclude, enter, leave),
+        cmocka_unit_test_setup_teardown(tells_whether_somebody_writes, enter, leave),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,8 +139,6 @@ void cq_jobs_free(struct cudaq *q);
 /* Lines that have come by another way; they are to be written. */
 void cq_jobs_add(struct cudaq *q, const char *text, size_t n);
 
-/* Whether some process may still write into the file: false too where that cannot be known. */
-bool cq_has_writers(int fd);
 /* From here to the end, appended to out. */
 int cq_read_from(int fd, off_t from, struct buf *out);
 /* Takes over fd, of a file whose first read_to bytes are in ours. */

@@ -169,7 +169,7 @@ take_tail(struct cudaq *q, int fd, const char *line, size_t n)
 {
     json_t *value = json_loadb(line, n, 0, NULL);
 
-    q->tail_len = !value && n > 0 && cq_has_writers(fd) ? n : 0;
+    q->tail_len = !value && n > 0 && file_has_writers(fd) ? n : 0;
     if (n > q->tail_len) {
         take_lines(q, line, n);
         write_soon(q);
@@ -330,7 +330,7 @@ try_save(struct cudaq *q, struct err *e)
     if (open_jobs(q, &fd, e) < 0 || load(q, fd, e) < 0)
         return -1;
     if (fd >= 0 && !q->leaving && clock_boot_us() < q->dirty_us + WRITER_US &&
-        cq_has_writers(fd))
+        file_has_writers(fd))
         return 1;
     n = q->n;
     next = xcalloc(n + 1, sizeof *next);

@@ -3,12 +3,12 @@
  * at until none can, and new records are carried over. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "compat/cudaq/cudaq.h"
 #include "compat/engine/line_records.h"
 #include "wire/client.h"
@@ -18,17 +18,6 @@
 #define LOOK_MIN_US 50000
 #define LOOK_MAX_US 1000000
 #define READ_CHUNK  65536
-
-/* The kernel gives a read lease only while no process has the file open for writing. */
-bool
-cq_has_writers(int fd)
-{
-    (void)fcntl(fd, F_SETSIG, SIGURG); /* another open() causes it: ignored */
-    if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0)
-        return errno == EAGAIN;
-    (void)fcntl(fd, F_SETLEASE, F_UNLCK);
-    return false;
-}
 
 int
 cq_read_from(int fd, off_t from, struct buf *out)
@@ -129,7 +118,7 @@ cq_old_look(struct cudaq *q)
     q->old_due_us = 0;
     for (int i = q->n_old - 1; i >= 0; i--) {
         struct cq_old *o = &q->old[i];
-        bool is_done = now >= o->since_us + ABOUT_US && !cq_has_writers(o->fd);
+        bool is_done = now >= o->since_us + ABOUT_US && !file_has_writers(o->fd);
 
         carry_over(q, o, is_done);
         if (is_done)
@@ -144,7 +133,7 @@ static int
 choose_victim(const struct cudaq *q)
 {
     for (int i = 0; i < q->n_old; i++) {
-        if (!cq_has_writers(q->old[i].fd))
+        if (!file_has_writers(q->old[i].fd))
             return i;
     }
     return 0;

@@ -2,6 +2,7 @@
  * the file says so to all users, and a change in its paused_gpus acts. What was agreed on last
  * is the base: a difference from that is a person's wish, no matter which program wrote the
  * file. */
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "cli/ask/answer.h"
 #include "compat/engine/compat_cards.h"
 #include "compat/scheduler/scheduler.h"
@@ -158,14 +160,23 @@ take_wishes(struct sched *s, const struct sched_state *file, uint64_t there, boo
     return set_paused(s, pause, true, e) < 0 || set_paused(s, resume, false, e) < 0 ? -1 : 1;
 }
 
+static bool
+is_being_written(const char *path)
+{
+    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    return fd >= 0 && file_has_writers(fd);
+}
+
 /* A program that writes into the file without replacing it leaves half of it for a moment, and
- * is not to be written over: false until it has stood so for a while. */
+ * is not to be written over: false until it has closed the file, as far as that is to be seen,
+ * and it has stood so for a while. */
 static bool
 is_to_be_mended(struct sched *s, const char *why)
 {
     int64_t now = clock_boot_us();
 
-    if (!s->torn_us)
+    if (!s->torn_us || is_being_written(s->config.state_file))
         s->torn_us = now;
     if (now < s->torn_us + TORN_US) {
         s->look_due_us = s->torn_us + TORN_US;
