@@ -190,6 +190,7 @@ open_state(struct daemon *d, struct err *e)
     if (store_open(d->inst.places.state, &d->inst.store, e) < 0)
         return -1;
     snprintf(d->inst.name, sizeof d->inst.name, "%s", store_token(d->inst.store));
+    shared_folder_load(&d->inst);
     return 0;
 }
 
@@ -512,6 +513,7 @@ finish(struct daemon *d)
     rules_free(&d->rules);
     ledger_free(d->inst.ledger);
     cards_free(d->cards);
+    shared_folder_free(&d->inst);
     config_free(&d->inst.config);
     places_free(&d->inst.places);
     attempts_free(d->attempts);
@@ -545,7 +547,9 @@ refuse_network_state(const struct daemon *d, struct err *e)
         return 0;
     return err_set(e, ERR_REFUSED,
                    "%s is on a network file system (%s), where locks and writes are "
-                   "unreliable; choose a folder on a local disk with --dir or BERTH_DIR",
+                   "unreliable; choose a folder on a local disk with --dir or BERTH_DIR (jobs "
+                   "for --on slurm need the setting slurm_folder then: a folder that the nodes "
+                   "see)",
                    d->inst.places.state, kind);
 }
 

@@ -59,6 +59,7 @@ static const char *const live[] = {
     "drop_capabilities",
     "container_runtime",
     "slurm_commands",
+    "slurm_folder", /* when no attempt is in the old one any more */
     "slurm_partition",
     "slurm_account",
     "slurm_qos",

@@ -156,18 +156,31 @@ attempts_read(void *arg, struct change *x)
     watch_read_change(d->attempts, x); /* stops */
 }
 
+/* What the folder that is shared with nodes lacks is in no other start's way. */
+static void
+start_failed(const struct daemon *d, const struct job *job, const struct err *e)
+{
+    if (shared_folder_has(&d->inst, job))
+        slurm_folder_failed(d->slurm, e);
+    else
+        machine_trouble(d->attempts, e->text);
+}
+
 static bool
 attempts_prepare_start(void *arg, struct job *job)
 {
     const struct daemon *d = arg;
     struct err e = {0};
-    if (machine_says(d->attempts))
+    bool on_slurm = job->req.demand.engine == ENGINE_SLURM;
+    if (machine_says(d->attempts) || (on_slurm && slurm_folder_ready(d->slurm) < 0))
         return false;
+    if (on_slurm)
+        job->run->sent.folder = d->inst.shared.number;
     if (folder_make(d->attempts, job, &e) < 0) {
-        machine_trouble(d->attempts, e.text);
+        start_failed(d, job, &e);
         return false;
     }
-    if (job->req.demand.engine != ENGINE_SLURM)
+    if (!on_slurm)
         launch_ahead(d->attempts, job);
     return true;
 }
@@ -177,7 +190,7 @@ attempts_start_undone(void *arg, const struct job *job)
 {
     const struct daemon *d = arg;
     launch_undo(d->attempts, job);
-    folder_remove(d->attempts, job->id, job->run->number);
+    folder_remove(d->attempts, job);
 }
 
 static void
@@ -193,7 +206,7 @@ attempts_act(void *arg, const struct job *job, unsigned what)
 {
     const struct daemon *d = arg;
     if (what & SAVE_SETTLED)
-        watch_settled(d->attempts, job->id, job->run->number);
+        watch_settled(d->attempts, job);
 }
 
 /* --- attempts that Slurm executes --- */
@@ -224,9 +237,23 @@ slurm_prepare_start(void *arg, struct job *job)
     if (job->req.demand.engine != ENGINE_SLURM ||
         spec_fill_folder(d->attempts, job, &dir, &lock, &e) == 0)
         return true;
-    folder_remove(d->attempts, job->id, job->run->number);
-    machine_trouble(d->attempts, e.text);
+    folder_remove(d->attempts, job);
+    start_failed(d, job, &e);
     return false;
+}
+
+static void
+slurm_part_write(void *arg)
+{
+    struct daemon *d = arg;
+    shared_folder_write(&d->inst);
+}
+
+static void
+slurm_part_saved(void *arg)
+{
+    struct daemon *d = arg;
+    shared_folder_written(&d->inst);
 }
 
 static void
@@ -482,6 +509,8 @@ turn_wire(struct daemon *d, void (*after_turn)(struct daemon *))
          .read = slurm_read,
          .prepare_start = slurm_prepare_start,
          .prepare = slurm_part_prepare,
+         .write = slurm_part_write,
+         .saved = slurm_part_saved,
          .launch = slurm_part_launch,
          .act = slurm_act},
         {.name = "probe", .arg = d, .before_plan = probe_before_plan, .read = probe_read},

@@ -207,6 +207,9 @@ const struct setting config_settings[] = {
     PATH(slurm_commands,
          "the folder of Slurm's sbatch, squeue and scancel, for jobs with --on slurm; empty: "
          "look in PATH"),
+    PATH(slurm_folder,
+         "the folder that jobs with --on slurm share with their nodes, which must have it at "
+         "the same path: on NFS, Lustre and the like; empty: the folder of the queue"),
     TEXT(slurm_partition, 200, "", "the partition of jobs with --on slurm; empty: Slurm's own"),
     TEXT(slurm_account, 200, "", "the account they are charged to; empty: the user's own"),
     TEXT(slurm_qos, 200, "", "their quality of service; empty: Slurm's own"),

@@ -83,6 +83,7 @@ struct config {
     struct config_user *users; /* owned */
     size_t n_users;
     char *slurm_commands; /* owned; the folder of sbatch and the others; "": in PATH */
+    char *slurm_folder;   /* owned; what jobs there share with their nodes; "": the state */
     char *slurm_partition, *slurm_account, *slurm_qos; /* owned; "": Slurm's own default */
     char *slurm_options;     /* owned; more for sbatch, with blanks between them */
     int64_t slurm_shard_mib; /* of VRAM for which one shard stands; 0: whole GPUs only */

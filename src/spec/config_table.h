@@ -8,7 +8,7 @@
 
 #include "spec/config.h"
 
-#define CONFIG_SETTINGS  90 /* rows; the compiler refuses another number */
+#define CONFIG_SETTINGS  91 /* rows; the compiler refuses another number */
 #define CONFIG_LIST_MAX  64 /* items of a list */
 #define CONFIG_USERS_MAX 10000
 

@@ -124,6 +124,7 @@ static const struct column attempt_columns[] = {
     {"slurm_index", COLUMN_I32, ATTEMPT(sent.index), true, 0},
     {"slurm_id", COLUMN_WORDS, ATTEMPT(sent.id), false, sizeof((struct sent *)NULL)->id},
     {"slurm_peak_mib", COLUMN_I32, ATTEMPT(sent.peak_mib), false, 0},
+    {"slurm_folder", COLUMN_I32, ATTEMPT(sent.folder), true, 0},
     {"slurm_node", COLUMN_WORDS, ATTEMPT(sent.node), false, sizeof((struct sent *)NULL)->node},
 };
 

@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/fs_kind.h"
+#include "cli/ask/answer.h"
 #include "cli/doctor/doctor_verb.h"
 #include "sys/slurm_find.h"
 #include "sys/spawn.h"
@@ -54,6 +56,43 @@ run_for(char *const *argv, struct buf *out)
     (void)kill(pid, SIGKILL); /* ours until it is waited for */
     (void)waitpid(pid, NULL, 0);
     return 0;
+}
+
+/* Where that is to be, or is: the nearest folder that is there. */
+static const char *
+kind_of(const char *path)
+{
+    const char *kind;
+    (void)fs_kind_of(path, &kind);
+    return kind;
+}
+
+void
+doctor_check_slurm_folder(struct doctor *d)
+{
+    const char *folder = answer_str(d->daemon, "slurm_folder");
+    const char *next = answer_str(d->daemon, "slurm_folder_next");
+    const char *trouble = answer_str(d->daemon, "slurm_trouble");
+    const char *state = answer_str(d->daemon, "state_dir");
+    bool is_to_change = json_is_string(json_object_get(d->daemon, "slurm_folder_next"));
+    struct err e;
+    auto_free char *sbatch = slurm_find(answer_str(d->daemon, "slurm_commands"), "sbatch", &e);
+
+    if (d->machines || !d->daemon)
+        return;
+    if (strncmp(trouble, "slurm_folder:", strlen("slurm_folder:")) == 0)
+        doctor_say(d, DOCTOR_WARN, "slurm", "%s", trouble);
+    else if (is_to_change)
+        doctor_say(d, DOCTOR_OK, "slurm",
+                   "slurm_folder: from the first job on that starts while no other is on "
+                   "Slurm, nodes must see %s (%s)",
+                   next[0] ? next : state, kind_of(next[0] ? next : state));
+    else if (folder[0])
+        doctor_say(d, DOCTOR_OK, "slurm", "nodes must see %s (%s)", folder, kind_of(folder));
+    else if (sbatch)
+        doctor_say(d, DOCTOR_OK, "slurm",
+                   "nodes must see %s (%s), or a folder that the setting slurm_folder names",
+                   state, kind_of(state));
 }
 
 enum doctor_verdict

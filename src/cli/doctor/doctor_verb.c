@@ -117,7 +117,7 @@ check_folder(struct doctor *d, const char *what, const char *path)
     if (fs_kind_of(path, &kind) == FS_NETWORK)
         doctor_say(d, DOCTOR_FAIL, what,
                    "%s is on a network file system (%s), where locks are unreliable; choose a "
-                   "local folder with --dir or BERTH_DIR",
+                   "local folder with --dir or BERTH_DIR (and slurm_folder for --on slurm)",
                    path, kind);
     else if (fs_kind_of(path, &kind) == FS_FUSE)
         doctor_say(d, DOCTOR_WARN, what,
@@ -259,6 +259,7 @@ cmd_doctor(struct cli *cli, int argc, char **argv)
     doctor_check_screen(&d);
     doctor_check_containers(&d, d.gpus);
     check_slurm(&d);
+    doctor_check_slurm_folder(&d);
     if (cli->json) {
         auto_json json_t *all = json_pack("{s:i,s:O}", "version", 1, "checks", d.checks);
 

@@ -38,6 +38,8 @@ void doctor_check_persistence(struct doctor *d);
 void doctor_check_screen(struct doctor *d);
 /* Of the settings' folder, "" where they name none; what it found is appended. */
 enum doctor_verdict doctor_ask_slurm(const char *folder, struct buf *words);
+/* What the nodes have to see, by the daemon that runs. */
+void doctor_check_slurm_folder(struct doctor *d);
 
 /* By what the daemon says of itself (`daemon` of the method status; NULL: none runs). */
 void doctor_check_confinement(struct doctor *d, const json_t *daemon);

@@ -70,6 +70,7 @@ struct sent {
     char id[24];      /* Slurm's, "123_4"; "": not known yet */
     char node[64];    /* where it ran; "": not known yet */
     int32_t peak_mib; /* the most VRAM on one GPU; -1: not seen */
+    int32_t folder;   /* where it is, by its number in daemon/common/shared_folder.h */
 };
 
 /* One run of a job on cards. */

@@ -26,36 +26,37 @@
 #define STRAYS_MAX_MS (INT64_C(3600) * 1000)
 
 static void
-remove_file(struct instance *inst, const char *folder, const char *name)
+remove_file(int jobs_fd, const char *folder, const char *name)
 {
     char path[64];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    unlinkat(inst->jobs_fd, path, 0);
+    unlinkat(jobs_fd, path, 0);
 }
 
 static int
-folder_try_remove(struct instance *inst, const char *name)
+folder_try_remove(int jobs_fd, const char *name)
 {
     static const char *const others[] = {"ctl.sock", "exit", "exit.tmp", "started",
                                          "pulse",    "stop", "signals"}; /* there are seldom */
-    remove_file(inst, name, "lock");
-    if (unlinkat(inst->jobs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+    remove_file(jobs_fd, name, "lock");
+    if (unlinkat(jobs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return 0;
-    if (errno == ENOTDIR && unlinkat(inst->jobs_fd, name, 0) == 0)
+    if (errno == ENOTDIR && unlinkat(jobs_fd, name, 0) == 0)
         return 0; /* a damaged file system, or a user, put something else there */
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        remove_file(inst, name, others[i]);
-    return unlinkat(inst->jobs_fd, name, AT_REMOVEDIR) ? errno : 0;
+        remove_file(jobs_fd, name, others[i]);
+    return unlinkat(jobs_fd, name, AT_REMOVEDIR) ? errno : 0;
 }
 
 /* --- folders that belong to nothing --- */
 
-/* Whether the attempt has an outcome yet to come, or to be written down. The last attempt of a
- * job that waits to run again has neither. */
+/* Whether the attempt has an outcome yet to come, or to be written down, and its folder here.
+ * The last attempt of a job that waits to run again has neither. */
 static bool
-is_needed(const struct job *job, int attempt)
+is_needed(const struct instance *inst, int jobs_fd, const struct job *job, int attempt)
 {
     return job && job->run && job->run->number == attempt &&
+           shared_folder_fd_for(inst, job) == jobs_fd &&
            (job_state_is_active(job->state) || job->unsaved);
 }
 
@@ -71,23 +72,23 @@ say_stays(const char *name, int why)
 }
 
 /* Whether this one went, or is none; why not is reported the first time only. One that is
- * locked has a shepherd about to leave. */
+ * locked has a shepherd about to leave; on a node none has a lock. */
 static bool
-remove_stray(struct attempts *a, const char *name, bool say)
+remove_stray(struct attempts *a, int jobs_fd, const char *name, bool say)
 {
     unsigned id;
     int attempt;
     struct err ignored;
     if (!spare_is_left(a->spare_folders, name) &&
         (sscanf(name, "%u.%d", &id, &attempt) != 2 ||
-         is_needed(queue_get(a->inst->queue, id), attempt)))
+         is_needed(a->inst, jobs_fd, queue_get(a->inst->queue, id), attempt)))
         return true;
-    auto_close int one = openat(a->inst->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_close int one = openat(jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (one < 0)
         return errno == ENOENT || errno == ENOTDIR;
-    if (file_is_locked_at(one, "lock", &ignored) != 0)
+    if (jobs_fd == a->inst->jobs_fd && file_is_locked_at(one, "lock", &ignored) != 0)
         return false;
-    int rc = folder_try_remove(a->inst, name);
+    int rc = folder_try_remove(jobs_fd, name);
     if (rc && say)
         say_stays(name, rc);
     return rc == 0;
@@ -104,19 +105,34 @@ look_again(struct attempts *a)
     a->strays_ms = a->strays_ms < STRAYS_MAX_MS / 2 ? a->strays_ms * 2 : STRAYS_MAX_MS;
 }
 
-/* Folders of attempts that are settled, or that no commit ever knew. For those that are still
- * in use it comes back: what is in them, a job's environment, is not to lie there for long. */
+/* Those in one folder of folders. 1: something stays. */
 static int
-remove_strays(struct attempts *a, bool say, struct err *e)
+remove_strays_in(struct attempts *a, int jobs_fd, bool say, struct err *e)
 {
     bool all = true;
-    auto_close int fd = openat(a->inst->jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_close int fd = openat(jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(TAKE_FD(fd));
     if (!dir)
         return err_errno(e, ERR_FAILED, errno, "cannot read %s/jobs", a->inst->places.state);
     for (const struct dirent *entry; (entry = readdir(dir));)
-        all &= remove_stray(a, entry->d_name, say);
-    if (!all)
+        all &= remove_stray(a, jobs_fd, entry->d_name, say);
+    return all ? 0 : 1;
+}
+
+/* Folders of attempts that are settled, or that no commit ever knew. For those that are still
+ * in use it comes back: what is in them, a job's environment, is not to lie there for long. So
+ * it does for the folder that is shared with nodes, when that is not there. */
+static int
+remove_strays(struct attempts *a, bool say, struct err *e)
+{
+    struct err ignored;
+    int rc = remove_strays_in(a, a->inst->jobs_fd, say, e);
+    int there = shared_folder_is_apart(a->inst) ? shared_folder_open(a->inst, &ignored) : -1;
+    if (rc < 0)
+        return -1;
+    if (there == 0)
+        there = remove_strays_in(a, a->inst->shared.jobs_fd, say, &ignored);
+    if (rc > 0 || (shared_folder_is_apart(a->inst) && there != 0))
         look_again(a);
     return 0;
 }
@@ -147,10 +163,11 @@ folders_clean(struct attempts *a, struct err *e)
 }
 
 void
-folder_remove(struct attempts *a, uint32_t job, int32_t attempt)
+folder_remove(struct attempts *a, const struct job *job)
 {
     char name[32];
-    int rc = folder_try_remove(a->inst, folder_name(job, attempt, name));
+    int rc = folder_try_remove(shared_folder_fd_for(a->inst, job),
+                               folder_name(job->id, job->run->number, name));
 
     if (rc == 0)
         return;
@@ -159,11 +176,12 @@ folder_remove(struct attempts *a, uint32_t job, int32_t attempt)
 }
 
 void
-folder_done(struct attempts *a, uint32_t job, int32_t attempt)
+folder_done(struct attempts *a, const struct job *job)
 {
     char name[32];
-    if (!spare_keep(a->spare_folders, a->inst->jobs_fd, folder_name(job, attempt, name)))
-        folder_remove(a, job, attempt);
+    if (!spare_keep(a->spare_folders, a->inst->jobs_fd,
+                    folder_name(job->id, job->run->number, name)))
+        folder_remove(a, job);
 }
 
 /* --- folders that are made --- */
@@ -186,7 +204,7 @@ remake_jobs(struct instance *inst, struct err *e)
 }
 
 static int
-make_dir(struct instance *inst, const char *name, struct err *e)
+make_dir_at_home(struct instance *inst, const char *name, struct err *e)
 {
     int rc = mkdirat(inst->jobs_fd, name, 0700);
     if (rc && errno == ENOENT) {
@@ -200,16 +218,29 @@ make_dir(struct instance *inst, const char *name, struct err *e)
     return 0;
 }
 
+/* The folder that is shared with nodes is not made again here: shared_folder.h. */
+static int
+make_dir(struct instance *inst, const struct job *job, const char *name, struct err *e)
+{
+    if (!shared_folder_has(inst, job))
+        return make_dir_at_home(inst, name, e);
+    auto_free char *jobs = shared_folder_path(inst, "jobs");
+    if (mkdirat(shared_folder_fd_for(inst, job), name, 0700) < 0)
+        return err_errno(e, ERR_FAILED, errno, "slurm_folder: cannot make the folder %s/%s",
+                         jobs, name);
+    return 0;
+}
+
 /* One that is there already is of a start that was taken back. */
 static int
 make_new_dir(struct attempts *a, const struct job *job, const char *name, struct err *e)
 {
-    if (make_dir(a->inst, name, e) == 0)
+    if (make_dir(a->inst, job, name, e) == 0)
         return 0;
     if (e->errnum != EEXIST)
         return -1;
-    folder_remove(a, job->id, job->run->number);
-    return make_dir(a->inst, name, e);
+    folder_remove(a, job);
+    return make_dir(a->inst, job, name, e);
 }
 
 int
@@ -226,10 +257,14 @@ folder_make(struct attempts *a, const struct job *job, struct err *e)
     if (make_new_dir(a, job, name, e) < 0)
         return -1;
     crash_point("daemon-folder-made");
-    int fd = openat(a->inst->jobs_fd, lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = openat(shared_folder_fd_for(a->inst, job), lock,
+                    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
-        err_errno(e, ERR_FAILED, errno, "cannot make %s/jobs/%s", a->inst->places.state, lock);
-        folder_remove(a, job->id, job->run->number);
+        err_errno(e, ERR_FAILED, errno, "cannot make %s/jobs/%s",
+                  shared_folder_has(a->inst, job) ? shared_folder_setting(a->inst)
+                                                  : a->inst->places.state,
+                  lock);
+        folder_remove(a, job);
         return -1;
     }
     close(fd);
@@ -257,7 +292,7 @@ folders_try(struct instance *inst, struct err *e)
     auto_free char *jobs = xasprintf("%s/jobs", inst->places.state);
     (void)unlinkat(inst->jobs_fd, ".trial.d",
                    AT_REMOVEDIR); /* a daemon that was killed left it */
-    if (make_dir(inst, ".trial.d", e) < 0)
+    if (make_dir_at_home(inst, ".trial.d", e) < 0)
         return -1;
     (void)unlinkat(inst->jobs_fd, ".trial.d", AT_REMOVEDIR);
     if (try_folder(inst->jobs_fd, jobs, e) < 0)

@@ -1,5 +1,6 @@
 /* The folder of an attempt, from before its start is committed until its end is: its lock, with
- * what is to run and the marks of what ran, its socket. */
+ * what is to run and the marks of what ran, its socket. That of a job on Slurm is where its
+ * nodes see it (shared_folder.h). */
 #ifndef DAEMON_ATTEMPT_ATTEMPT_FOLDER_H
 #define DAEMON_ATTEMPT_ATTEMPT_FOLDER_H
 
@@ -15,13 +16,13 @@ struct job;
  * e->errnum. */
 int folder_make(struct attempts *a, const struct job *job, struct err *e);
 
-/* Its lock must be free or its shepherd about to leave. One that stays is logged and tried
- * again later. */
-void folder_remove(struct attempts *a, uint32_t job, int32_t attempt);
+/* That of the job's attempt. Its lock must be free or its shepherd about to leave. One that
+ * stays is logged and tried again later. */
+void folder_remove(struct attempts *a, const struct job *job);
 
 /* The same for one whose end is committed, and whose shepherd has been told so: the folder may
  * be kept for another attempt (spare_folders.h). */
-void folder_done(struct attempts *a, uint32_t job, int32_t attempt);
+void folder_done(struct attempts *a, const struct job *job);
 
 /* At the start: removes folders of attempts that are settled, or that no commit ever knew;
  * those that are still in use later. */

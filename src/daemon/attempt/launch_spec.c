@@ -174,17 +174,18 @@ take_lock(int lock)
     return 0;
 }
 
-/* The folder and its lock, held, in which its spec stands. */
+/* The folder and its lock, in which its spec stands. It is held but where nodes see it: nobody
+ * asks for that there, and their file system may have no locks. */
 int
 spec_fill_folder(struct attempts *a, const struct job *job, int *dir, int *lock, struct err *e)
 {
     char name[32];
     folder_name(job->id, job->run->number, name);
-    *dir = openat(a->inst->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *dir = openat(shared_folder_fd_for(a->inst, job), name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*dir < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
     *lock = openat(*dir, "lock", O_RDWR | O_CLOEXEC);
-    if (*lock < 0 || take_lock(*lock) < 0)
+    if (*lock < 0 || (!shared_folder_has(a->inst, job) && take_lock(*lock) < 0))
         return err_errno(e, ERR_FAILED, errno, "cannot lock the attempt's folder %s", name);
     crash_point("daemon-folder-locked");
     return write_spec(a, job, *lock, e);

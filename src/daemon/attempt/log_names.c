@@ -129,6 +129,14 @@ fill_in(const struct instance *inst, const struct job *job, const char *pattern)
     return buf_take(&out);
 }
 
+/* Of one on Slurm: where its last attempt was, or the next one may be. The caller frees. */
+static char *
+logs_of(const struct instance *inst, const struct job *job)
+{
+    int32_t number = job->run ? job->run->sent.folder : inst->shared.number;
+    return shared_folder_logs(inst, job->req.demand.engine == ENGINE_SLURM ? number : 0);
+}
+
 char *
 launch_log_path(const struct instance *inst, const struct job *job)
 {
@@ -136,7 +144,8 @@ launch_log_path(const struct instance *inst, const struct job *job)
         return fill_in(inst, job, job->req.log);
     if (inst->places.system)
         return xasprintf("%s/%u/%u.log", inst->places.logs, job->uid, job->id);
-    return xasprintf("%s/%u.log", inst->places.logs, job->id);
+    auto_free char *logs = logs_of(inst, job);
+    return xasprintf("%s/%u.log", logs, job->id);
 }
 
 char *

@@ -205,16 +205,16 @@ watch_signal(struct attempts *a, const struct job *job, int sig)
 }
 
 void
-watch_settled(struct attempts *a, uint32_t job, int32_t attempt)
+watch_settled(struct attempts *a, const struct job *job)
 {
-    struct watch *x = find(a->watcher, job);
-    if (!x || x->attempt != attempt) { /* Slurm's */
-        folder_remove(a, job, attempt);
+    struct watch *x = find(a->watcher, job->id);
+    if (!x || x->attempt != job->run->number) { /* Slurm's */
+        folder_remove(a, job);
         return;
     }
     say(x, "{\"op\":\"recorded\"}\n");
     watch_drop(a->watcher, x);
-    folder_done(a, job, attempt);
+    folder_done(a, job);
 }
 
 static void

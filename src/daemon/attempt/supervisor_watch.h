@@ -25,7 +25,7 @@ int watch_attempt(struct attempts *a, struct job *job, int fd, struct err *e);
 void watch_recover(struct attempts *a, struct job *job);
 
 /* The outcome is committed: the shepherd may forget it, and the folder goes. */
-void watch_settled(struct attempts *a, uint32_t job, int32_t attempt);
+void watch_settled(struct attempts *a, const struct job *job);
 
 /* Keeps the descriptor of mps_begin (job_mps.h), and closes it when it is time. -1: none. */
 void watch_hold_mps(struct attempts *a, uint32_t job, int fd);

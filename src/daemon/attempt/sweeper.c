@@ -24,7 +24,7 @@ fill_anew(struct attempts *a, const struct job *job, int *dir, int *lock, struct
 {
     log_warn("job=%u attempt=%d event=folder-gone its folder has been removed", job->id,
              job->run->number);
-    folder_remove(a, job->id, job->run->number);
+    folder_remove(a, job);
     return folder_make(a, job, e) || spec_fill_folder(a, job, dir, lock, e) < 0 ? -1 : 0;
 }
 

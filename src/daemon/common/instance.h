@@ -10,6 +10,7 @@
 
 #include "base/jsonw.h"
 #include "daemon/common/clock_watch.h"
+#include "daemon/common/shared_folder.h"
 #include "spec/config.h"
 #include "wire/places.h"
 
@@ -24,9 +25,10 @@ struct instance {
     uv_loop_t *loop;
     struct config config;
     struct places places;
-    char name[20];      /* random, kept in the store: part of every attempt's mark */
-    int jobs_fd;        /* the folder with the folders of attempts */
-    int64_t started_us; /* wall clock */
+    char name[20];               /* random, kept in the store: part of every attempt's mark */
+    int jobs_fd;                 /* the folder with the folders of attempts on this machine */
+    struct shared_folder shared; /* and where those on Slurm are */
+    int64_t started_us;          /* wall clock */
     int64_t started_boot_us;
     struct clock_watch clock;
 

@@ -1,5 +1,6 @@
 /* `gpus`, `status` and `stop`: the machine and the daemon itself. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -200,6 +201,21 @@ method_gpus(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out
     return 0;
 }
 
+/* Its folder that nodes share, if that is not the state; and what the settings say, if that is
+ * not taken yet. */
+static void
+put_slurm(const struct rpc *rpc, struct jsonw *w)
+{
+    bool apart = shared_folder_is_apart(rpc->inst);
+    auto_free char *jobs = apart ? shared_folder_path(rpc->inst, "jobs") : NULL;
+    if (jobs)
+        *strrchr(jobs, '/') = '\0';
+    jsonw_kstr(w, "slurm_commands", rpc->inst->config.slurm_commands);
+    jsonw_kstr(w, "slurm_folder", jobs);
+    jsonw_kstr(w, "slurm_folder_next", slurm_folder_next(rpc->slurm));
+    jsonw_kstr(w, "slurm_trouble", slurm_trouble(rpc->slurm));
+}
+
 static void
 put_daemon(const struct rpc *rpc, struct jsonw *w)
 {
@@ -220,8 +236,7 @@ put_daemon(const struct rpc *rpc, struct jsonw *w)
     jsonw_key(w, "confinement");
     confine_write(nursery_place(rpc->attempts->nursery), w);
     jsonw_kbool(w, "leaves_when_idle", rpc->inst->leave_when_idle);
-    jsonw_kstr(w, "slurm_commands", rpc->inst->config.slurm_commands);
-    jsonw_kstr(w, "slurm_trouble", slurm_trouble(rpc->slurm));
+    put_slurm(rpc, w);
     jsonw_kbool(w, "stopping", rpc->inst->stopping);
     const struct err *trouble = turn_disk_trouble(rpc->inst);
     jsonw_kbool(w, "disk_full", trouble && trouble->code == ERR_NO_SPACE);

@@ -1,8 +1,9 @@
 /* Allocations: Slurm jobs of whole GPUs for packed jobs. Each has a folder under `allocations`
- * beside the folders of attempts, named by its key: `spec` is made durable there before Slurm
- * is asked, and its process appends to `events` what is to be looked at. Nothing is assigned to
- * an allocation, so one that is forgotten, doubled or dead costs nothing but what ran there:
- * it is never sent again, another one is made. slurm_grow.c says how many there are. */
+ * beside the folders of attempts (common/shared_folder.h), named by its key: `spec` is made
+ * durable there before Slurm is asked, and its process appends to `events` what is to be looked
+ * at. Nothing is assigned to an allocation, so one that is forgotten, doubled or dead costs
+ * nothing but what ran there: it is never sent again, another one is made. slurm_grow.c says
+ * how many there are. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +60,7 @@ slurm_allocs_free(struct slurm *s)
 static int
 open_folders(struct slurm *s, bool make, struct err *e)
 {
-    auto_free char *path = xasprintf("%s/allocations", s->inst->places.state);
+    auto_free char *path = shared_folder_path(s->inst, "allocations");
     if (s->allocs_fd >= 0)
         return 0;
     if (make && mkdir(path, 0700) < 0 && errno != EEXIST)
@@ -68,6 +69,17 @@ open_folders(struct slurm *s, bool make, struct err *e)
     if (s->allocs_fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", path);
     return 0;
+}
+
+void
+slurm_allocs_reopen(struct slurm *s)
+{
+    struct err e;
+    if (s->allocs_fd < 0)
+        return;
+    close(TAKE_FD(s->allocs_fd));
+    if (open_folders(s, false, &e) < 0)
+        log_warn("event=allocations-away %s", e.text);
 }
 
 /* Before Slurm is asked for it. */
@@ -110,8 +122,8 @@ static void
 remove_folder(const struct slurm *s, const struct alloc *a)
 {
     char path[64];
-    auto_free char *kept =
-        xasprintf("%s/allocation-%s.log", s->inst->places.logs, a->id[0] ? a->id : a->key);
+    auto_free char *logs = shared_folder_logs(s->inst, s->inst->shared.number);
+    auto_free char *kept = xasprintf("%s/allocation-%s.log", logs, a->id[0] ? a->id : a->key);
     snprintf(path, sizeof path, "%s/events", a->key);
     if (renameat(s->allocs_fd, path, AT_FDCWD, kept) < 0 && errno != ENOENT) {
         log_warn("event=allocation-log-not-kept key=%s errno=%d", a->key, errno);
@@ -156,7 +168,8 @@ take_up(struct slurm *s, const char *key)
 void
 slurm_allocs_recover(struct slurm *s)
 {
-    struct err e;
+    struct err e = {0};
+    s->are_allocs_unread = false;
     if (open_folders(s, false, &e) < 0)
         return; /* there has been none */
     auto_close int fd = openat(s->allocs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -29,7 +29,8 @@ slurm_send_alloc(struct slurm *s, struct alloc *a, struct buf *args, struct buf 
                  struct err *e)
 {
     auto_free char *program = places_program("berth-shepherd", e);
-    auto_free char *folder = xasprintf("%s/allocations/%s", s->inst->places.state, a->key);
+    auto_free char *all = shared_folder_path(s->inst, "allocations");
+    auto_free char *folder = xasprintf("%s/%s", all, a->key);
     if (!program)
         return -1;
     slurm_add_allocation_options(&a->spec, &s->inst->config, args);

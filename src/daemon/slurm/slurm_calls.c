@@ -105,7 +105,7 @@ static int
 write_script(const struct slurm *s, const struct lot *lot, struct buf *out, struct err *e)
 {
     auto_free char *program = places_program("berth-shepherd", e);
-    auto_free char *jobs = xasprintf("%s/jobs", s->inst->places.state);
+    auto_free char *jobs = shared_folder_path(s->inst, "jobs");
     char name[32];
     if (!program)
         return -1;
@@ -174,7 +174,8 @@ static void
 add_sbatch(const struct slurm *s, const char *key, struct buf *out)
 {
     auto_free char *comment = xasprintf("--comment=" SLURM_MARK "%s", key);
-    auto_free char *output = xasprintf("--output=%s/slurm.log", s->inst->places.logs);
+    auto_free char *logs = shared_folder_logs(s->inst, s->inst->shared.number);
+    auto_free char *output = xasprintf("--output=%s/slurm.log", logs);
     add_arg(out, "--parsable");
     add_arg(out, comment);
     add_arg(out, "--export=ALL"); /* a list would have nodes run a login shell */
@@ -558,8 +559,8 @@ slurm_pump(struct slurm *s)
     int64_t now = clock_boot_us();
     if (s->command || s->next_call_us > now || (!s->remotes && !s->allocs))
         return;
-    struct lot *lot = next_lot(s, now);
-    struct alloc *alloc = slurm_next_alloc(s, now);
+    struct lot *lot = s->is_away ? NULL : next_lot(s, now);
+    struct alloc *alloc = s->is_away ? NULL : slurm_next_alloc(s, now);
     bool polls = s->poll_us && s->poll_us <= now;
     bool others = s->has_just_stopped && (alloc || lot || polls);
     s->has_just_stopped = false;

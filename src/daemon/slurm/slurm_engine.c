@@ -34,11 +34,14 @@ static void
 on_tick(uv_timer_t *timer)
 {
     struct slurm *s = timer->data;
-    slurm_allocs_follow(s);
-    slurm_scan(s);
-    slurm_grow(s);
+    if (slurm_folder_is_there(s)) {
+        slurm_allocs_follow(s);
+        slurm_scan(s);
+        slurm_grow(s);
+    }
+    slurm_folder_follow(s);
     slurm_pump(s);
-    if (!s->remotes && !s->allocs)
+    if (!s->remotes && !s->allocs && !s->folder_us && !s->are_allocs_unread)
         uv_timer_stop(timer);
 }
 
@@ -247,6 +250,8 @@ int32_t
 slurm_room(const struct slurm *s)
 {
     const struct lot *lot;
+    if (s->is_away || s->folder_us)
+        return 0;
     for (lot = s->lots; lot; lot = lot->hh.next)
         if (lot->waits && !lot->is_limited)
             return 0;
@@ -291,7 +296,7 @@ leave_word_again(const struct slurm *s, struct remote *r, const struct job *job)
 {
     char name[32], path[64];
     snprintf(path, sizeof path, "%s/stop", folder_name(r->job, r->attempt, name));
-    if (faccessat(s->inst->jobs_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+    if (faccessat(shared_folder_fd(s->inst), path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return;
     if (job->cancel_asked)
         leave_word(s, r, job, NULL, job->cancelled_by);
@@ -328,7 +333,11 @@ slurm_recover(struct slurm *s, const struct job *job)
 void
 slurm_take_up(struct slurm *s)
 {
-    slurm_allocs_recover(s);
+    s->are_allocs_unread = true;
+    if (!shared_folder_is_apart(s->inst))
+        slurm_allocs_recover(s);
+    else if (!slurm_folder_is_there(s))
+        slurm_wake(s); /* until it is */
 }
 
 void
@@ -368,7 +377,7 @@ slurm_signal(struct slurm *s, const struct job *job, int sig)
     if (!r || r->ended || !r->began)
         return false;
     snprintf(path, sizeof path, "%s/signals", folder_name(r->job, r->attempt, name));
-    auto_close int fd = openat(s->inst->jobs_fd, path,
+    auto_close int fd = openat(shared_folder_fd(s->inst), path,
                                O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     int n = snprintf(text, sizeof text, "{\"op\":\"signal\",\"signal\":%d}\n", sig);
     return fd >= 0 && file_write_all(fd, text, (size_t)n) == 0;
@@ -380,6 +389,8 @@ const char *
 slurm_trouble(const struct slurm *s)
 {
     const struct lot *lot = s->lots;
+    if (s->folder_trouble.code)
+        return s->folder_trouble.text;
     if (s->trouble.code)
         return s->trouble.text;
     while (lot && !lot->trouble.code)
@@ -430,5 +441,7 @@ slurm_tell(struct slurm *s, const struct job *job)
     buf_clear(&s->words);
     if (r && job->run && r->attempt == job->run->number)
         add_words(s, r, job, &s->words);
+    if (s->words.len && s->is_away)
+        buf_addf(&s->words, "; %s", s->folder_trouble.text);
     return buf_str(&s->words);
 }

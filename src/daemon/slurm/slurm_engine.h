@@ -25,6 +25,15 @@ int slurm_is_usable(const struct instance *inst, struct err *e);
  * what comes in meanwhile goes together. */
 int32_t slurm_room(const struct slurm *s);
 
+/* Before the folder of a start is made: takes a change of the folder that is shared with nodes,
+ * if there is one and no attempt is under way, and makes sure that it is there. -1: none can
+ * start now; slurm_trouble says why. */
+int slurm_folder_ready(struct slurm *s);
+/* The same was met when the folder of an attempt was made there. */
+void slurm_folder_failed(struct slurm *s, const struct err *e);
+/* The one that the settings name, if it is not taken yet; else NULL. Borrowed. */
+const char *slurm_folder_next(const struct slurm *s);
+
 /* A random key, as Slurm is to keep it. */
 void slurm_make_key(char *out, size_t size);
 

@@ -62,6 +62,7 @@ struct remote {
     int64_t pulse;     /* what it last said of being alive */
     int64_t pulse_us;  /* when that was seen to change */
     int64_t seen_us;   /* when its folder was read last */
+    int64_t unread_us; /* since when it cannot be read; 0: it can */
     UT_hash_handle hh; /* by job */
 };
 
@@ -147,11 +148,18 @@ struct slurm {
     int64_t quiet_us;             /* since when no packed job waits; 0: one does */
     int32_t gpu_mib; /* of the GPUs of allocations; 0: they cannot tell, -1: not known */
     int64_t grow_us, grow_pause_us; /* no allocation before, as the last ones began nothing */
-    int misses;              /* allocations in a row that ended before they said anything */
-    int64_t missed_us;       /* when the last of them was counted; 0: none was */
-    struct buf words;        /* slurm_tell' */
-    struct err trouble;      /* of squeue and scancel; code 0: nothing is wrong */
-    struct err pack_trouble; /* of sbatch for allocations */
+    int misses;                /* allocations in a row that ended before they said anything */
+    int64_t missed_us;         /* when the last of them was counted; 0: none was */
+    struct buf words;          /* slurm_tell' */
+    struct err trouble;        /* of squeue and scancel; code 0: nothing is wrong */
+    struct err pack_trouble;   /* of sbatch for allocations */
+    struct err folder_trouble; /* of the folder that is shared with nodes */
+    bool is_away;              /* that is not there, */
+    int64_t back_us;           /* or was not until then: what happened there was not seen */
+    int64_t looked_us;         /* when it was looked for last */
+    int64_t folder_us, folder_pause_us; /* nothing is started before, as it failed */
+    bool are_allocs_unread;             /* those of an earlier daemon, as it was not there */
+    bool is_change_said;                /* of the setting, which is not taken yet */
 };
 
 /* slurm_shared.c */
@@ -173,6 +181,17 @@ int64_t slurm_pause_us(int64_t *pause_us); /* a call failed: the pause, which do
 /* Tries to write r->word, if there is one. A failure is said once. */
 void slurm_write_word(const struct slurm *s, struct remote *r);
 
+/* slurm_folder.c: the folder that is shared with nodes */
+/* Whether it is there now, as it is seen under its path. While it is not, nothing is known of
+ * what is in it. */
+bool slurm_folder_is_there(struct slurm *s);
+/* Whether the folder of this attempt was removed, and not that around it. */
+bool slurm_folder_is_gone(struct slurm *s, const struct remote *r);
+/* A failure of this process or this machine, and not of what was to be opened. */
+bool slurm_is_lack(int errnum);
+/* Sees to starts that had to wait for it, and to a setting that is not taken yet. */
+void slurm_folder_follow(struct slurm *s);
+
 /* slurm_engine.c: one that counted there has gone */
 void slurm_let_go(struct slurm *s, struct lot *lot);
 
@@ -192,6 +211,8 @@ struct alloc *slurm_alloc_make(struct slurm *s, const struct allocation_spec *sp
 void slurm_allocs_free(struct slurm *s);
 /* Those that an earlier daemon made. */
 void slurm_allocs_recover(struct slurm *s);
+/* Opens their folder again where that has been opened: it may be another one now. */
+void slurm_allocs_reopen(struct slurm *s);
 /* What their processes have said since; forgets those that are over. */
 void slurm_allocs_follow(struct slurm *s);
 

@@ -34,7 +34,8 @@
 /* Of pulses, before one that Slurm has no more is lost. A supervisor whose batch script was
  * killed gives none, and may need 30 s of grace and 60 s of killing to end its command. */
 #define SILENT_US     (120 * S_US)
-#define CAUSE_US      (60 * S_US) /* for Slurm, once asked, to say why one was ended */
+#define UNREAD_US     (3600 * S_US) /* of trouble with one folder, until it counts as silence */
+#define CAUSE_US      (60 * S_US)   /* for Slurm, once asked, to say why one was ended */
 #define PURGE_US      (60 * S_US) /* Slurm keeps what is over for 300 s, unless told otherwise */
 #define SENDS_MAX     3
 #define AGAIN_DOUBLED 5          /* times at most: until it is 160 s */
@@ -61,16 +62,16 @@ end(struct slurm *s, struct remote *r, const struct ending *ending)
  * A daemon that dies before the number is written leaves a mark like any other: then the
  * attempt is LOST, and does not run twice. */
 static bool
-take_mark(const struct slurm *s, struct remote *r)
+take_mark(struct slurm *s, struct remote *r)
 {
     char name[32], path[64];
     if (r->is_void || (!slurm_is_packed(r) && !r->is_sent && !r->is_again))
         return true;
     snprintf(path, sizeof path, "%s/started", folder_name(r->job, r->attempt, name));
-    auto_close int fd = openat(s->inst->jobs_fd, path,
+    auto_close int fd = openat(shared_folder_fd(s->inst), path,
                                O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return errno == ENOENT; /* without the folder nobody can begin */
+    if (fd < 0) /* without the folder nobody can begin */
+        return errno == ENOENT && slurm_folder_is_gone(s, r);
     (void)file_write_all(fd, VOID_MARK, strlen(VOID_MARK));
     crash_point("slurm-mark-taken");
     return r->is_void = true;
@@ -288,6 +289,7 @@ lose(struct slurm *s, struct remote *r, int64_t now)
 {
     struct ending e;
     int64_t since = r->gone_us > r->pulse_us ? r->gone_us : r->pulse_us;
+    since = since > s->back_us ? since : s->back_us;
     if (now - since < slurm_haste(SILENT_US))
         return;
     set_lost(r, &e);
@@ -433,11 +435,19 @@ look_at_mark(struct slurm *s, struct remote *r, struct job *job, int dir)
     slurm_poll_soon(s); /* it says on which node */
 }
 
-/* Of this process or this machine, and not of the folder: nothing is known of it meanwhile. */
+/* Whether nothing follows from this failure, of this process, this machine or the server of the
+ * nodes' file system: it is tried again. But what stays unreadable, while the folder around it
+ * is well, keeps no job for ever. */
 static bool
-is_lack(int errnum)
+is_passing(const struct slurm *s, struct remote *r, int errnum, int64_t now)
 {
-    return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM || errnum == EINTR;
+    bool is_gone = errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP;
+    if (slurm_is_lack(errnum))
+        return true;
+    if (!errnum || is_gone || !shared_folder_is_apart(s->inst))
+        return false;
+    r->unread_us = r->unread_us > s->back_us ? r->unread_us : now;
+    return now - r->unread_us < slurm_haste(UNREAD_US);
 }
 
 /* Opened anew each time: then a file system that is only close-to-open shows what is there. */
@@ -450,9 +460,10 @@ look(struct slurm *s, struct remote *r, int64_t now)
     struct job *job = slurm_job_of(s, r);
     if (!job || r->ended)
         return;
-    auto_close int dir = openat(s->inst->jobs_fd, folder_name(r->job, r->attempt, name),
-                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 && is_lack(errno))
+    auto_close int dir =
+        openat(shared_folder_fd(s->inst), folder_name(r->job, r->attempt, name),
+               O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 && is_passing(s, r, errno, now))
         return;
     r->folder_gone = dir < 0 && errno == ENOENT;
     if (dir >= 0) {
@@ -466,8 +477,10 @@ look(struct slurm *s, struct remote *r, int64_t now)
         take_record(s, r, job, &rec, now);
         return;
     }
-    if (rc < 0 && (!r->gone_us || is_lack(e.errnum)))
+    if (rc < 0 && (!r->gone_us || is_passing(s, r, e.errnum, now)))
         return; /* it is being written */
+    if (rc == 0 && dir >= 0)
+        r->unread_us = 0;
     if (r->gone_us)
         settle_gone(s, r, job, now);
 }

@@ -135,8 +135,8 @@ slurm_write_word(const struct slurm *s, struct remote *r)
     if (!r->word)
         return;
     snprintf(path, sizeof path, "%s/stop", folder_name(r->job, r->attempt, name));
-    if (file_write_atomic_at(s->inst->jobs_fd, path, r->word, strlen(r->word), 0600, false,
-                             &e) == 0)
+    if (file_write_atomic_at(shared_folder_fd(s->inst), path, r->word, strlen(r->word), 0600,
+                             false, &e) == 0)
         free(TAKE(r->word));
     else if (!r->word_failed)
         log_error("job=%u event=stop-not-written %s", r->job, e.text);

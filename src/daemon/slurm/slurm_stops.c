@@ -27,32 +27,36 @@ enum stop { STOP_NONE, STOP_WAITING, STOP_RUNNING, STOP_NOW };
 
 /* Seen to be silent for so long, and not only not seen. What Slurm has suspended is silent. */
 static bool
-is_silent(const struct remote *r)
+is_silent(const struct slurm *s, const struct remote *r)
 {
+    int64_t since = r->pulse_us > s->back_us ? r->pulse_us : s->back_us;
     bool could_speak = strcmp(r->state, "RUNNING") == 0 || r->phase == SLURM_WAITS;
     return r->began && !slurm_is_packed(r) && r->is_known && could_speak &&
-           r->seen_us - r->pulse_us > slurm_haste(SILENT_US);
+           r->seen_us - since > slurm_haste(SILENT_US);
 }
 
 /* A node that died in the wrong moment leaves jobs that run for Slurm and are nowhere: some
  * until the node reports next what it has, which may take long. One that was started is ended
- * there too, for its batch script may have been killed alone. */
+ * there too, for its batch script may have been killed alone. What cannot be seen now is not
+ * known to be so. */
 static bool
-is_stuck(const struct remote *r, int64_t now)
+is_stuck(const struct slurm *s, const struct remote *r, int64_t now)
 {
-    return is_silent(r) ||
-           (r->runs_us && !r->began && now - r->runs_us > slurm_haste(STUCK_US));
+    int64_t since = r->runs_us > s->back_us ? r->runs_us : s->back_us;
+    if (s->is_away)
+        return false;
+    return is_silent(s, r) || (r->runs_us && !r->began && now - since > slurm_haste(STUCK_US));
 }
 
 static enum stop
-stop_of(const struct remote *r, int64_t now)
+stop_of(const struct slurm *s, const struct remote *r, int64_t now)
 {
-    bool asked = r->stop_asked || is_stuck(r, now);
+    bool asked = r->stop_asked || is_stuck(s, r, now);
     if (!asked || r->stop_us > now || !r->is_sent || r->ended || !r->is_known ||
         r->phase == SLURM_IS_OVER)
         return STOP_NONE;
     bool boots = !r->began && strcmp(r->state, "CONFIGURING") == 0; /* no script to signal */
-    if ((r->kill_us && r->kill_us <= now) || boots || is_stuck(r, now))
+    if ((r->kill_us && r->kill_us <= now) || boots || is_stuck(s, r, now))
         return STOP_NOW;
     return r->phase == SLURM_WAITS && !r->began ? STOP_WAITING : STOP_RUNNING;
 }
@@ -61,7 +65,7 @@ stop_of(const struct remote *r, int64_t now)
 static enum stop
 stop_with_id(const struct slurm *s, const struct remote *r, int64_t now, struct cancel_id *id)
 {
-    enum stop how = stop_of(r, now);
+    enum stop how = stop_of(s, r, now);
     const struct job *job = how == STOP_NONE ? NULL : slurm_job_of(s, r);
     return job && cancel_id_read(job->run->sent.id, id) ? how : STOP_NONE;
 }
@@ -123,7 +127,7 @@ add_attempts(const struct slurm *s, enum stop how, int64_t now, struct buf *args
     for (size_t i = 0; i < n; i++) {
         struct remote *r = ids[i].owner;
         r->stop_us = now + STOP_AGAIN_US;
-        r->is_stuck |= is_stuck(r, now);
+        r->is_stuck |= is_stuck(s, r, now);
     }
     for (size_t i = begin; i < args->len; i++)
         words += args->data[i] == '\0';
