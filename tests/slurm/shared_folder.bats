@@ -5,6 +5,13 @@ bats_require_minimum_version 1.5.0
 load lib
 load berth
 
+eval "$(declare -f case_teardown | sed '1s/.*/stop_daemon()/')"
+case_teardown()
+{
+    umount "$ROOT/shared" 2>/dev/null || true
+    stop_daemon
+}
+
 # `cluster_apart OPTION...`: on its nodes the state is hidden; $ROOT/shared is there.
 cluster_apart()
 {

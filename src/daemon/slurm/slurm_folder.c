@@ -46,16 +46,18 @@ clear_trouble(struct slurm *s)
 /* --- whether it is there --- */
 
 static void
-set_away(struct slurm *s, struct err *e)
+set_away(struct slurm *s, const struct err *e)
 {
     if (slurm_is_lack(e->errnum))
         return; /* nor is anything known of it */
+    struct err said = *e;
     if (e->errnum == ENOENT)
-        err_set(e, ERR_FAILED,
-                "%s: mount its file system; if it was removed for good, make it again, empty: "
-                "then the jobs that were in it are lost",
-                e->text);
-    set_trouble(s, e);
+        err_set(
+            &said, ERR_FAILED,
+            "%.300s: mount its file system; if it was removed for good, make it again, empty: "
+            "then the jobs that were in it are lost",
+            e->text);
+    set_trouble(s, &said);
     s->is_away = true;
 }
 
