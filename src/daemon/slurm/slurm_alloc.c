@@ -292,10 +292,11 @@ settle_unseen(struct slurm *s, struct alloc *a)
         return;
     if (strcmp(a->state, "CANCELLED") == 0 || strcmp(a->state, "NODE_FAIL") == 0)
         return;
-    snprintf(words, sizeof words,
-             "its allocations end (%s) without reaching their folder: is the folder of the "
-             "state on a file system that the nodes have? see slurm.log beside its log",
-             a->state);
+    snprintf(
+        words, sizeof words,
+        "its allocations end (%s) without reaching their folder: do the nodes see that? the "
+        "setting slurm_folder can name one that they see; slurm.log beside its log says more",
+        a->state);
     miss(s, a, words);
 }
 

@@ -41,7 +41,7 @@ on_tick(uv_timer_t *timer)
     }
     slurm_folder_follow(s);
     slurm_pump(s);
-    if (!s->remotes && !s->allocs && !s->folder_us && !s->are_allocs_unread)
+    if (!s->remotes && !s->allocs && !s->folder_us && !s->are_allocs_unread && !s->is_away)
         uv_timer_stop(timer);
 }
 

@@ -45,6 +45,12 @@ clear_trouble(struct slurm *s)
 
 /* --- whether it is there --- */
 
+static bool
+is_in_use(const struct slurm *s)
+{
+    return s->remotes || s->allocs || s->are_allocs_unread;
+}
+
 static void
 set_away(struct slurm *s, const struct err *e)
 {
@@ -58,7 +64,7 @@ set_away(struct slurm *s, const struct err *e)
             "then the jobs that were in it are lost",
             e->text);
     set_trouble(s, &said);
-    s->is_away = true;
+    s->is_away = is_in_use(s); /* the next start makes it anew otherwise */
 }
 
 static void
@@ -109,12 +115,6 @@ slurm_folder_next(const struct slurm *s)
 {
     const char *wanted = s->inst->config.slurm_folder;
     return strcmp(wanted, shared_folder_setting(s->inst)) == 0 ? NULL : wanted;
-}
-
-static bool
-is_in_use(const struct slurm *s)
-{
-    return s->remotes || s->allocs || s->are_allocs_unread;
 }
 
 static int

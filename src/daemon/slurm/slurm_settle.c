@@ -337,8 +337,8 @@ send_again(struct slurm *s, struct remote *r, const struct job *job, int64_t now
     if (r->is_known && r->sends >= SENDS_MAX) {
         snprintf(
             words, sizeof words,
-            "its jobs end (%s) without reaching its folder: is the folder of the state on a "
-            "file system that the nodes have? see slurm.log beside its log",
+            "its jobs end (%s) without reaching its folder: do the nodes see that? the setting "
+            "slurm_folder can name one that they see; slurm.log beside its log says more",
             r->state);
         slurm_refuse(s, r, words);
         return;
