@@ -18,7 +18,8 @@
 # The daemon has two simulated GPUs: /etc/systemd/system/berthd.service.d/simulate.conf is the only
 # change to what was built. `LIMIT` seconds (longer where the processor is emulated) is what
 # any one command may take.
-# What a test prints is shown when it fails, with the end of the guest's journal.
+# An emulated machine stands still once in some hundred cases: such a case is run once more, and that is said.
+# What a test prints is shown when it fails, with the end of the guest's journal and of its console.
 
 LIMIT=60
 
@@ -42,8 +43,19 @@ setup()
 teardown()
 {
     if [ -z "${BATS_TEST_COMPLETED:-}" ] && [ -S "$VM_SOCKET" ]; then
-        echo "# the guest's journal:"
-        ask run --limit 5 'journalctl -b --no-pager -o short-monotonic | tail -40' || true
+        if ask hangs; then
+            BATS_TEST_RETRIES=1
+            # What a try prints goes with it.
+            {
+                echo "the emulated machine stands still: $BATS_TEST_DESCRIPTION"
+                tail -n 20 "$VM_DIR/console.log"
+            } 2>&1 | sed 's/^/# /' >&3
+        else
+            echo "# the guest's journal:"
+            ask run --limit 5 'journalctl -b --no-pager -o short-monotonic | tail -40' || true
+        fi
+        echo "# its console, and what was said of the machine:"
+        tail -n 20 "$VM_DIR/console.log" "$VM_DIR/log" || true
     fi
     kill -KILL "$VM_PID" 2>/dev/null || true
     wait "$VM_PID" 2>/dev/null || true
