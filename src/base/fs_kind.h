@@ -2,8 +2,6 @@
 #ifndef BASE_FS_KIND_H
 #define BASE_FS_KIND_H
 
-#include <stdbool.h>
-
 enum fs_kind {
     FS_LOCAL,
     FS_FUSE,   /* a program's: may be anything, sshfs among it */

@@ -3,7 +3,6 @@
 #ifndef BASE_HOOK_LIST_H
 #define BASE_HOOK_LIST_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* When mail is sent; Slurm's words (spec/attr_hooks.c). */

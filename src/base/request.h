@@ -142,7 +142,9 @@ struct hooks;
     X(env_setup)  /* shell text, run in the shell that then runs the command; "": nothing, and \
                      no default either, until the daemon has taken it in */                    \
     X(conda) /* a conda environment's name or path, activated before env_setup; "" alike */    \
-    X(container) /* the image that it runs in; NULL: in none */
+    X(container)    /* the image that it runs in; NULL: in none */                             \
+    X(submitted_as) /* what Slurm's commands show in the place of the command: the script as   \
+                       sbatch was given it, not the copy that runs; "": nothing */
 
 /* The lists of texts in it, all owned and NULL-terminated; NULL: not said. */
 #define REQUEST_LISTS(X)                                                                       \

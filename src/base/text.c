@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <sha1.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

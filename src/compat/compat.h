@@ -29,7 +29,7 @@ extern const struct compat_tool compat_tools[]; /* ends with a NULL name */
 /* The name that a program goes by, without the folder in front. */
 const char *compat_name(const char *argv0);
 
-/* "NAME: words" to standard error; returns status. */
+/* "NAME: words", or without a name the words alone, to standard error; returns status. */
 int compat_fail(int status, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Words and a newline to standard output; the exit status. */

@@ -15,7 +15,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/counted_text.h"
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -396,7 +395,7 @@ make_readers(struct daemon *d)
                            .pace = d->pace,
                            .waits = waits_new(d->inst.queue)};
     d->rules.views = d->views;
-    d->idle_work = idle_work_new(&d->inst, d->admission, d->rpc);
+    d->idle_work = idle_work_new(&d->inst, d->admission, d->rpc, d->pace);
 }
 
 static int

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "daemon/common/clock_watch.h"
 #include "daemon/common/instance.h"
+#include "daemon/common/pace.h"
 #include "daemon/request/admit.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/state/state.h"
@@ -33,6 +34,7 @@ struct idle_work {
     struct instance *inst;
     const struct admission *admission;
     const struct rpc *rpc;
+    struct pace *pace;
     int64_t events_trimmed;     /* up to this number they are gone */
     int n_pruned;               /* jobs, since the log last said so */
     bool pruned_any;            /* environments are to be looked through */
@@ -42,12 +44,14 @@ struct idle_work {
 };
 
 struct idle_work *
-idle_work_new(struct instance *inst, const struct admission *admission, const struct rpc *rpc)
+idle_work_new(struct instance *inst, const struct admission *admission, const struct rpc *rpc,
+              struct pace *pace)
 {
     struct idle_work *w = xcalloc(1, sizeof *w);
     w->inst = inst;
     w->admission = admission;
     w->rpc = rpc;
+    w->pace = pace;
     w->pruned_any = true; /* the daemon before this one may have left in the middle of it */
     return w;
 }
@@ -186,6 +190,13 @@ trim_files(struct idle_work *w, bool *more, struct err *e)
         store_prune_files(w->inst->store, (uint32_t)uid, &w->files_at, FILES_AT_ONCE, e) > 0;
 }
 
+/* What was just done counts by that name. */
+static void
+spent(struct idle_work *w, const char *what)
+{
+    pace_spent(w->pace, what, UINT32_MAX);
+}
+
 static bool
 let_go(struct idle_work *w)
 {
@@ -193,13 +204,18 @@ let_go(struct idle_work *w)
     bool more = false;
     int n = prune_jobs(w, &more, &e);
     w->pruned_any |= n > 0;
+    spent(w, "prune-jobs");
     if (n >= 0 && !more && w->pruned_any)
         trim_envs(w, &more, &e);
+    spent(w, "prune-environments");
     trim_events(w, &more, &e);
     trim_progress(w, &e);
+    spent(w, "prune-events");
     if (n == 0 && !w->pruned_any)
         n = make_room(w, &more, &e);
+    spent(w, "make-room");
     trim_files(w, &more, &e);
+    spent(w, "prune-files");
     if (store_commit(w->inst->store, &e) < 0) {
         w->pruned_any = true;
         w->envs_at = 0;
@@ -224,8 +240,10 @@ idle_work_do(struct idle_work *w)
     if (!store_has_changes(w->inst->store) && w->inst->state->changes.n_unsaved == 0 &&
         !works_read_past(w->rpc))
         more = let_go(w);
+    spent(w, "upkeep");
     if (store_checkpoint(w->inst->store, &e) < 0)
         log_warn("checkpoint: %s", e.text);
+    spent(w, "checkpoint");
     if (!more && !store_has_changes(w->inst->store) && store_is_mostly_free(w->inst->store)) {
         if (store_compact(w->inst->store, &e) < 0)
             log_warn("event=not-compacted %s", e.text);
@@ -234,6 +252,8 @@ idle_work_do(struct idle_work *w)
     }
     /* A file of 100,000 lines leaves 140 MiB of small holes behind it, which the C library
      * would keep for good. */
+    spent(w, "compact");
     malloc_trim(0);
+    spent(w, "trim");
     return more;
 }

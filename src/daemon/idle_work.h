@@ -7,11 +7,12 @@
 struct admission;
 struct idle_work;
 struct instance;
+struct pace;
 struct rpc;
 
 /* What it is given is borrowed. */
 struct idle_work *idle_work_new(struct instance *inst, const struct admission *admission,
-                                const struct rpc *rpc);
+                                const struct rpc *rpc, struct pace *pace);
 void idle_work_free(struct idle_work *w);
 
 /* Called after a second of quiet, between turns: folds the store's log in and lets old history

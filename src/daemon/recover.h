@@ -2,8 +2,6 @@
 #ifndef DAEMON_RECOVER_H
 #define DAEMON_RECOVER_H
 
-#include <stddef.h>
-
 struct attempts;
 struct attempts_kept;
 struct cards;

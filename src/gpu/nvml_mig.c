@@ -10,8 +10,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
 #include "gpu/nvml.h"
 #include "gpu/sysfs.h"
 

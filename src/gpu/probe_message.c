@@ -3,7 +3,6 @@
 #include "gpu/probe_message.h"
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/cpu_list.h"
 #include "base/jsonw.h"
 #include "gpu/backend.h"

@@ -1,7 +1,6 @@
 /* Reads a simulated machine's spec, "2x24G+nvlink,1x80G". Pure. */
 #include "gpu/sim_spec.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"

@@ -4,7 +4,6 @@
 #ifndef GPU_SIM_TABLE_H
 #define GPU_SIM_TABLE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/request.h"

@@ -1,6 +1,5 @@
 /* The nvidia-smi backend, for machines whose NVML cannot be loaded: two runs of the program a
  * sampling. It reports less than NVML (no links, no minor numbers) and costs a process. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

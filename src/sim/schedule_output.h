@@ -2,8 +2,6 @@
 #ifndef SIM_SCHEDULE_OUTPUT_H
 #define SIM_SCHEDULE_OUTPUT_H
 
-#include <stddef.h>
-
 #include "sim/textbook/textbook_sim.h"
 
 struct buf;

@@ -10,7 +10,6 @@
 #include <strings.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/hook_list.h"
 #include "base/libc.h"

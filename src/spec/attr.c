@@ -93,6 +93,7 @@ static const struct attr attrs[] = {
     {FIELD(ATTR_LIST, argv, "argv"), .min = 1, .max = INT32_MAX,
      .want = "a list of at least one string", .unshown = true, .settled = true},
     {TEXT(llm, "llm", 0), .settled = true},
+    {TEXT(submitted_as, "submitted_as", 0), .sight = ATTR_CUT, .settled = true},
     {TITLE("GPUs")},
     {VALUE("gpus", "N", "number of GPUs (default 1); 0.5: a share of one; a100:2: of a type"),
      .letter = 'G', INT(demand.gpus, "gpus", 0, GPU_MAX), .json = "gpus_wanted", .always = true,

@@ -254,11 +254,6 @@ check_interactive(struct request *r, struct err *e)
                        "error: %s has one stream for output and errors; omit error, or "
                        "redirect in the command: 2> FILE",
                        r->screen ? "a screen session" : "an interactive job");
-    if (r->log_max_mib && (r->interactive || r->pty || r->screen))
-        return err_set(
-            e, ERR_USAGE,
-            "log-max: the log of %s cannot be cut, because clients read from it; omit log-max",
-            r->screen ? "a screen session" : "an interactive job");
     r->interactive |= r->pty;
     if (r->interactive && r->array.n)
         return err_set(e, ERR_USAGE,

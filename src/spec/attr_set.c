@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

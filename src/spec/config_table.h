@@ -3,7 +3,6 @@
 #ifndef SPEC_CONFIG_TABLE_H
 #define SPEC_CONFIG_TABLE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "spec/config.h"

@@ -10,7 +10,6 @@
 #include <yaml.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/request.h"

@@ -3,7 +3,6 @@
 #define SPEC_SCRIPT_PRIV_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/request.h"

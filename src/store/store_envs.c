@@ -56,10 +56,7 @@ env_find(struct store *s, int64_t hash, const void *bytes, size_t n, int64_t *id
     sqlite3_bind_blob64(st, 2, bytes, n, SQLITE_STATIC);
     rc = sqlite3_step(st);
     *id = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+    return store_read_end(s, st, rc, e);
 }
 
 static int

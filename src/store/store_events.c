@@ -101,10 +101,7 @@ store_events_read(struct store *s, int64_t since, store_event_cb cb, void *arg, 
         if (cb(&event, arg) != 0)
             break;
     }
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+    return store_read_end(s, st, rc, e);
 }
 
 int
@@ -112,12 +109,9 @@ store_events_trim(struct store *s, int64_t keep, int most, struct err *e)
 {
     int64_t all = s->last_seq - (keep > 1 ? keep : 1);
     int64_t first = store_event_first(s), now = first + most - 1;
-    sqlite3_stmt *st;
 
     if (first == 0 || first > all)
         return 0;
-    if (!(st = store_write_stmt(s, STMT_EVENTS_TRIM, e)))
-        return -1;
-    sqlite3_bind_int64(st, 1, now < all ? now : all);
-    return store_write(s, st, e) < 0 ? -1 : now < all;
+    return store_write_number(s, STMT_EVENTS_TRIM, now < all ? now : all, e) < 0 ? -1
+                                                                                 : now < all;
 }

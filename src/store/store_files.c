@@ -23,10 +23,7 @@ store_file_find(struct store *s, uint32_t uid, const char *path, uint32_t *id, s
     sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
     rc = sqlite3_step(st);
     *id = rc == SQLITE_ROW ? (uint32_t)sqlite3_column_int64(st, 0) : 0;
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+    return store_read_end(s, st, rc, e);
 }
 
 int
@@ -104,12 +101,7 @@ file_walk(struct store *s, sqlite3_stmt *st, struct store_keys_at *at, store_key
         if (cb(&key, arg) != 0)
             break;
     }
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    if (rc == SQLITE_ROW)
-        return 1;
-    return rc == SQLITE_DONE ? 0 : -1;
+    return store_read_end(s, st, rc, e) < 0 ? -1 : rc == SQLITE_ROW;
 }
 
 /* Those that were pruned first: a job that took up the key since has a higher id. */
@@ -269,10 +261,5 @@ store_file_forget(struct store *s, uint32_t file, uint32_t *at, int most, struct
 int
 store_job_detach(struct store *s, uint32_t id, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_JOB_DETACH, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, id);
-    return store_write(s, st, e);
+    return store_write_number(s, STMT_JOB_DETACH, id, e);
 }

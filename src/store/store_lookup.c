@@ -17,11 +17,8 @@ lookup_one(struct store *s, sqlite3_stmt *st, struct store_found *out, struct er
         state = sqlite3_column_int(st, 1);
         out->id = (uint32_t)sqlite3_column_int64(st, 0);
         out->state = state >= 0 && state < JOB_STATES ? (enum job_state)state : JOB_LOST;
-    } else if (rc != SQLITE_DONE) {
-        store_read_failed(s, e);
     }
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+    return store_read_end(s, st, rc, e);
 }
 
 int
@@ -113,8 +110,5 @@ store_tasks_walk(struct store *s, uint32_t array, int32_t first, int32_t last, s
                (enum job_state)state, arg) != 0)
             break;
     }
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+    return store_read_end(s, st, rc, e);
 }

@@ -27,12 +27,7 @@ store_outbox_add(struct store *s, struct store_letter *letter, struct err *e)
 int
 store_outbox_remove(struct store *s, int64_t id, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_OUTBOX_REMOVE, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, id);
-    return store_write(s, st, e);
+    return store_write_number(s, STMT_OUTBOX_REMOVE, id, e);
 }
 
 int
@@ -77,8 +72,5 @@ store_outbox_walk(struct store *s, int64_t from, int64_t to, store_letter_cb cb,
         if (cb(&letter, arg) != 0)
             break;
     }
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+    return store_read_end(s, st, rc, e);
 }

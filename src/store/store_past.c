@@ -133,10 +133,7 @@ store_ended_walk(struct store *s, struct store_place *place, int64_t since_us, i
         n++;
         cb(&x, arg);
     }
-    if (rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_DONE ? n : -1;
+    return store_read_end(s, st, rc, e) < 0 ? -1 : n;
 }
 
 static int
@@ -202,8 +199,5 @@ store_past_begin(struct store *s, int64_t *at_us, struct err *e)
     rc = sqlite3_step(st);
     if (rc == SQLITE_ROW)
         *at_us = sqlite3_column_int64(st, 0);
-    else if (rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+    return store_read_end(s, st, rc, e);
 }

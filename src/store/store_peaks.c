@@ -71,20 +71,12 @@ store_peaks_get(struct store *s, const struct store_peaks_key *key, struct learn
         peaks_read(text, out);
         out->oom_mib = sqlite3_column_int(st, 1);
         out->oom_runs = sqlite3_column_int(st, 2);
-    } else if (rc != SQLITE_DONE) {
-        store_read_failed(s, e);
     }
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+    return store_read_end(s, st, rc, e);
 }
 
 int
 store_peaks_trim(struct store *s, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_PEAKS_TRIM, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, PEAKS_KEPT);
-    return store_write(s, st, e);
+    return store_write_number(s, STMT_PEAKS_TRIM, PEAKS_KEPT, e);
 }

@@ -149,6 +149,10 @@ int store_read_failed(const struct store *s, struct err *e);
 sqlite3_stmt *store_write_stmt(struct store *s, enum stmt_id id, struct err *e);
 /* Runs a bound writing statement to its end. */
 int store_write(struct store *s, sqlite3_stmt *st, struct err *e);
+/* The whole of a writing statement whose one parameter is a number. */
+int store_write_number(struct store *s, enum stmt_id id, int64_t n, struct err *e);
+/* Ends a read whose last step returned rc; rows may be left. -1 with e if that step failed. */
+int store_read_end(const struct store *s, sqlite3_stmt *st, int rc, struct err *e);
 int store_failed(struct store *s, enum err_code code, struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -52,10 +52,5 @@ store_progress_drop(struct store *s, uint32_t uid, const char *token, struct err
 int
 store_progress_trim(struct store *s, int64_t before_us, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_PROGRESS_TRIM, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, before_us);
-    return store_write(s, st, e);
+    return store_write_number(s, STMT_PROGRESS_TRIM, before_us, e);
 }

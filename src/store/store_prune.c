@@ -33,10 +33,7 @@ prune_list(struct store *s, int64_t before_us, uint32_t below_id, uint32_t *ids,
             (id < below_id || sqlite3_column_int64(st, 3) < before_us))
             ids[n++] = id;
     }
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? n : -1;
+    return store_read_end(s, st, rc, e) < 0 ? -1 : n;
 }
 
 static int
@@ -47,11 +44,7 @@ remove_jobs(struct store *s, const uint32_t *ids, int n, struct err *e)
 
     for (int i = 0; i < n; i++) {
         for (size_t k = 0; k < sizeof steps / sizeof steps[0]; k++) {
-            sqlite3_stmt *st = store_write_stmt(s, steps[k], e);
-            if (!st)
-                return -1;
-            sqlite3_bind_int64(st, 1, ids[i]);
-            if (store_write(s, st, e) < 0)
+            if (store_write_number(s, steps[k], ids[i], e) < 0)
                 return -1;
         }
     }
@@ -79,10 +72,7 @@ store_largest_user(struct store *s, uint32_t *uid, struct err *e)
     rc = sqlite3_step(st);
     if (rc == SQLITE_ROW)
         *uid = (uint32_t)sqlite3_column_int64(st, 0);
-    else if (rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : -1;
+    return store_read_end(s, st, rc, e) < 0 ? -1 : rc == SQLITE_ROW;
 }
 
 int
@@ -104,10 +94,7 @@ store_prune_user(struct store *s, uint32_t uid, uint32_t *at, int max, struct er
     }
     if (rc == SQLITE_DONE)
         *at = 0;
-    else if (rc != SQLITE_ROW)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? remove_jobs(s, ids, n, e) : -1;
+    return store_read_end(s, st, rc, e) < 0 ? -1 : remove_jobs(s, ids, n, e);
 }
 
 /* Which go, behind *at; as store_prune_envs. */
@@ -131,10 +118,7 @@ list_envs(struct store *s, int64_t *at, int most, int64_t *ids, struct err *e)
     }
     if (rc == SQLITE_DONE)
         *at = 0;
-    else if (rc != SQLITE_ROW)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? n : -1;
+    return store_read_end(s, st, rc, e) < 0 ? -1 : n;
 }
 
 int
@@ -145,11 +129,7 @@ store_prune_envs(struct store *s, int64_t *at, int most, struct err *e)
 
     s->env_id = 0; /* the one remembered may be among them */
     for (int i = 0; i < n; i++) {
-        sqlite3_stmt *st = store_write_stmt(s, STMT_PRUNE_ENV, e);
-        if (!st)
-            return -1;
-        sqlite3_bind_int64(st, 1, ids[i]);
-        if (store_write(s, st, e) < 0)
+        if (store_write_number(s, STMT_PRUNE_ENV, ids[i], e) < 0)
             return -1;
     }
     return n;

@@ -37,19 +37,11 @@ store_runs_load(struct store *s, store_runs_cb cb, void *arg, struct err *e)
         if (r.fingerprint)
             cb(&r, arg);
     }
-    if (rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_DONE ? 0 : -1;
+    return store_read_end(s, st, rc, e);
 }
 
 int
 store_runs_trim(struct store *s, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_RUNS_TRIM, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, RUNS_KEPT);
-    return store_write(s, st, e);
+    return store_write_number(s, STMT_RUNS_TRIM, RUNS_KEPT, e);
 }

@@ -21,10 +21,7 @@ series_get(struct store *s, sqlite3_stmt *st, struct buf *out, struct err *e)
     buf_clear(out);
     if (rc == SQLITE_ROW)
         buf_add(out, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0));
-    else if (rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : -1;
+    return store_read_end(s, st, rc, e) < 0 ? -1 : rc == SQLITE_ROW;
 }
 
 int
@@ -96,8 +93,5 @@ store_totals_load(struct store *s, store_total_cb cb, void *arg, struct err *e)
         return -1;
     while ((rc = sqlite3_step(st)) == SQLITE_ROW)
         cb((uint32_t)sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1), arg);
-    if (rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_DONE ? 0 : -1;
+    return store_read_end(s, st, rc, e);
 }

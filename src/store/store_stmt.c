@@ -83,6 +83,7 @@ static const char *const SQL[STMT_COUNT] = {
          " SELECT uid, sum(bytes) FROM (SELECT j.uid AS uid, 1000"
          " + sum(coalesce(length(j.command), 0) + coalesce(length(j.argv), 0)"
          " + coalesce(length(j.comment), 0) + coalesce(length(j.env_set), 0)"
+         " + coalesce(length(j.submitted_as), 0)"
          " + coalesce(length(j.array_book), 0))"
          " + coalesce((SELECT length(bytes) FROM envs WHERE envs.id = j.env), 0) AS bytes"
          " FROM n JOIN jobs j ON j.id = n.id WHERE j.state >= ?1 GROUP BY j.uid, j.env)"

@@ -27,8 +27,5 @@ store_usage_load(struct store *s, store_usage_cb cb, void *arg, struct err *e)
     while ((rc = sqlite3_step(st)) == SQLITE_ROW)
         cb((uint32_t)sqlite3_column_int64(st, 0), sqlite3_column_double(st, 1),
            sqlite3_column_int64(st, 2), arg);
-    if (rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_DONE ? 0 : -1;
+    return store_read_end(s, st, rc, e);
 }

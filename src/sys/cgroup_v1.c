@@ -108,11 +108,14 @@ cgroup_v1_create(const char *const paths[CGROUP_V1_N], const struct cgroup_limit
 {
     for (int i = 0; i < CGROUP_V1_N; i++) {
         fds[i] = -1;
-        if (!paths[i] || cgroup_make_folder(AT_FDCWD, paths[i]) < 0)
+        if (!paths[i])
             continue;
-        fds[i] = open(paths[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (cgroup_make_folder(AT_FDCWD, paths[i]) == 0)
+            fds[i] = open(paths[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fds[i] >= 0)
             set_limits((enum cgroup_v1)i, fds[i], limits);
+        else
+            fds[i] = -errno;
     }
 }
 

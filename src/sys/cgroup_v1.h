@@ -16,7 +16,7 @@ extern const char *const cgroup_v1_names[CGROUP_V1_N];
 int cgroup_v1_find_bases(const char *name, char *out[CGROUP_V1_N]);
 
 /* Makes the groups that have a path and sets their limits. fds: open folders (O_CLOEXEC, the
- * caller's), -1 where there is none. */
+ * caller's), -1 where there is none, -errno where one could not be had. */
 void cgroup_v1_create(const char *const paths[CGROUP_V1_N], const struct cgroup_limits *limits,
                       int fds[CGROUP_V1_N]);
 

@@ -39,8 +39,8 @@ struct mps_state {
     pid_t died_pid;
     uint64_t died_ticks;
     char died_text[120];
-    /* From before the control daemon is started until nothing of it is there any more, for
-     * whoever comes when the keeper was killed. What an earlier version says has none of it. */
+    /* From before the control daemon is started until nothing of it is there any more: what is
+     * left when the keeper was killed is found by it. What an earlier version says has none. */
     bool left;
     int64_t left_uid;  /* whose that is */
     pid_t control_pid; /* of the control daemon, and when that began; 0: not known */

@@ -1,18 +1,14 @@
 /* berth-web: options, the listening socket, the loop. What is served is in http_server.c; how
  * berthd is asked in upstream.c. It runs as any user, starts no daemon, and has that user's
  * rights there. */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <uv.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "web/http/gate.h"
 #include "web/http_server.h"

@@ -2,7 +2,6 @@
 #ifndef WEB_WEB_OPTIONS_H
 #define WEB_WEB_OPTIONS_H
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 

@@ -3,7 +3,6 @@
  * cache or the log's reader has it. Meanwhile the connection is suspended. */
 #include "web/web_request.h"
 
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -13,7 +13,6 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/buf.h"

@@ -4,7 +4,6 @@
 #ifndef WIRE_FRAME_H
 #define WIRE_FRAME_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"

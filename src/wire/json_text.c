@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 
 #define DEPTH_MAX  16
 #define KEY_MAX    64 /* bytes, with the NUL */

@@ -529,18 +529,19 @@ def tell_slow_turns(machine):
         try:
             with open(os.path.join(machine.dir, "daemon.log" + n), encoding="utf-8", errors="replace") as f:
                 for line in f:
-                    m = re.search(r"event=slow-turn ms=(\d+) cpu_ms=(\d+) most=(\S+) most_ms=(\d+)", line)
+                    m = re.search(r"event=slow-turn ms=(\d+) cpu_ms=(\d+) most=(\S+) most_ms=(\d+) n=(\d+)", line)
                     if m:
-                        x = found.setdefault(m[3], [0, 0, 0, 0])
+                        x = found.setdefault(m[3], [0, 0, 0, (0, 0)])
                         x[0] += 1
-                        x[1:] = [max(a, int(b)) for a, b in zip(x[1:], (m[1], m[2], m[4]))]
+                        x[1:] = [max(a, b) for a, b in zip(x[1:], (int(m[1]), int(m[2]), (int(m[4]), int(m[5]))))]
         except FileNotFoundError:
             pass
     wall, cpu = (max((x[i] for x in found.values()), default=0) for i in (1, 2))
     n = sum(x[0] for x in found.values())
     print(f"{n} rounds of the loop over 50 ms, the longest {wall} ms, the most CPU in one {cpu} ms; by what took most")
-    for what, (n, ms, cpu_ms, most_ms) in sorted(found.items(), key=lambda x: -x[1][2]):
-        print(f"  {what:14} {n:5} times, the longest {ms} ms; at most {cpu_ms} ms of CPU in all, {most_ms} ms for this")
+    for what, (n, ms, cpu_ms, (most_ms, pieces)) in sorted(found.items(), key=lambda x: -x[1][2]):
+        print(f"  {what:18} {n:5} times, the longest {ms} ms; at most {cpu_ms} ms of CPU in all, {most_ms} ms for this"
+              f" in {pieces} pieces")
 
 
 # --- all of it -------------------------------------------------------------------------------
@@ -635,6 +636,8 @@ def main():
         shutil.rmtree(f"/tmp/berth-hostile-{bob.pw_uid}", ignore_errors=True)
         if homes:
             for user in users:
+                # Hooks outlive a daemon that is killed.
+                subprocess.run(["pkill", "-KILL", "-u", user], check=False)
                 subprocess.run([*IN_TURN, "userdel", "-f", user], check=False)
             shutil.rmtree(homes, ignore_errors=True)
     sys.exit(status)

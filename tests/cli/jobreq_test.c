@@ -176,6 +176,9 @@ test_export(void **state)
         {"BERTH_TEST_A,BERTH_TEST_B=c", "BERTH_TEST_A=a", "BERTH_TEST_B=b"},
         {"ALL,BERTH_TEST_A=c", "BERTH_TEST_A=c", "BERTH_TEST_A=a"},
         {"NIL,BERTH_TEST_A=c", "BERTH_TEST_A=c", "BERTH_TEST_B=b"},
+        {"none", NULL, "BERTH_TEST_A=a"},
+        {"BERTH_TEST_A='x,y\"',BERTH_TEST_B", "BERTH_TEST_A='x,y\"'", "BERTH_TEST_A=a"},
+        {"BERTH_TEST_A=\"x,BERTH_TEST_B", "BERTH_TEST_A=\"x,BERTH_TEST_B", "BERTH_TEST_B=b"},
     };
     struct err e;
 
@@ -225,6 +228,50 @@ test_export(void **state)
     env_free(&choice);
 }
 
+/* Whether an entry of the environment goes along with --export=text: as for sbatch, or srun. */
+static bool
+goes_along(const char *text, bool is_srun, const char *entry)
+{
+    struct env_choice choice = {0};
+    auto_buf struct buf out = BUF_INIT;
+    struct jsonw w;
+    struct err e;
+
+    assert_int_equal(env_export(&choice, text, &e), 0);
+    if (is_srun)
+        env_prefer_own(&choice);
+    env_for_slurm(&choice, "/tmp");
+    jsonw_init(&w, &out);
+    jsonw_object(&w);
+    env_add(&w, &choice);
+    jsonw_end_object(&w);
+    json_t *tree = json_loadb(out.data, out.len, 0, NULL);
+    bool found = has_entry(json_object_get(tree, "env"), entry);
+    json_decref(tree);
+    env_free(&choice);
+    return found;
+}
+
+static void
+test_export_of_slurm(void **state)
+{
+    (void)state;
+    setenv("BERTH_TEST_A", "a", 1);
+    unsetenv("BERTH_TEST_C");
+    setenv("SLURM_EXPORT_ENV", "another job's", 1);
+    assert_true(goes_along("ALL,BERTH_TEST_A=c", false, "BERTH_TEST_A=c"));
+    assert_true(goes_along("ALL,BERTH_TEST_A=c", true, "BERTH_TEST_A=a"));
+    assert_true(goes_along("ALL,BERTH_TEST_C=c", true, "BERTH_TEST_C=c"));
+    assert_true(goes_along("BERTH_TEST_A=c", true, "BERTH_TEST_A=c"));
+    assert_true(goes_along("BERTH_TEST_A=c,BERTH_TEST_A", true, "BERTH_TEST_A=a"));
+    /* Steps of a batch job do as it does. */
+    assert_true(goes_along("NONE", false, "SLURM_EXPORT_ENV=NONE"));
+    assert_false(goes_along("NONE", true, "SLURM_EXPORT_ENV=NONE"));
+    assert_true(goes_along("A,C=3", false, "SLURM_EXPORT_ENV=A,C=3"));
+    assert_false(goes_along("all", false, "SLURM_EXPORT_ENV=all"));
+    assert_false(goes_along("ALL", false, "SLURM_EXPORT_ENV=another job's"));
+}
+
 int
 main(void)
 {
@@ -234,6 +281,7 @@ main(void)
         cmocka_unit_test(test_exact_gpus_keep_their_order),
         cmocka_unit_test(test_context),
         cmocka_unit_test(test_export),
+        cmocka_unit_test(test_export_of_slurm),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

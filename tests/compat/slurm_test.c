@@ -285,7 +285,8 @@ letters_make_columns(void **state)
         {"%w", "WORD\n", "\u00fcber\n"},
         {"%.6w|%6w|%n", "  WORD|WORD  |LENGTH\n", "  \u00fcber|\u00fcber  |5\n"},
         {"%2w %.2n.", "WO LE.\n", "\u00fcb  5.\n"},
-        {"id=%w,%Q;", "id=WORD,;\n", "id=\u00fcber,;\n"},
+        {"id=%w,%Q;", "id=WORD,%Q;\n", "id=\u00fcber,%Q;\n"},
+        {"%.6Q|%w%5", "%.6Q|WORD%5\n", "%.6Q|\u00fcber%5\n"},
         {"no column", "no column\n", "no column\n"},
         {"%all", "WORD|LENGTH|\n", "\u00fcber|5|\n"},
         {"%w%", "WORD\n", "\u00fcber\n"},
@@ -302,6 +303,8 @@ letters_make_columns(void **state)
         slurm_table_add_row(&t, "\u00fcber", &row);
         assert_string_equal(buf_str(&header), cases[i].header);
         assert_string_equal(buf_str(&row), cases[i].row);
+        assert_string_equal(t.unknown ? t.unknown : "",
+                            strstr(cases[i].format, "Q") ? "Q" : "");
     }
 }
 
@@ -313,14 +316,14 @@ names_make_columns(void **state)
     struct err e;
 
     (void)state;
-    assert_int_equal(slurm_table_names(&t, fields, "word:.6,LENGTH:3,word", &e), 0);
+    assert_int_equal(slurm_table_names(&t, fields, "word:.6,,LENGTH:3,word", &e), 0);
     slurm_table_add_header(&t, &out);
     slurm_table_add_row(&t, "a\nb", &out);
     assert_string_equal(buf_str(&out), "  WORDLENWORD                \n"
                                        "  a\\nb3  a\\nb                \n");
     assert_int_equal(slurm_table_detail(&t), 2);
     assert_int_equal(slurm_table_names(&bad, fields, "word,foo:3", &e), -1);
-    assert_string_equal(e.text, "Invalid job format specification: foo:3");
+    assert_string_equal(e.text, "Invalid job format specification: foo");
 }
 
 static void

@@ -282,6 +282,14 @@ said by 3"
     is cancel "$(berth cancel '1_[4-5]')" 'cancelled jobs 1_5 and 1_4'
     try berth cancel 1_4
     has 'cancel again' "$err" 'job 1_4 has ended already'
+    for verb in hold release; do
+        try berth $verb 1_4
+        has "what $verb says" "$err" 'job 1_4 '
+    done
+    try berth signal 1_4 TERM
+    has 'a signal' "$err" 'job 1_4 '
+    try berth hold 1_0
+    has 'hold of one that runs' "$err" 'job 1_0 cannot be held'
     is signal "$(berth signal 1_0 TERM)" 'sent TERM to job 1_0'
     try berth wait 1_0
     is wait "$out" '1_0  FAILED  143'

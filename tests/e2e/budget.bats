@@ -256,6 +256,20 @@ $ALICE"
     is "a short one" "$(stat -c %s "$USERS_HOME/bob/short.log")" 3000000
 }
 
+@test "the log of an interactive job is bounded like any other, and its client goes on behind the cut" {
+    start_system --set job_log_max_mib=4
+    for how in --interactive --pty; do
+        try_as "$BOB" berth submit -G 0 $how --log "$USERS_HOME/bob/on$how.log" -- sh -c \
+            'echo first; n=0; until grep -q "were cut out" "$1" || [ $((n += 1)) -gt 30 ]; do head -c 1000000 /dev/zero | tr "\0" x; echo; done; echo last' sh "on$how.log"
+        is "status" "$status" 0
+        log=$USERS_HOME/bob/on$how.log
+        is "it is no longer than it may be" "$(($(stat -c %s "$log") <= 4500000))" 1
+        for text in "$log" "$ROOT/out"; do
+            is "the first and the last word of $text" "$(head -c 5 "$text") $(tail -c 6 "$text" | tr -d '\r\n' | tail -c 4)" "first last"
+        done
+    done
+}
+
 @test "the environments of one user's jobs are bounded, each distinct one counted once" {
     start_system --set job_max_text_kib=4000
     cat >envs.py <<'PY'

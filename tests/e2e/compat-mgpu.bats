@@ -189,7 +189,8 @@ ID: X | User: $ALICE | GPUs: 1 | Mem: 15000 | CMD: echo a >>order | Status: queu
     first=$(seq_of kind=started job=1 attempt=1) second=$(seq_of kind=started job=1 attempt=2)
     between=$(seq_of kind=started job=3)
     [ "$first" -lt "$between" ] && [ "$between" -lt "$second" ] || fail_with "turns: $first $between $second"
-    for job in $(mgpu_queue | sed -n 's/^ID: \([A-Z0-9]*\) .*/\1/p'); do mgpu_cancel "$job"; done
+    # One that has reached its limit for the last time in the meantime is no more to be cancelled.
+    for job in $(mgpu_queue | sed -n 's/^ID: \([A-Z0-9]*\) .*/\1/p'); do mgpu_cancel "$job" || true; done
 }
 
 @test "C12 C13 only its owner can cancel a job, and all its processes end" {

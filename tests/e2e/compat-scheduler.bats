@@ -620,7 +620,7 @@ No matching screen sessions found."
 }
 
 @test "a line that is added again runs once more, even if the daemon dies while it receives it" {
-    local daemon job
+    local daemon job jobs_of_line='.jobs[] | select(.command | endswith("-- fails.py")) | .id'
     export BERTH_DIR=$ROOT/i
     echo 'raise SystemExit(3)' >fails.py
     echo '0,fails.py,,,0' >jobs.txt
@@ -641,10 +641,36 @@ No matching screen sessions found."
     # It comes back when the job has ended again.
     kill -STOP "$pid_of_run"
     start_daemon 2
-    for job in $(berth queue --json | jq '.jobs[] | select(.started) | .id'); do berth wait "$job" || true; done
+    for job in $(berth queue --json | jq "$jobs_of_line"); do berth wait "$job" || true; done
     kill -CONT "$pid_of_run"
     wait_for_output run ' queued: 1,fails.py,,--n 1600,1'
-    is 'jobs of the line' "$({ berth queue --json; berth history --json; } | jq -r '.jobs[].command' | grep -c -- '-- fails.py$')" 2
+    # One that ends between the two is in both.
+    is 'jobs of the line' "$({ berth queue --json; berth history --json; } | jq "$jobs_of_line" | sort -u | wc -l)" 2
+    stop_scheduler run
+    stop_daemon
+}
+
+@test "a line that comes in the moment in which the daemon dies is queued when it is back" {
+    export BERTH_DIR=$ROOT/i
+    mkfifo held go
+    echo "0,$PWD/job.py,,--n first" >jobs.txt
+    start_daemon 2
+    BERTH_SOCKET=$BERTH_DIR/berth.sock schedule run
+    wait_for_output run 'Job 1 completed'
+    timeout "$LIMIT" bash -c 'until jq -e ".gpu_status | add == 0" gpu_scheduler_state.json; do :; done' >/dev/null
+    # It has looked at its cards after that job when it has read this.
+    echo 'soon,job.py' >>jobs.txt
+    wait_for_output run 'line 2: '
+    # It has seen that the file has changed, and waits for its turn at the state file before it reads it.
+    # (Who holds it lives: in a PID namespace /proc/locks hides what a process has left behind.)
+    timeout "$LIMIT" flock . sh -c 'echo >held; cat go' 3>&- &
+    timeout "$LIMIT" cat held
+    echo "0,$PWD/job.py,,--n second" >>jobs.txt
+    timeout "$LIMIT" bash -c 'until grep -q -- "-> FLOCK.* $1 " /proc/locks; do :; done' - "$pid_of_run"
+    kill_daemon
+    pass go
+    start_daemon 2
+    wait_for_output run 'Job 2 completed'
     stop_scheduler run
     stop_daemon
 }

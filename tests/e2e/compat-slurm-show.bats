@@ -111,3 +111,55 @@ print(job["job_resources"], job["flags"], job["nice"], job["cpus_per_task"], job
     has host "$(cat job)" ' BatchHost=.'
     if grep -q 'StartTime=Unknown' job; then fail_with "$(cat job)"; fi
 }
+
+@test "the command of a job is the script as it was named and its arguments, with Slurm's words" {
+    printf '#!/bin/sh\n' >t.sh
+    sbatch -H t.sh one 'two words' "q'uote" >/dev/null
+    sbatch -H ./t.sh >/dev/null
+    sbatch -H --wrap 'echo hi' >/dev/null
+    sbatch -H <t.sh >/dev/null
+    berth submit --hold -- echo 'of Berth' >/dev/null
+    is 'squeue' "$(squeue -h -S i -o '%o')" "$PWD/t.sh one two words q'uote
+./t.sh
+(null)
+(null)
+echo 'of Berth'"
+    is 'with a width' "$(squeue -h -j 1 -o '[%.9o] [%2o]')" "[${PWD:0:9}] [${PWD:0:2}]"
+    is 'by name' "$(squeue -h -j 2,3 -S i -O Command:8,jobid:2)" './t.sh  2 
+(null)  3 '
+    is 'scontrol' "$(scontrol show job 1 | sed -n 's/^ *Command=//p')" "$PWD/t.sh one two words q'uote"
+    is 'nothing there' "$(scontrol show job 3 | sed -n 's/^ *Command=//p')" '(null)'
+    is 'in JSON' "$(squeue --json -j 1 | json jobs.0.command):$(squeue --json -j 3 | json jobs.0.command)" "$PWD/t.sh one two words q'uote:"
+    # The copy that is kept is still what runs, and what is written.
+    has 'to Berth' "$(job_field 1 command)" '/slurm_script\.[0-9a-f]+ one '
+    is 'the script' "$(scontrol write batch_script 1 -)" '#!/bin/sh'
+    mkfifo go
+    srun sh -c 'read line <go' &
+    wait_until_running 6
+    is 'srun' "$(squeue -h -j 6 -o %o)" sh
+    echo >go
+    wait $!
+}
+
+@test "columns that Slurm has show what is known, and others are refused by name" {
+    sbatch -H --wrap true >/dev/null
+    sbatch --begin now+1hour --wrap true >/dev/null
+    for letter in a A b B c C d D e E f F g G h H i I j J k K l L m M n N o O p P q Q r R s S t T u U v V w W x X y Y z Z; do
+        try squeue -j 1 -o "%$letter|"
+        is "%$letter" "$status:$err" 0:
+    done
+    is 'cluster and node' "$(squeue -h -j 1 -O cluster:6,allocnodes)" "berth $(printf %-20s "$(hostname -s)")"
+    is 'eligible' "$(squeue -h -j 1 -O eligibletime:4,accruetime:4)" 'N/A N/A '
+    has 'in an hour' "$(squeue -h -j 2 -O eligibletime)" '^20[0-9-]+T'
+    try squeue -o '%i %5!x %t' -j 1
+    is 'no letter' "$status:$out:$err" $'0:JOBID %5!x ST\n1 %5!x PD:squeue: error: Invalid job format specification: !'
+    try squeue -O 'jobid,,allocsid:9'
+    is 'not known' "$status:$out:$err" '1::squeue: error: Invalid job format specification: allocsid'
+    try sinfo -h -o '%j %a %U'
+    is 'sinfo' "$status:$out:$err" $'0:%j up Unknown:Invalid node format specification: j'
+    has 'all columns' "$(sinfo -h -O all)" '^berth\*\|berth\|up\|infinite\|'
+    is 'reservations' "$(sinfo -T)" 'No reservations in the system'
+    try squeue -P --noconvert --array-unique -h -o %i -j 1
+    is 'options' "$status:$out" 0:1
+    is 'of later releases' "$(sacct -nXP -j 1 -o stdout,stdin,restarts)" "$PWD/slurm-1.out|/dev/null|0"
+}

@@ -648,3 +648,36 @@ sbatch: --exclusive is ignored: the job has no GPU, and the machine is shared"
     try sbatch -H -d 1,2 --wrap true
     is 'numbers alone' "$status" 0
 }
+
+@test "a step that begins while another one ends still finds the folder in which they hold what they use" {
+    [ "$(nproc)" -ge 2 ] || skip 'two steps ask for two cores'
+    mkdir wrapped
+    cat >wrapped/flock <<EOF
+#!/bin/sh
+[ "\$1" != 8 ] || : >asked
+"$(command -v flock)" "\$@"
+status=\$?
+if [ "\$1" = -n ] && rm slow 2>/dev/null; then echo >held; read line <go; fi
+exit \$status
+EOF
+    chmod +x wrapped/flock
+    mkfifo ready end held go
+    cat >steps.sh <<'EOF'
+#!/bin/sh
+#SBATCH -n 2 -o steps.out
+PATH=$PWD/wrapped:$PATH
+srun -n 1 --exact sh -c 'echo >ready; read line <end' &
+first=$!
+read line <ready
+: >slow
+srun -n 1 --exact echo second &
+read line <held
+rm -f asked
+echo >end
+while kill -0 $first 2>/dev/null && [ ! -e asked ]; do :; done
+echo >go
+wait
+EOF
+    sbatch -W steps.sh >/dev/null
+    is 'what they said' "$(cat steps.out)" second
+}

@@ -15,7 +15,7 @@ on_fake_disk()
 {
     # A program with AddressSanitizer wants to be loaded before anybody else.
     export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
-    ldd "$(command -v berth)" | grep -q libc || skip "this berth is linked statically; that of ./check e2e with sanitizers is not"
+    ldd "$(command -v berth)" | grep -q libc || skip "this berth is linked statically; that of ./check --thorough is not"
     command -v cc >/dev/null || skip "there is no C compiler here"
     cat >"$ROOT/fake.c" <<'C'
 #define _GNU_SOURCE

@@ -233,7 +233,7 @@ PY
 }
 
 @test "what is done to an array most of whose tasks have left it goes in pieces, and is the array's" {
-    local verb
+    local verb order meanwhile=0
     start_daemon 2
     berth submit --gpus 0 --hold -- true
     berth submit --gpus 0 --array 0-999 --after 1 -- true
@@ -241,13 +241,21 @@ PY
     for verb in release hold priority signal cancel; do
         out=$(ask_all "{\"id\":\"$verb\",\"method\":\"$verb\",\"params\":{\"select\":[\"2\"],\"priority\":-5,\"signal\":1}}" \
             '{"id":"status","method":"status"}')
-        is "who is answered first, $verb" "$(jq -r .id <<<"$out" | paste -sd ' ')" "status $verb"
+        # On a machine so busy that the first piece took all of a user's time in a round, the rest of it may be
+        # done before what the user asked for next is read.
+        order=$(jq -r .id <<<"$out" | paste -sd ' ')
+        case $order in
+        "status $verb") meanwhile=$((meanwhile + 1)) ;;
+        "$verb status") ;;
+        *) fail_with "answered to $verb: $order" ;;
+        esac
         if [ "$verb" = signal ]; then
             is 'signal' "$(jq -r '.error.message // empty' <<<"$out")" 'no task of array 2 is running'
         else
             is "$verb" "$(jq -c "select(.id == \"$verb\") | .result.ids" <<<"$out")" '[2]'
         fi
     done
+    [ "$meanwhile" -gt 0 ] || fail_with 'nothing was answered between the pieces of any verb'
     is released "$(events_with kind=released | wc -l)" 1000
     is held "$(events_with kind=held | wc -l)" 2000
     is priorities "$(events_with kind=updated | wc -l)" 1001

@@ -143,6 +143,20 @@ print(sum(j["attempt"] or 0 for j in json.load(sys.stdin)["jobs"]))')" "$before"
     each_ran_once 12
 }
 
+@test "the jobs' cgroups are removed while there are none: they are made again, and a job with --mem has its bound" {
+    local group
+    start_daemon 2
+    berth doctor | grep -q '^ok .*memory' || skip 'memory is not bounded here'
+    group=$(sed -n 's/.*event=confinement cgroup=\([^ ]*\) .*/\1/p' "$BERTH_DIR/daemon.log")
+    berth submit --wait -G 0 -- true
+    # Others' groups come and go under find meanwhile.
+    find /sys/fs/cgroup -depth -type d -name "${group##*/}" -exec rmdir {} \; 2>/dev/null || true
+    is 'groups left' "$(find /sys/fs/cgroup -type d -name "${group##*/}" 2>/dev/null)" ''
+    try berth submit --wait -G 0 --mem 64M -- python3 -c 'b = bytearray(400 << 20)'
+    is status "$status" 137
+    has "why" "$(job_field 2 text)" 'memory'
+}
+
 a_folder_that_is_no_more()
 {
     start_daemon 2

@@ -10,10 +10,10 @@ berthd()
     exec unshare -m "${plain[@]}" "$ROOT/bin/berthd" "$@"
 }
 
-# What the daemon and jobs see.
+# What the daemon and jobs see, whose root may be below that of their name space.
 inside()
 {
-    nsenter -t "$(daemon_pid)" -m "$@"
+    nsenter -t "$(daemon_pid)" -m -r "$@"
 }
 
 # No file system can be mounted, as in most containers.
@@ -65,7 +65,7 @@ start_with_mps()
     is begun "$(cat "$ROOT/mps/begun")" "$ALICE $uuid log"
     is owner "$(inside stat -c '%U %a' "$folder/$(id -u "$ALICE")" "$folder" | paste -sd' ')" "$ALICE 700 root 711"
     is beneath "$(stat -c '%U %a' "$folder/$(id -u "$ALICE")")" 'root 700'
-    try nsenter -t "$(daemon_pid)" -m runuser -u "$BOB" -- ls "$folder/$(id -u "$ALICE")/pipe"
+    try nsenter -t "$(daemon_pid)" -m -r runuser -u "$BOB" -- ls "$folder/$(id -u "$ALICE")/pipe"
     is 'not for bob' "$status" 2
     echo >"$ROOT/mps/gate"
     try_as "$BOB" berth wait 3
@@ -144,7 +144,7 @@ start_with_mps()
     has log "$(as "$ALICE" berth logs 1)" "^berth-mps $folder tmpfs rw,nosuid,nodev,noexec,.*size=16384k,nr_inodes=1024,mode=700,uid=$(id -u "$ALICE"),gid="
     [ "$(as "$ALICE" berth logs 1 | grep -xE '[0-9]+')" -le $((16 << 20)) ]
     until_ended "$folder"
-    try nsenter -t "$(daemon_pid)" -m mountpoint "$folder"
+    try nsenter -t "$(daemon_pid)" -m -r mountpoint "$folder"
     has 'it is gone' "$out$err" 'is not a mountpoint'
     is beneath "$(stat -c '%U %a' "$folder")" 'root 700'
 }
@@ -156,7 +156,7 @@ start_with_mps()
     mkfifo -m 666 "$ROOT/mps/gate"
     as "$ALICE" berth submit --vram 4000 -- cat "$ROOT/mps/gate"
     wait_until_running 1
-    background holder nsenter -t "$(daemon_pid)" -m runuser -u "$ALICE" -- sh -c "cd '$folder' && touch mine && echo there && exec cat '$ROOT/mps/gate'"
+    background holder nsenter -t "$(daemon_pid)" -m -r runuser -u "$ALICE" -- sh -c "cd '$folder' && touch mine && echo there && exec cat '$ROOT/mps/gate'"
     wait_for_output holder there
     kept=$(awk 'NR == 1 { print $3 }' "$folder/../keeper")
     as "$ALICE" berth cancel 1

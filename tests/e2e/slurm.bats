@@ -212,14 +212,14 @@ END
 
 @test "srun leaves all variables that a job exports to its tasks, whatever their names" {
     start_daemon 1
-    local names="program rest exported tasks nodes gpus output error input option value name number text task pids status piece"
+    local names="program rest exported tasks nodes gpus output error input option value name number text task pids status piece named kept all quote"
     {
         echo '#!/bin/bash'
         echo '#SBATCH -o steps.out'
         for name in $names; do echo "export $name=of-the-job"; done
         echo 'srun -n 1 -o %t.out printenv' "$names"
         echo 'srun -n 2 -o %t.of2 printenv' "$names"
-        echo 'srun --export=ALL,program=named,rest=too sh -c '"'"'echo $program $rest $name'"'"
+        echo 'srun --export=program=named,rest=too,name sh -c '"'"'echo $program $rest $name'"'"
     } >own.sh
     berth submit --gpus 0 --wait own.sh
     for file in 0.out 0.of2 1.of2; do

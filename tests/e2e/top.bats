@@ -237,6 +237,10 @@ three_jobs()
     open_terminal 120 24 TERM=dumb berth top
     see 'without cursor movement \(TERM=dumb\)'
     see '^left 1'
+    close_terminal
+    open_terminal 120 24 sh -c 'stty cols 65535; exec berth top'
+    see 'it has 65535 columns and 24 rows, of which curses'
+    see '^left 1'
 }
 
 @test "says what is wrong without a terminal, without a daemon, or with wrong options" {

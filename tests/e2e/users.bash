@@ -78,6 +78,8 @@ case_setup()
 case_teardown()
 {
     [ -n "${USERS_HOME:-}" ] || return 0
+    # What a failed test left running would fail those behind it.
+    if [ -z "${BATS_TEST_COMPLETED:-}" ]; then pkill -KILL -u "$ALICE,$BOB" || true; fi
     rm -rf "$ROOT"
 }
 

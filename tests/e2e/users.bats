@@ -304,6 +304,30 @@ PY
     is "bob's exit status" "$status" 1
 }
 
+# `waits_for_the_logs DIR MODE`: a job that alice gives to the daemon of DIR waits while its folder of logs has that mode.
+waits_for_the_logs()
+{
+    local alice="runuser -u $ALICE -- env BERTH_DIR=$1" ran=$USERS_HOME/alice/ran.logs
+    $alice berth submit -G 0 --wait -- true
+    chmod "$2" "$1/logs"
+    $alice berth submit -G 0 -- sh -c "echo ran >>$ran"
+    "$AWAIT" prints "$LIMIT" "$alice berth health || true" '^bad +starts .*logs.*Permission denied' ||
+        fail_with "it says: $($alice berth health)"
+    chmod 755 "$1/logs"
+    $alice berth wait 2
+    is "runs" "$(cat "$ran")" ran
+    rm "$ran"
+}
+
+@test "while users may not use the folder of logs their jobs wait, and none fails" {
+    start_system
+    waits_for_the_logs "$BERTH_DIR" 700
+    # A daemon of her own may not write there.
+    as "$ALICE" env BERTH_DIR="$USERS_HOME/alice/own.$BATS_TEST_NUMBER" berth daemon start --sim 1
+    waits_for_the_logs "$USERS_HOME/alice/own.$BATS_TEST_NUMBER" 500
+    as "$ALICE" env BERTH_DIR="$USERS_HOME/alice/own.$BATS_TEST_NUMBER" berth daemon stop
+}
+
 @test "a supervisor does not enter a folder that its user may not enter" {
     start_system
     try_as "$BOB" berth submit -G 0 -D "$USERS_HOME/alice" --wait -- ls
@@ -493,7 +517,7 @@ while True:
 }
 
 @test "processes of a killed supervisor end before its job runs again, without a cgroup too" {
-    local own="env BERTH_DIR=$USERS_HOME/alice/own" show pid
+    local own="env BERTH_DIR=$USERS_HOME/alice/own.$BATS_TEST_NUMBER" show pid
     show="runuser -u $ALICE -- $own berth show 1 --json"
     # shellcheck disable=SC2016 # the job's shell is to expand it
     as "$ALICE" $own berth submit --sim 1 --requeue -o left -- \
@@ -506,12 +530,12 @@ while True:
     "$AWAIT" until "$LIMIT" "$show" jobs.0.attempt 2
     if is_alive "$first"; then fail_with "process $first lives beside the second attempt"; fi
     as "$ALICE" $own berth daemon stop --cancel
-    rm -rf "$USERS_HOME/alice/own"
+    rm -rf "$USERS_HOME/alice/own.$BATS_TEST_NUMBER"
 }
 
 # There is no group to tell it by, and it has dropped its mark.
 @test "a process on a GPU that is far below its supervisor counts as its job's, and is bounded, without a cgroup too" {
-    local own="env BERTH_DIR=$USERS_HOME/alice/own"
+    local own="env BERTH_DIR=$USERS_HOME/alice/own.$BATS_TEST_NUMBER"
     cat >"$ROOT/deep.py" <<'END'
 import os, sys
 for _ in range(300):
@@ -534,7 +558,7 @@ END
     "$AWAIT" until "$LIMIT" "runuser -u $ALICE -- $own berth show 2 --json" jobs.0.state FAILED
     has 'why' "$(as "$ALICE" $own berth show 2)" 'used 6.0 GiB'
     as "$ALICE" $own berth daemon stop --cancel
-    rm -rf "$USERS_HOME/alice/own"
+    rm -rf "$USERS_HOME/alice/own.$BATS_TEST_NUMBER"
 }
 
 @test "a job that ignores TERM is killed without affecting others" {

@@ -53,6 +53,8 @@ load web
     get api/v1/jobs/99
     is "no such job" "$status" 404
     has "words" "$out" 'no job 99'
+    get "api/v1/jobs/1/series?attempt=99"
+    is "no such attempt" "$status" 404
     get jobs/99
     is "no such job's page" "$status" 404
     has "words" "$out" 'no job 99'

@@ -52,7 +52,7 @@ keeps_head_and_end(void **state)
 
     (void)state;
     add(fd, 'o', 1000); /* of an earlier run */
-    loglimit_begin(&l, fd, 1000, fd, false, 2, 0);
+    loglimit_begin(&l, fd, 1000, fd, 2, 0);
     add(fd, 'a', 2 * MIB);
     l.next_us = 1;
     loglimit_look(&l);
@@ -61,6 +61,11 @@ keeps_head_and_end(void **state)
     l.next_us = 1;
     loglimit_look(&l);
     assert_int_equal(l.cut_bytes, 2 * MIB - MIB / 4);
+    /* For those who read it, and are at its end. */
+    assert_int_equal(l.moved_at, 1000 + MIB);
+    assert_int_equal(l.moved_bytes, 1000 + 3 * MIB - size_of(fd));
+    loglimit_look(&l);
+    assert_int_equal(l.moved_bytes, 0);
     assert_true(pread(fd, text, sizeof text - 1, 1000 + MIB) > 0);
     assert_non_null(strstr(text, "berth: 2 MiB of output were cut out of this log here"));
     add(fd, 'c', 10);
@@ -83,7 +88,7 @@ counts_what_was_written_before_it_begins(void **state)
     (void)state;
     add(fd, 'o', 1000);
     add(fd, 'a', 5 * MIB);
-    loglimit_begin(&l, fd, 1000, fd, false, 2, 0);
+    loglimit_begin(&l, fd, 1000, fd, 2, 0);
     assert_true(size_of(fd) < 1000 + 2 * MIB);
     assert_true(l.cut_bytes > 3 * MIB);
     close(fd);
@@ -99,7 +104,7 @@ leaves_room_on_the_disk_of_the_queue(void **state)
 
     (void)state;
     /* No disk has so much room. */
-    loglimit_begin(&l, fd, 0, fd, false, 0, INT64_C(1) << 40);
+    loglimit_begin(&l, fd, 0, fd, 0, INT64_C(1) << 40);
     add(fd, 'a', MIB / 2);
     l.next_us = 1;
     loglimit_look(&l);
@@ -114,6 +119,60 @@ leaves_room_on_the_disk_of_the_queue(void **state)
     unlink(path);
 }
 
+/* The room that a disk needs beside what is free: none, or more than there is. */
+static void
+fill_disk(struct loglimit *l, bool full)
+{
+    l->reserve = full ? INT64_C(1) << 60 : 1;
+    l->next_us = 1;
+    loglimit_look(l);
+}
+
+/* Who has filled the disk is not known: another user may have. */
+static void
+keeps_what_was_there_before_the_disk_was_full(void **state)
+{
+    char path[] = "/tmp/loglimit.XXXXXX", text[300] = "";
+    int fd = open_log(path);
+    struct loglimit l;
+
+    (void)state;
+    loglimit_begin(&l, fd, 0, fd, 0, 1);
+    add(fd, 'a', 5 * MIB);
+    fill_disk(&l, false);
+    fill_disk(&l, true);
+    assert_int_equal(size_of(fd), 5 * MIB);
+    add(fd, 'b', 3 * MIB);
+    fill_disk(&l, true);
+    assert_true(size_of(fd) > 5 * MIB && size_of(fd) < 6 * MIB);
+    assert_true(pread(fd, text, sizeof text - 1, 5 * MIB - 1) > 0);
+    assert_non_null(strstr(text, "a\nberth: 3 MiB of output were cut out of this log here"));
+    assert_int_equal(l.cut_bytes, 3 * MIB - MIB / 4);
+    close(fd);
+    unlink(path);
+}
+
+/* Its own doing: no more stays of it than of one that begins when the disk is full. */
+static void
+cuts_one_that_fills_the_disk(void **state)
+{
+    char path[] = "/tmp/loglimit.XXXXXX";
+    int fd = open_log(path);
+    struct loglimit l;
+
+    (void)state;
+    loglimit_begin(&l, fd, 0, fd, 0, 1);
+    add(fd, 'a', 5 * MIB);
+    fill_disk(&l, false);
+    fill_disk(&l, true);
+    l.low_grown = l.reserve / 8; /* in many looks */
+    add(fd, 'b', MIB);
+    fill_disk(&l, true);
+    assert_true(size_of(fd) < MIB);
+    close(fd);
+    unlink(path);
+}
+
 /* It wrote faster than anybody looked, and has ended. */
 static void
 keeps_last_words(void **state)
@@ -124,7 +183,7 @@ keeps_last_words(void **state)
     struct loglimit l;
 
     (void)state;
-    loglimit_begin(&l, fd, 0, fd, false, 1, 0);
+    loglimit_begin(&l, fd, 0, fd, 1, 0);
     add(fd, 'a', 5 * MIB);
     assert_int_equal(write(fd, "\nline\nlast words\n", 17), 17);
     assert_int_equal(loglimit_end(&l), 5 * MIB + 17 - MIB / 2 - 16);
@@ -135,12 +194,12 @@ keeps_last_words(void **state)
     assert_non_null(strstr(bytes, ")\nline\nlast words\n"));
     /* One without lines keeps what fits. */
     assert_int_equal(ftruncate(fd, 0), 0);
-    loglimit_begin(&l, fd, 0, fd, false, 1, 0);
+    loglimit_begin(&l, fd, 0, fd, 1, 0);
     add(fd, 'b', 5 * MIB);
     assert_int_equal(loglimit_end(&l), 5 * MIB - MIB / 2 - MIB / 4);
     /* One that is short enough is left alone. */
     assert_int_equal(ftruncate(fd, 0), 0);
-    loglimit_begin(&l, fd, 0, fd, false, 1, 0);
+    loglimit_begin(&l, fd, 0, fd, 1, 0);
     add(fd, 'c', MIB);
     assert_int_equal(loglimit_end(&l), 0);
     assert_int_equal(size_of(fd), MIB);
@@ -156,11 +215,9 @@ leaves_others_alone(void **state)
     struct loglimit l;
 
     (void)state;
-    loglimit_begin(&l, fd, 0, fd, true, 1, 1);
+    loglimit_begin(&l, null, 0, fd, 1, 1);
     assert_int_equal(l.next_us, 0);
-    loglimit_begin(&l, null, 0, fd, false, 1, 1);
-    assert_int_equal(l.next_us, 0);
-    loglimit_begin(&l, fd, 0, fd, false, 0, 0);
+    loglimit_begin(&l, fd, 0, fd, 0, 0);
     assert_int_equal(l.next_us, 0);
     close(fd);
     close(null);
@@ -174,6 +231,8 @@ main(void)
         cmocka_unit_test(keeps_head_and_end),
         cmocka_unit_test(counts_what_was_written_before_it_begins),
         cmocka_unit_test(leaves_room_on_the_disk_of_the_queue),
+        cmocka_unit_test(keeps_what_was_there_before_the_disk_was_full),
+        cmocka_unit_test(cuts_one_that_fills_the_disk),
         cmocka_unit_test(keeps_last_words),
         cmocka_unit_test(leaves_others_alone),
     };

@@ -61,6 +61,8 @@ test_csv(void **state)
     /* Columns by name, others beside them, no line end at the end, DOS line ends. */
     expect_jobs(CSV, "user,duration_s,arrival_s\r\n\"a,\"\"b\",3,4\r\nc,5,6",
                 "0@4+3~3 1x0! 1@6+5~5 1x0!");
+    expect_jobs(CSV, "\xef\xbb\xbf" HEADER "0,5,10,60,2,1000\n", "0@5+10~60 2x1000");
+    expect_error(CSV, HEADER "5\n", "f:2:1: 1 cell; the header has 6 columns");
     /* Sorted by arrival, then id. */
     expect_jobs(CSV, HEADER "9,5,1,1,1,1\n3,5,1,1,1,1\n7,0,1,1,1,1\n",
                 "7@0+1~1 1x1 3@5+1~1 1x1 9@5+1~1 1x1");

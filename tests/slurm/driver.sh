@@ -140,8 +140,9 @@ accounts()
     gone "$job"
     # What is over reaches accounting a moment later.
     until [ "$(sacct -nX -n -o state | grep -vcE 'RUNNING|PENDING|COMPLETING')" = 6 ]; do sleep 0.3; done
-    try sacct -X --format=jobname,state,exitcode,timelimit,alloccpus
-    try sacct -P -X -n --format=jobname,state,exitcode,elapsed,ncpus,nnodes,user
+    # Accounting lists an array's tasks where it first heard of them, on a busy machine behind later jobs.
+    try bash -o pipefail -c 'sacct -X --format=jobname,state,exitcode,timelimit,alloccpus | sort'
+    try bash -o pipefail -c 'sacct -P -X -n --format=jobname,state,exitcode,elapsed,ncpus,nnodes,user | sort'
     try sacct -p -n -j 2 --format=jobid,jobidraw,jobname,state,exitcode
     try sacct -P -n -j 4 --format=jobid,jobname,state,exitcode
     try sacct -P -X -n --format=jobname -s F -S now-1hour
@@ -149,6 +150,81 @@ accounts()
     try sacct -X -n --name=bad -o 'jobname%-8,state%12'
     try sacct -n -j 4711
     try sacct --format=nonsense
+}
+
+# How jobs are called that were submitted in different ways, and what every column says of a held one.
+commands()
+{
+    local name
+    printf '#!/bin/sh\nsleep 300\n' >t.sh
+    mkdir sub
+    cp t.sh 'sub/two words.sh'
+    try sbatch -H -t 5 -J named t.sh one 'two words' "q'uote" '$HOME'
+    sbatch -H ./t.sh >/dev/null
+    sbatch -H 'sub/two words.sh' x >/dev/null
+    sbatch -H --wrap 'echo hi' >/dev/null
+    sbatch -H <t.sh >/dev/null
+    sbatch -H -a 1-3 t.sh task >/dev/null
+    try squeue -S i -o '%i [%o] [%.9o] [%6o]'
+    try squeue -h -S i -O jobid:3,command:60,name
+    try squeue -h -j 2 -O Command
+    try sh -c "scontrol show job 1 | grep -o 'Command=.*'"
+    try sh -c "scontrol show job 4 | grep -o 'Command=.*'"
+    squeue --json | python3 -c '
+import json, sys
+for job in sorted(json.load(sys.stdin)["jobs"], key=lambda job: job["job_id"]): print(job["command"])' | same
+    for name in a A b B c C d D e E f F g G h H i I j J k K l L M n N o O q r R s S t T u U v w W x X y Y z Z; do
+        squeue -j 1 -o "%$name|" | same | tr '\n' ' '
+    done
+    echo
+    for name in AccrueTime admin_comment AssocID BatchFlag BoardsPerNode BurstBuffer BurstBufferState ClusterFeature Container cpus-per-task CpusPerTask \
+        cpus-per-tres Deadline DelayBoot DerivedEC EligibleTime exit_code HetJobID HetJobIDSet HetJobOffset MaxCPUs MaxNodes MCSLabel mem-per-tres MinTime Network \
+        NTPerBoard NTPerCore NTPerNode NTPerSocket NumTasks Origin OriginRaw PreemptTime Prefer Profile Reboot ReqSwitch Requeue ResizeTime RestartCnt \
+        SiblingsActive SiblingsActiveRaw SiblingsViable SiblingsViableRaw SPerBoard STDIN system_comment tres-bind tres-freq tres-per-job tres-per-socket \
+        tres-per-task Wait4Switch; do
+        squeue -j 1 -O "$name:40" | same | tr '\n' '|'
+    done
+    echo
+    try squeue -j 1 -o '%i %5!x %t'
+    try sinfo -h -o '%j %.5k| %U'
+    try sinfo -T
+    scancel -u "$me"
+    srun sleep 300 >/dev/null 2>&1 &
+    until squeue -h -t R -o '%o' | grep -q .; do sleep 0.3; done
+    try squeue -h -t R -o '[%o]'
+    scancel -u "$me"
+    wait
+}
+
+# Which variables reach a job and its steps.
+exports()
+{
+    local choice text='echo "A=${A-none} B=${B-none} C=${C-none} I=${I-none} X=${SLURM_EXPORT_ENV-none}"'
+    unset SLURM_EXPORT_ENV SRUN_EXPORT_ENV
+    export A=1 B='two words' TEXT="$text" SBATCH_TIMELIMIT=5
+    for choice in ALL all NONE A A,C=3 ALL,C=3 ALL,A=9 C=3,ALL A=9 NONE,A A=5,A "C='a,b',A" 'C="x y"' A=; do
+        try srun "--export=$choice" /bin/sh -c "$text"
+    done
+    SLURM_EXPORT_ENV=A try env SRUN_EXPORT_ENV=B srun /bin/sh -c 'echo "A=${A-none} B=${B-none}"'
+    SLURM_EXPORT_ENV=A try srun /bin/sh -c 'echo "A=${A-none} B=${B-none}"'
+    cat >steps.sh <<'EOF'
+#!/bin/sh
+I=7
+export I
+[ -n "$2" ] || for choice in ALL all NONE I A,C=3 ALL,C=3 ALL,A=9 C=3,ALL NONE,A A=5,A "C='a,b',A" 'C="x y"' A=; do
+    echo "$choice: $(srun -n 1 "--export=$choice" /bin/sh -c "$1" 2>&1)"
+done
+echo "said nothing: $(srun -n 1 /bin/sh -c "$1")"
+echo "SRUN_EXPORT_ENV: $(SRUN_EXPORT_ENV=I srun -n 1 /bin/sh -c "$1")"
+echo "SLURM_EXPORT_ENV: $(SLURM_EXPORT_ENV=I srun -n 1 /bin/sh -c "$1")"
+echo "overridden: $(SLURM_EXPORT_ENV=I srun -n 1 --export=ALL /bin/sh -c "$1")"
+EOF
+    sbatch -W -o all.out steps.sh "$text" >/dev/null
+    cat all.out
+    sbatch -W -o some.out --export=A,C=3 steps.sh "$text" few >/dev/null
+    cat some.out
+    SBATCH_EXPORT=NONE sbatch -W -o variable.out --wrap "$text" >/dev/null
+    cat variable.out
 }
 
 "$1"

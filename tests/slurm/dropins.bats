@@ -61,3 +61,15 @@ compare()
     start_cluster --nodes 1 --gpus 2 --accounting
     compare accounts
 }
+
+@test "squeue has the same commands and columns" {
+    needs_22_05
+    start_cluster --nodes 1 --gpus 2
+    compare commands
+}
+
+@test "--export lets the same variables through to jobs and steps" {
+    needs_22_05
+    start_cluster --nodes 1 --gpus 2
+    compare exports
+}

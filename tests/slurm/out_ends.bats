@@ -97,3 +97,15 @@ load berth
     run -5 wait_for 1
     [ "$(wc -l <runs)" = 1 ]
 }
+
+@test "a command that ends by TERM is LOST where its supervisor got one too, whichever was first, and else FAILED" {
+    start_cluster --nodes 1
+    # As Slurm ends a job that it has forgotten: each process of it, one after the other.
+    submit -G 0 -- sh -c '(kill -STOP $PPID; kill -TERM $$; kill -TERM $PPID; kill -CONT $PPID) & wait'
+    run -1 wait_for 1
+    is_state 1 LOST
+    [[ $(field 1 .text) == *"ended"*"on its node"* ]]
+    submit -G 0 -- sh -c 'kill -TERM $$'
+    run -143 wait_for 2
+    is_state 2 FAILED
+}

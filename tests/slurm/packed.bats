@@ -176,3 +176,45 @@ load packed
     [ "$(sort -n runs | tr '\n' ' ')" = "$(seq -s ' ' 12) " ]
     [ "$(check_promises)" = 12 ]
 }
+
+@test "allocations that wait in Slurm are given back as soon as what may run needs fewer" {
+    start_cluster --nodes 1 --gpus 1
+    settings "slurm_allocation_idle_s: 1"
+    sbatch --exclusive -N 1 --gres=gpu:1 -o /dev/null --wrap 'sleep 1000'
+    within job_is 1 RUNNING
+    for i in $(seq 12); do echo "[vram=20G] echo $i >>runs"; done >jobs
+    timeout $LIMIT berth run --on slurm --pack -d jobs
+    n_wait() { [ "$(squeue -h -t PENDING -n berth-pack | wc -l)" = "$1" ]; }
+    within n_wait 4
+    berth cancel 3-12
+    within n_wait 2
+    # What waits for something else needs none.
+    submit --hold --name held --vram 20G -- sh -c 'echo held >>runs'
+    submit --after held --vram 20G -- sh -c 'echo after >>runs'
+    submit --begin now+1h --vram 20G -- sh -c 'echo later >>runs'
+    berth cancel 2
+    within n_wait 1
+    # What can only have another one keeps that, and no more of the others than before.
+    submit --vram 1G -t 9h -- sh -c 'echo long >>runs'
+    within n_wait 2
+    berth cancel 1
+    within n_wait 1
+    scancel 1
+    run -0 wait_for 16
+    berth release name:held
+    run -0 wait_for 13 14
+    [ "$(tr '\n' ' ' <runs)" = "long held after " ]
+}
+
+@test "an allocation that is asked for because all have no room is one that a job that waits can use" {
+    start_cluster --nodes 1 --gpus 1
+    settings "slurm_allocation_s: 30" "slurm_allocation_idle_s: 1"
+    submit -G 1 -t 1h -- sh -c 'until [ -e go ]; do sleep 0.1; done'
+    within is_state 1 RUNNING
+    submit -G 1 -t 1h -- true
+    pending() { [ "$(squeue -h -n berth-pack -t PENDING -o %T)" = PENDING ]; }
+    within pending
+    [ "$(squeue -h -n berth-pack -t PENDING -o %l)" = "$(squeue -h -n berth-pack -t RUNNING -o %l)" ]
+    touch go
+    run -0 wait_for 1-2
+}

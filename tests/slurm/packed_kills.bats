@@ -20,6 +20,31 @@ load packed
     done
 }
 
+@test "the daemon is killed while it gives back an allocation that waits in Slurm: the next one does, and nothing is lost" {
+    start_cluster --nodes 1 --gpus 1
+    printf '%s\n' "slurm_gpu_mib: 24000" "slurm_allocation_idle_s: 1" >config
+    n_wait() { [ "$(squeue -h -t PENDING -n berth-pack | wc -l)" = "$1" ]; }
+    for at in slurm-allocation-unwanted slurm-allocation-stop-asked; do
+        blocker=$(sbatch --parsable --exclusive -N 1 --gres=gpu:1 -o /dev/null --wrap 'sleep 1000')
+        within job_is "$blocker" RUNNING
+        BERTH_CRASH_AT=$at berth daemon start --config config
+        for i in 1 2 3 4; do echo "[vram=20G] echo $at $i >>runs"; done >jobs
+        timeout $LIMIT berth run --on slurm --pack -d --fresh jobs
+        within n_wait 4
+        last=$(berth queue --json | jq '.jobs[-1].id')
+        pid=$(berth status --json | jq .daemon.pid)
+        berth cancel $((last - 2))-$last || true
+        timeout "$LIMIT" tail --pid="$pid" -f /dev/null
+        berth daemon start --config config
+        within n_wait 1
+        scancel "$blocker"
+        run -0 wait_for $((last - 3))
+        [ "$(grep -c "$at" runs)" = 1 ]
+        within none_left
+        berth daemon stop
+    done
+}
+
 @test "the daemon is killed again and again while a packed file runs" {
     start_cluster --nodes 2
     settings "slurm_allocation_gpus: 2"

@@ -9,7 +9,6 @@
 #define CLI_ASK_BULK_H
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

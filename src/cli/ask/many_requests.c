@@ -2,7 +2,6 @@
 #include "cli/ask/many_requests.h"
 
 #include "base/cleanup.h"
-#include "cli/ask/answer.h"
 #include "wire/client.h"
 
 #define AT_ONCE 500

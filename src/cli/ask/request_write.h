@@ -3,8 +3,6 @@
 #ifndef CLI_ASK_REQUEST_WRITE_H
 #define CLI_ASK_REQUEST_WRITE_H
 
-#include <stdbool.h>
-
 struct env_choice;
 struct jobsfile_line;
 struct jsonw;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -41,6 +42,8 @@ env_free(struct env_choice *c)
     free_list(&c->set);
     free_list(&c->names);
     free_list(&c->slurm_set);
+    free(c->for_steps);
+    c->for_steps = NULL;
 }
 
 static bool
@@ -88,17 +91,33 @@ env_set_slurm(struct env_choice *c, const char *entry, struct err *e)
     return set_in(&c->slurm_set, entry, e);
 }
 
+/* As strsep at commas, but those between quotes belong to a value; the quotes do too. */
+static char *
+next_piece(char **rest)
+{
+    char *piece = *rest, *p = piece, quote = '\0';
+
+    for (; p && *p && (quote || *p != ','); p++) {
+        if (quote ? *p == quote : strchr("\"'", *p) != NULL)
+            quote = quote ? '\0' : *p;
+    }
+    *rest = p && *p ? p + 1 : NULL;
+    if (p)
+        *p = '\0';
+    return piece;
+}
+
 /* One piece between commas. */
 static int
 export_one(struct env_choice *c, const char *piece, bool *all, struct err *e)
 {
-    if (strcmp(piece, "ALL") == 0)
+    if (strcasecmp(piece, "ALL") == 0)
         *all = true;
     else if (strchr(piece, '='))
         return env_set(c, piece, e);
     else if (!*piece)
         return err_set(e, ERR_USAGE, "write ALL, NONE or variable names: PATH,FOO=1");
-    else if (strcmp(piece, "NONE") != 0 && strcmp(piece, "NIL") != 0)
+    else if (strcasecmp(piece, "NONE") != 0 && strcasecmp(piece, "NIL") != 0)
         add_to(&c->names, piece);
     return 0;
 }
@@ -111,11 +130,41 @@ env_export(struct env_choice *c, const char *text, struct err *e)
     bool all = false;
 
     free_list(&c->names);
-    while ((piece = strsep(&rest, ",")))
+    while ((piece = next_piece(&rest)))
         if (export_one(c, piece, &all, e) < 0)
             return -1;
     c->only = !all;
+    free(c->for_steps);
+    c->for_steps = strcasecmp(text, "ALL") == 0 ? NULL : xstrdup(text);
     return 0;
+}
+
+static bool
+is_ours(const char *entry)
+{
+    auto_free char *name = xstrndup(entry, strcspn(entry, "="));
+
+    return getenv(name) != NULL;
+}
+
+void
+env_prefer_own(struct env_choice *c)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->set.n; i++) {
+        char *entry = c->set.at[i];
+
+        if ((!c->only || has_name(&c->names, entry)) && is_ours(entry))
+            free(entry);
+        else
+            c->set.at[kept++] = entry;
+    }
+    c->set.n = kept;
+    if (c->set.at)
+        c->set.at[kept] = NULL;
+    free(c->for_steps);
+    c->for_steps = NULL;
 }
 
 void
@@ -136,9 +185,14 @@ env_for_slurm(struct env_choice *c, const char *folder)
 {
     auto_free char *submitted = folder ? xasprintf("SLURM_SUBMIT_DIR=%s", folder) : NULL;
 
+    auto_free char *steps =
+        c->for_steps ? xasprintf("SLURM_EXPORT_ENV=%s", c->for_steps) : NULL;
+
     c->slurm = true;
     if (submitted)
         set_unless_said(c, submitted);
+    if (steps)
+        set_unless_said(c, steps);
     for (size_t i = 0; i < c->slurm_set.n; i++)
         set_unless_said(c, c->slurm_set.at[i]);
 }

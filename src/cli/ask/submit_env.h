@@ -19,6 +19,7 @@ struct env_choice {
     struct env_list set;       /* "K=V", no name twice */
     struct env_list names;     /* with only: those that go along */
     struct env_list slurm_set; /* for a job with Slurm's variables, unless set has them */
+    char *for_steps; /* owned; what --export said, which steps of a batch job take over */
     bool only;
     bool slurm; /* our own SLURM_* variables are of another job, and stay behind */
     bool login; /* what a login begins with instead of ours */
@@ -28,9 +29,13 @@ struct env_choice {
 int env_set(struct env_choice *c, const char *entry, struct err *e);
 
 /* --export ALL, NONE or a list such as PATH,FOO and ALL,FOO=1; replacing what an earlier one
- * chose. With NONE or a list, the variables of the account and PATH are kept all the same
- * (HOME LOGNAME PATH SHELL USER). ERR_USAGE. */
+ * chose. A comma between quotes belongs to a value. With NONE or a list, the variables of the
+ * account and PATH are kept all the same (HOME LOGNAME PATH SHELL USER). ERR_USAGE. */
 int env_export(struct env_choice *c, const char *text, struct err *e);
+
+/* As srun has it, unlike sbatch: our value of a variable that goes along wins over the one that
+ * --export gave it (ALL,A=1), and the steps of the job do not take --export over. */
+void env_prefer_own(struct env_choice *c);
 
 /* For a login, whose profiles make the rest: the account's HOME LOGNAME SHELL USER, the usual
  * PATH, the terminal's TERM, and what was named. */

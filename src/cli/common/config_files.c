@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/common/cli.h"

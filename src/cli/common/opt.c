@@ -3,7 +3,6 @@
 #include "cli/common/opt.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"

@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/fs_kind.h"
 #include "base/parse.h"
-#include "base/text.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/connect.h"
 #include "cli/common/cli.h"

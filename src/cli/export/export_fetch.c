@@ -7,7 +7,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/text.h"
 #include "cli/ask/answer.h"
 #include "cli/export/export_priv.h"
 #include "spec/value.h"

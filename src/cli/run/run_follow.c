@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/ask/many_requests.h"

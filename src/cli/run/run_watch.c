@@ -2,9 +2,7 @@
  * rename it over the old one; for a symbolic link the folder of what it points to as well. A
  * writer that still has the file open gets time to finish. What no notification reports
  * (network file systems) is found by the loop's look at the file once a second. */
-#include <errno.h>
 #include <libgen.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>

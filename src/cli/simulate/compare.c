@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "cli/common/cli.h"
 #include "sim/workload/resample.h"

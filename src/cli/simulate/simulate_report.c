@@ -79,8 +79,9 @@ simulate_print_table(const struct simulation *sim, const struct trial *trials)
     }
     if (sim->bound)
         format_duration(sim->bound * 1000, bound);
-    buf_addf(&out, "%zu jobs (%zu on several GPUs) on %s; no makespan is below %s\n",
-             sim->workload.n, count_multi(&sim->workload), sim->gpus, bound);
+    buf_addf(&out, "%zu job%s (%zu on several GPUs) on %s; no makespan is below %s\n",
+             sim->workload.n, sim->workload.n == 1 ? "" : "s", count_multi(&sim->workload),
+             sim->gpus, bound);
     table_print(t, &term, &out);
     for (int i = 0; i < sim->n_policies; i++)
         simulate_add_never_ran(&out, trials[i].policy->name, trials[i].metrics.never_ran,

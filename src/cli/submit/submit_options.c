@@ -2,13 +2,10 @@
  * thirty pointers are cheaper than a second list that drifts from the first. */
 #include "cli/submit/submit_options.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/request.h"
 #include "cli/ask/model_table.h"

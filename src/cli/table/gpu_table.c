@@ -2,7 +2,6 @@
 #include "cli/table/gpu_table.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"

@@ -2,7 +2,6 @@
  * seconds after the first arrival. A job that asked for a whole card takes what a shared one
  * leaves beside the margin, so that nothing fits with it; the estimate is its time limit, or
  * where it had none the run itself. */
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

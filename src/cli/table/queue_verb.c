@@ -1,7 +1,6 @@
 /* `berth queue`: one line a job. The daemon is asked for rows of just the fields that are
  * shown, because ten thousand whole job objects would take longer than all the rest. */
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* How a job's life is put into words; see render.h. */
 #include "cli/table/render.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

@@ -2,6 +2,7 @@
 #include "cli/top/top_screen.h"
 
 #include <langinfo.h>
+#include <limits.h>
 #include <locale.h>
 #include <ncurses.h>
 #include <stdlib.h>
@@ -9,8 +10,10 @@
 
 #include "base/err.h"
 #include "cli/common/grid.h"
+#include "cli/common/term.h"
 #include "cli/top/top_terminfo.h"
 
+#define SIDE_MAX     SHRT_MAX
 #define ESC_DELAY_MS 50 /* a key's sequence over a slow line comes apart by no more */
 
 static SCREEN *screen; /* exit handlers take no arguments, and there is one terminal */
@@ -41,6 +44,13 @@ top_screen_begin(struct err *e)
     /* They say how large the window was once; curses would believe them for ever. */
     (void)unsetenv("LINES");
     (void)unsetenv("COLUMNS");
+    int columns = term_of_stdout().columns, rows = term_rows();
+    if (columns > SIDE_MAX || rows > SIDE_MAX)
+        return err_set(
+            e, ERR_FAILED,
+            "the terminal says that it has %d columns and %d rows, of which curses draws "
+            "%d at most; set its size with stty",
+            columns, rows, SIDE_MAX);
     /* newterm, too, says that it does not know a terminal, and leaks. */
     screen = top_terminfo_is_usable() ? newterm(NULL, stdout, stdin) : NULL;
     if (!screen) {

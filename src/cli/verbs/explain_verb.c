@@ -2,11 +2,9 @@
  * it. */
 #include "cli/verbs/explain_verb.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/ask/answer.h"

@@ -2,7 +2,6 @@
  * statuses. The daemon answers when it is so; nothing is polled. */
 #include "cli/verbs/wait_verb.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"

@@ -5,7 +5,6 @@
 #include "compat/cudaq/cudaq.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>

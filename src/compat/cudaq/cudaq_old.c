@@ -2,11 +2,9 @@
  * them open, to append a record by hand, may still write into it: it is kept open and looked
  * at until none can, and new records are carried over. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "compat/cudaq/cudaq.h"

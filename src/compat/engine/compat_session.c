@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include <uthash.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/ask/answer.h"
@@ -200,6 +199,7 @@ wait_for_more(struct compat_session *s, int64_t until)
     return woke | WOKE_ROOM;
 }
 
+/* A file that changed is not reported twice: that stays when the daemon has gone meanwhile. */
 int
 compat_run(struct compat_session *s, const struct compat_loop *loop, struct err *e)
 {
@@ -207,15 +207,17 @@ compat_run(struct compat_session *s, const struct compat_loop *loop, struct err 
 
     for (;;) {
         int sig = woke & WOKE_SIGNAL ? read_signal(s) : 0, status = 0, rc;
+        bool lost = woke & WOKE_LOST;
 
         if (sig && (status = loop->signalled(loop->ctx, sig)) >= 0)
             return status;
-        rc = woke & WOKE_LOST ? mend(s, loop, e) : loop->work(loop->ctx, woke, &status, e);
-        if (rc < 0 && e->code == ERR_UNREACHABLE)
+        rc = lost ? 0 : loop->work(loop->ctx, woke, &status, e);
+        lost |= rc < 0 && e->code == ERR_UNREACHABLE;
+        if (lost)
             rc = mend(s, loop, e);
         if (rc != 0)
             return rc < 0 ? -1 : status;
-        woke = wait_for_more(s, loop->until(loop->ctx));
+        woke = lost && woke & WOKE_FILE ? WOKE_FILE : wait_for_more(s, loop->until(loop->ctx));
     }
 }
 

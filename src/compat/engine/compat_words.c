@@ -22,7 +22,8 @@ compat_fail(int status, const char *name, const char *fmt, ...)
     auto_buf struct buf out = BUF_INIT;
     va_list ap;
 
-    buf_addf(&out, "%s: ", name);
+    if (name)
+        buf_addf(&out, "%s: ", name);
     va_start(ap, fmt);
     buf_addv(&out, fmt, ap);
     va_end(ap);

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/ask/answer.h"

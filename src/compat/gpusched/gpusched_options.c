@@ -1,9 +1,7 @@
 /* gpusched's options, as argparse reads them. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"

@@ -3,12 +3,9 @@
  * Where no server runs but a daemon of Berth's does, a process of our own serves us: the
  * machine's daemon needs no server in front of it. */
 #include <errno.h>
-#include <pwd.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/buf.h"

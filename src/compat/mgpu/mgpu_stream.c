@@ -2,7 +2,6 @@
  * berthd says. The job knows nothing of it: a slow client delays nothing, one that leaves does
  * not affect the job, and a daemon that goes is found again. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/inotify.h>

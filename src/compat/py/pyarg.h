@@ -6,7 +6,6 @@
 #define COMPAT_PY_PYARG_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum pyarg_type {

@@ -1,12 +1,9 @@
 /* What commands beside a running scheduler share: reaching the daemon it works with, lists of
  * its jobs and sessions, lines for its jobs file. None of them starts a daemon. */
-#include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/buf.h"

@@ -1,14 +1,12 @@
 /* The jobs file of the drop-in schedulers, as it stands now, against the jobs that are known. A
  * line that was seen once stays queued when it is taken out of the file, as it always did; one
  * that fails is queued again when it is added once more. What is wrong is said once. */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "compat/engine/compat_paths.h"
 #include "compat/scheduler/scheduler.h"
 

@@ -64,20 +64,6 @@ struct sched_run {
     struct memory_watch memory;
 };
 
-__attribute__((format(printf, 2, 3))) static int
-complain(int status, const char *fmt, ...)
-{
-    auto_buf struct buf out = BUF_INIT;
-    va_list ap;
-
-    va_start(ap, fmt);
-    buf_addv(&out, fmt, ap);
-    va_end(ap);
-    buf_addc(&out, '\n');
-    (void)file_write_all(STDERR_FILENO, out.data, out.len);
-    return status;
-}
-
 /* --- its arguments --- */
 
 static bool
@@ -428,7 +414,7 @@ start_program(struct sched_run *j, char **argv)
                       .cgroup_fd = -1};
 
     if (j->piped && make_pipes(j, ends) < 0)
-        return complain(1, "cannot make pipes: %s", strerror(errno));
+        return compat_fail(1, NULL, "cannot make pipes: %s", strerror(errno));
     if (j->piped) {
         s.fds[1] = ends[0];
         s.fds[2] = ends[1];
@@ -439,7 +425,7 @@ start_program(struct sched_run *j, char **argv)
         close(ends[1]);
     }
     if (j->pid < 0)
-        return complain(NOT_FOUND, "cannot run %s: %s", argv[0], strerror(errnum));
+        return compat_fail(NOT_FOUND, NULL, "cannot run %s: %s", argv[0], strerror(errnum));
     return 0;
 }
 
@@ -514,9 +500,10 @@ compat_scheduler_job(int argc, char **argv)
     int status;
 
     if (!read_words(&j, argc, argv))
-        return complain(2, "scheduler-job is what the scheduler runs; it is not for people");
+        return compat_fail(2, NULL,
+                           "scheduler-job is what the scheduler runs; it is not for people");
     if (allowed[0] && !sched_script_allowed(allowed, j.words[0], &why))
-        return complain(SCHED_NOT_ALLOWED, "%s", buf_str(&why));
+        return compat_fail(SCHED_NOT_ALLOWED, NULL, "%s", buf_str(&why));
     j.gpus = read_gpus();
     j.piped = !j.said[JOB_ARG_SCREEN];
     j.spec.script = j.words[0];

@@ -1,7 +1,6 @@
 /* The log of a drop-in scheduler: lines in the form of Python's logging, or one JSON object
  * each, to standard error and to a file that is put aside when it has grown. Several processes
  * append to it (`add` beside `start`), so it is opened for each line. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>

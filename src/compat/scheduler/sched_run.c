@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "cli/common/cli.h"
 #include "cli/verbs/screens_verb.h"
-#include "compat/compat.h"
 #include "compat/engine/compat_paths.h"
 #include "compat/scheduler/scheduler.h"
 #include "wire/client.h"

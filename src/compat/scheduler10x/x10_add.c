@@ -2,7 +2,6 @@
  * by, or a line for its jobs file. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -184,10 +184,11 @@ static const char *const brief[] = {"id",       "name",     "user",      "uid", 
                                     "gpus",     "limit_ms", "array_job", "array_task", "array",
                                     "priority", "cpus",     "mem_mib"};
 static const char *const whole[] = {
-    "command",  "cwd",         "log",         "error",       "comment",      "after",
-    "begin",    "exit_code",   "signal",      "exit_status", "cancelled_by", "requeue",
-    "attempt",  "gpu_type",    "peak_mib",    "gpus_wanted", "exclusive",    "share",
-    "vram_mib", "interactive", "preemptible", "open_mode",   "singleton"};
+    "command",  "cwd",         "log",          "error",     "comment",
+    "after",    "container",   "submitted_as", "begin",     "exit_code",
+    "signal",   "exit_status", "cancelled_by", "requeue",   "attempt",
+    "gpu_type", "peak_mib",    "gpus_wanted",  "exclusive", "share",
+    "vram_mib", "interactive", "preemptible",  "open_mode", "singleton"};
 static const char *const forecast[] = {"expected_start"};
 
 static void

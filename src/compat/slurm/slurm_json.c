@@ -58,19 +58,17 @@ add_identity(json_t *to, const struct slurm_job *job)
 static void
 add_state(json_t *to, const struct slurm_job *job)
 {
-    int64_t attempt = answer_int(job->json, "attempt", 0);
     int code, sig;
 
     slurm_exit(job, &code, &sig);
     json_object_update_new(
-        to,
-        json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:b, s:o, s:I}", "job_state",
-                  job->state->name, "state_reason", slurm_reason(job), "state_description", "",
-                  "exit_code", job->state->ended ? (code << 8) + sig : 0, "derived_exit_code",
-                  0, "restart_cnt", (json_int_t)(attempt > 1 ? attempt - 1 : 0), "requeue",
-                  answer_bool(job->json, "requeue"), "nice",
-                  slurm_nice(job) ? json_integer(slurm_nice(job)) : json_null(), "priority",
-                  (json_int_t)slurm_priority(job)));
+        to, json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:b, s:o, s:I}", "job_state",
+                      job->state->name, "state_reason", slurm_reason(job), "state_description",
+                      "", "exit_code", job->state->ended ? (code << 8) + sig : 0,
+                      "derived_exit_code", 0, "restart_cnt", (json_int_t)slurm_restarts(job),
+                      "requeue", answer_bool(job->json, "requeue"), "nice",
+                      slurm_nice(job) ? json_integer(slurm_nice(job)) : json_null(), "priority",
+                      (json_int_t)slurm_priority(job)));
 }
 
 static json_int_t
@@ -82,17 +80,15 @@ seconds(int64_t us)
 static void
 add_times(json_t *to, const struct slurm_job *job)
 {
-    int64_t begin_us = answer_time_us(job->json, "begin");
+    int64_t eligible_us = slurm_eligible_us(job);
 
-    if (!begin_us)
-        begin_us = job->submitted_us;
     json_object_update_new(
-        to,
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:o}", "submit_time",
-                  seconds(job->submitted_us), "eligible_time", seconds(begin_us), "accrue_time",
-                  seconds(begin_us), "start_time", seconds(slurm_start_us(job)), "end_time",
-                  seconds(slurm_end_us(job)), "suspend_time", 0, "deadline", 0, "time_limit",
-                  job->limit_ms ? json_integer(job->limit_ms / 60000) : json_null()));
+        to, json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:o}", "submit_time",
+                      seconds(job->submitted_us), "eligible_time", seconds(eligible_us),
+                      "accrue_time", seconds(eligible_us), "start_time",
+                      seconds(slurm_start_us(job)), "end_time", seconds(slurm_end_us(job)),
+                      "suspend_time", 0, "deadline", 0, "time_limit",
+                      job->limit_ms ? json_integer(job->limit_ms / 60000) : json_null()));
 }
 
 static void
@@ -115,16 +111,12 @@ add_resources(json_t *to, const struct slurm_job *job)
 static void
 add_files(json_t *to, const struct slurm_job *job)
 {
-    const char *error = answer_str(job->json, "error");
-
-    json_object_update_new(to, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "command",
-                                         answer_str(job->json, "command"),
-                                         "current_working_directory",
-                                         answer_str(job->json, "cwd"), "standard_output",
-                                         answer_str(job->json, "log"), "standard_error",
-                                         error[0] ? error : answer_str(job->json, "log"),
-                                         "standard_input", "/dev/null", "comment",
-                                         answer_str(job->json, "comment"), "batch_flag", 1));
+    json_object_update_new(
+        to, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "command", slurm_command(job),
+                      "current_working_directory", answer_str(job->json, "cwd"),
+                      "standard_output", answer_str(job->json, "log"), "standard_error",
+                      slurm_error_file(job), "standard_input", "/dev/null", "comment",
+                      answer_str(job->json, "comment"), "batch_flag", 1));
 }
 
 /* What it has got of the node; an empty object before that. */

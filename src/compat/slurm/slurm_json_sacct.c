@@ -28,14 +28,11 @@ seconds(int64_t us)
 static json_t *
 time_of(const struct slurm_job *job)
 {
-    int64_t begin_us = answer_time_us(job->json, "begin");
-
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:o}", "elapsed",
-                     (json_int_t)(job->run_ms / 1000), "submission", seconds(job->submitted_us),
-                     "eligible", seconds(begin_us ? begin_us : job->submitted_us), "start",
-                     seconds(job->started_us), "end", seconds(job->ended_us), "suspended", 0,
-                     "limit",
-                     job->limit_ms ? json_integer(job->limit_ms / 60000) : json_null());
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:i, s:o}", "elapsed", (json_int_t)(job->run_ms / 1000),
+        "submission", seconds(job->submitted_us), "eligible", seconds(slurm_eligible_us(job)),
+        "start", seconds(job->started_us), "end", seconds(job->ended_us), "suspended", 0,
+        "limit", job->limit_ms ? json_integer(job->limit_ms / 60000) : json_null());
 }
 
 static json_t *

@@ -23,6 +23,9 @@ struct sacct_field {
 
 /* In the order of --helpformat. Ends with a NULL name. */
 extern const struct sacct_field sacct_fields[];
+/* Those of later releases, which scripts of today ask for: not in -e, ALL or a beginning of a
+ * name that one of the others has. */
+extern const struct sacct_field sacct_later_fields[];
 
 struct sacct_column {
     const struct sacct_field *field;

@@ -141,11 +141,8 @@ FIELD(submit)
 
 FIELD(eligible)
 {
-    int64_t begin_us = answer_time_us(row->job->json, "begin");
-
-    if (row->is_step)
-        begin_us = row->job->started_us;
-    slurm_add_time(out, begin_us ? begin_us : row->job->submitted_us, "Unknown");
+    slurm_add_time(out, row->is_step ? row->job->started_us : slurm_eligible_us(row->job),
+                   "Unknown");
 }
 
 FIELD(elapsed)
@@ -344,6 +341,27 @@ JOB_FIELD(priority)
     buf_addi(out, slurm_priority(job));
 }
 
+JOB_FIELD(output)
+{
+    buf_adds(out, answer_str(job->json, "log"));
+}
+
+JOB_FIELD(errors)
+{
+    buf_adds(out, slurm_error_file(job));
+}
+
+JOB_FIELD(input)
+{
+    (void)job;
+    buf_adds(out, "/dev/null");
+}
+
+JOB_FIELD(restarts)
+{
+    buf_addi(out, slurm_restarts(job));
+}
+
 const struct sacct_field sacct_fields[] = {
     {"Account", 10, NULL},
     {"AdminComment", 15, NULL},
@@ -455,4 +473,9 @@ const struct sacct_field sacct_fields[] = {
     {"WCKeyID", 10, NULL},
     {"WorkDir", 20, add_folder},
     {NULL, 0, NULL},
+};
+
+const struct sacct_field sacct_later_fields[] = {
+    {"Planned", 10, add_reserved}, {"Restarts", 8, add_restarts}, {"StdErr", 20, add_errors},
+    {"StdIn", 20, add_input},      {"StdOut", 20, add_output},    {NULL, 0, NULL},
 };

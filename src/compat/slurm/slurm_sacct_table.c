@@ -12,12 +12,20 @@
 
 /* A beginning is enough, of the first that has it. */
 static const struct sacct_field *
-find_field(const char *name)
+find_in(const struct sacct_field *fields, const char *name)
 {
-    for (const struct sacct_field *f = sacct_fields; f->name; f++)
+    for (const struct sacct_field *f = fields; f->name; f++)
         if (strncasecmp(f->name, name, strlen(name)) == 0)
             return f;
     return NULL;
+}
+
+static const struct sacct_field *
+find_field(const char *name)
+{
+    const struct sacct_field *f = find_in(sacct_fields, name);
+
+    return f ? f : find_in(sacct_later_fields, name);
 }
 
 static void

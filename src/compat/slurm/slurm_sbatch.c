@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "cli/ask/answer.h"
 #include "cli/common/cli.h"
 #include "compat/compat.h"
@@ -129,6 +130,24 @@ find_script(const char *path)
     bool is_name = path && !strchr(path, '/') && access(path, R_OK) < 0;
 
     return is_name ? submit_find_in_path(path, R_OK) : NULL;
+}
+
+/* The script as it can be found again, and its arguments, without quotes as Slurm has them. */
+static void
+say_submitted(struct sbatch_call *s, char *const *words, int n)
+{
+    const char *path = n > 0 && !s->wrap ? words[0] : NULL;
+    auto_free char *found = find_script(path), *cwd = getcwd(NULL, 0);
+    auto_buf struct buf text = BUF_INIT;
+
+    if (found)
+        path = found;
+    if (path && !found && cwd && !strchr("./", path[0]))
+        buf_addf(&text, "%s/", cwd);
+    for (int i = 0; path && i < n; i++)
+        buf_addf(&text, "%s%s", i ? " " : "", i ? words[i] : path);
+    if (text_is_utf8(buf_str(&text), text.len, NULL))
+        s->q.s.req.submitted_as = xstrdup(buf_str(&text));
 }
 
 /* The request, whole but for its command. 0, or the exit status. */
@@ -279,6 +298,8 @@ compat_sbatch(int argc, char **argv)
         status = build(&s, n > 0 ? words[0] : NULL, &script);
     if (more && status == 0)
         status = submit_script_command(&script, &s.q.s.req, words, n) ? 1 : 0;
+    if (more && status == 0)
+        say_submitted(&s, words, n);
     if (more && status == 0 && s.test)
         status = say_plan(&s, &cli);
     else if (more && status == 0)

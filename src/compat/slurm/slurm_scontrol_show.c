@@ -61,7 +61,6 @@ add_head(struct buf *out, const struct slurm_job *job)
 static void
 add_state(struct buf *out, const struct slurm_job *job, int details)
 {
-    int64_t attempt = answer_int(job->json, "attempt", 0);
     auto_buf struct buf deps = BUF_INIT;
     int code, sig;
 
@@ -72,7 +71,7 @@ add_state(struct buf *out, const struct slurm_job *job, int details)
     buf_addf(out, "JobState=%s Reason=%s Dependency=%s" NEXT, job->state->name,
              slurm_reason(job), deps.len ? buf_str(&deps) : "(null)");
     buf_addf(out, "Requeue=%d Restarts=%lld BatchFlag=%d Reboot=0 ExitCode=%d:%d" NEXT,
-             answer_bool(job->json, "requeue"), (long long)(attempt > 1 ? attempt - 1 : 0),
+             answer_bool(job->json, "requeue"), (long long)slurm_restarts(job),
              !answer_bool(job->json, "interactive"), code, sig);
     if (details)
         buf_adds(out, "DerivedExitCode=0:0" NEXT);
@@ -88,16 +87,14 @@ add_time(struct buf *out, const char *key, int64_t at_us, const char *otherwise)
 static void
 add_times(struct buf *out, const struct slurm_job *job)
 {
-    int64_t begin_us = answer_time_us(job->json, "begin");
+    int64_t eligible_us = slurm_eligible_us(job);
     char used[SLURM_TIME], limit[SLURM_TIME];
 
-    if (!begin_us)
-        begin_us = job->submitted_us;
     buf_addf(out, "RunTime=%s TimeLimit=%s TimeMin=N/A" NEXT, slurm_duration(job->run_ms, used),
              job->limit_ms ? slurm_duration(job->limit_ms, limit) : "UNLIMITED");
     add_time(out, "SubmitTime", job->submitted_us, "Unknown");
-    add_time(out, " EligibleTime", begin_us, "Unknown");
-    add_time(out, NEXT "AccrueTime", begin_us, "Unknown");
+    add_time(out, " EligibleTime", eligible_us, "Unknown");
+    add_time(out, NEXT "AccrueTime", eligible_us, "Unknown");
     add_time(out, NEXT "StartTime", slurm_start_us(job), "Unknown");
     add_time(out, " EndTime", slurm_end_us(job), "Unknown");
     buf_adds(out, " Deadline=N/A" NEXT "SuspendTime=None SecsPreSuspend=0");
@@ -131,9 +128,9 @@ add_place(struct buf *out, const struct slurm_job *job, int details)
 static void
 add_rest(struct buf *out, const struct slurm_job *job)
 {
-    const char *error = answer_str(job->json, "error"), *log = answer_str(job->json, "log");
+    const char *log = answer_str(job->json, "log");
     const char *type = answer_str(job->json, "gpu_type");
-    const char *comment = answer_str(job->json, "comment");
+    const char *comment = answer_str(job->json, "comment"), *command = slurm_command(job);
     auto_buf struct buf gres = BUF_INIT, memory = BUF_INIT;
 
     slurm_add_gres(&gres, job);
@@ -144,11 +141,11 @@ add_rest(struct buf *out, const struct slurm_job *job)
     buf_addf(out, "Features=%s DelayBoot=00:00:00" NEXT, type[0] ? type : "(null)");
     buf_addf(out, "OverSubscribe=%s Contiguous=0 Licenses=(null) Network=(null)" NEXT,
              answer_bool(job->json, "exclusive") ? "NO" : "OK");
-    add_safe(out, "Command", answer_str(job->json, "command"));
+    add_safe(out, "Command", command[0] ? command : "(null)");
     add_safe(out, "WorkDir", answer_str(job->json, "cwd"));
     if (comment[0])
         add_safe(out, "Comment", comment);
-    add_safe(out, "StdErr", error[0] ? error : log);
+    add_safe(out, "StdErr", slurm_error_file(job));
     buf_adds(out, "StdIn=/dev/null" NEXT);
     add_safe(out, "StdOut", log);
     buf_adds(out, "Power=" NEXT);

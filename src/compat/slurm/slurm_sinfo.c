@@ -1,7 +1,9 @@
 /* sinfo: the machine as Slurm's one node in its one partition. */
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -36,6 +38,7 @@ enum {
     OPT_NODES,
     OPT_PARTITION,
     OPT_REASONS,
+    OPT_RESERVATIONS,
     OPT_SUMMARIZE,
     OPT_STATES,
     OPT_JSON,
@@ -51,6 +54,7 @@ static const struct script_option own[] = {
     [OPT_NODES] = {"nodes", 'n', TAKES_VALUE},
     [OPT_PARTITION] = {"partition", 'p', TAKES_VALUE},
     [OPT_REASONS] = {"list-reasons", 'R', TAKES_NOTHING},
+    [OPT_RESERVATIONS] = {"reservation", 'T', TAKES_NOTHING},
     [OPT_SUMMARIZE] = {"summarize", 's', TAKES_NOTHING},
     [OPT_STATES] = {"states", 't', TAKES_VALUE},
     [OPT_JSON] = {"json", 0, TAKES_NOTHING},
@@ -221,6 +225,10 @@ static const struct slurm_field fields[] = {
     {'L', "defaulttime", "DEFAULTTIME", 0, add_na},
     {'M', "preemptmode", "PREEMPT_MODE", 0, add_off},
     {'u', "user", "USER", 0, add_unknown},
+    {'U', "userlong", "USER", 0, add_unknown},
+    {0, "comment", "COMMENT", 0, add_null},
+    {0, "extra", "EXTRA", 0, add_null},
+    {0, "statecomplete", "STATECOMPLETE", 0, add_state},
     {'v', "version", "VERSION", 0, add_release},
     {'p', "prioritytier", "PRIO_TIER", 0, add_one},
     {'S', "allocnodes", "ALLOCNODES", 0, add_all},
@@ -232,7 +240,7 @@ static const struct slurm_field fields[] = {
 
 struct sinfo {
     const char *letters, *words, *nodes, *partitions, *states;
-    bool no_header, is_long, by_node, summary, reasons, json;
+    bool no_header, is_long, by_node, summary, reasons, reservations, json;
     int64_t every_s;
     struct slurm_table table;
 };
@@ -270,6 +278,9 @@ take_option(struct sinfo *s, const struct slurm_reader *r, int opt)
         break;
     case OPT_REASONS:
         s->reasons = true;
+        break;
+    case OPT_RESERVATIONS:
+        s->reservations = true;
         break;
     case OPT_SUMMARIZE:
         s->summary = true;
@@ -372,10 +383,22 @@ run(struct sinfo *s)
     struct err e = {0};
     int status;
 
+    if (s->reservations) {
+        auto_buf struct buf out = BUF_INIT;
+
+        buf_adds(&out, "No reservations in the system\n");
+        return cli_put(&out);
+    }
+    if (s->words && strcasecmp(s->words, "all") == 0) {
+        s->letters = "%all";
+        s->words = NULL;
+    }
     if (s->words && slurm_table_names(&s->table, fields, s->words, &e) < 0)
         return slurm_fail(1, "%s", e.text);
     if (!s->words)
         slurm_table_letters(&s->table, fields, s->letters ? s->letters : default_columns(s));
+    for (const char *p = s->table.unknown; p && *p; p++)
+        fprintf(stderr, "Invalid node format specification: %c\n", *p);
     while ((status = show(s)) == 0 && s->every_s > 0)
         sleep((unsigned)s->every_s);
     return status;

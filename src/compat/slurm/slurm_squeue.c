@@ -68,6 +68,7 @@ enum {
     OPT_STEPS,
     OPT_USER,
     OPT_VERBOSE,
+    OPT_IGNORED,
 };
 static const struct script_option own[] = {
     [OPT_ACCOUNT] = {"account", 'A', TAKES_VALUE},
@@ -96,6 +97,11 @@ static const struct script_option own[] = {
     [OPT_STEPS] = {"steps", 's', TAKES_MAYBE},
     [OPT_USER] = {"user", 'u', TAKES_VALUE},
     [OPT_VERBOSE] = {"verbose", 'v', TAKES_NOTHING},
+    [OPT_IGNORED] = {"array-unique", 0, TAKES_NOTHING},
+    {"federation", 0, TAKES_NOTHING},
+    {"noconvert", 0, TAKES_NOTHING},
+    {"priority", 'P', TAKES_NOTHING},
+    {"sibling", 0, TAKES_NOTHING},
     {NULL, 0, TAKES_NOTHING},
 };
 
@@ -365,6 +371,8 @@ choose_columns(struct squeue *s)
                             s->letters  ? s->letters
                             : s->starts ? START_COLUMNS
                                         : DEFAULT_COLUMNS);
+    for (const char *p = s->table.unknown; p && *p; p++)
+        (void)slurm_fail(1, "Invalid job format specification: %c", *p);
     return 0;
 }
 

@@ -31,6 +31,10 @@ CONSTANT(none, "N/A")
 CONSTANT(partition, SLURM_PARTITION)
 CONSTANT(stdin, "/dev/null")
 CONSTANT(nothing, "")
+CONSTANT(cluster, SLURM_CLUSTER)
+CONSTANT(no_time, "0:00")
+CONSTANT(no_siblings, "NA")
+CONSTANT(not_set, "NotSet")
 
 static void
 add_text(struct buf *out, const void *row, const char *key)
@@ -85,6 +89,22 @@ FIELD(host)
     buf_adds(out, slurm_is_waiting(JOB) ? "n/a" : slurm_node());
 }
 
+FIELD(machine)
+{
+    (void)row;
+    buf_adds(out, slurm_node());
+}
+
+FIELD(container)
+{
+    add_text(out, row, "container");
+}
+
+FIELD(scheduled)
+{
+    slurm_add_time(out, JOB->started_us, "N/A");
+}
+
 FIELD(cpus)
 {
     buf_addi(out, slurm_cpus(JOB));
@@ -107,9 +127,7 @@ FIELD(submit)
 
 FIELD(eligible)
 {
-    int64_t begin_us = answer_time_us(JOB->json, "begin");
-
-    slurm_add_time(out, begin_us ? begin_us : JOB->submitted_us, "N/A");
+    slurm_add_time(out, slurm_eligible_us(JOB), "N/A");
 }
 
 FIELD(dependency)
@@ -188,7 +206,9 @@ FIELD(memory)
 
 FIELD(command)
 {
-    add_text(out, row, "command");
+    const char *text = slurm_command(JOB);
+
+    buf_adds(out, text[0] ? text : "(null)");
 }
 
 FIELD(priority)
@@ -254,7 +274,9 @@ FIELD(output)
 
 FIELD(errors)
 {
-    add_text(out, row, answer_str(JOB->json, "error")[0] ? "error" : "log");
+    const char *file = slurm_error_file(JOB);
+
+    buf_adds(out, file[0] ? file : "(null)");
 }
 
 FIELD(exit)
@@ -272,9 +294,7 @@ FIELD(requeue)
 
 FIELD(restarts)
 {
-    int64_t attempt = answer_int(JOB->json, "attempt", 0);
-
-    buf_addi(out, attempt > 1 ? attempt - 1 : 0);
+    buf_addi(out, slurm_restarts(JOB));
 }
 
 FIELD(tres)
@@ -330,6 +350,7 @@ const struct slurm_field squeue_fields[] = {
     {'Q', "prioritylong", "PRIORITY", B, add_priority_long},
     {'r', "reason", "REASON", W, add_reason},
     {'R', "reasonlist", "NODELIST(REASON)", B, add_where},
+    {'s', "selectjobinfo", "", B, add_nothing},
     {'S', "starttime", "START_TIME", F, add_start},
     {'t', "statecompact", "ST", B, add_code},
     {'T', "state", "STATE", B, add_state},
@@ -346,22 +367,67 @@ const struct slurm_field squeue_fields[] = {
     {'z', "sct", "S:C:T", B, add_stars},
     {'Z', "workdir", "WORK_DIR", W, add_folder},
     {0, "accruetime", "ACCRUE_TIME", W, add_eligible},
+    {0, "admin_comment", "ADMIN_COMMENT", B, add_null},
+    {0, "allocnodes", "ALLOC_NODES", B, add_machine},
+    {0, "associd", "ASSOC_ID", B, add_zero},
     {0, "batchflag", "BATCH_FLAG", B, add_one},
+    {0, "boardspernode", "BOARDS_PER_NODE", B, add_zero},
+    {0, "burstbuffer", "BURST_BUFFER", B, add_null},
+    {0, "burstbufferstate", "BURST_BUFFER_STATE", B, add_null},
+    {0, "cluster", "CLUSTER", B, add_cluster},
+    {0, "clusterfeature", "CLUSTER_FEATURES", B, add_null},
+    {0, "container", "CONTAINER", W, add_container},
     {0, "cpus-per-task", "CPUS_PER_TASK", B, add_cpus},
+    {0, "cpuspertask", "CPUS_PER_TASK", B, add_cpus},
+    {0, "cpus-per-tres", "CPUS_PER_TRES", B, add_none},
     {0, "deadline", "DEADLINE", B, add_none},
+    {0, "delayboot", "DELAY_BOOT", B, add_no_time},
+    {0, "derivedec", "DERIVED_EC", B, add_zero},
     {0, "eligibletime", "ELIGIBLE_TIME", W, add_eligible},
     {0, "exit_code", "EXIT_CODE", W, add_exit},
     {0, "gres", "TRES_PER_NODE", W, add_gres},
+    {0, "hetjobid", "HET_JOB_ID", B, add_none},
+    {0, "hetjobidset", "HET_JOB_ID_SET", B, add_none},
+    {0, "hetjoboffset", "HET_JOB_OFFSET", B, add_none},
+    {0, "lastschedeval", "LAST_SCHED_EVAL", B, add_scheduled},
+    {0, "maxcpus", "MAX_CPUS", B, add_cpus},
+    {0, "maxnodes", "MAX_NODES", B, add_one},
+    {0, "mcslabel", "MCSLABEL", B, add_null},
+    {0, "mem-per-tres", "MEM_PER_TRES", B, add_none},
+    {0, "mintime", "TIME_MIN", B, add_no_time},
+    {0, "network", "NETWORK", B, add_null},
+    {0, "ntperboard", "NTASKS_PER_BOARD", B, add_zero},
+    {0, "ntpercore", "NTASKS_PER_CORE", B, add_none},
+    {0, "ntpernode", "NTASKS_PER_NODE", B, add_zero},
+    {0, "ntpersocket", "NTASKS_PER_SOCKET", B, add_none},
     {0, "numtasks", "TASKS", B, add_one},
+    {0, "origin", "ORIGIN", B, add_no_siblings},
+    {0, "originraw", "ORIGIN_RAW", B, add_no_siblings},
     {0, "pendingtime", "PENDING_TIME", B, add_pending_time},
+    {0, "preempttime", "PREEMPT_TIME", B, add_none},
+    {0, "prefer", "PREFER", B, add_null},
+    {0, "profile", "PROFILE", B, add_not_set},
+    {0, "reboot", "REBOOT", B, add_zero},
+    {0, "reqswitch", "REQ_SWITCH", B, add_zero},
     {0, "requeue", "REQUEUE", W, add_requeue},
+    {0, "resizetime", "RESIZE_TIME", B, add_none},
     {0, "restartcnt", "RESTART_COUNT", W, add_restarts},
+    {0, "siblingsactive", "ACTIVE_SIBLINGS", B, add_no_siblings},
+    {0, "siblingsactiveraw", "ACTIVE_SIBLINGS_RAW", B, add_no_siblings},
+    {0, "siblingsviable", "VIABLE_SIBLINGS", B, add_no_siblings},
+    {0, "siblingsviableraw", "VIALBLE_SIBLINGS_RAW", B, add_no_siblings}, /* Slurm's word */
+    {0, "sperboard", "SOCKETS_PER_BOARD", B, add_zero},
     {0, "stderr", "STDERR", W, add_errors},
     {0, "stdin", "STDIN", B, add_stdin},
     {0, "stdout", "STDOUT", W, add_output},
+    {0, "system_comment", "SYSTEM_COMMENT", B, add_null},
     {0, "tres", "TRES_ALLOC", B, add_tres},
     {0, "tres-alloc", "TRES_ALLOC", B, add_tres},
+    {0, "tres-bind", "TRES_BIND", B, add_none},
+    {0, "tres-freq", "TRES_FREQ", B, add_none},
     {0, "tres-per-job", "TRES_PER_JOB", B, add_none},
+    {0, "tres-per-socket", "TRES_PER_SOCKET", B, add_none},
     {0, "tres-per-task", "TRES_PER_TASK", B, add_none},
+    {0, "wait4switch", "WAIT4SWITCH", B, add_no_time},
     {0, NULL, NULL, B, NULL},
 };

@@ -10,9 +10,12 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/text.h"
+#include "cli/ask/submit_env.h"
 #include "cli/common/cli.h"
 #include "compat/compat.h"
 #include "compat/slurm/slurm_request.h"
+#include "compat/slurm/slurm_words.h"
 #include "wire/places.h"
 
 static const char srun_usage[] =
@@ -81,6 +84,8 @@ static const struct slurm_variable srun_variables[] = {
     {"SLURM_CPUS_PER_GPU", "cpus-per-gpu"},
     {"SRUN_CPUS_PER_TASK", "cpus-per-task"},
     {"SLURM_DEPENDENCY", "dependency"},
+    {"SLURM_EXPORT_ENV", "export"},
+    {"SRUN_EXPORT_ENV", "export"}, /* which counts more */
     {"SLURM_GPUS", "gpus"},
     {"SLURM_GPUS_PER_NODE", "gpus-per-node"},
     {"SLURM_GPUS_PER_TASK", "gpus-per-task"},
@@ -195,22 +200,27 @@ set_command(struct request *r, char *const *front, size_t n_front, char *const *
         r->argv[at++] = xstrdup(words[i]);
 }
 
-/* The program by itself, or by srun within the job where there is more to it. */
+/* The program by itself, or by srun within the job where there is more to it. That one has
+ * just what the job has. */
 static void
 set_program(struct call *s, bool several, char *const *words, int n)
 {
-    char srun[] = "srun", end[] = "--";
+    char srun[] = "srun", end[] = "--", all[] = "--export=ALL";
+    bool chosen = getenv("SRUN_EXPORT_ENV") != NULL;
 
     if (!several && s->n_tasks == 0) {
         set_command(&s->q.s.req, NULL, 0, words, n);
         return;
     }
-    auto_free char **front = xcalloc(s->n_tasks + 2, sizeof *front);
-    front[0] = srun;
+    size_t n_front = 0;
+    auto_free char **front = xcalloc(s->n_tasks + 3, sizeof *front);
+    front[n_front++] = srun;
+    if (chosen)
+        front[n_front++] = all;
     for (size_t i = 0; i < s->n_tasks; i++)
-        front[1 + i] = s->tasks[i];
-    front[1 + s->n_tasks] = end;
-    set_command(&s->q.s.req, front, s->n_tasks + 2, words, n);
+        front[n_front++] = s->tasks[i];
+    front[n_front++] = end;
+    set_command(&s->q.s.req, front, n_front, words, n);
 }
 
 /* Whether srun -n said more than one. */
@@ -226,6 +236,18 @@ has_tasks(const struct slurm_request *q)
             several = strcmp(q->words[i].value, "1") != 0;
     }
     return several;
+}
+
+/* With NONE among the names of --export there are no others. */
+static void
+settle_export(struct slurm_request *q)
+{
+    static const char none[] = "NONE";
+
+    for (size_t i = 0; i < q->n; i++)
+        if (strcmp(sbatch_option(q->words[i].option)->name, "export") == 0 &&
+            slurm_is_listed_anyhow(q->words[i].value, none))
+            q->words[i].value = none;
 }
 
 /* How the files of the tasks are opened, where there are any. */
@@ -261,14 +283,19 @@ static int
 run_job(struct call *s, char **words, int n)
 {
     auto_script struct submit_script none = {0};
-    int status = slurm_settle(&s->q, &none, 1);
+    int status;
 
+    settle_export(&s->q);
+    status = slurm_settle(&s->q, &none, 1);
     if (status != 0)
         return status;
+    env_prefer_own(&s->q.s.words.env);
     if (s->label)
         cli_say("--label: lines are not numbered");
     if (!s->q.s.req.name)
         s->q.s.req.name = name_of(words[0]);
+    if (text_is_utf8(words[0], strlen(words[0]), NULL))
+        s->q.s.req.submitted_as = xstrdup(words[0]); /* as Slurm: without its arguments */
     add_open_mode(s);
     set_program(s, has_tasks(&s->q), words, n);
     return attach(s, s->pty);
@@ -332,6 +359,7 @@ allocate(struct call *s, char **words, int n)
         return status;
     if (!s->q.s.req.name)
         s->q.s.req.name = n ? name_of(words[0]) : xstrdup("interactive");
+    s->q.s.req.submitted_as = xstrdup("");
     if (n > 0)
         set_command(&s->q.s.req, front, 4, words, n);
     else

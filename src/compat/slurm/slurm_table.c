@@ -21,6 +21,7 @@ slurm_table_free(struct slurm_table *t)
         free(t->at[i].suffix);
     free(t->at);
     free(t->prefix);
+    free(t->unknown);
     *t = (struct slurm_table){0};
 }
 
@@ -74,6 +75,33 @@ add_all(struct slurm_table *t, const struct slurm_field *fields)
     }
 }
 
+/* Text at *p up to the next column, behind a letter, or instead of a column that is none. */
+static void
+add_letter(struct slurm_table *t, const struct slurm_field *fields, const char **p)
+{
+    const char *start = *p, *letter;
+    struct slurm_column c = {0};
+
+    ++*p;
+    read_width(p, &c);
+    letter = *p;
+    *p += *letter != '\0';
+    c.field = find_letter(fields, *letter);
+    *p += strcspn(*p, "%");
+    if (c.field) {
+        c.suffix = xstrndup(letter + 1, (size_t)(*p - letter - 1));
+    } else if (start[1]) {
+        c = (struct slurm_column){.suffix = xstrndup(start, (size_t)(*p - start))};
+        char *longer = xasprintf("%s%c", t->unknown ? t->unknown : "", *letter);
+
+        free(t->unknown);
+        t->unknown = longer;
+    } else {
+        c.suffix = xstrdup(""); /* a % at the end */
+    }
+    add_column(t, &c);
+}
+
 void
 slurm_table_letters(struct slurm_table *t, const struct slurm_field *fields, const char *format)
 {
@@ -84,19 +112,8 @@ slurm_table_letters(struct slurm_table *t, const struct slurm_field *fields, con
         add_all(t, fields);
         return;
     }
-    while (*p == '%') {
-        struct slurm_column c = {0};
-        size_t n;
-
-        p++;
-        read_width(&p, &c);
-        c.field = find_letter(fields, *p);
-        p += *p != '\0';
-        n = strcspn(p, "%");
-        c.suffix = xstrndup(p, n);
-        p += n;
-        add_column(t, &c);
-    }
+    while (*p == '%')
+        add_letter(t, fields, &p);
 }
 
 int
@@ -108,11 +125,15 @@ slurm_table_names(struct slurm_table *t, const struct slurm_field *fields, const
 
     t->prefix = xstrdup("");
     while ((piece = strsep(&rest, ","))) {
-        struct slurm_column c = {.field = find_name(fields, piece, strcspn(piece, ":"))};
-        const char *p = piece + strcspn(piece, ":");
+        size_t n = strcspn(piece, ":");
+        struct slurm_column c = {.field = find_name(fields, piece, n)};
+        const char *p = piece + n;
 
+        if (!piece[0])
+            continue;
         if (!c.field)
-            return err_set(e, ERR_USAGE, "Invalid job format specification: %s", piece);
+            return err_set(e, ERR_USAGE, "Invalid job format specification: %.*s", (int)n,
+                           piece);
         p += *p == ':';
         read_width(&p, &c);
         if (c.width == 0)

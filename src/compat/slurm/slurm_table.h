@@ -27,14 +27,15 @@ struct slurm_column {
 struct slurm_table {
     struct slurm_column *at; /* owned */
     size_t n, cap;
-    char *prefix; /* owned; in front of the first column */
+    char *prefix;  /* owned; in front of the first column */
+    char *unknown; /* owned; letters of -o that are no column's; NULL: none */
 };
 
 #define auto_slurm_table __attribute__((cleanup(slurm_table_free)))
 void slurm_table_free(struct slurm_table *t);
 
-/* -o: "%[[.]size]letter[suffix]". A letter that is none of the fields is left out. fields ends
- * with a NULL header. */
+/* -o: "%[[.]size]letter[suffix]". With a letter that is none of the fields it stands in the
+ * table as it is, and the letter is in unknown. fields ends with a NULL header. */
 void slurm_table_letters(struct slurm_table *t, const struct slurm_field *fields,
                          const char *format);
 /* -O: "name[:[.][size][suffix]]", 20 wide. ERR_USAGE with the name that is none. */

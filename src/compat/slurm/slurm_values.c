@@ -126,6 +126,33 @@ slurm_account_exit(const struct slurm_job *job, int *code, int *sig)
 }
 
 int64_t
+slurm_restarts(const struct slurm_job *job)
+{
+    int64_t attempt = answer_int(job->json, "attempt", 0);
+
+    return attempt > 1 ? attempt - 1 : 0;
+}
+
+const char *
+slurm_error_file(const struct slurm_job *job)
+{
+    const char *error = answer_str(job->json, "error");
+
+    return error[0] ? error : answer_str(job->json, "log");
+}
+
+int64_t
+slurm_eligible_us(const struct slurm_job *job)
+{
+    int64_t begin_us = answer_time_us(job->json, "begin");
+    bool waits_for_others = strcmp(answer_str(job->json, "reason"), "Dependency") == 0;
+
+    if (strcmp(job->state->berth, "HELD") == 0 || (slurm_is_waiting(job) && waits_for_others))
+        return 0;
+    return begin_us ? begin_us : job->submitted_us;
+}
+
+int64_t
 slurm_start_us(const struct slurm_job *job)
 {
     if (job->started_us)
@@ -231,6 +258,14 @@ slurm_group(const struct slurm_job *job, gid_t *id)
 
     *id = pw ? pw->pw_gid : 0;
     return gr ? gr->gr_name : "";
+}
+
+const char *
+slurm_command(const struct slurm_job *job)
+{
+    bool is_said = json_is_string(json_object_get(job->json, "submitted_as"));
+
+    return answer_str(job->json, is_said ? "submitted_as" : "command");
 }
 
 const char *

@@ -27,6 +27,12 @@ void slurm_add_tres(struct buf *out, const struct slurm_job *job);
 void slurm_add_gres(struct buf *out, const struct slurm_job *job);
 /* "afterok:12(unfulfilled),afterany:13_2(unfulfilled)"; nothing: none. */
 void slurm_add_dependency(struct buf *out, const struct slurm_job *job);
+/* How often it was run again. */
+int64_t slurm_restarts(const struct slurm_job *job);
+/* Where its standard error goes. */
+const char *slurm_error_file(const struct slurm_job *job);
+/* Since when it could start; 0: it is held, or waits for others. */
+int64_t slurm_eligible_us(const struct slurm_job *job);
 /* When its limit ends it, or when it ended; 0: nothing says so. */
 int64_t slurm_end_us(const struct slurm_job *job);
 /* When it started, or is expected to; 0: nothing says so. */
@@ -35,6 +41,9 @@ int64_t slurm_start_us(const struct slurm_job *job);
 bool slurm_is_of(const struct slurm_job *job, const char *users);
 /* The group of its user, "" where none has that number. */
 const char *slurm_group(const struct slurm_job *job, gid_t *id);
+/* What was submitted: a script and its arguments, not the copy of it that runs; "": nothing has
+ * a name (--wrap, salloc). */
+const char *slurm_command(const struct slurm_job *job);
 const char *slurm_name(const struct slurm_job *job);
 int slurm_nice(const struct slurm_job *job);
 /* Slurm's priority of a job with Berth's: 0 is in the middle of Slurm's numbers. */

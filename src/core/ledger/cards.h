@@ -3,7 +3,6 @@
 #ifndef CORE_LEDGER_CARDS_H
 #define CORE_LEDGER_CARDS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum gpu_state {

@@ -10,7 +10,6 @@
 #include "core/ledger/ledger.h"
 #include "core/plan/drain.h"
 #include "core/plan/expect.h"
-#include "core/queue/array.h"
 #include "core/queue/queue.h"
 
 #define PATIENCE_S       (3 * 3600)  /* wait that a wide job accepts beside the backlog */

@@ -5,7 +5,6 @@
 #ifndef CORE_PLAN_EXPECT_H
 #define CORE_PLAN_EXPECT_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define EXPECT_CLASSES 256

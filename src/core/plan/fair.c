@@ -4,7 +4,6 @@
 #include "core/plan/fair.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/err.h"
 #include "core/plan/plan_priv.h"
 
 /* The planner's. */

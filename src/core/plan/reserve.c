@@ -16,7 +16,6 @@
  *
  * however many others come, and with the patience before it that is its whole wait at the head
  * of the order (as far as limits are kept, and no job of higher rank comes). */
-#include "base/err.h"
 #include "core/plan/plan_priv.h"
 
 /* By time. */

@@ -5,7 +5,6 @@
 #define CORE_QUEUE_DEPS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/queue/job.h"

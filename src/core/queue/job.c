@@ -3,6 +3,7 @@
  * an event that comes late, twice or not at all leaves a job in a state that makes sense. */
 #include "core/queue/job.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -154,6 +155,17 @@ const char *
 job_state_name(enum job_state s)
 {
     return state_names[s];
+}
+
+struct job_words
+job_words(const struct job *job)
+{
+    struct job_words w;
+    if (job->array)
+        snprintf(w.text, sizeof w.text, "%u_%d", job->array, job->task);
+    else
+        snprintf(w.text, sizeof w.text, "%u", job->id);
+    return w;
 }
 
 static int

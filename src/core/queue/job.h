@@ -234,7 +234,14 @@ void job_free(struct job *job); /* NULL is fine */
 /* An attempt on no cards, of which nothing is known but its number. */
 struct attempt *attempt_new(int32_t number);
 
-const char *job_state_name(enum job_state s);                   /* "PENDING" */
+const char *job_state_name(enum job_state s); /* "PENDING" */
+
+/* What people call a job: "12", a task of an array "12_3". */
+struct job_words {
+    char text[24];
+};
+struct job_words job_words(const struct job *job);
+
 int job_state_from_name(const char *name, enum job_state *out); /* any case; 0 or -1 */
 bool job_state_is_final(enum job_state s);
 bool job_state_is_active(enum job_state s); /* holds cards: STARTING .. COMPLETING */

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "core/queue/array.h"
 #include "core/queue/job.h"

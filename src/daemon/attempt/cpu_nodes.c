@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/cpu_list.h"
 #include "core/ledger/ledger.h"
 #include "daemon/attempt/attempts.h"

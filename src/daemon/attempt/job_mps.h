@@ -4,7 +4,6 @@
 #define DAEMON_ATTEMPT_JOB_MPS_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 struct attempts;
 struct buf;

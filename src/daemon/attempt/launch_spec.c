@@ -15,7 +15,6 @@
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "core/queue/job.h"
-#include "daemon/attempt/attempt_folder.h"
 #include "daemon/attempt/attempts.h"
 #include "daemon/attempt/job_confines.h"
 #include "daemon/attempt/job_container.h"

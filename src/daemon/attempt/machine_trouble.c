@@ -31,6 +31,7 @@
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
 #include "daemon/nursery/nursery_link.h"
+#include "sys/confine.h"
 #include "sys/nursery_packets.h"
 #include "wire/frame.h"
 
@@ -271,13 +272,34 @@ start_trial(struct machine *m, struct err *e)
     return 0;
 }
 
+static bool
+has_gone(const char *group)
+{
+    return group && access(group, F_OK) < 0 && errno == ENOENT;
+}
+
+/* Empty groups are removed by programs that tidy up. A nursery makes them when it starts. */
+static int
+try_groups(struct nursery *n, struct err *e)
+{
+    const struct confinement *place = nursery_place(n);
+    const char *gone = has_gone(place->base) ? place->base : NULL;
+    for (int i = 0; i < CGROUP_V1_N && !gone; i++)
+        gone = has_gone(place->v1[i]) ? place->v1[i] : NULL;
+    if (!gone)
+        return 0;
+    log_warn("event=cgroup-gone cgroup=%s replacing the nursery", gone);
+    return nursery_replace(n, e);
+}
+
 static void
 try_out(struct machine *m)
 {
     struct err e = {0};
     if (m->trial)
         return;
-    if (folders_try(m->attempts->inst, &e) < 0 || start_trial(m, &e) < 0)
+    if (folders_try(m->attempts->inst, &e) < 0 || try_groups(m->attempts->nursery, &e) < 0 ||
+        start_trial(m, &e) < 0)
         still_bad(m, &e);
 }
 

@@ -5,7 +5,6 @@
 #ifndef DAEMON_ATTEMPT_MACHINE_TROUBLE_H
 #define DAEMON_ATTEMPT_MACHINE_TROUBLE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct attempts;

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/libc.h"

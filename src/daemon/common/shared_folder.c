@@ -143,8 +143,8 @@ shared_folder_open(struct instance *inst, struct err *e)
     return 0;
 }
 
-/* Whoever can write to it could put a folder of his own in the place of ours, and so have us
- * run what he wants. */
+/* Anybody who can write to it could put another folder in the place of ours, and so choose what
+ * we run. */
 static int
 check_owner(const char *path, struct err *e)
 {

@@ -2,7 +2,6 @@
 #include "daemon/events/event_text.h"
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "core/ledger/ledger.h"

@@ -6,7 +6,6 @@
 #include "daemon/gpu/card_numbers.h"
 
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * watch, and a file that an editor replaces is seen all the same. */
 #include "daemon/gpu/model_file.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -3,7 +3,6 @@
 #ifndef DAEMON_REQUEST_ADMIT_H
 #define DAEMON_REQUEST_ADMIT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

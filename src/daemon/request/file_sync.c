@@ -6,7 +6,6 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/queue/endings.h"

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/jsonw.h"
 #include "daemon/common/caller.h"
 #include "daemon/common/instance.h"
 #include "daemon/gpu/card_names.h"
@@ -296,8 +297,8 @@ file_upload_read(struct uploads *all, const struct caller *c, struct sync *s,
     return read_lines(all, s, params, until_us, e);
 }
 
-int
-file_upload_keep(struct uploads *all, struct sync *s, struct err *e)
+static int
+keep(struct uploads *all, struct sync *s, struct err *e)
 {
     struct upload **at = find_own(all, s), *u = at ? *at : NULL;
     if (!u)
@@ -313,6 +314,20 @@ file_upload_keep(struct uploads *all, struct sync *s, struct err *e)
     s->n = s->cap = 0;
     s->reads = false;
     return 0;
+}
+
+int
+file_upload_part(struct uploads *all, const struct caller *c, struct sync *s, int64_t until_us,
+                 struct jsonw *out, struct err *e)
+{
+    int rc = file_upload_read(all, c, s, s->params, until_us, e);
+    if (rc != WORK_DONE)
+        return rc;
+    if (keep(all, s, e) < 0)
+        return -1;
+    jsonw_object(out);
+    jsonw_end_object(out);
+    return WORK_DONE;
 }
 
 void

@@ -11,6 +11,7 @@ struct caller;
 struct client;
 struct err;
 struct instance;
+struct jsonw;
 struct modelfile;
 struct roles;
 struct sync;
@@ -28,8 +29,10 @@ int file_upload_check(struct sync *s, const json_t *params, struct err *e);
  * nothing is kept any longer. Requests of one connection are read in their order. */
 int file_upload_read(struct uploads *all, const struct caller *c, struct sync *s,
                      const json_t *params, int64_t until_us, struct err *e);
-/* Once they are read: keeps them for the request that has the rest, and empties *s. */
-int file_upload_keep(struct uploads *all, struct sync *s, struct err *e);
+/* The same for a request that has not all of the file: once they are read they are kept for the
+ * request that has the rest, *s is empty, and the answer is an empty object. */
+int file_upload_part(struct uploads *all, const struct caller *c, struct sync *s,
+                     int64_t until_us, struct jsonw *out, struct err *e);
 /* A request that goes, read to its end or not. */
 void file_upload_leave(struct uploads *all, const struct sync *s);
 void file_uploads_drop_client(struct uploads *all, const struct client *client);

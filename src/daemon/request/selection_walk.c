@@ -204,7 +204,8 @@ static int
 on_too_late(struct job *job, const char *const *uuids, void *arg)
 {
     (void)uuids;
-    err_set(arg, ERR_FAILED, "job %u has ended (%s)", job->id, job_state_name(job->state));
+    err_set(arg, ERR_FAILED, "job %s has ended (%s)", job_words(job).text,
+            job_state_name(job->state));
     return 0;
 }
 
@@ -226,5 +227,6 @@ target_check_owner(const struct caller *c, const struct job *job, struct err *e)
 {
     if (roles_may_touch(c, job))
         return 0;
-    return err_set(e, ERR_PERMISSION, "job %u belongs to %s", job->id, daemon_owner_name(job));
+    return err_set(e, ERR_PERMISSION, "job %s belongs to %s", job_words(job).text,
+                   daemon_owner_name(job));
 }

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
-#include "base/log.h"
 #include "base/parse.h"
 #include "core/ledger/ledger.h"
 #include "daemon/attempt/attempts.h"

@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/jsonw.h"
-#include "base/text.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
 #include "daemon/common/instance.h"
@@ -19,7 +18,7 @@ load_environment(struct instance *inst, const struct caller *c, const struct job
                  struct buf *block, struct err *e)
 {
     if (!roles_may_touch(c, job))
-        return err_set(e, ERR_PERMISSION, "job %u belongs to %s", job->id,
+        return err_set(e, ERR_PERMISSION, "job %s belongs to %s", job_words(job).text,
                        daemon_owner_name(job));
     return job->env ? store_env_get(inst->store, job->env, block, e) : 0;
 }

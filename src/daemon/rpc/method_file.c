@@ -304,15 +304,8 @@ static int
 keep_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
           int64_t until_us, struct err *e)
 {
-    struct sync *s = &((struct asked *)arg)->sync;
-    int rc = file_upload_read(rpc->uploads, c, s, s->params, until_us, e);
-    if (rc != WORK_DONE)
-        return rc;
-    if (file_upload_keep(rpc->uploads, s, e) < 0)
-        return -1;
-    jsonw_object(out);
-    jsonw_end_object(out);
-    return WORK_DONE;
+    struct asked *asked = arg;
+    return file_upload_part(rpc->uploads, c, &asked->sync, until_us, out, e);
 }
 
 static size_t

@@ -7,7 +7,6 @@
 #include <uthash.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/counted_text.h"
 #include "base/err.h"
@@ -34,7 +33,7 @@
 #include "store/store.h"
 
 #define STARTS_MAX 1000  /* of jobs that wait already */
-#define AHEAD_US   20000 /* of looking further than to what would start at once */
+#define AHEAD_US   20000 /* of CPU time, for looking further than to what would start at once */
 #define GLANCE     64    /* lines between two looks at the clock */
 
 /* Jobs of a look ahead have numbers that no other booking has. */
@@ -407,12 +406,12 @@ ask_about_all(struct look *k, struct jsonw *out, int64_t until_us, struct err *e
 static int
 look_ahead(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
 {
-    int64_t begun_us = clock_boot_us(), now_us = begun_us;
+    int64_t begun_us = clock_thread_us();
     bool more = true;
     (void)out, (void)e;
-    while (more && now_us < until_us) {
+    while (more && clock_boot_us() < until_us) {
         more = forecast_run_step(k->run);
-        now_us = clock_boot_us();
+        int64_t now_us = clock_thread_us();
         if (forecast_run_has_begun(k->run))
             k->ahead_us += now_us - begun_us;
         begun_us = now_us;
@@ -477,15 +476,8 @@ static int
 keep_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
           int64_t until_us, struct err *e)
 {
-    struct sync *s = ((struct look *)arg)->sync;
-    int rc = file_upload_read(rpc->uploads, c, s, s->params, until_us, e);
-    if (rc != WORK_DONE)
-        return rc;
-    if (file_upload_keep(rpc->uploads, s, e) < 0)
-        return -1;
-    jsonw_object(out);
-    jsonw_end_object(out);
-    return WORK_DONE;
+    struct look *k = arg;
+    return file_upload_part(rpc->uploads, c, k->sync, until_us, out, e);
 }
 
 static void

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/ids.h"
@@ -15,7 +14,6 @@
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
 #include "daemon/rpc/rpc.h"
-#include "daemon/rpc/rpc_server.h"
 #include "daemon/view/history_page.h"
 #include "daemon/view/job_view.h"
 #include "store/store.h"

@@ -10,10 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/ids.h"
 #include "base/jsonw.h"
 #include "core/queue/array.h"
 #include "core/queue/queue.h"
@@ -154,7 +152,7 @@ run_again(struct again *r, struct job *job)
     struct rpc *rpc = r->rpc;
     if (job_state_is_final(job->state) &&
         depend_check(rpc->inst->state, &job->req, &r->last) < 0) {
-        err_prefix(&r->last, "job %u cannot be requeued", job->id);
+        err_prefix(&r->last, "job %s cannot be requeued", job_words(job).text);
         put_back(rpc->inst, job);
         return -1;
     }
@@ -264,8 +262,8 @@ requeue_task(struct again *r, struct job *task)
         rc = run_again(r, array);
     } else if (array && array->cancel_asked) {
         rc = err_set(&r->last, ERR_FAILED,
-                     "job %u cannot be requeued: its array %u is being cancelled", task->id,
-                     array->id);
+                     "job %s cannot be requeued: its array %u is being cancelled",
+                     job_words(task).text, array->id);
     }
     if (rc) {
         put_back(rpc->inst, task);
@@ -375,10 +373,10 @@ check_again(struct again *r, const struct job *job)
 {
     bool ended = job_state_is_final(job->state);
     if (r->walk.paused && !select_matches(&r->walk.select, job))
-        return err_set(&r->last, ERR_FAILED, "job %u has changed: it is %s", job->id,
-                       job_state_name(job->state));
+        return err_set(&r->last, ERR_FAILED, "job %s has changed: it is %s",
+                       job_words(job).text, job_state_name(job->state));
     if (ended && r->active)
-        return err_set(&r->last, ERR_FAILED, "job %u has ended (%s)", job->id,
+        return err_set(&r->last, ERR_FAILED, "job %s has ended (%s)", job_words(job).text,
                        job_state_name(job->state));
     if (!ended)
         return 0;
@@ -402,7 +400,7 @@ requeue_one(struct again *r, uint32_t id)
     if (job->tasks)
         return requeue_array(r, job, states);
     if (!(states >> job->state & 1)) {
-        err_set(&r->last, ERR_FAILED, "job %u has not failed: it is %s", job->id,
+        err_set(&r->last, ERR_FAILED, "job %s has not failed: it is %s", job_words(job).text,
                 job_state_name(job->state));
         put_back(rpc->inst, job);
         return true;

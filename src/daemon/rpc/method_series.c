@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
@@ -180,8 +179,8 @@ put_earlier(struct rpc *rpc, const struct job *job, const struct asked *a, struc
     if (i < n)
         rc = put_attempt(rpc, job->id, &list[i].attempt, a, out, e);
     else
-        err_set(e, ERR_FAILED, "job %u has no attempt %d: it was started %d times", job->id,
-                a->attempt, job->attempts);
+        err_set(e, ERR_NO_JOB, "job %s has no attempt %d: it was started %d time%s",
+                job_words(job).text, a->attempt, job->attempts, job->attempts == 1 ? "" : "s");
     store_attempts_free(list, n);
     return rc;
 }
@@ -193,7 +192,8 @@ put_job_of(struct rpc *rpc, const struct job *job, const struct asked *a, struct
     static const struct attempt none = {0};
     if (roles_is_hidden(rpc->roles, job->uid))
         return err_set(e, ERR_PERMISSION,
-                       "job %u belongs to another user: its use is not shown", job->id);
+                       "job %s belongs to another user: its use is not shown",
+                       job_words(job).text);
     if (a->attempt == 0 || (job->run && a->attempt == job->run->number))
         return put_attempt(rpc, job->id, job->run ? job->run : &none, a, out, e);
     return put_earlier(rpc, job, a, out, e);

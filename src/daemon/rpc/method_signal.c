@@ -1,6 +1,5 @@
 /* `signal`: a signal to the processes of running jobs. Nothing of it is kept but the event:
  * what the signal does is the job's affair. */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,14 +51,16 @@ static void
 send_one(struct rpc *rpc, struct sending *x, const struct job *job)
 {
     if (!is_running(job)) {
-        err_set(&x->last, ERR_FAILED, "job %u is not running (%s)", job->id,
+        err_set(&x->last, ERR_FAILED, "job %s is not running (%s)", job_words(job).text,
                 job_state_name(job->state));
     } else if (job->req.demand.engine == ENGINE_SLURM &&
                !slurm_signal(rpc->slurm, job, x->sig)) {
-        err_set(&x->last, ERR_FAILED, "job %u: its command has not begun on Slurm", job->id);
+        err_set(&x->last, ERR_FAILED, "job %s: its command has not begun on Slurm",
+                job_words(job).text);
     } else if (job->req.demand.engine != ENGINE_SLURM &&
                !watch_signal(rpc->attempts, job, x->sig)) {
-        err_set(&x->last, ERR_FAILED, "job %u: its supervisor cannot be reached", job->id);
+        err_set(&x->last, ERR_FAILED, "job %s: its supervisor cannot be reached",
+                job_words(job).text);
     } else {
         ids_add_job(&x->sent, job);
         event_signalled(rpc->inst, job, x->sig, daemon_user_name(rpc->roles->caller->uid));

@@ -9,7 +9,6 @@
 #include <uv.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"

@@ -3,13 +3,11 @@
 #include "daemon/rpc/subuids.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/parse.h"

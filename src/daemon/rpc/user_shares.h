@@ -6,7 +6,6 @@
 #define DAEMON_RPC_USER_SHARES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -3,7 +3,6 @@
 #define DAEMON_RPC_WAITERS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct change;

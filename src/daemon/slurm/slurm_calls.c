@@ -440,8 +440,6 @@ take_job(struct slurm *s, const struct slurm_job *j)
     if (r->phase != phase)
         s->poll_pause_us = POLL_FIRST_US;
     r->is_known = r->was_listed = true;
-    if (phase != SLURM_IS_OVER)
-        r->listed_us = s->call_began_us;
     r->phase = phase;
     snprintf(r->state, sizeof r->state, "%s", j->state);
     snprintf(r->reason, sizeof r->reason, "%s", j->reason);
@@ -492,7 +490,6 @@ take_squeue(struct slurm *s, struct buf *out, const struct buf *errors, bool lat
         if (!r->is_sent || r->sent_us > s->call_began_us)
             continue;
         r->gone_polls = lives ? 0 : r->gone_polls + 1;
-        r->has_vanished = !lives && (r->gone_us ? r->has_vanished : !r->is_known);
         r->gone_us = lives ? 0 : r->gone_us ? r->gone_us : now;
         if (!lives)
             s->poll_pause_us = POLL_FIRST_US;

@@ -4,7 +4,8 @@
  * decides only about numbers: one more when a line finds none that is large enough, or when
  * what waits is more than what is free; as many at a time as there are, but for the first few,
  * so that a cluster without room is not asked for all of them. They give themselves back when
- * they have nothing to do; one that still waits in Slurm then is cancelled. */
+ * they have nothing to do; those that still wait in Slurm are cancelled when what waits here
+ * does not need them any more. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -247,32 +248,97 @@ count_allocs(const struct slurm *s)
     return n;
 }
 
-/* A line that finds no allocation goes before the sum of all. */
+/* The line that the next allocation is to be for: one that finds none, or, where the sum of all
+ * is more than there is room for, one that a standard allocation is large enough for, if there
+ * is any: one that none of them can use would be given back, and asked for again. */
 static const struct wait *
 choose(const struct slurm *s, const struct numbers *have)
 {
+    struct allocation_spec standard;
+    const struct wait *usual = NULL;
     double wanted = 0;
+    allocation_spec_for(&s->inst->config, NULL, &standard);
     for (size_t i = 0; i < s->n_waiting; i++) {
-        if (!any_may_have(s, &s->waiting[i].line))
-            return &s->waiting[i];
-        wanted += worth(s, &s->waiting[i]);
+        const struct wait *w = &s->waiting[i];
+        if (!any_may_have(s, &w->line))
+            return w;
+        if (!usual && allocation_is_fit(&standard, &w->line))
+            usual = w;
+        wanted += worth(s, w);
     }
     bool is_known = gpu_mib(s) > 0 || s->gpu_mib >= 0 || have->live == 0;
-    return is_known && wanted > have->free + SLACK ? &s->waiting[0] : NULL;
+    if (!is_known || wanted <= have->free + SLACK)
+        return NULL;
+    return usual ? usual : &s->waiting[0];
 }
 
+/* --- fewer --- */
+
+static bool
+is_pending(const struct alloc *a)
+{
+    return !a->is_here && !a->is_unwanted && !slurm_alloc_is_dead(a);
+}
+
+/* Some of what waits can have it; without_it: and can have no other one that stays. */
+static bool
+is_of_use(const struct slurm *s, const struct alloc *a, bool without_it)
+{
+    for (size_t i = 0; i < s->n_waiting; i++) {
+        const struct backlog_line *line = &s->waiting[i].line;
+        const struct alloc *b = without_it ? s->allocs : NULL;
+
+        while (b && !((b->is_here || b->is_kept) && may_have(b, line)))
+            b = b->hh.next;
+        if (!b && may_have(a, line))
+            return true;
+    }
+    return false;
+}
+
+/* Those that are pending and stay: the oldest, as Slurm starts them first, enough for what
+ * waits, and each that a line has no other for. What waits finds no room in those that run, so
+ * these do not count. */
+static void
+mark_kept(struct slurm *s)
+{
+    double wanted = 0, kept = 0;
+    for (size_t i = 0; i < s->n_waiting; i++)
+        wanted += worth(s, &s->waiting[i]);
+    for (struct alloc *a = s->allocs; a; a = a->hh.next)
+        a->is_kept = false;
+    for (struct alloc *a = s->allocs; a; a = a->hh.next) {
+        bool is_missing = kept == 0 || kept + SLACK < wanted;
+        a->is_kept = is_pending(a) && is_of_use(s, a, !is_missing);
+        if (a->is_kept)
+            kept += a->spec.gpus > 0 ? a->spec.gpus : 1;
+    }
+}
+
+/* Only those that Slurm has not started: the others look after themselves. It is decided anew
+ * by the next daemon if this one is killed before Slurm is asked. */
 static void
 give_back(struct slurm *s)
 {
     int64_t now = clock_boot_us();
-    s->quiet_us = s->quiet_us ? s->quiet_us : now;
-    if (now - s->quiet_us < s->inst->config.slurm_allocation_idle_s * S_US)
-        return;
+    mark_kept(s);
     for (struct alloc *a = s->allocs; a; a = a->hh.next) {
+        a->is_unwanted &= !a->is_here; /* it was started before it could be cancelled */
+        if (!is_pending(a) || a->is_kept) {
+            a->spare_us = 0;
+            continue;
+        }
+        a->spare_us = a->spare_us ? a->spare_us : now;
+        if (now - a->spare_us < s->inst->config.slurm_allocation_idle_s * S_US)
+            continue;
+        log_info("event=allocation-unwanted key=%s slurm_job=%s waiting=%zu", a->key, a->id,
+                 s->n_waiting);
         a->was_refused |= !a->is_sent;
-        a->is_unwanted |= !a->is_here;
+        a->is_unwanted = true;
     }
 }
+
+/* --- more --- */
 
 /* The memory of the GPUs that it may have, as allocations found it; 0: not known yet. */
 static int64_t
@@ -311,12 +377,10 @@ static void
 grow(struct slurm *s)
 {
     struct allocation_spec spec;
-    if (s->n_waiting == 0) {
-        give_back(s);
-        return;
-    }
-    s->quiet_us = 0;
     refuse_too_large(s);
+    give_back(s);
+    if (s->n_waiting == 0)
+        return;
     count_used(s);
     struct numbers have = count_allocs(s);
     int running = have.live - have.pending;
@@ -326,8 +390,7 @@ grow(struct slurm *s)
     const struct wait *first = choose(s, &have);
     if (!first || !remote_of(s, first))
         return;
-    allocation_spec_for(&s->inst->config, any_may_have(s, &first->line) ? NULL : &first->line,
-                        &spec);
+    allocation_spec_for(&s->inst->config, &first->line, &spec);
     (void)slurm_alloc_make(s, &spec);
 }
 

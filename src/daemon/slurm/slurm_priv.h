@@ -32,19 +32,17 @@ struct remote {
     int64_t blank_us;    /* packed: since when its mark is there and says nothing yet */
     int64_t look_us;     /* packed: when its folder is looked at again */
     int32_t index;
-    bool is_sent;      /* a command that may have sent it was started */
-    bool began;        /* its mark was seen */
-    bool is_void;      /* the daemon made its mark: no Slurm job begins it any more */
-    bool ended;        /* its outcome is known; the commit is under way */
-    bool is_again;     /* it was sent before, perhaps: another Slurm job of it may be alive */
-    int sends;         /* so often */
-    int64_t sent_us;   /* boot clock, as all times here */
-    int64_t gone_us;   /* since when Slurm has it no more; 0: it has it, or was not asked */
-    int gone_polls;    /* how often it said so since then */
-    bool has_vanished; /* it was not listed then, not even as over */
-    bool is_known;     /* Slurm listed it in the last poll, as: */
-    bool was_listed;   /* in any */
-    int64_t listed_us; /* when it was listed last, and not as over; 0: by an earlier daemon */
+    bool is_sent;    /* a command that may have sent it was started */
+    bool began;      /* its mark was seen */
+    bool is_void;    /* the daemon made its mark: no Slurm job begins it any more */
+    bool ended;      /* its outcome is known; the commit is under way */
+    bool is_again;   /* it was sent before, perhaps: another Slurm job of it may be alive */
+    int sends;       /* so often */
+    int64_t sent_us; /* boot clock, as all times here */
+    int64_t gone_us; /* since when Slurm has it no more; 0: it has it, or was not asked */
+    int gone_polls;  /* how often it said so since then */
+    bool is_known;   /* Slurm listed it in the last poll, as: */
+    bool was_listed; /* in any */
     enum slurm_phase phase;
     char state[24], reason[104], node[64];
     int64_t start_s;   /* wall clock: since when it runs, for Slurm; 0: not known */
@@ -106,7 +104,9 @@ struct alloc {
     uint32_t doomed_round;
     bool was_of_use;  /* something began there */
     bool was_refused; /* it is not to be sent any more */
-    bool is_unwanted; /* it waits, and there is nothing left for it to do */
+    bool is_kept;     /* it waits, and what waits for allocations needs it */
+    bool is_unwanted; /* it waits, and nothing needed it for a while */
+    int64_t spare_us; /* since when; 0: something does */
     int64_t stop_us;  /* when Slurm is asked for its end again */
     int32_t n_begun;  /* attempts that began there and are not settled */
     double used;      /* GPUs' worth of them */
@@ -145,7 +145,6 @@ struct slurm {
     bool some_left;               /* some of them do not wait any more */
     struct buf backlog;           /* as it was written last */
     bool backlog_is_written;      /* since the start */
-    int64_t quiet_us;             /* since when no packed job waits; 0: one does */
     int32_t gpu_mib; /* of the GPUs of allocations; 0: they cannot tell, -1: not known */
     int64_t grow_us, grow_pause_us; /* no allocation before, as the last ones began nothing */
     int misses;                /* allocations in a row that ended before they said anything */

@@ -36,7 +36,6 @@
 #define SILENT_US     (120 * S_US)
 #define UNREAD_US     (3600 * S_US) /* of trouble with one folder, until it counts as silence */
 #define CAUSE_US      (60 * S_US)   /* for Slurm, once asked, to say why one was ended */
-#define PURGE_US      (60 * S_US) /* Slurm keeps what is over for 300 s, unless told otherwise */
 #define SENDS_MAX     3
 #define AGAIN_DOUBLED 5          /* times at most: until it is 160 s */
 #define VOID_MARK     "-1\n"     /* in the daemon's own mark; a node's begins with a time */
@@ -108,32 +107,6 @@ may_be_slurms(const struct job *job, const struct ending *e)
            (e->outcome == OUTCOME_CANCELLED || signalled);
 }
 
-/* A slurmctld that was killed can forget jobs; nodes that report them are told to end them,
- * which nobody has asked for. One that was there a minute ago, or has ended since then, as its
- * record says, has not just been purged. */
-static bool
-was_forgotten(const struct remote *r, const struct ending *e)
-{
-    int64_t since = r->listed_us > r->sent_us ? r->listed_us : r->sent_us;
-    int64_t gone_wall_us = clock_wall_us() - (clock_boot_us() - r->gone_us);
-    if (r->is_known || !r->gone_us || !r->has_vanished)
-        return false;
-    return (since && r->gone_us - since < PURGE_US) || gone_wall_us - e->ended_us < PURGE_US;
-}
-
-/* Slurm, or somebody on the node, ended it with TERM, and why is not to be known. Its
- * supervisor says so, or was behind a command that ends at once: of that, only what Slurm has
- * lost sight of counts, as a command may send itself a TERM. It is LOST: to take it for
- * cancelled would have the line run again with the file. */
-static bool
-is_unexplained(const struct remote *r, const struct job *job, const struct ending *e)
-{
-    bool by_term = (e->outcome == OUTCOME_SIGNALED && e->signal == SIGTERM) ||
-                   (e->outcome == OUTCOME_EXITED && e->code == 128 + SIGTERM);
-    bool is_other = r->is_known && !slurm_is_its_run(r, job);
-    return e->outcome == OUTCOME_CANCELLED || (by_term && (is_other || was_forgotten(r, e)));
-}
-
 /* Also one that was set down by a person: Slurm ends what runs there with TERM. */
 static bool
 has_failed_node(const struct remote *r)
@@ -164,7 +137,10 @@ name_the_cause(const struct remote *r, const struct job *job, struct exitrec *re
         e->outcome = OUTCOME_CANCELLED;
         snprintf(e->text, sizeof e->text, "cancelled in Slurm, not by Berth");
         snprintf(rec->by, sizeof rec->by, "Slurm");
-    } else if (is_unexplained(r, job, e)) {
+    } else if (e->outcome == OUTCOME_CANCELLED) {
+        /* Ended with TERM, as its supervisor says, by Slurm or somebody on the node: a
+         * slurmctld that was killed can forget jobs, and tells nodes that report them to end
+         * them. To take it for cancelled would have the line run again with the file. */
         e->outcome = OUTCOME_LOST;
         if (r->is_known)
             snprintf(e->text, sizeof e->text,

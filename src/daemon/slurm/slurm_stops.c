@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/crash.h"
 #include "daemon/slurm/slurm_priv.h"
 #include "slurm/cancel_ids.h"
 #include "slurm/haste.h"
@@ -134,11 +135,14 @@ add_attempts(const struct slurm *s, enum stop how, int64_t now, struct buf *args
     return how == STOP_WAITING ? words : (int)n;
 }
 
+/* Not one that Slurm has started meanwhile: jobs may run in it. */
 static int
-add_allocs(const struct slurm *s, int most, int64_t now, struct buf *args)
+add_allocs(const struct slurm *s, int64_t now, struct buf *args)
 {
+    static const char pending[] = "--state=PENDING";
     int n = 0;
-    for (struct alloc *a = s->allocs; a && n < most; a = a->hh.next)
+    buf_add(args, pending, sizeof pending);
+    for (struct alloc *a = s->allocs; a && n < WORDS_MAX; a = a->hh.next)
         if (slurm_alloc_is_to_stop(a, now)) {
             buf_add(args, a->id, strlen(a->id) + 1);
             a->stop_us = now + STOP_AGAIN_US;
@@ -163,11 +167,16 @@ slurm_ask_stops(struct slurm *s)
         buf_add(&args, batch, sizeof batch);
     }
     int n = add_attempts(s, how, now, &args);
-    if (how == STOP_WAITING && n < WORDS_MAX)
-        n += add_allocs(s, WORDS_MAX - n, now, &args);
+    bool is_of_allocs = how == STOP_WAITING && n == 0;
+    if (is_of_allocs)
+        n = add_allocs(s, now, &args);
     if (n == 0)
         return false;
+    if (is_of_allocs)
+        crash_point("slurm-allocation-unwanted");
     (void)slurm_start_call(s, CALL_SCANCEL, &args, NULL);
+    if (is_of_allocs)
+        crash_point("slurm-allocation-stop-asked");
     s->next_call_us = now + n * S_US;
     slurm_poll_soon(s);
     return true;

@@ -4,7 +4,6 @@
 #define DAEMON_STATE_DEPEND_TURNS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 struct buf;

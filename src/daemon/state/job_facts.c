@@ -343,15 +343,15 @@ hold_or_release(struct state *s, struct job *job, enum job_event_type type, stru
     enum job_state from = job->state;
     if (type == JOB_EV_RELEASE && is_kept_by_admin(s, job))
         return err_set(e, ERR_PERMISSION,
-                       "job %u cannot be released: an admin holds it, and only an admin can "
+                       "job %s cannot be released: an admin holds it, and only an admin can "
                        "release it",
-                       job->id);
+                       job_words(job).text);
     enum job_verdict v = job_apply(job, &ev, &why);
     if (v == JOB_REFUSED)
-        return err_set(e, ERR_FAILED, "job %u cannot be %s: %s", job->id,
+        return err_set(e, ERR_FAILED, "job %s cannot be %s: %s", job_words(job).text,
                        type == JOB_EV_HOLD ? "held" : "released", why);
     if (v == JOB_IGNORED && type == JOB_EV_RELEASE)
-        return err_set(e, ERR_FAILED, "job %u is not held: it is %s", job->id,
+        return err_set(e, ERR_FAILED, "job %s is not held: it is %s", job_words(job).text,
                        job_state_name(from));
     if (type == JOB_EV_HOLD)
         note_admin_hold(s, job);

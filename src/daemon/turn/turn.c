@@ -62,14 +62,14 @@ turn_now_us(const struct turn *t)
     return around->boot_us(around->arg);
 }
 
-static void
-set_timer(const struct turn *t, enum turn_timer which, int64_t ms)
+void
+turn_set_timer(const struct turn *t, enum turn_timer which, int64_t ms)
 {
     t->host.set_timer(t->host.arg, which, ms);
 }
 
-static void
-stop_timer(const struct turn *t, enum turn_timer which)
+void
+turn_stop_timer(const struct turn *t, enum turn_timer which)
 {
     t->host.stop_timer(t->host.arg, which);
 }
@@ -89,7 +89,7 @@ turn_is_due_unplanned(struct turn *t)
     if (t->due)
         return;
     t->due = true;
-    set_timer(t, TURN_NOW, 0);
+    turn_set_timer(t, TURN_NOW, 0);
 }
 
 void
@@ -117,7 +117,7 @@ try_again(struct turn *t)
         t->trouble.code = ERR_NONE;
         log_info("event=disk-is-well");
     } else {
-        set_timer(t, TURN_RETRY, RETRY_MS);
+        turn_set_timer(t, TURN_RETRY, RETRY_MS);
     }
     turn_is_due(t);
 }
@@ -130,7 +130,7 @@ do_upkeep(struct turn *t)
     t->ended_some = false;
     t->upkeep_set = t->host.upkeep(t->host.arg);
     if (t->upkeep_set)
-        set_timer(t, TURN_UPKEEP, PRUNE_MS);
+        turn_set_timer(t, TURN_UPKEEP, PRUNE_MS);
     else
         t->idle_us = turn_now_us(t);
     spent(t, "upkeep");
@@ -177,7 +177,7 @@ disk_trouble(struct turn *t, const struct err *e)
         log_warn("event=reserve-released outcomes are still written if there is room now");
     if (e->code == ERR_NO_SPACE)
         (void)store_shrink_log(t->store, NULL); /* our own log may be what fills it */
-    set_timer(t, TURN_RETRY, RETRY_MS);
+    turn_set_timer(t, TURN_RETRY, RETRY_MS);
 }
 
 static void
@@ -324,7 +324,7 @@ put_off_upkeep(struct turn *t)
     const struct changes *c = &t->state->changes;
     bool overdue = turn_now_us(t) - t->idle_us > BUSY_US;
     if (!overdue && (store_has_changes(t->store) || c->n_unsaved + c->n > 0)) {
-        stop_timer(t, TURN_UPKEEP);
+        turn_stop_timer(t, TURN_UPKEEP);
         t->upkeep_set = false;
     }
     return overdue;
@@ -335,7 +335,7 @@ want_upkeep(struct turn *t, bool overdue)
 {
     if (t->upkeep_set || !(store_wants_checkpoint(t->store) || t->ended_some || overdue))
         return;
-    set_timer(t, TURN_UPKEEP, CHECKPOINT_MS);
+    turn_set_timer(t, TURN_UPKEEP, CHECKPOINT_MS);
     t->upkeep_set = true;
 }
 
@@ -369,7 +369,7 @@ turn_run(struct turn *t)
     /* After the plan, whose own marks and events go with this very commit. */
     t->due = false;
     t->plan_due &= !planned;
-    stop_timer(t, TURN_NOW);
+    turn_stop_timer(t, TURN_NOW);
     bool overdue = put_off_upkeep(t), again = t->again || follow;
     t->again = false;
     if (commit(t) < 0) {

@@ -23,18 +23,6 @@ may_plan(const struct turn *t)
 }
 
 static void
-set_timer(const struct turn *t, enum turn_timer which, int64_t ms)
-{
-    t->host.set_timer(t->host.arg, which, ms);
-}
-
-static void
-stop_timer(const struct turn *t, enum turn_timer which)
-{
-    t->host.stop_timer(t->host.arg, which);
-}
-
-static void
 carry_out(struct turn *t, const struct plan *p)
 {
     for (size_t i = 0; i < p->n; i++) {
@@ -52,10 +40,10 @@ static void
 set_timers(const struct turn *t, const struct plan *p, int64_t now_us, int64_t took_us)
 {
     if (p->more)
-        set_timer(t, TURN_REST, took_us / 1000 + 1);
+        turn_set_timer(t, TURN_REST, took_us / 1000 + 1);
     if (p->wake_us != INT64_MAX) {
         int64_t ms = (p->wake_us - now_us) / 1000 + 1;
-        set_timer(t, TURN_WAKE, ms > 0 ? ms : 1);
+        turn_set_timer(t, TURN_WAKE, ms > 0 ? ms : 1);
     }
 }
 
@@ -63,7 +51,7 @@ bool
 turn_plan(struct turn *t)
 {
     const struct state *s = t->state;
-    stop_timer(t, TURN_WAKE);
+    turn_stop_timer(t, TURN_WAKE);
     if (!may_plan(t))
         return false;
     auto_plan struct plan p = PLAN_INIT;
@@ -72,7 +60,7 @@ turn_plan(struct turn *t)
     if (t->plan_due)
         planner_look_anew(s->planner);
     t->more_due = false;
-    stop_timer(t, TURN_REST);
+    turn_stop_timer(t, TURN_REST);
     plan_make(s->planner, s->queue, s->ledger, now_us, &next_id, &p);
     int64_t took_us = turn_now_us(t) - began_us;
     PARTS(t, planned, &p, took_us);

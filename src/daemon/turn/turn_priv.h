@@ -42,6 +42,8 @@ struct turn {
 };
 
 int64_t turn_now_us(const struct turn *t); /* boot clock */
+void turn_set_timer(const struct turn *t, enum turn_timer which, int64_t ms);
+void turn_stop_timer(const struct turn *t, enum turn_timer which);
 
 /* Makes the plan and carries it out. False: now is no time for one. With one, the reasons of
  * the heads that stay in line are known. */

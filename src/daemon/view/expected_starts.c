@@ -16,9 +16,9 @@
 #include "daemon/common/pace.h"
 #include "daemon/view/views.h"
 
-#define STARTS_MAX  1000 /* looked ahead */
-#define GOOD_FACTOR 10   /* times what it cost */
-#define SLICE_US    10000
+#define STARTS_MAX  1000  /* looked ahead */
+#define GOOD_FACTOR 10    /* times what it cost */
+#define SLICE_US    10000 /* of CPU time: a short look ahead is whole on a busy machine too */
 
 struct forecast {
     struct expected_start *starts; /* owned; by job */
@@ -55,11 +55,11 @@ take_over(struct forecast *f)
 static void
 go_on(struct views *views, struct forecast *f)
 {
-    int64_t begun_us = clock_boot_us(), now_us = begun_us;
+    int64_t begun_us = clock_thread_us(), now_us = begun_us;
     bool more = true;
     while (more && now_us - begun_us < SLICE_US) {
         more = forecast_run_step(f->run);
-        now_us = clock_boot_us();
+        now_us = clock_thread_us();
     }
     f->run_cost_us += now_us - begun_us;
     pace_spent(views->pace, "forecast", UINT32_MAX);
@@ -83,13 +83,13 @@ look_ahead(struct views *views)
         uv_idle_init(views->inst->loop, &f->idle);
         f->idle.data = views;
     }
-    int64_t begun_us = clock_boot_us();
-    if (f->run || begun_us < f->good_until_us || views->inst->leaving)
+    if (f->run || clock_boot_us() < f->good_until_us || views->inst->leaving)
         return f;
+    int64_t begun_us = clock_thread_us();
     f->run_as_of_us = clock_wall_us();
     f->run = forecast_run_begin(views->inst->planner, views->inst->queue, views->inst->ledger,
                                 f->run_as_of_us, STARTS_MAX);
-    f->run_cost_us = clock_boot_us() - begun_us;
+    f->run_cost_us = clock_thread_us() - begun_us;
     uv_idle_start(&f->idle, on_idle);
     go_on(views, f);
     return f;

@@ -3,7 +3,6 @@
 #define DAEMON_VIEW_JOB_VIEW_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 struct attr;
 struct err;

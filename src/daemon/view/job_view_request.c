@@ -228,6 +228,7 @@ jobjson_attr(const struct attr *a, const struct jobjson *x, struct jsonw *w)
 #name, NULL, NULL                                                                      \
     }
 
+/* clang-format off */
 const struct jobjson_entry jobjson_request[] = {
     ENTRY(array_job),
     ENTRY(array_task),
@@ -280,9 +281,11 @@ const struct jobjson_entry jobjson_request[] = {
     OF_ROW(open_mode),
     OF_ROW(warn_batch),
     OF_ROW(comment),
+    OF_ROW(submitted_as),
     OF_ROW(slurm_env),
     OF_ROW(env),
     OF_ROW(container),
     OF_ROW(container_mounts),
     {NULL, NULL, NULL},
 };
+/* clang-format on */

@@ -3,7 +3,6 @@
  * client: it counts once, for the first process that has it. See drm.h. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,10 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "gpu/drm/drm.h"
 
 bool

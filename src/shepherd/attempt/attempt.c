@@ -5,7 +5,6 @@
 #include "shepherd/attempt/attempt.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,7 +20,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/err.h"
@@ -175,29 +173,22 @@ arm_timer(struct shepherd *a)
 /* --- the loop --- */
 
 static void
-describe_sender(const struct signalfd_siginfo *si, char *out, size_t size)
-{
-    snprintf(out, size, "pid %" PRIu32 ", uid %" PRIu32, si->ssi_pid, si->ssi_uid);
-}
-
-static void
 read_signals(struct shepherd *a)
 {
     struct signalfd_siginfo si;
     bool children = false, stop = false, unit_stops = false;
-    char sender[64];
     while (read(a->sig_fd, &si, sizeof si) == (ssize_t)sizeof si) {
         children |= si.ssi_signo == SIGCHLD;
         unit_stops |= si.ssi_signo == NURSERY_UNIT_STOPS;
         if (si.ssi_signo == SIGTERM) {
             stop = true;
-            describe_sender(&si, sender, sizeof sender);
+            stop_note_term(a, si.ssi_pid, si.ssi_uid);
         }
     }
     if (children) /* first: what has ended by itself was not stopped */
         stop_reap(a);
     if (stop)
-        stop_because(a, CAUSE_SHUTDOWN, sender, a->spec.grace_ms);
+        stop_because(a, CAUSE_SHUTDOWN, a->term_by, a->spec.grace_ms);
     if (unit_stops)
         stop_because(a, CAUSE_UNIT_STOPS, "",
                      a->spec.grace_ms < UNIT_GRACE_MAX_MS ? a->spec.grace_ms
@@ -283,6 +274,7 @@ one_turn(struct shepherd *a)
         act_on_time(a);
     if (a->phase != PHASE_ENDED) {
         loglimit_look(&a->log);
+        attach_log_cut(a->attach, a->log.moved_at, a->log.moved_bytes);
         loglimit_look(&a->errors);
     }
     size_t peers = ctl_peers(a->ctl);
@@ -321,9 +313,9 @@ begin_running(struct shepherd *a)
     crash_point("shepherd-after-exec");
     a->record.started_us = clock_wall_us();
     loglimit_begin(&a->log, a->command.log_fd, a->command.log_from, FD_FOLDER,
-                   a->spec.attach != NULL, a->spec.log_max_mib, a->spec.log_reserve_mib);
+                   a->spec.log_max_mib, a->spec.log_reserve_mib);
     loglimit_begin(&a->errors, a->command.error_fd, a->command.error_from, FD_FOLDER,
-                   a->spec.attach != NULL, a->spec.log_max_mib, a->spec.log_reserve_mib);
+                   a->spec.log_max_mib, a->spec.log_reserve_mib);
     if (a->spec.limit_ms > 0)
         a->wake_us = a->command.boot_us + a->spec.limit_ms * MS_US;
     if (a->wake_us && a->spec.warn_signal)
@@ -445,9 +437,9 @@ start(struct shepherd *a)
     }
     attach_tell(a->attach, on_guest, a);
     /* What cannot be confined runs all the same, but for a job that is to reach no cards but
-     * its own: other people's jobs count on that. */
+     * its own, or has a bound on its memory: other people's jobs count on that. */
     if (groups_make(&a->spec.groups, &a->facts.groups, &e) < 0) {
-        end_for(a, "cannot restrict it to its GPUs: ", &e);
+        end_for(a, "cannot confine it: ", &e);
         return;
     }
     if (!cap_vram(a) || !join_mps(a))

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "shepherd/attempt/log_tail.h"
 #include "shepherd/attempt/outcome.h"

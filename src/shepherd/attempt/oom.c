@@ -4,11 +4,9 @@
 #include "shepherd/attempt/oom.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "shepherd/attempt/log_tail.h"
 

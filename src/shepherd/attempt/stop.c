@@ -45,8 +45,9 @@
 #define REWRITE_GIVE_UP_US (3600 * S_US) /* a disk that stays full that long has lost more */
 /* Of killing, in which the screen session may go by itself and podman remove its container:
  * 1 s. */
-#define GENTLE_PASSES  16
-#define REMOVAL_MAX_US (30 * S_US)
+#define GENTLE_PASSES   16
+#define REMOVAL_MAX_US  (30 * S_US)
+#define OWN_TERM_WAIT_S 1 /* slurmstepd sends it within milliseconds, on a busy node later */
 
 static void
 enter_phase(struct shepherd *a, enum phase phase, int64_t wake_us)
@@ -152,6 +153,7 @@ stop_end(struct shepherd *a)
     outcome_fill(&a->facts, clock_boot_us(), &a->record);
     mps_leave(&a->facts.mps); /* clients that watch may keep this process for long */
     a->record.ending.log_cut_bytes = loglimit_end(&a->log) + loglimit_end(&a->errors);
+    attach_log_cut(a->attach, a->log.moved_at, a->log.moved_bytes);
     a->record.ending.ended_us = clock_wall_us();
     enter_phase(a, PHASE_ENDED, 0);
     note_or_write(a);
@@ -334,6 +336,40 @@ end_stragglers(struct shepherd *a)
         stop_with_grace(a, grace_us < STRAGGLERS_MAX_US ? grace_us : STRAGGLERS_MAX_US);
 }
 
+void
+stop_note_term(struct shepherd *a, uint32_t pid, uint32_t uid)
+{
+    snprintf(a->term_by, sizeof a->term_by, "pid %" PRIu32 ", uid %" PRIu32, pid, uid);
+}
+
+/* A shell whose program was hit first exits with that program's status. */
+static bool
+is_end_by_term(int status)
+{
+    return (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) ||
+           (WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM);
+}
+
+/* On a node of a cluster, of a command that ends by TERM: Slurm sends it to every process of a
+ * job, one after the other, and so to this one too. Without it the command's was its own.
+ * No client is served meanwhile: little is left to say of it. */
+static void
+await_own_term(struct shepherd *a)
+{
+    const struct timespec wait = {.tv_sec = OWN_TERM_WAIT_S};
+    siginfo_t from;
+    sigset_t term;
+    int got = 0;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    while (!a->term_by[0] && (got = sigtimedwait(&term, &from, &wait)) < 0 && errno == EINTR)
+        ;
+    if (got == SIGTERM)
+        stop_note_term(a, (uint32_t)from.si_pid, from.si_uid);
+    if (a->term_by[0])
+        stop_because(a, CAUSE_SHUTDOWN, a->term_by, a->spec.grace_ms);
+}
+
 /* All ended children are waited for first; then it is seen what is left. */
 void
 stop_reap(struct shepherd *a)
@@ -349,6 +385,8 @@ stop_reap(struct shepherd *a)
             a->removal_pid = -1;
         if (pid != a->command.pid)
             continue;
+        if (a->spec.slurm && a->facts.cause == CAUSE_NONE && is_end_by_term(status))
+            await_own_term(a);
         a->facts.command_gone = true;
         a->facts.status = status;
         crash_point("shepherd-child-exited");

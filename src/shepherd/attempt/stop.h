@@ -12,6 +12,9 @@ struct shepherd;
  * graver one. by: the user who requested it; copied. */
 void stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace_ms);
 
+/* Keeps which process has sent this one TERM. The caller stops the command for it. */
+void stop_note_term(struct shepherd *a, uint32_t pid, uint32_t uid);
+
 /* Waits for all ended children, and ends the attempt when nothing is left. */
 void stop_reap(struct shepherd *a);
 

@@ -167,7 +167,8 @@ open_log(const struct question *q)
     const struct logfile f = {q->log, q->read, q->truncate, q->own_place};
     int fd = logfile_open(&f);
     if (fd < 0)
-        refuse(STEP_LOG, errno, "cannot open the log %s", q->log);
+        refuse(q->own_place && logfile_place_is_shut(q->log, true) ? STEP_OURS : STEP_LOG,
+               errno, "cannot open the log %s", q->log);
     return fd;
 }
 

@@ -4,7 +4,6 @@
 #include "shepherd/begin/child_setup.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>

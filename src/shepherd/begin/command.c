@@ -5,12 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -89,8 +87,11 @@ open_log(const struct spec *spec, struct command *c)
         .own_place = spec->log_mkdir,
     };
     const struct logfile error = {.path = spec->error, .truncate = spec->truncate};
-    if (open_output(spec, &log, STEP_LOG, &c->log_fd, c) < 0)
+    if (open_output(spec, &log, STEP_LOG, &c->log_fd, c) < 0) {
+        if (spec->log_own && logfile_place_is_shut(spec->log, spec->log_mkdir))
+            c->blame = BLAME_MACHINE;
         return -1;
+    }
     return spec->error ? open_output(spec, &error, STEP_ERROR, &c->error_fd, c) : 0;
 }
 

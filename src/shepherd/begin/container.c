@@ -19,7 +19,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/parse.h"
 #include "shepherd/begin/command.h"
 #include "shepherd/begin/container_mark.h"
 #include "shepherd/begin/container_words.h"

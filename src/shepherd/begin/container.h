@@ -3,7 +3,6 @@
 #define SHEPHERD_BEGIN_CONTAINER_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "base/buf.h"
 

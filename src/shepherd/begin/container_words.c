@@ -13,8 +13,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
 #include "shepherd/common/attempt_spec.h"
 
 static void

@@ -2,7 +2,6 @@
 #ifndef SHEPHERD_BEGIN_CONTAINER_WORDS_H
 #define SHEPHERD_BEGIN_CONTAINER_WORDS_H
 
-#include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 

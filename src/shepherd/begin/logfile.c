@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -27,6 +28,19 @@ make_folders(const struct logfile *f)
     if (rc != 0 && errno == 0)
         errno = ENOTDIR;
     return rc;
+}
+
+bool
+logfile_place_is_shut(const char *path, bool users_folder)
+{
+    auto_free char *copy = xstrdup(path);
+    const int why = errno;
+    const char *folder = dirname(copy);
+    bool is_shut =
+        access(users_folder ? dirname(copy) : folder, users_folder ? X_OK : W_OK | X_OK) < 0;
+
+    errno = why;
+    return is_shut;
 }
 
 /* O_NONBLOCK only so that a FIFO without reader is an error and not a wait. */

@@ -16,4 +16,9 @@ struct logfile {
  * caller's; -1 with errno. */
 int logfile_open(const struct logfile *f);
 
+/* After a log in the instance's own place could not be opened: whether this process may not use
+ * that place at all, which is not the job's doing. users_folder: between the place and the log
+ * is a folder of the user's own, with which the user may do anything. Leaves errno alone. */
+bool logfile_place_is_shut(const char *path, bool users_folder);
+
 #endif

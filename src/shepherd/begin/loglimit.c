@@ -21,18 +21,19 @@
 #define LOOK_MAX_US  INT64_C(1000000)
 #define BYTES_PER_US INT64_C(4000) /* so fast may the fastest writer be */
 #define SMALL_BYTES  MIB           /* what every log may have, however full the disk is */
+#define FLOOD_PART   8             /* of the reserve: what writes so much then fills the disk */
 #define TAIL_BYTES   (MIB / 4)     /* that stay of what came last */
 #define LINE_BYTES   200
 #define TRIES        3 /* to read an end behind which nothing comes meanwhile */
 
 void
-loglimit_begin(struct loglimit *l, int fd, off_t from, int folder_fd, bool interactive,
-               int64_t max_mib, int64_t reserve_mib)
+loglimit_begin(struct loglimit *l, int fd, off_t from, int folder_fd, int64_t max_mib,
+               int64_t reserve_mib)
 {
     struct stat log, folder;
 
     *l = (struct loglimit){.fd = -1};
-    if (fd < 0 || interactive || file_look(fd, &log) < 0 || !S_ISREG(log.st_mode))
+    if (fd < 0 || file_look(fd, &log) < 0 || !S_ISREG(log.st_mode))
         return;
     l->max_bytes = max_mib * MIB;
     l->reserve = reserve_mib * MIB;
@@ -41,6 +42,7 @@ loglimit_begin(struct loglimit *l, int fd, off_t from, int folder_fd, bool inter
         return;
     l->fd = fd;
     l->begin = from;
+    l->is_low = true; /* if it is, all of this log came since */
     l->next_us = clock_boot_us();
     loglimit_look(l);
 }
@@ -75,14 +77,13 @@ read_tail(const struct loglimit *l, int64_t size, char *tail)
     return (size_t)n - skip;
 }
 
-/* Its first half stays, and its last lines, for it may end at any moment. They are put behind
- * the cut in one write, as the command goes on writing meanwhile. */
+/* Its head stays, and its last lines, for it may end at any moment. They are put behind the cut
+ * in one write, as the command goes on writing meanwhile. */
 static void
-cut(struct loglimit *l, int64_t *size, int64_t max, bool low)
+cut(struct loglimit *l, int64_t *size, int64_t head, bool low)
 {
     auto_free char *text = xmalloc(LINE_BYTES + TAIL_BYTES), *tail = xmalloc(TAIL_BYTES);
     size_t kept = 0;
-    int64_t head = max / 2;
     struct stat now;
 
     /* What comes between the last look and the cut is lost, and not counted. */
@@ -102,6 +103,8 @@ cut(struct loglimit *l, int64_t *size, int64_t max, bool low)
                          : "it has reached its largest size (log-max, job_log_max_mib)");
     memcpy(text + n, tail, kept);
     (void)file_write_all(l->fd, text, (size_t)n + kept);
+    l->moved_at = l->begin + head;
+    l->moved_bytes += *size - (head + n + (int64_t)kept);
     *size = head + n + (int64_t)kept;
 }
 
@@ -109,6 +112,26 @@ static int64_t
 clamp(int64_t v, int64_t min, int64_t max)
 {
     return v < min ? min : v > max ? max : v;
+}
+
+static void
+count_growth(struct loglimit *l, bool low, int64_t size)
+{
+    if (low && !l->is_low) { /* from now on */
+        l->low_size = l->last_size = size;
+        l->low_grown = 0;
+    }
+    l->is_low = low;
+    l->low_grown += size > l->last_size ? size - l->last_size : 0;
+}
+
+/* Of a log on a disk that is nearly full. Another user or another log may have filled it, so
+ * what was written before stays, unless it is this log that goes on filling it. */
+static int64_t
+head_when_low(const struct loglimit *l)
+{
+    bool floods = l->low_grown > l->reserve / FLOOD_PART;
+    return floods || l->low_size < SMALL_BYTES / 2 ? SMALL_BYTES / 2 : l->low_size;
 }
 
 /* How much more there may be. */
@@ -122,11 +145,12 @@ look(struct loglimit *l)
         return INT64_MAX;
     bool low = disk_is_low(l, &disk_room);
     int64_t size = st.st_size - l->begin;
-    int64_t max = low ? SMALL_BYTES : l->max_bytes;
-    if (low && l->max_bytes > 0 && l->max_bytes < max)
-        max = l->max_bytes;
-    if (max > 0 && size > max)
-        cut(l, &size, max, low);
+    count_growth(l, low, size);
+    if (l->max_bytes > 0 && size > l->max_bytes)
+        cut(l, &size, l->max_bytes / 2, false);
+    if (low && size > head_when_low(l) + SMALL_BYTES / 2)
+        cut(l, &size, head_when_low(l), true);
+    l->last_size = size;
     room = l->max_bytes > 0 ? l->max_bytes - size : INT64_MAX;
     return disk_room < room ? disk_room : room;
 }
@@ -136,6 +160,7 @@ loglimit_look(struct loglimit *l)
 {
     int64_t now = clock_boot_us();
 
+    l->moved_bytes = 0;
     if (!l->next_us || now < l->next_us)
         return;
     l->next_us = now + clamp(look(l) / BYTES_PER_US, LOOK_MIN_US, LOOK_MAX_US);
@@ -144,6 +169,7 @@ loglimit_look(struct loglimit *l)
 int64_t
 loglimit_end(struct loglimit *l)
 {
+    l->moved_bytes = 0;
     if (l->next_us)
         (void)look(l);
     l->next_us = 0;

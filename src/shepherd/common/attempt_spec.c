@@ -4,7 +4,6 @@
 #include "shepherd/common/attempt_spec.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -74,10 +74,15 @@ groups_make(const struct groups_wish *wish, struct groups *out, struct err *e)
     else
         err_set(e, ERR_FAILED, "there is no cgroup");
     cgroup_v1_create(wish->v1, &wish->limits, out->v1_fds);
+    bool bounded = wish->limits.mem_mib > 0;
+    if (out->fd < 0 && (wish->n_minors >= 0 || (bounded && wish->path)))
+        return -1;
+    const char *memory = wish->v1[CGROUP_V1_MEMORY];
+    if (bounded && memory && out->v1_fds[CGROUP_V1_MEMORY] < 0)
+        return err_errno(e, ERR_FAILED, -out->v1_fds[CGROUP_V1_MEMORY],
+                         "cannot make the cgroup %s", memory);
     if (wish->n_minors < 0)
         return 0;
-    if (out->fd < 0)
-        return -1;
     const struct devfilter filter = {.minors = wish->minors,
                                      .n_minors = (size_t)wish->n_minors,
                                      .denied = wish->denied,

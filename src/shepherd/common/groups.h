@@ -44,7 +44,8 @@ struct groups {
 /* The keys "cgroup", "cgroup_memory", ..., "minors" of a spec or an order. */
 int groups_read(const json_t *from, struct groups_wish *out, struct err *e);
 
-/* Makes them. What cannot be confined is not; but -1 when cards were to be out of reach. */
+/* Makes them. What cannot be confined is not; but -1 when cards were to be out of reach, or if
+ * there is a place for the group that bounds its memory, and it cannot be made there. */
 int groups_make(const struct groups_wish *wish, struct groups *out, struct err *e);
 
 /* Opens those that are there. */

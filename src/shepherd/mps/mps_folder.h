@@ -6,10 +6,10 @@
 
 struct err;
 
-/* Makes the folder `name` in parent_fd, where only root (or we) can write. owner: the user for
- * whom root makes it, who then gets a file system of 16 MiB on it; where none can be mounted,
- * and with owner NULL (we are that user), the folder itself. One that is mounted already is
- * used again. 0, or -1 with the reason. */
+/* Makes the folder `name` in parent_fd, where only root (or we) can write. owner: the user
+ * that root makes it for, and that gets a file system of 16 MiB on it; where none can be
+ * mounted, and with owner NULL (we are that user), the folder itself. One that is mounted
+ * already is used again. 0, or -1 with the reason. */
 int mps_folder_make(int parent_fd, const char *name, const struct identity *owner,
                     struct err *e);
 

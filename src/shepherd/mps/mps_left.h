@@ -1,4 +1,4 @@
-/* All processes of a user's control daemon, whoever is their parent by now. */
+/* All processes of a user's control daemon, whichever process is their parent by now. */
 #ifndef SHEPHERD_MPS_MPS_LEFT_H
 #define SHEPHERD_MPS_MPS_LEFT_H
 

@@ -2,7 +2,6 @@
  * them; attach_peer.c moves the bytes between one of them and the job. */
 #include "shepherd/talk/attach_server.h"
 
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -320,6 +319,19 @@ attach_say(struct attach *at, const char *words)
 {
     if (at)
         console_say(&at->console, words);
+}
+
+void
+attach_log_cut(struct attach *at, off_t from, int64_t bytes)
+{
+    if (!at || bytes <= 0)
+        return;
+    for (int i = 0; i < ATTACH_PEERS_MAX; i++) {
+        struct peer *p = &at->peers[i];
+        if (p->at > from)
+            p->at = p->at - bytes > from ? p->at - (off_t)bytes : from;
+    }
+    console_look(&at->console);
 }
 
 void

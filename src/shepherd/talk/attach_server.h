@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "shepherd/talk/console.h"
@@ -46,6 +47,10 @@ int attach_wait_ms(const struct attach *at);
 
 /* Words of ours on the job's terminal; nothing for a job without one. */
 void attach_say(struct attach *at, const char *words);
+
+/* The log has been cut: what followed at `from` lies `bytes` further in front now (loglimit.h).
+ * Clients go on where they are, or, if that has been cut out, at the line that says so. */
+void attach_log_cut(struct attach *at, off_t from, int64_t bytes);
 
 /* Nothing of the job is left: what its terminal still holds goes to the log. */
 void attach_drain(struct attach *at);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <termios.h>

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "core/plan/ends.h"
 #include "sim/textbook/pass.h"

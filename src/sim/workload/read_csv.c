@@ -200,8 +200,8 @@ read_record(struct csv *c, char *line, int64_t *values, struct err *e)
     }
     if (n == c->n_columns)
         return 0;
-    return err_set(e, ERR_USAGE, "%s:%u:1: %d cells; the header has %d columns", c->file,
-                   c->line, n, c->n_columns);
+    return err_set(e, ERR_USAGE, "%s:%u:1: %d cell%s; the header has %d columns", c->file,
+                   c->line, n, n == 1 ? "" : "s", c->n_columns);
 }
 
 static void
@@ -248,6 +248,8 @@ int
 read_csv(const char *file, char *text, size_t len, struct workload *w, struct err *e)
 {
     struct csv c = {.file = file, .at = text, .end = text + len};
+    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) /* of a table program */
+        c.at += 3;
     int result = read_records(&c, w, e);
     free(c.users.names);
     free(c.users.numbers);

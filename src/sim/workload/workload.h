@@ -3,7 +3,6 @@
 #ifndef SIM_WORKLOAD_WORKLOAD_H
 #define SIM_WORKLOAD_WORKLOAD_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

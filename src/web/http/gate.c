@@ -2,14 +2,12 @@
 #include "web/http/gate.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"

@@ -7,7 +7,6 @@
 #define WEB_HTTP_GATE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 struct err;
 

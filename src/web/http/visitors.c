@@ -7,7 +7,6 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 
 /* The oldest first. */

@@ -4,7 +4,6 @@
 #ifndef WEB_PAGES_CACHE_H
 #define WEB_PAGES_CACHE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct cache;

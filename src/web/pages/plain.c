@@ -2,7 +2,6 @@
 #include "web/pages/plain.h"
 
 #include <jansson.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
