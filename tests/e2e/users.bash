@@ -21,8 +21,20 @@ in_turn()
     flock -o /etc "$(type -P "$1")" "${@:2}"
 }
 
-useradd() { in_turn useradd "$@"; }
-userdel() { in_turn userdel "$@"; }
+# Screen's folder stays when its user goes, and another account of that name, which a later file makes with an
+# earlier one's process id, may not use it.
+useradd()
+{
+    rm -rf "/run/screen/S-${!#}"
+    in_turn useradd "$@"
+}
+
+userdel()
+{
+    in_turn userdel "$@" || return
+    rm -rf "/run/screen/S-${!#}"
+}
+
 usermod() { in_turn usermod "$@"; }
 groupadd() { in_turn groupadd "$@"; }
 groupdel() { in_turn groupdel "$@"; }
