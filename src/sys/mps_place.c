@@ -39,7 +39,7 @@ write_first(char *out, const struct mps_state *s)
     int n = snprintf(out, FIRST_BYTES,
                      "%d %" PRIu32 " %" PRId32 " %" PRIu64 " %" PRId64 " %s\n%" PRId32
                      " %" PRIu64 " %s\n",
-                     (int)s->phase, (uint32_t)s->uid, (int32_t)s->pid, s->ticks, s->began_us,
+                     (int)s->phase, (uint32_t)s->uid, (int32_t)s->pid, s->ticks, s->said_us,
                      s->text, (int32_t)s->died_pid, s->died_ticks, s->died_text);
     out[n] = '\n'; /* for its NUL */
 }
@@ -98,7 +98,7 @@ read_first(char *text, struct mps_state *out)
     int32_t pid;
     const char *line = take_line(&text);
     if (sscanf(line, "%d %" SCNu32 " %" SCNd32 " %" SCNu64 " %" SCNd64 " %n", &phase, &uid,
-               &pid, &out->ticks, &out->began_us, &at) != 5 ||
+               &pid, &out->ticks, &out->said_us, &at) != 5 ||
         phase < MPS_STARTING || phase > MPS_ENDED || pid <= 0)
         return false;
     out->phase = (enum mps_phase)phase;

@@ -33,8 +33,8 @@ struct mps_state {
     int64_t uid; /* whose control daemon it is */
     pid_t pid;   /* of the keeper, and when that began */
     uint64_t ticks;
-    int64_t began_us; /* boot clock: when it took the lock */
-    char text[120];   /* FAILED, DIED: why, in words */
+    int64_t said_us; /* boot clock: when it said so */
+    char text[120];  /* FAILED, DIED: why, in words */
     /* The last one that died before it, for jobs that it had: the keeper, and why. 0: none. */
     pid_t died_pid;
     uint64_t died_ticks;

@@ -226,6 +226,29 @@ PY
     has doctor "$(berth doctor || true)" 'mps .*gpu 0: jobs do not get the MPS of the settings: fake_mps_daemon ended'
 }
 
+# Where those who wait for a control daemon have its keeper's file open: `waiters N`.
+waiters()
+{
+    "$AWAIT" prints "$LIMIT" "find /proc -mindepth 3 -maxdepth 3 -path '/proc/[0-9]*/fd/*' -lname '$BERTH_DIR/mps/*/keeper' 2>/dev/null | wc -l" "^$1\$"
+}
+
+@test "a control daemon that takes its time to refuse: a job that came meanwhile hears of it too" {
+    start_daemon 1
+    mkfifo "$ROOT/refuses"
+    exec 7<>"$ROOT/refuses"
+    berth submit --vram 4000 -- true
+    waiters 2 # its keeper and its supervisor
+    berth submit --vram 4000 -- true
+    waiters 4
+    touch "$ROOT/at-once"
+    mv "$ROOT/at-once" "$ROOT/refuses"
+    exec 7>&-
+    berth wait @
+    for job in 1 2; do
+        has why "$(job_field $job attempts.0.text)" 'fake_mps_daemon ended with exit status 1: An instance of this daemon is already running'
+    done
+}
+
 @test "where the program is missing no job waits for it, and the reason is said" {
     export BERTH_MPS_CONTROL=$ROOT/none
     start_daemon 1

@@ -23,7 +23,7 @@ sample(void)
                           .uid = 4294967294,
                           .pid = self.pid,
                           .ticks = self.start_ticks,
-                          .began_us = INT64_MAX,
+                          .said_us = INT64_MAX,
                           .died_pid = INT32_MAX,
                           .died_ticks = UINT64_MAX,
                           .left = true,
@@ -47,7 +47,7 @@ test_all_of_it_comes_back(void **state)
     assert_int_equal(mps_state_write(fd, &s), 0);
     assert_true(mps_state_read(fd, &got));
     assert_int_equal(got.phase, s.phase);
-    assert_true(got.uid == s.uid && got.began_us == s.began_us);
+    assert_true(got.uid == s.uid && got.said_us == s.said_us);
     assert_true(got.died_pid == s.died_pid && got.died_ticks == s.died_ticks);
     assert_true(got.left && got.left_uid == 1000);
     assert_string_equal(got.text, s.text);

@@ -59,7 +59,7 @@ look(const struct mps_wish *wish, struct mps_client *c, struct err *e)
         return 0;
     if (s->phase == MPS_READY)
         return mps_state_lives(s);
-    if (s->phase == MPS_FAILED && s->began_us >= wish->since_us)
+    if (s->phase == MPS_FAILED && s->said_us >= wish->since_us)
         return err_set(e, ERR_FAILED, "%s", s->text);
     return 0;
 }

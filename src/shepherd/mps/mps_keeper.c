@@ -74,6 +74,7 @@ static void
 say(struct keeper *k, enum mps_phase phase, const char *text)
 {
     k->state.phase = phase;
+    k->state.said_us = clock_boot_us();
     snprintf(k->state.text, sizeof k->state.text, "%s", text);
     if (mps_state_write(k->keeper_fd, &k->state) < 0)
         fprintf(stderr, "berth-mps: cannot write its state: %s\n", strerror(errno));
@@ -372,10 +373,8 @@ name_self(struct keeper *k, const struct mps_state *before)
     struct proc self;
     if (proc_read(getpid(), &self) < 0)
         return false;
-    k->state = (struct mps_state){.uid = k->control.order.uid,
-                                  .pid = self.pid,
-                                  .ticks = self.start_ticks,
-                                  .began_us = clock_boot_us()};
+    k->state = (struct mps_state){
+        .uid = k->control.order.uid, .pid = self.pid, .ticks = self.start_ticks};
     remember_death(k, before);
     return true;
 }
