@@ -51,8 +51,8 @@ add_option(struct slurm_reader *r, struct buf *letters, int *n, int row,
     buf_adds(letters, o->takes == TAKES_VALUE ? ":" : o->takes == TAKES_MAYBE ? "::" : "");
 }
 
-void
-slurm_begin(struct slurm_reader *r, int argc, char **argv)
+static void
+begin(struct slurm_reader *r, int argc, char **argv)
 {
     auto_buf struct buf letters = BUF_INIT;
     const struct script_option *o;
@@ -63,8 +63,8 @@ slurm_begin(struct slurm_reader *r, int argc, char **argv)
     r->argv = argv;
     r->longs = xcalloc(OPTIONS_MAX + 1, sizeof *r->longs);
     buf_adds(&letters, r->anywhere ? "" : "+");
-    for (r->n_own = 0; r->own[r->n_own].name; r->n_own++)
-        add_option(r, &letters, &n, r->n_own, &r->own[r->n_own]);
+    for (r->n_own = 0; r->own[r->n_own].option.name; r->n_own++)
+        add_option(r, &letters, &n, r->n_own, &r->own[r->n_own].option);
     for (int i = 0; r->jobs && (o = sbatch_option(i)); i++)
         add_option(r, &letters, &n, r->n_own + i, o);
     for (int i = 0; i < COMMON_COUNT; i++)
@@ -73,18 +73,11 @@ slurm_begin(struct slurm_reader *r, int argc, char **argv)
     optind = 0;
 }
 
-void
-slurm_end(struct slurm_reader *r)
-{
-    free(r->longs);
-    free(r->letters);
-}
-
 static const struct script_option *
 row_of(const struct slurm_reader *r, int row)
 {
     return row < 0          ? &common[-1 - row]
-           : row < r->n_own ? &r->own[row]
+           : row < r->n_own ? &r->own[row].option
                             : sbatch_option(row - r->n_own);
 }
 
@@ -98,7 +91,7 @@ find_letter(const struct slurm_reader *r, int letter)
 }
 
 static int
-answer_common(struct slurm_reader *r, int which)
+answer_common(const struct slurm_reader *r, int which)
 {
     auto_buf struct buf out = BUF_INIT;
 
@@ -106,12 +99,15 @@ answer_common(struct slurm_reader *r, int which)
         buf_adds(&out, "slurm-wlm " SLURM_RELEASE " (berth " BERTH_VERSION ")\n");
     else
         buf_addf(&out, "%s\n", r->usage);
-    r->status = cli_put(&out);
-    return SLURM_EXIT;
+    return cli_put(&out);
 }
 
-int
-slurm_next(struct slurm_reader *r)
+#define DONE   (-1)
+#define ANSWER (-2) /* *status is what to end with */
+
+/* The row of own, or n_own + the row of sbatch_option. */
+static int
+next_option(struct slurm_reader *r, int *status)
 {
     /* getopt puts the name in front of what it says. */
     char *argv0 = r->argv[0];
@@ -121,16 +117,18 @@ slurm_next(struct slurm_reader *r)
     int code = getopt_long(r->argc, r->argv, r->letters, r->longs, NULL);
     r->argv[0] = argv0;
     if (code == -1)
-        return SLURM_DONE;
+        return DONE;
     if (code == '?') {
         fprintf(stderr, "Try \"%s --help\" for more information\n", r->name);
-        r->status = r->wrong;
-        return SLURM_EXIT;
+        *status = r->wrong;
+        return ANSWER;
     }
     bool is_letter = code < CODE(-COMMON_COUNT);
     int row = is_letter ? find_letter(r, code) : code - CODE(0);
-    if (row < 0)
-        return answer_common(r, -1 - row);
+    if (row < 0) {
+        *status = answer_common(r, -1 - row);
+        return ANSWER;
+    }
     r->value = optarg;
     snprintf(r->said, sizeof r->said, "--%s", row_of(r, row)->name);
     return row;
@@ -147,11 +145,41 @@ slurm_take_word(struct slurm_reader *r)
     return word;
 }
 
-char **
-slurm_words(const struct slurm_reader *r, int *n)
+/* Whether the option has a place. */
+static bool
+put(const struct slurm_reader *r, int row, void *into)
 {
-    *n = r->argc - optind;
-    return r->argv + optind;
+    enum slurm_place place = row < r->n_own ? r->own[row].place : SLURM_TAKEN;
+
+    if (place == SLURM_FLAG)
+        *(bool *)((char *)into + r->own[row].at) = true;
+    else if (place == SLURM_TEXT)
+        *(const char **)((char *)into + r->own[row].at) = r->value;
+    return place != SLURM_TAKEN;
+}
+
+bool
+slurm_read(struct slurm_reader *r, int argc, char **argv, void *into, slurm_take *take,
+           int *status)
+{
+    int row = DONE;
+
+    *status = 0;
+    begin(r, argc, argv);
+    while (*status == 0 && (row = next_option(r, status)) >= 0)
+        if (!put(r, row, into) && take)
+            *status = take(into, r, row);
+    r->words = r->argv + optind;
+    r->n_words = r->argc - optind;
+    free(r->longs);
+    free(r->letters);
+    return *status == 0 && row == DONE;
+}
+
+int
+slurm_refuse_words(const struct slurm_reader *r)
+{
+    return r->n_words > 0 ? slurm_fail(1, "Unrecognized option: %s", r->words[0]) : 0;
 }
 
 int

@@ -45,72 +45,63 @@ static const char usage[] =
     "  -P, --parsable2, -p, --parsable, --delimiter=TEXT;  -n: no header;  -b, -l\n"
     "      --json           everything, as JSON";
 
+struct sacct {
+    json_t *ids; /* owned; NULL: all */
+    const char *format, *states, *users, *names;
+    bool all, no_steps, no_header, json, is_help;
+    int64_t from_us, until_us; /* 0: not said */
+    struct sacct_table table;
+};
+
 enum {
-    OPT_ALL,
-    OPT_ALLOCATIONS,
     OPT_BRIEF,
-    OPT_DELIMITER,
     OPT_END,
-    OPT_FORMAT,
-    OPT_HELP_FORMAT,
     OPT_JOBS,
-    OPT_JSON,
     OPT_LONG,
-    OPT_NAME,
-    OPT_NO_HEADER,
     OPT_PARSABLE,
     OPT_PARSABLE2,
     OPT_START,
     OPT_STATE,
     OPT_USER,
     OPT_FILE,
-    OPT_IGNORED,
 };
-static const struct script_option own[] = {
-    [OPT_ALL] = {"allusers", 'a', TAKES_NOTHING},
-    [OPT_ALLOCATIONS] = {"allocations", 'X', TAKES_NOTHING},
-    [OPT_BRIEF] = {"brief", 'b', TAKES_NOTHING},
-    [OPT_DELIMITER] = {"delimiter", 0, TAKES_VALUE},
-    [OPT_END] = {"endtime", 'E', TAKES_VALUE},
-    [OPT_FORMAT] = {"format", 'o', TAKES_VALUE},
-    [OPT_HELP_FORMAT] = {"helpformat", 'e', TAKES_NOTHING},
-    [OPT_JOBS] = {"jobs", 'j', TAKES_VALUE},
-    [OPT_JSON] = {"json", 0, TAKES_NOTHING},
-    [OPT_LONG] = {"long", 'l', TAKES_NOTHING},
-    [OPT_NAME] = {"name", 0, TAKES_VALUE},
-    [OPT_NO_HEADER] = {"noheader", 'n', TAKES_NOTHING},
-    [OPT_PARSABLE] = {"parsable", 'p', TAKES_NOTHING},
-    [OPT_PARSABLE2] = {"parsable2", 'P', TAKES_NOTHING},
-    [OPT_START] = {"starttime", 'S', TAKES_VALUE},
-    [OPT_STATE] = {"state", 's', TAKES_VALUE},
-    [OPT_USER] = {"user", 'u', TAKES_VALUE},
-    [OPT_FILE] = {"file", 'f', TAKES_VALUE},
+static const struct slurm_option own[] = {
+    [OPT_BRIEF] = {.option = {"brief", 'b', TAKES_NOTHING}},
+    [OPT_END] = {.option = {"endtime", 'E', TAKES_VALUE}},
+    [OPT_JOBS] = {.option = {"jobs", 'j', TAKES_VALUE}},
+    [OPT_LONG] = {.option = {"long", 'l', TAKES_NOTHING}},
+    [OPT_PARSABLE] = {.option = {"parsable", 'p', TAKES_NOTHING}},
+    [OPT_PARSABLE2] = {.option = {"parsable2", 'P', TAKES_NOTHING}},
+    [OPT_START] = {.option = {"starttime", 'S', TAKES_VALUE}},
+    [OPT_STATE] = {.option = {"state", 's', TAKES_VALUE}},
+    [OPT_USER] = {.option = {"user", 'u', TAKES_VALUE}},
+    [OPT_FILE] = {.option = {"file", 'f', TAKES_VALUE}},
+    {.option = {"allusers", 'a', TAKES_NOTHING}, SLURM_INTO(struct sacct, all)},
+    {.option = {"allocations", 'X', TAKES_NOTHING}, SLURM_INTO(struct sacct, no_steps)},
+    {.option = {"delimiter", 0, TAKES_VALUE}, SLURM_INTO(struct sacct, table.delimiter)},
+    {.option = {"format", 'o', TAKES_VALUE}, SLURM_INTO(struct sacct, format)},
+    {.option = {"helpformat", 'e', TAKES_NOTHING}, SLURM_INTO(struct sacct, is_help)},
+    {.option = {"json", 0, TAKES_NOTHING}, SLURM_INTO(struct sacct, json)},
+    {.option = {"name", 0, TAKES_VALUE}, SLURM_INTO(struct sacct, names)},
+    {.option = {"noheader", 'n', TAKES_NOTHING}, SLURM_INTO(struct sacct, no_header)},
     /* What one machine has one of, or what is always so. */
-    [OPT_IGNORED] = {"accounts", 'A', TAKES_VALUE},
-    {"allclusters", 'L', TAKES_NOTHING},
-    {"associations", 'x', TAKES_VALUE},
-    {"clusters", 'M', TAKES_VALUE},
-    {"completion", 'c', TAKES_NOTHING},
-    {"duplicates", 'D', TAKES_NOTHING},
-    {"federation", 0, TAKES_NOTHING},
-    {"local", 0, TAKES_NOTHING},
-    {"noconvert", 0, TAKES_NOTHING},
-    {"nodelist", 'N', TAKES_VALUE},
-    {"partition", 'r', TAKES_VALUE},
-    {"qos", 'q', TAKES_VALUE},
-    {"truncate", 'T', TAKES_NOTHING},
-    {"units", 0, TAKES_VALUE},
-    {"verbose", 'v', TAKES_NOTHING},
-    {"wckeys", 'W', TAKES_VALUE},
-    {NULL, 0, TAKES_NOTHING},
-};
-
-struct sacct {
-    json_t *ids; /* owned; NULL: all */
-    const char *format, *states, *users, *names;
-    bool all, no_steps, no_header, json;
-    int64_t from_us, until_us; /* 0: not said */
-    struct sacct_table table;
+    {.option = {"accounts", 'A', TAKES_VALUE}},
+    {.option = {"allclusters", 'L', TAKES_NOTHING}},
+    {.option = {"associations", 'x', TAKES_VALUE}},
+    {.option = {"clusters", 'M', TAKES_VALUE}},
+    {.option = {"completion", 'c', TAKES_NOTHING}},
+    {.option = {"duplicates", 'D', TAKES_NOTHING}},
+    {.option = {"federation", 0, TAKES_NOTHING}},
+    {.option = {"local", 0, TAKES_NOTHING}},
+    {.option = {"noconvert", 0, TAKES_NOTHING}},
+    {.option = {"nodelist", 'N', TAKES_VALUE}},
+    {.option = {"partition", 'r', TAKES_VALUE}},
+    {.option = {"qos", 'q', TAKES_VALUE}},
+    {.option = {"truncate", 'T', TAKES_NOTHING}},
+    {.option = {"units", 0, TAKES_VALUE}},
+    {.option = {"verbose", 'v', TAKES_NOTHING}},
+    {.option = {"wckeys", 'W', TAKES_VALUE}},
+    {.option = {NULL, 0, TAKES_NOTHING}},
 };
 
 /* --- what is asked for --- */
@@ -193,41 +184,22 @@ set_parsable(struct sacct_table *t, bool at_end)
 }
 
 static int
-take_option(struct sacct *s, const struct slurm_reader *r, int opt)
+take_option(void *into, struct slurm_reader *r, int opt)
 {
+    struct sacct *s = into;
+
     switch (opt) {
-    case OPT_ALL:
-        s->all = true;
-        break;
-    case OPT_ALLOCATIONS:
-        s->no_steps = true;
-        break;
     case OPT_BRIEF:
         s->format = BRIEF_COLUMNS;
-        break;
-    case OPT_DELIMITER:
-        s->table.delimiter = r->value;
         break;
     case OPT_END:
         return take_time(&s->until_us, r->value);
     case OPT_FILE:
         return slurm_fail(1, "--file: records are Berth's, and in no file of Slurm's");
-    case OPT_FORMAT:
-        s->format = r->value;
-        break;
     case OPT_JOBS:
         return take_ids(s, r->value);
-    case OPT_JSON:
-        s->json = true;
-        break;
     case OPT_LONG:
         s->format = LONG_COLUMNS;
-        break;
-    case OPT_NAME:
-        s->names = r->value;
-        break;
-    case OPT_NO_HEADER:
-        s->no_header = true;
         break;
     case OPT_PARSABLE:
     case OPT_PARSABLE2:
@@ -363,23 +335,13 @@ compat_sacct(int argc, char **argv)
     struct slurm_reader r = {
         .name = "sacct", .usage = usage, .own = own, .anywhere = true, .wrong = 1};
     struct sacct s = {0};
-    int opt = 0, status = 0, n;
-    bool is_help = false;
-    char **words;
+    int status;
+    bool is_read = slurm_read(&r, argc, argv, &s, take_option, &status);
 
-    slurm_begin(&r, argc, argv);
-    while (status == 0 && (opt = slurm_next(&r)) >= 0) {
-        is_help |= opt == OPT_HELP_FORMAT;
-        status = take_option(&s, &r, opt);
-    }
-    words = slurm_words(&r, &n);
-    if (opt == SLURM_EXIT)
-        status = r.status;
-    else if (status == 0 && n > 0)
-        status = refuse_words(words, n);
-    else if (status == 0)
-        status = is_help ? list_fields() : run(&s);
-    slurm_end(&r);
+    if (is_read && r.n_words > 0)
+        status = refuse_words(r.words, r.n_words);
+    else if (is_read)
+        status = s.is_help ? list_fields() : run(&s);
     json_decref(s.ids);
     sacct_table_free(&s.table);
     return status;

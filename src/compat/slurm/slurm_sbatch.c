@@ -35,13 +35,18 @@ static const char usage[] =
     "      --test-only     submit nothing; say when the job would start\n"
     "  -Q, --quiet         print only errors, and not the job's id";
 
-enum { OPT_PARSABLE, OPT_TEST, OPT_WAIT, OPT_WRAP };
-static const struct script_option own[] = {
-    [OPT_PARSABLE] = {"parsable", 0, TAKES_NOTHING},
-    [OPT_TEST] = {"test-only", 0, TAKES_NOTHING},
-    [OPT_WAIT] = {"wait", 'W', TAKES_NOTHING},
-    [OPT_WRAP] = {"wrap", 0, TAKES_VALUE},
-    {NULL, 0, TAKES_NOTHING},
+struct sbatch_call {
+    struct slurm_request q;
+    const char *wrap;
+    bool parsable, test, wait;
+};
+
+static const struct slurm_option own[] = {
+    {.option = {"parsable", 0, TAKES_NOTHING}, SLURM_INTO(struct sbatch_call, parsable)},
+    {.option = {"test-only", 0, TAKES_NOTHING}, SLURM_INTO(struct sbatch_call, test)},
+    {.option = {"wait", 'W', TAKES_NOTHING}, SLURM_INTO(struct sbatch_call, wait)},
+    {.option = {"wrap", 0, TAKES_VALUE}, SLURM_INTO(struct sbatch_call, wrap)},
+    {.option = {NULL, 0, TAKES_NOTHING}},
 };
 
 static const struct slurm_variable variables[] = {
@@ -82,32 +87,13 @@ static const struct slurm_variable variables[] = {
     {NULL, NULL},
 };
 
-struct sbatch_call {
-    struct slurm_request q;
-    const char *wrap;
-    bool parsable, test, wait;
-};
-
-/* False: *status is what to end with. */
-static bool
-read_options(struct sbatch_call *s, struct slurm_reader *r, int *status)
+static int
+take_option(void *into, struct slurm_reader *r, int row)
 {
-    int opt;
+    struct sbatch_call *s = into;
 
-    while ((opt = slurm_next(r)) >= 0) {
-        if (opt == OPT_PARSABLE)
-            s->parsable = true;
-        else if (opt == OPT_TEST)
-            s->test = true;
-        else if (opt == OPT_WAIT)
-            s->wait = true;
-        else if (opt == OPT_WRAP)
-            s->wrap = r->value;
-        else if (opt >= r->n_own)
-            slurm_take_option(&s->q, r, opt - r->n_own);
-    }
-    *status = r->status;
-    return opt == SLURM_DONE;
+    slurm_take_option(&s->q, r, row - r->n_own);
+    return 0;
 }
 
 /* The file's name, as the job is called without --job-name. */
@@ -283,28 +269,24 @@ compat_sbatch(int argc, char **argv)
         .name = "sbatch", .usage = usage, .own = own, .jobs = true, .wrong = 255};
     struct sbatch_call s = {0};
     auto_script struct submit_script script = {0};
-    int n, status = 0;
-    char **words;
+    int status;
 
     slurm_request_begin(&s.q);
     slurm_take_variables(&s.q, variables);
     s.wait = getenv("SBATCH_WAIT") != NULL;
-    slurm_begin(&r, argc, argv);
-    bool more = read_options(&s, &r, &status);
-    words = slurm_words(&r, &n);
-    if (more && s.wrap && n > 0)
+    bool more = slurm_read(&r, argc, argv, &s, take_option, &status);
+    if (more && s.wrap && r.n_words > 0)
         status = slurm_fail(1, "Script arguments not permitted with --wrap option");
     else if (more)
-        status = build(&s, n > 0 ? words[0] : NULL, &script);
+        status = build(&s, r.n_words > 0 ? r.words[0] : NULL, &script);
     if (more && status == 0)
-        status = submit_script_command(&script, &s.q.s.req, words, n) ? 1 : 0;
+        status = submit_script_command(&script, &s.q.s.req, r.words, r.n_words) ? 1 : 0;
     if (more && status == 0)
-        say_submitted(&s, words, n);
+        say_submitted(&s, r.words, r.n_words);
     if (more && status == 0 && s.test)
         status = say_plan(&s, &cli);
     else if (more && status == 0)
         status = queue(&s, &cli);
-    slurm_end(&r);
     slurm_request_free(&s.q);
     return status;
 }

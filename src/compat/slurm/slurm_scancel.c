@@ -23,64 +23,47 @@ static const char usage[] =
     "  -s, --signal=NAME  send a signal and do not cancel; -b, -f: to all of the job as well\n"
     "  -H, --hurry, -Q, --quiet, -v, --verbose";
 
-enum {
-    OPT_ACCOUNT,
-    OPT_BATCH,
-    OPT_CTLD,
-    OPT_FULL,
-    OPT_HURRY,
-    OPT_INTERACTIVE,
-    OPT_ME,
-    OPT_CLUSTERS,
-    OPT_NAME,
-    OPT_PARTITION,
-    OPT_QOS,
-    OPT_QUIET,
-    OPT_RESERVATION,
-    OPT_SIGNAL,
-    OPT_STATE,
-    OPT_USER,
-    OPT_VERBOSE,
-    OPT_NODES,
-    OPT_WCKEY,
-};
-static const struct script_option own[] = {
-    [OPT_ACCOUNT] = {"account", 'A', TAKES_VALUE},
-    [OPT_BATCH] = {"batch", 'b', TAKES_NOTHING},
-    [OPT_CTLD] = {"ctld", 0, TAKES_NOTHING},
-    [OPT_FULL] = {"full", 'f', TAKES_NOTHING},
-    [OPT_HURRY] = {"hurry", 'H', TAKES_NOTHING},
-    [OPT_INTERACTIVE] = {"interactive", 'i', TAKES_NOTHING},
-    [OPT_ME] = {"me", 0, TAKES_NOTHING},
-    [OPT_CLUSTERS] = {"clusters", 'M', TAKES_VALUE},
-    [OPT_NAME] = {"name", 'n', TAKES_VALUE},
-    [OPT_PARTITION] = {"partition", 'p', TAKES_VALUE},
-    [OPT_QOS] = {"qos", 'q', TAKES_VALUE},
-    [OPT_QUIET] = {"quiet", 'Q', TAKES_NOTHING},
-    [OPT_RESERVATION] = {"reservation", 'R', TAKES_VALUE},
-    [OPT_SIGNAL] = {"signal", 's', TAKES_VALUE},
-    [OPT_STATE] = {"state", 't', TAKES_VALUE},
-    [OPT_USER] = {"user", 'u', TAKES_VALUE},
-    [OPT_VERBOSE] = {"verbose", 'v', TAKES_NOTHING},
-    [OPT_NODES] = {"nodelist", 'w', TAKES_VALUE},
-    [OPT_WCKEY] = {"wckey", 0, TAKES_VALUE},
-    {NULL, 0, TAKES_NOTHING},
-};
-
 struct scancel {
     json_t *ids; /* owned */
     const char *name, *node, *partition, *state, *user;
     int signal; /* 0: cancel */
-    bool batch, filtered, quiet, verbose;
+    bool batch, quiet, verbose;
 };
 
-/* Whether the option chooses among the caller's jobs; is_meant tests each of these. */
-static bool
-is_filter(int opt)
-{
-    return opt == OPT_ME || opt == OPT_NAME || opt == OPT_STATE || opt == OPT_USER ||
-           opt == OPT_PARTITION || opt == OPT_NODES;
-}
+enum {
+    OPT_ACCOUNT,
+    OPT_INTERACTIVE,
+    OPT_ME,
+    OPT_CLUSTERS,
+    OPT_QOS,
+    OPT_RESERVATION,
+    OPT_SIGNAL,
+    OPT_STATE,
+    OPT_USER,
+    OPT_WCKEY,
+};
+static const struct slurm_option own[] = {
+    [OPT_ACCOUNT] = {.option = {"account", 'A', TAKES_VALUE}},
+    [OPT_INTERACTIVE] = {.option = {"interactive", 'i', TAKES_NOTHING}},
+    [OPT_ME] = {.option = {"me", 0, TAKES_NOTHING}},
+    [OPT_CLUSTERS] = {.option = {"clusters", 'M', TAKES_VALUE}},
+    [OPT_QOS] = {.option = {"qos", 'q', TAKES_VALUE}},
+    [OPT_RESERVATION] = {.option = {"reservation", 'R', TAKES_VALUE}},
+    [OPT_SIGNAL] = {.option = {"signal", 's', TAKES_VALUE}},
+    [OPT_STATE] = {.option = {"state", 't', TAKES_VALUE}},
+    [OPT_USER] = {.option = {"user", 'u', TAKES_VALUE}},
+    [OPT_WCKEY] = {.option = {"wckey", 0, TAKES_VALUE}},
+    {.option = {"batch", 'b', TAKES_NOTHING}, SLURM_INTO(struct scancel, batch)},
+    {.option = {"ctld", 0, TAKES_NOTHING}},
+    {.option = {"full", 'f', TAKES_NOTHING}},
+    {.option = {"hurry", 'H', TAKES_NOTHING}},
+    {.option = {"name", 'n', TAKES_VALUE}, SLURM_INTO(struct scancel, name)},
+    {.option = {"partition", 'p', TAKES_VALUE}, SLURM_INTO(struct scancel, partition)},
+    {.option = {"quiet", 'Q', TAKES_NOTHING}, SLURM_INTO(struct scancel, quiet)},
+    {.option = {"verbose", 'v', TAKES_NOTHING}, SLURM_INTO(struct scancel, verbose)},
+    {.option = {"nodelist", 'w', TAKES_VALUE}, SLURM_INTO(struct scancel, node)},
+    {.option = {NULL, 0, TAKES_NOTHING}},
+};
 
 /* What jobs on one machine do not have fits none of them. */
 static int
@@ -101,47 +84,57 @@ take_signal(struct scancel *s, const char *value)
 }
 
 static int
-take_filter(struct scancel *s, const struct slurm_reader *r, int opt)
+take_state(struct scancel *s, const char *value)
 {
-    s->filtered = true;
-    if (opt == OPT_ME) {
+    s->state = value;
+    return slurm_is_state(value) ? 0 : slurm_fail(1, "Invalid job state: %s", value);
+}
+
+static int
+take_user(struct scancel *s, const char *value)
+{
+    s->user = value;
+    return slurm_is_user(value) ? 0 : slurm_fail(1, "Invalid user name: %s", value);
+}
+
+static int
+take_option(void *into, struct slurm_reader *r, int opt)
+{
+    struct scancel *s = into;
+
+    switch (opt) {
+    case OPT_ACCOUNT:
+    case OPT_QOS:
+    case OPT_RESERVATION:
+    case OPT_WCKEY:
+        return refuse_filter(r);
+    case OPT_CLUSTERS:
+        if (!slurm_is_listed(r->value, SLURM_CLUSTER))
+            return slurm_fail(
+                1, "--clusters: %s is not here; the one cluster is " SLURM_CLUSTER, r->value);
+        break;
+    case OPT_INTERACTIVE:
+        return slurm_fail(1, "--interactive: nothing is asked here; name the jobs");
+    case OPT_ME:
         s->user = slurm_own_name();
-    } else if (opt == OPT_NAME) {
-        s->name = r->value;
-    } else if (opt == OPT_NODES) {
-        s->node = r->value;
-    } else if (opt == OPT_PARTITION) {
-        s->partition = r->value;
-    } else if (opt == OPT_STATE) {
-        if (!slurm_is_state(r->value))
-            return slurm_fail(1, "Invalid job state: %s", r->value);
-        s->state = r->value;
-    } else if (opt == OPT_USER) {
-        s->user = r->value;
-        if (!slurm_is_user(r->value))
-            return slurm_fail(1, "Invalid user name: %s", r->value);
+        break;
+    case OPT_SIGNAL:
+        return take_signal(s, r->value);
+    case OPT_STATE:
+        return take_state(s, r->value);
+    case OPT_USER:
+        return take_user(s, r->value);
+    default: /* of no consequence here */
+        break;
     }
     return 0;
 }
 
-static int
-take_option(struct scancel *s, const struct slurm_reader *r, int opt)
+/* Whether options choose among the jobs; is_meant tests each of these. */
+static bool
+is_filtered(const struct scancel *s)
 {
-    if (is_filter(opt))
-        return take_filter(s, r, opt);
-    if (opt == OPT_ACCOUNT || opt == OPT_QOS || opt == OPT_RESERVATION || opt == OPT_WCKEY)
-        return refuse_filter(r);
-    if (opt == OPT_CLUSTERS && !slurm_is_listed(r->value, SLURM_CLUSTER))
-        return slurm_fail(1, "--clusters: %s is not here; the one cluster is " SLURM_CLUSTER,
-                          r->value);
-    if (opt == OPT_INTERACTIVE)
-        return slurm_fail(1, "--interactive: nothing is asked here; name the jobs");
-    if (opt == OPT_SIGNAL)
-        return take_signal(s, r->value);
-    s->batch |= opt == OPT_BATCH;
-    s->quiet |= opt == OPT_QUIET;
-    s->verbose |= opt == OPT_VERBOSE;
-    return 0;
+    return s->name || s->node || s->partition || s->state || s->user;
 }
 
 static bool
@@ -215,9 +208,9 @@ end_all(struct scancel *s)
 
     if (!c)
         return 1;
-    if (s->filtered && select_jobs(s, c, select, &e) < 0 && e.code != ERR_NO_JOB)
+    if (is_filtered(s) && select_jobs(s, c, select, &e) < 0 && e.code != ERR_NO_JOB)
         return slurm_fail(1, "%s", e.text);
-    if (!s->filtered)
+    if (!is_filtered(s))
         json_array_extend(select, s->ids);
     json_array_foreach(select, i, word)
     {
@@ -250,22 +243,15 @@ compat_scancel(int argc, char **argv)
     struct slurm_reader r = {
         .name = "scancel", .usage = usage, .own = own, .anywhere = true, .wrong = 1};
     struct scancel s = {.ids = json_array()};
-    int opt = 0, status = 0, n;
-    char **words;
+    int status;
+    bool is_read = slurm_read(&r, argc, argv, &s, take_option, &status);
 
-    slurm_begin(&r, argc, argv);
-    while (status == 0 && (opt = slurm_next(&r)) >= 0)
-        status = take_option(&s, &r, opt);
-    words = slurm_words(&r, &n);
-    for (int i = 0; status == 0 && opt == SLURM_DONE && i < n; i++)
-        status = take_ids(&s, words[i]);
-    if (opt == SLURM_EXIT)
-        status = r.status;
-    else if (status == 0 && !s.filtered && json_array_size(s.ids) == 0)
-        status = slurm_fail(1, "No job identification provided");
-    else if (status == 0)
-        status = end_all(&s);
-    slurm_end(&r);
+    for (int i = 0; is_read && status == 0 && i < r.n_words; i++)
+        status = take_ids(&s, r.words[i]);
+    if (is_read && status == 0)
+        status = is_filtered(&s) || json_array_size(s.ids) > 0
+                     ? end_all(&s)
+                     : slurm_fail(1, "No job identification provided");
     json_decref(s.ids);
     return status;
 }

@@ -33,21 +33,21 @@ static const char usage[] =
     "\n"
     "  -o, --oneliner, -d, --details, -Q, --quiet, -a, --all";
 
-enum { OPT_ALL, OPT_DETAILS, OPT_ONELINER, OPT_QUIET, OPT_IGNORED };
-static const struct script_option own[] = {
-    [OPT_ALL] = {"all", 'a', TAKES_NOTHING},
-    [OPT_DETAILS] = {"details", 'd', TAKES_NOTHING},
-    [OPT_ONELINER] = {"oneliner", 'o', TAKES_NOTHING},
-    [OPT_QUIET] = {"quiet", 'Q', TAKES_NOTHING},
-    [OPT_IGNORED] = {"verbose", 'v', TAKES_NOTHING},
-    {"clusters", 'M', TAKES_VALUE},
-    {"federation", 'F', TAKES_NOTHING},
-    {"future", 0, TAKES_NOTHING},
-    {"hide", 0, TAKES_NOTHING},
-    {"local", 0, TAKES_NOTHING},
-    {"sibling", 0, TAKES_NOTHING},
-    {"uid", 'u', TAKES_VALUE},
-    {NULL, 0, TAKES_NOTHING},
+enum { OPT_DETAILS };
+static const struct slurm_option own[] = {
+    [OPT_DETAILS] = {.option = {"details", 'd', TAKES_NOTHING}},
+    {.option = {"all", 'a', TAKES_NOTHING}},
+    {.option = {"oneliner", 'o', TAKES_NOTHING}, SLURM_INTO(struct scontrol, one_line)},
+    {.option = {"quiet", 'Q', TAKES_NOTHING}, SLURM_INTO(struct scontrol, quiet)},
+    {.option = {"verbose", 'v', TAKES_NOTHING}},
+    {.option = {"clusters", 'M', TAKES_VALUE}},
+    {.option = {"federation", 'F', TAKES_NOTHING}},
+    {.option = {"future", 0, TAKES_NOTHING}},
+    {.option = {"hide", 0, TAKES_NOTHING}},
+    {.option = {"local", 0, TAKES_NOTHING}},
+    {.option = {"sibling", 0, TAKES_NOTHING}},
+    {.option = {"uid", 'u', TAKES_VALUE}},
+    {.option = {NULL, 0, TAKES_NOTHING}},
 };
 
 /* --- changes --- */
@@ -385,27 +385,27 @@ run(const struct scontrol *s, char **words, int n)
     return 1;
 }
 
+/* Twice for more of them. */
+static int
+take_option(void *into, struct slurm_reader *r, int opt)
+{
+    struct scontrol *s = into;
+
+    (void)r;
+    s->details += opt == OPT_DETAILS;
+    return 0;
+}
+
 int
 compat_scontrol(int argc, char **argv)
 {
     struct slurm_reader r = {
         .name = "scontrol", .usage = usage, .own = own, .anywhere = true, .wrong = 1};
     struct scontrol s = {0};
-    int opt, status, n;
-    char **words;
+    int status;
 
-    slurm_begin(&r, argc, argv);
-    while ((opt = slurm_next(&r)) >= 0) {
-        s.details += opt == OPT_DETAILS;
-        s.one_line |= opt == OPT_ONELINER;
-        s.quiet |= opt == OPT_QUIET;
-    }
-    words = slurm_words(&r, &n);
-    if (opt == SLURM_EXIT)
-        status = r.status;
-    else
-        status =
-            n > 0 ? run(&s, words, n) : slurm_fail(1, "which command? scontrol show job 12");
-    slurm_end(&r);
-    return status;
+    if (!slurm_read(&r, argc, argv, &s, take_option, &status))
+        return status;
+    return r.n_words > 0 ? run(&s, r.words, r.n_words)
+                         : slurm_fail(1, "which command? scontrol show job 12");
 }

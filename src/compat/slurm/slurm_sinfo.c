@@ -28,48 +28,40 @@ static const char usage[] =
     "  -N, --Node, -l, --long, -s, --summarize, -R, --list-reasons  other columns\n"
     "  -h, --noheader, -n, --nodes=LIST, -p, --partition=LIST, -t, --states=LIST, --json";
 
-enum {
-    OPT_FORMAT,
-    OPT_LONG_FORMAT,
-    OPT_HEADER,
-    OPT_ITERATE,
-    OPT_LONG,
-    OPT_NODE,
-    OPT_NODES,
-    OPT_PARTITION,
-    OPT_REASONS,
-    OPT_RESERVATIONS,
-    OPT_SUMMARIZE,
-    OPT_STATES,
-    OPT_JSON,
-    OPT_IGNORED,
+struct sinfo {
+    const char *letters, *words, *nodes, *partitions, *states;
+    bool no_header, is_long, by_node, summary, reasons, reservations, json;
+    int64_t every_s;
+    struct slurm_table table;
 };
-static const struct script_option own[] = {
-    [OPT_FORMAT] = {"format", 'o', TAKES_VALUE},
-    [OPT_LONG_FORMAT] = {"Format", 'O', TAKES_VALUE},
-    [OPT_HEADER] = {"noheader", 'h', TAKES_NOTHING},
-    [OPT_ITERATE] = {"iterate", 'i', TAKES_VALUE},
-    [OPT_LONG] = {"long", 'l', TAKES_NOTHING},
-    [OPT_NODE] = {"Node", 'N', TAKES_NOTHING},
-    [OPT_NODES] = {"nodes", 'n', TAKES_VALUE},
-    [OPT_PARTITION] = {"partition", 'p', TAKES_VALUE},
-    [OPT_REASONS] = {"list-reasons", 'R', TAKES_NOTHING},
-    [OPT_RESERVATIONS] = {"reservation", 'T', TAKES_NOTHING},
-    [OPT_SUMMARIZE] = {"summarize", 's', TAKES_NOTHING},
-    [OPT_STATES] = {"states", 't', TAKES_VALUE},
-    [OPT_JSON] = {"json", 0, TAKES_NOTHING},
-    [OPT_IGNORED] = {"all", 'a', TAKES_NOTHING},
-    {"clusters", 'M', TAKES_VALUE},
-    {"dead", 'd', TAKES_NOTHING},
-    {"exact", 'e', TAKES_NOTHING},
-    {"federation", 0, TAKES_NOTHING},
-    {"hide", 0, TAKES_NOTHING},
-    {"local", 0, TAKES_NOTHING},
-    {"noconvert", 0, TAKES_NOTHING},
-    {"responding", 'r', TAKES_NOTHING},
-    {"sort", 'S', TAKES_VALUE},
-    {"verbose", 'v', TAKES_NOTHING},
-    {NULL, 0, TAKES_NOTHING},
+
+enum { OPT_ITERATE };
+static const struct slurm_option own[] = {
+    [OPT_ITERATE] = {.option = {"iterate", 'i', TAKES_VALUE}},
+    {.option = {"format", 'o', TAKES_VALUE}, SLURM_INTO(struct sinfo, letters)},
+    {.option = {"Format", 'O', TAKES_VALUE}, SLURM_INTO(struct sinfo, words)},
+    {.option = {"noheader", 'h', TAKES_NOTHING}, SLURM_INTO(struct sinfo, no_header)},
+    {.option = {"long", 'l', TAKES_NOTHING}, SLURM_INTO(struct sinfo, is_long)},
+    {.option = {"Node", 'N', TAKES_NOTHING}, SLURM_INTO(struct sinfo, by_node)},
+    {.option = {"nodes", 'n', TAKES_VALUE}, SLURM_INTO(struct sinfo, nodes)},
+    {.option = {"partition", 'p', TAKES_VALUE}, SLURM_INTO(struct sinfo, partitions)},
+    {.option = {"list-reasons", 'R', TAKES_NOTHING}, SLURM_INTO(struct sinfo, reasons)},
+    {.option = {"reservation", 'T', TAKES_NOTHING}, SLURM_INTO(struct sinfo, reservations)},
+    {.option = {"summarize", 's', TAKES_NOTHING}, SLURM_INTO(struct sinfo, summary)},
+    {.option = {"states", 't', TAKES_VALUE}, SLURM_INTO(struct sinfo, states)},
+    {.option = {"json", 0, TAKES_NOTHING}, SLURM_INTO(struct sinfo, json)},
+    {.option = {"all", 'a', TAKES_NOTHING}},
+    {.option = {"clusters", 'M', TAKES_VALUE}},
+    {.option = {"dead", 'd', TAKES_NOTHING}},
+    {.option = {"exact", 'e', TAKES_NOTHING}},
+    {.option = {"federation", 0, TAKES_NOTHING}},
+    {.option = {"hide", 0, TAKES_NOTHING}},
+    {.option = {"local", 0, TAKES_NOTHING}},
+    {.option = {"noconvert", 0, TAKES_NOTHING}},
+    {.option = {"responding", 'r', TAKES_NOTHING}},
+    {.option = {"sort", 'S', TAKES_VALUE}},
+    {.option = {"verbose", 'v', TAKES_NOTHING}},
+    {.option = {NULL, 0, TAKES_NOTHING}},
 };
 
 /* --- columns --- */
@@ -238,63 +230,15 @@ static const struct slurm_field fields[] = {
 
 /* --- the command --- */
 
-struct sinfo {
-    const char *letters, *words, *nodes, *partitions, *states;
-    bool no_header, is_long, by_node, summary, reasons, reservations, json;
-    int64_t every_s;
-    struct slurm_table table;
-};
-
 static int
-take_option(struct sinfo *s, const struct slurm_reader *r, int opt)
+take_option(void *into, struct slurm_reader *r, int opt)
 {
+    struct sinfo *s = into;
     struct err e = {0};
 
-    switch (opt) {
-    case OPT_FORMAT:
-        s->letters = r->value;
-        break;
-    case OPT_LONG_FORMAT:
-        s->words = r->value;
-        break;
-    case OPT_HEADER:
-        s->no_header = true;
-        break;
-    case OPT_ITERATE:
-        if (parse_int(r->value, 1, 86400, &s->every_s, &e) < 0)
-            return slurm_fail(1, "--iterate=%s", r->value);
-        break;
-    case OPT_LONG:
-        s->is_long = true;
-        break;
-    case OPT_NODE:
-        s->by_node = true;
-        break;
-    case OPT_NODES:
-        s->nodes = r->value;
-        break;
-    case OPT_PARTITION:
-        s->partitions = r->value;
-        break;
-    case OPT_REASONS:
-        s->reasons = true;
-        break;
-    case OPT_RESERVATIONS:
-        s->reservations = true;
-        break;
-    case OPT_SUMMARIZE:
-        s->summary = true;
-        break;
-    case OPT_STATES:
-        s->states = r->value;
-        break;
-    case OPT_JSON:
-        s->json = true;
-        break;
-    default: /* what means nothing on one machine */
-        break;
-    }
-    return 0;
+    if (opt == OPT_ITERATE && parse_int(r->value, 1, 86400, &s->every_s, &e) < 0)
+        return slurm_fail(1, "--iterate=%s", r->value);
+    return 0; /* the others mean nothing on one machine */
 }
 
 static bool
@@ -410,20 +354,11 @@ compat_sinfo(int argc, char **argv)
     struct slurm_reader r = {
         .name = "sinfo", .usage = usage, .own = own, .anywhere = true, .wrong = 1};
     struct sinfo s = {.letters = getenv("SINFO_FORMAT")};
-    int opt = 0, status = 0, n;
-    char **words;
+    int status;
 
-    slurm_begin(&r, argc, argv);
-    while (status == 0 && (opt = slurm_next(&r)) >= 0)
-        status = take_option(&s, &r, opt);
-    words = slurm_words(&r, &n);
-    if (opt == SLURM_EXIT)
-        status = r.status;
-    else if (status == 0 && n > 0)
-        status = slurm_fail(1, "Unrecognized option: %s", words[0]);
-    else if (status == 0)
+    if (slurm_read(&r, argc, argv, &s, take_option, &status) &&
+        (status = slurm_refuse_words(&r)) == 0)
         status = run(&s);
-    slurm_end(&r);
     slurm_table_free(&s.table);
     return status;
 }

@@ -41,70 +41,6 @@ static const char usage[] =
     "  -i, --iterate=N     again every N seconds\n"
     "      --json          everything, as JSON";
 
-enum {
-    OPT_ACCOUNT,
-    OPT_ALL,
-    OPT_ARRAY,
-    OPT_FORMAT,
-    OPT_LONG_FORMAT,
-    OPT_HEADER,
-    OPT_HIDE,
-    OPT_ITERATE,
-    OPT_JOBS,
-    OPT_JSON,
-    OPT_LICENSES,
-    OPT_LOCAL,
-    OPT_LONG,
-    OPT_ME,
-    OPT_CLUSTERS,
-    OPT_NAME,
-    OPT_NODES,
-    OPT_PARTITION,
-    OPT_QOS,
-    OPT_RESERVATION,
-    OPT_SORT,
-    OPT_START,
-    OPT_STATES,
-    OPT_STEPS,
-    OPT_USER,
-    OPT_VERBOSE,
-    OPT_IGNORED,
-};
-static const struct script_option own[] = {
-    [OPT_ACCOUNT] = {"account", 'A', TAKES_VALUE},
-    [OPT_ALL] = {"all", 'a', TAKES_NOTHING},
-    [OPT_ARRAY] = {"array", 'r', TAKES_NOTHING},
-    [OPT_FORMAT] = {"format", 'o', TAKES_VALUE},
-    [OPT_LONG_FORMAT] = {"Format", 'O', TAKES_VALUE},
-    [OPT_HEADER] = {"noheader", 'h', TAKES_NOTHING},
-    [OPT_HIDE] = {"hide", 0, TAKES_NOTHING},
-    [OPT_ITERATE] = {"iterate", 'i', TAKES_VALUE},
-    [OPT_JOBS] = {"jobs", 'j', TAKES_MAYBE},
-    [OPT_JSON] = {"json", 0, TAKES_NOTHING},
-    [OPT_LICENSES] = {"licenses", 'L', TAKES_VALUE},
-    [OPT_LOCAL] = {"local", 0, TAKES_NOTHING},
-    [OPT_LONG] = {"long", 'l', TAKES_NOTHING},
-    [OPT_ME] = {"me", 0, TAKES_NOTHING},
-    [OPT_CLUSTERS] = {"clusters", 'M', TAKES_VALUE},
-    [OPT_NAME] = {"name", 'n', TAKES_VALUE},
-    [OPT_NODES] = {"nodelist", 'w', TAKES_VALUE},
-    [OPT_PARTITION] = {"partition", 'p', TAKES_VALUE},
-    [OPT_QOS] = {"qos", 'q', TAKES_VALUE},
-    [OPT_RESERVATION] = {"reservation", 'R', TAKES_VALUE},
-    [OPT_SORT] = {"sort", 'S', TAKES_VALUE},
-    [OPT_START] = {"start", 0, TAKES_NOTHING},
-    [OPT_STATES] = {"states", 't', TAKES_VALUE},
-    [OPT_STEPS] = {"steps", 's', TAKES_MAYBE},
-    [OPT_USER] = {"user", 'u', TAKES_VALUE},
-    [OPT_VERBOSE] = {"verbose", 'v', TAKES_NOTHING},
-    [OPT_IGNORED] = {"array-unique", 0, TAKES_NOTHING},
-    {"federation", 0, TAKES_NOTHING},
-    {"noconvert", 0, TAKES_NOTHING},
-    {"priority", 'P', TAKES_NOTHING},
-    {"sibling", 0, TAKES_NOTHING},
-    {NULL, 0, TAKES_NOTHING},
-};
-
 struct squeue {
     json_t *ids; /* owned; NULL: all */
     const char *states, *users, *names, *nodes, *letters, *words, *sort;
@@ -112,6 +48,50 @@ struct squeue {
     int64_t every_s;
     struct slurm_table table;
     struct slurm_jobs jobs;
+};
+
+enum {
+    OPT_ITERATE,
+    OPT_JOBS,
+    OPT_LONG,
+    OPT_ME,
+    OPT_STATES,
+    OPT_STEPS,
+    OPT_USER,
+};
+static const struct slurm_option own[] = {
+    [OPT_ITERATE] = {.option = {"iterate", 'i', TAKES_VALUE}},
+    [OPT_JOBS] = {.option = {"jobs", 'j', TAKES_MAYBE}},
+    [OPT_LONG] = {.option = {"long", 'l', TAKES_NOTHING}},
+    [OPT_ME] = {.option = {"me", 0, TAKES_NOTHING}},
+    [OPT_STATES] = {.option = {"states", 't', TAKES_VALUE}},
+    [OPT_STEPS] = {.option = {"steps", 's', TAKES_MAYBE}},
+    [OPT_USER] = {.option = {"user", 'u', TAKES_VALUE}},
+    {.option = {"account", 'A', TAKES_VALUE}},
+    {.option = {"all", 'a', TAKES_NOTHING}},
+    {.option = {"array", 'r', TAKES_NOTHING}, SLURM_INTO(struct squeue, each)},
+    {.option = {"format", 'o', TAKES_VALUE}, SLURM_INTO(struct squeue, letters)},
+    {.option = {"Format", 'O', TAKES_VALUE}, SLURM_INTO(struct squeue, words)},
+    {.option = {"noheader", 'h', TAKES_NOTHING}, SLURM_INTO(struct squeue, no_header)},
+    {.option = {"hide", 0, TAKES_NOTHING}},
+    {.option = {"json", 0, TAKES_NOTHING}, SLURM_INTO(struct squeue, json)},
+    {.option = {"licenses", 'L', TAKES_VALUE}},
+    {.option = {"local", 0, TAKES_NOTHING}},
+    {.option = {"clusters", 'M', TAKES_VALUE}},
+    {.option = {"name", 'n', TAKES_VALUE}, SLURM_INTO(struct squeue, names)},
+    {.option = {"nodelist", 'w', TAKES_VALUE}, SLURM_INTO(struct squeue, nodes)},
+    {.option = {"partition", 'p', TAKES_VALUE}},
+    {.option = {"qos", 'q', TAKES_VALUE}},
+    {.option = {"reservation", 'R', TAKES_VALUE}},
+    {.option = {"sort", 'S', TAKES_VALUE}, SLURM_INTO(struct squeue, sort)},
+    {.option = {"start", 0, TAKES_NOTHING}, SLURM_INTO(struct squeue, starts)},
+    {.option = {"verbose", 'v', TAKES_NOTHING}},
+    {.option = {"array-unique", 0, TAKES_NOTHING}},
+    {.option = {"federation", 0, TAKES_NOTHING}},
+    {.option = {"noconvert", 0, TAKES_NOTHING}},
+    {.option = {"priority", 'P', TAKES_NOTHING}},
+    {.option = {"sibling", 0, TAKES_NOTHING}},
+    {.option = {NULL, 0, TAKES_NOTHING}},
 };
 
 /* --- what is asked for --- */
@@ -159,50 +139,24 @@ say_unknown_users(const char *list)
 }
 
 static int
-take_option(struct squeue *s, struct slurm_reader *r, int opt)
+take_option(void *into, struct slurm_reader *r, int opt)
 {
+    struct squeue *s = into;
     struct err e = {0};
 
     switch (opt) {
-    case OPT_ARRAY:
-        s->each = true;
-        break;
-    case OPT_FORMAT:
-        s->letters = r->value;
-        break;
-    case OPT_LONG_FORMAT:
-        s->words = r->value;
-        break;
-    case OPT_HEADER:
-        s->no_header = true;
-        break;
     case OPT_ITERATE:
         if (parse_int(r->value, 1, 86400, &s->every_s, &e) < 0)
             return slurm_fail(1, "--iterate=%s", r->value);
         break;
     case OPT_JOBS:
         return take_ids(s, r->value ? r->value : slurm_take_word(r));
-    case OPT_JSON:
-        s->json = true;
-        break;
     case OPT_LONG:
         s->letters = LONG_COLUMNS;
         s->is_long = true;
         break;
     case OPT_ME:
         s->users = slurm_own_name();
-        break;
-    case OPT_NAME:
-        s->names = r->value;
-        break;
-    case OPT_NODES:
-        s->nodes = r->value;
-        break;
-    case OPT_SORT:
-        s->sort = r->value;
-        break;
-    case OPT_START:
-        s->starts = true;
         break;
     case OPT_STATES:
         s->states = r->value;
@@ -398,20 +352,11 @@ compat_squeue(int argc, char **argv)
                        .words = getenv("SQUEUE_FORMAT2"),
                        .sort = getenv("SQUEUE_SORT"),
                        .each = getenv("SQUEUE_ARRAY") != NULL};
-    int opt = 0, status = 0, n;
-    char **words;
+    int status;
 
-    slurm_begin(&r, argc, argv);
-    while (status == 0 && (opt = slurm_next(&r)) >= 0)
-        status = take_option(&s, &r, opt);
-    words = slurm_words(&r, &n);
-    if (opt == SLURM_EXIT)
-        status = r.status;
-    else if (status == 0 && n > 0)
-        status = slurm_fail(1, "Unrecognized option: %s", words[0]);
-    else if (status == 0 && (status = choose_columns(&s)) == 0)
+    if (slurm_read(&r, argc, argv, &s, take_option, &status) &&
+        (status = slurm_refuse_words(&r)) == 0 && (status = choose_columns(&s)) == 0)
         status = watch(&s);
-    slurm_end(&r);
     json_decref(s.ids);
     slurm_table_free(&s.table);
     slurm_jobs_free(&s.jobs);

@@ -36,46 +36,50 @@ static const char salloc_usage[] =
     "\n"
     "  -n, -c, --gres, -G, -t, --mem, -J, -D, ... as with sbatch";
 
+struct call {
+    struct slurm_request q;
+    char **tasks; /* owned: options for berth-srun-step; their texts are argv's and ours */
+    size_t n_tasks, cap;
+    bool pty, label;
+};
+
 enum {
-    SRUN_PTY,
     SRUN_OUTPUT,
     SRUN_ERROR,
     SRUN_INPUT,
     SRUN_JOBID,
     SRUN_KILL,
-    SRUN_LABEL,
     SRUN_MULTI,
-    SRUN_IGNORED,
 };
-static const struct script_option srun_own[] = {
-    [SRUN_PTY] = {"pty", 0, TAKES_NOTHING},
-    [SRUN_OUTPUT] = {"output", 'o', TAKES_VALUE},
-    [SRUN_ERROR] = {"error", 'e', TAKES_VALUE},
-    [SRUN_INPUT] = {"input", 'i', TAKES_VALUE},
-    [SRUN_JOBID] = {"jobid", 0, TAKES_VALUE},
-    [SRUN_KILL] = {"kill-on-bad-exit", 'K', TAKES_MAYBE},
-    [SRUN_LABEL] = {"label", 'l', TAKES_NOTHING},
-    [SRUN_MULTI] = {"multi-prog", 0, TAKES_NOTHING},
+static const struct slurm_option srun_own[] = {
+    [SRUN_OUTPUT] = {.option = {"output", 'o', TAKES_VALUE}},
+    [SRUN_ERROR] = {.option = {"error", 'e', TAKES_VALUE}},
+    [SRUN_INPUT] = {.option = {"input", 'i', TAKES_VALUE}},
+    [SRUN_JOBID] = {.option = {"jobid", 0, TAKES_VALUE}},
+    [SRUN_KILL] = {.option = {"kill-on-bad-exit", 'K', TAKES_MAYBE}},
+    [SRUN_MULTI] = {.option = {"multi-prog", 0, TAKES_NOTHING}},
+    {.option = {"pty", 0, TAKES_NOTHING}, SLURM_INTO(struct call, pty)},
+    {.option = {"label", 'l', TAKES_NOTHING}, SLURM_INTO(struct call, label)},
     /* How tasks are laid out and bound, which one machine leaves to its kernel. */
-    [SRUN_IGNORED] = {"unbuffered", 'u', TAKES_NOTHING},
-    {"mpi", 0, TAKES_VALUE},
-    {"cpu-bind", 0, TAKES_VALUE},
-    {"overlap", 0, TAKES_NOTHING},
-    {"exact", 0, TAKES_NOTHING},
-    {"immediate", 'I', TAKES_MAYBE},
-    {"wait", 'W', TAKES_VALUE},
-    {"exclusive", 0, TAKES_MAYBE},
-    {NULL, 0, TAKES_NOTHING},
+    {.option = {"unbuffered", 'u', TAKES_NOTHING}},
+    {.option = {"mpi", 0, TAKES_VALUE}},
+    {.option = {"cpu-bind", 0, TAKES_VALUE}},
+    {.option = {"overlap", 0, TAKES_NOTHING}},
+    {.option = {"exact", 0, TAKES_NOTHING}},
+    {.option = {"immediate", 'I', TAKES_MAYBE}},
+    {.option = {"wait", 'W', TAKES_VALUE}},
+    {.option = {"exclusive", 0, TAKES_MAYBE}},
+    {.option = {NULL, 0, TAKES_NOTHING}},
 };
 
-enum { SALLOC_NO_SHELL, SALLOC_IGNORED };
-static const struct script_option salloc_own[] = {
-    [SALLOC_NO_SHELL] = {"no-shell", 0, TAKES_NOTHING},
-    [SALLOC_IGNORED] = {"bell", 0, TAKES_NOTHING},
-    {"no-bell", 0, TAKES_NOTHING},
-    {"immediate", 'I', TAKES_MAYBE},
-    {"kill-command", 'K', TAKES_MAYBE},
-    {NULL, 0, TAKES_NOTHING},
+enum { SALLOC_NO_SHELL };
+static const struct slurm_option salloc_own[] = {
+    [SALLOC_NO_SHELL] = {.option = {"no-shell", 0, TAKES_NOTHING}},
+    {.option = {"bell", 0, TAKES_NOTHING}},
+    {.option = {"no-bell", 0, TAKES_NOTHING}},
+    {.option = {"immediate", 'I', TAKES_MAYBE}},
+    {.option = {"kill-command", 'K', TAKES_MAYBE}},
+    {.option = {NULL, 0, TAKES_NOTHING}},
 };
 
 static const struct slurm_variable srun_variables[] = {
@@ -116,13 +120,6 @@ static const struct slurm_variable salloc_variables[] = {
     {"SALLOC_QOS", "qos"},
     {"SALLOC_TIMELIMIT", "time"},
     {NULL, NULL},
-};
-
-struct call {
-    struct slurm_request q;
-    char **tasks; /* owned: options for berth-srun-step; their texts are argv's and ours */
-    size_t n_tasks, cap;
-    bool pty, label;
 };
 
 /* A word as "--output=FILE", which it takes over. */
@@ -169,10 +166,12 @@ start_step(char **argv)
 
 /* Options that berth-srun-step is given, besides the number of tasks. */
 static int
-take_own(struct call *s, const struct slurm_reader *r, int opt)
+take_srun(void *into, struct slurm_reader *r, int opt)
 {
-    if (opt == SRUN_PTY)
-        s->pty = true;
+    struct call *s = into;
+
+    if (opt >= r->n_own)
+        slurm_take_option(&s->q, r, opt - r->n_own);
     else if (opt == SRUN_OUTPUT || opt == SRUN_ERROR || opt == SRUN_INPUT)
         add_for_tasks(s, xasprintf("%s=%s", r->said, r->value));
     else if (opt == SRUN_KILL)
@@ -183,8 +182,6 @@ take_own(struct call *s, const struct slurm_reader *r, int opt)
     else if (opt == SRUN_MULTI)
         return slurm_fail(1, "--multi-prog: every task runs the same program; test "
                              "SLURM_PROCID in a script");
-    else if (opt == SRUN_LABEL)
-        s->label = true;
     return 0;
 }
 
@@ -307,28 +304,15 @@ compat_srun(int argc, char **argv)
     struct slurm_reader r = {
         .name = "srun", .usage = srun_usage, .own = srun_own, .jobs = true, .wrong = 1};
     struct call s = {0};
-    int opt = 0, status = 0, n;
-    char **words;
+    int status;
 
     if (is_in_job())
         return start_step(argv);
     slurm_request_begin(&s.q);
     slurm_take_variables(&s.q, srun_variables);
-    slurm_begin(&r, argc, argv);
-    while (status == 0 && (opt = slurm_next(&r)) >= 0) {
-        if (opt < r.n_own)
-            status = take_own(&s, &r, opt);
-        else
-            slurm_take_option(&s.q, &r, opt - r.n_own);
-    }
-    words = slurm_words(&r, &n);
-    if (opt == SLURM_EXIT)
-        status = r.status;
-    else if (status == 0 && n == 0)
-        status = slurm_fail(1, "No command given to execute.");
-    else if (status == 0)
-        status = run_job(&s, words, n);
-    slurm_end(&r);
+    if (slurm_read(&r, argc, argv, &s, take_srun, &status))
+        status = r.n_words > 0 ? run_job(&s, r.words, r.n_words)
+                               : slurm_fail(1, "No command given to execute.");
     call_free(&s);
     return status;
 }
@@ -367,31 +351,31 @@ allocate(struct call *s, char **words, int n)
     return attach(s, isatty(STDIN_FILENO));
 }
 
+static int
+take_salloc(void *into, struct slurm_reader *r, int opt)
+{
+    struct call *s = into;
+
+    if (opt == SALLOC_NO_SHELL)
+        return slurm_fail(1, "--no-shell: an allocation ends with its command; submit a job "
+                             "with sbatch, or omit --no-shell");
+    if (opt >= r->n_own)
+        slurm_take_option(&s->q, r, opt - r->n_own);
+    return 0;
+}
+
 int
 compat_salloc(int argc, char **argv)
 {
     struct slurm_reader r = {
         .name = "salloc", .usage = salloc_usage, .own = salloc_own, .jobs = true, .wrong = 1};
     struct call s = {0};
-    int opt = 0, status = 0, n;
-    char **words;
+    int status;
 
     slurm_request_begin(&s.q);
     slurm_take_variables(&s.q, salloc_variables);
-    slurm_begin(&r, argc, argv);
-    while (status == 0 && (opt = slurm_next(&r)) >= 0) {
-        if (opt == SALLOC_NO_SHELL)
-            status = slurm_fail(1, "--no-shell: an allocation ends with its command; submit a "
-                                   "job with sbatch, or omit --no-shell");
-        else if (opt >= r.n_own)
-            slurm_take_option(&s.q, &r, opt - r.n_own);
-    }
-    words = slurm_words(&r, &n);
-    if (opt == SLURM_EXIT)
-        status = r.status;
-    else if (status == 0)
-        status = allocate(&s, words, n);
-    slurm_end(&r);
+    if (slurm_read(&r, argc, argv, &s, take_salloc, &status))
+        status = allocate(&s, r.words, r.n_words);
     call_free(&s);
     return status;
 }
