@@ -4,16 +4,23 @@
 
 #include <errno.h>
 #include <libgen.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/fs_kind.h"
 #include "cli/ask/job_log.h"
 #include "cli/common/cli.h"
+#include "sys/log_cut.h"
 
-#define CHUNK 65536
+#define CHUNK   65536
+#define LOOK_MS 1000 /* where changes are not notified */
+/* From the end of a log, in which a cut is looked for: the lines that are kept behind one, and
+ * what was written since. */
+#define CUT_MAX (INT64_C(64) << 20)
 
 void
 textfile_close(struct textfile *f)
@@ -65,6 +72,60 @@ textfile_open(struct textfile *f, int64_t tail, struct err *e)
     return 0;
 }
 
+/* The last line that says so in n bytes; NULL: none. */
+static const char *
+find_cut_in(const char *chunk, size_t n)
+{
+    const size_t len = strlen(LOG_CUT_BEGIN);
+    const char *found = NULL, *at = chunk;
+
+    while ((at = memmem(at, n - (size_t)(at - chunk), LOG_CUT_BEGIN, len))) {
+        size_t rest = n - (size_t)(at - chunk) - len;
+        const char *end = memchr(at + len, '\n', rest);
+        size_t line = end ? (size_t)(end - at) - len : rest;
+
+        if (memmem(at + len, line, LOG_CUT_WORDS, strlen(LOG_CUT_WORDS)))
+            found = at;
+        at += len;
+    }
+    return found;
+}
+
+/* Where the last cut stands; -1: there is none. */
+static off_t
+find_cut(int fd, off_t size)
+{
+    char chunk[CHUNK];
+    off_t lowest = size > CUT_MAX ? size - CUT_MAX : 0;
+
+    for (off_t end = size;; end -= CHUNK - LOG_CUT_LINE_BYTES) {
+        off_t start = end > CHUNK ? end - CHUNK : 0;
+        ssize_t n = pread(fd, chunk, (size_t)(end - start), start);
+        const char *cut = n > 0 ? find_cut_in(chunk, (size_t)n) : NULL;
+
+        if (cut)
+            return start + (cut - chunk);
+        if (n <= 0 || start <= lowest)
+            return -1;
+    }
+}
+
+/* Of a log that became shorter. False: the line that says that it was cut may be about to come,
+ * as that is written after the cut. */
+static bool
+find_place(struct textfile *f, off_t size)
+{
+    off_t cut = size > 0 ? find_cut(f->fd, size) : -1;
+
+    if (cut < 0 && size > 0 && !f->is_shorter) {
+        f->is_shorter = true;
+        return false;
+    }
+    f->is_shorter = false;
+    f->at = cut < 0 ? 0 : cut;
+    return true;
+}
+
 int
 textfile_copy(struct textfile *f, struct err *e)
 {
@@ -73,9 +134,9 @@ textfile_copy(struct textfile *f, struct err *e)
 
     if (f->fd < 0)
         return 0;
-    /* A log that became shorter was begun anew. */
-    if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < f->at)
-        f->at = 0;
+    if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < f->at &&
+        !find_place(f, st.st_size))
+        return 0;
     for (;;) {
         ssize_t n = pread(f->fd, chunk, sizeof chunk, f->at);
 
@@ -103,22 +164,31 @@ textfile_is_replaced(const struct textfile *f)
 }
 
 int
-textfile_watch(const char *path, struct err *e)
+textfile_notify(const struct textfile *f, struct err *e)
 {
-    auto_free char *copy = xstrdup(path);
     int notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 
-    if (notify < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot watch %s", path);
-    inotify_add_watch(notify, dirname(copy), IN_CREATE | IN_MODIFY | IN_MOVED_TO);
-    return notify;
+    return notify < 0 ? err_errno(e, ERR_FAILED, errno, "cannot watch %s", f->path) : notify;
+}
+
+int
+textfile_watch(struct textfile *f, int notify)
+{
+    auto_free char *copy = xstrdup(f->path);
+    const char *name;
+
+    if (!f->is_watched)
+        f->is_watched = inotify_add_watch(notify, dirname(copy),
+                                          IN_CREATE | IN_MODIFY | IN_MOVED_TO) >= 0 &&
+                        fs_kind_of(f->path, &name) == FS_LOCAL;
+    return f->is_watched && !f->is_shorter ? -1 : LOOK_MS;
 }
 
 void
-textfile_drain(int watch)
+textfile_drain(int notify)
 {
     char events[4096];
 
-    while (read(watch, events, sizeof events) > 0)
+    while (read(notify, events, sizeof events) > 0)
         continue;
 }

@@ -13,6 +13,8 @@ struct textfile {
     const char *user; /* borrowed; root reads it with this user's rights; NULL: with its own */
     int fd;           /* -1: it is not there yet */
     off_t at;         /* shown so far */
+    bool is_shorter;  /* than what was shown, and it is not clear why yet */
+    bool is_watched;  /* every change is notified */
     bool broken;      /* standard output is gone */
 };
 #define TEXTFILE_INIT(name)                                                                    \
@@ -26,14 +28,19 @@ void textfile_close(struct textfile *f);
  * shown. */
 int textfile_open(struct textfile *f, int64_t tail, struct err *e);
 
-/* Shows what has come since. */
+/* Shows what has come since. Of a log out of which its middle was cut, what stands behind the
+ * cut; one that was begun anew is shown from its beginning. */
 int textfile_copy(struct textfile *f, struct err *e);
 
 /* Whether another file has taken its name; then this one is at its end once it is copied. */
 bool textfile_is_replaced(const struct textfile *f);
 
-/* A descriptor of inotify for the folder that it lies in, the caller's; -1. */
-int textfile_watch(const char *path, struct err *e);
-void textfile_drain(int watch); /* discards pending notifications */
+/* A descriptor of inotify, the caller's; -1. */
+int textfile_notify(const struct textfile *f, struct err *e);
+/* Has changes in the folder that it lies in notified there; to be called before each look at
+ * it. How long that look will do, in ms: -1, until there is a notification, or less where some
+ * changes are not notified: there is no such folder yet, or it is not on this machine. */
+int textfile_watch(struct textfile *f, int notify);
+void textfile_drain(int notify); /* discards pending notifications */
 
 #endif

@@ -71,6 +71,7 @@ follow_log(struct follow *f, struct err *e)
 
     while (!f->log.broken) {
         bool last = f->ended;
+        int wait_ms = textfile_watch(&f->log, f->watch);
 
         if (f->log.fd < 0 && textfile_open(&f->log, 0, e) < 0)
             return -1;
@@ -80,13 +81,13 @@ follow_log(struct follow *f, struct err *e)
             *e = f->error;
             return err_prefix(e, "the job may continue, but");
         }
-        if (last)
+        if (last && !f->log.is_shorter)
             break;
         if (client_pump(f->client, e) < 0)
             return err_prefix(e, "the job may continue, but");
         if (f->ended)
             continue;
-        if (poll(p, 3, -1) < 0 && errno != EINTR)
+        if (poll(p, 3, wait_ms) < 0 && errno != EINTR)
             return err_errno(e, ERR_FAILED, errno, "cannot wait");
         f->log.broken = (p[2].revents & (POLLERR | POLLHUP)) != 0; /* the reader has gone */
         textfile_drain(f->watch);
@@ -118,11 +119,12 @@ show_following(struct client *c, const json_t *job, int64_t tail)
 {
     struct err e = {0};
     const char *path = answer_str(job, "log");
-    auto_close int watch = textfile_watch(path, &e);
-    struct follow f = {.client = c, .log = TEXTFILE_INIT(path), .watch = watch};
+    struct follow f = {.client = c, .log = TEXTFILE_INIT(path)};
+    auto_close int watch = textfile_notify(&f.log, &e);
     json_t *select;
     int rc;
 
+    f.watch = watch;
     f.log.user = answer_str(job, "user");
     if (!path[0])
         return refuse_hidden(job);

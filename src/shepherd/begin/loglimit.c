@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "sys/log_cut.h"
 
 #define MIB          (INT64_C(1) << 20)
 #define LOOK_MIN_US  INT64_C(20000)
@@ -23,8 +24,7 @@
 #define SMALL_BYTES  MIB           /* what every log may have, however full the disk is */
 #define FLOOD_PART   8             /* of the reserve: what writes so much then fills the disk */
 #define TAIL_BYTES   (MIB / 4)     /* that stay of what came last */
-#define LINE_BYTES   200
-#define TRIES        3 /* to read an end behind which nothing comes meanwhile */
+#define TRIES        3             /* to read an end behind which nothing comes meanwhile */
 
 void
 loglimit_begin(struct loglimit *l, int fd, off_t from, int folder_fd, int64_t max_mib,
@@ -82,7 +82,8 @@ read_tail(const struct loglimit *l, int64_t size, char *tail)
 static void
 cut(struct loglimit *l, int64_t *size, int64_t head, bool low)
 {
-    auto_free char *text = xmalloc(LINE_BYTES + TAIL_BYTES), *tail = xmalloc(TAIL_BYTES);
+    auto_free char *text = xmalloc(LOG_CUT_LINE_BYTES + TAIL_BYTES),
+                   *tail = xmalloc(TAIL_BYTES);
     size_t kept = 0;
     struct stat now;
 
@@ -96,8 +97,7 @@ cut(struct loglimit *l, int64_t *size, int64_t head, bool low)
     if (ftruncate(l->fd, l->begin + head) < 0)
         return;
     l->cut_bytes += *size - head - (int64_t)kept;
-    int n = snprintf(text, LINE_BYTES,
-                     "\nberth: %lld MiB of output were cut out of this log here: %s\n",
+    int n = snprintf(text, LOG_CUT_LINE_BYTES, LOG_CUT_BEGIN "%lld" LOG_CUT_WORDS "%s\n",
                      (long long)((l->cut_bytes + MIB - 1) / MIB),
                      low ? "the disk that the queue lives on is nearly full (log_reserve_mib)"
                          : "it has reached its largest size (log-max, job_log_max_mib)");

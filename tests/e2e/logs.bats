@@ -1,0 +1,40 @@
+#!/usr/bin/env bats
+# berth logs -f: what it shows, and when.
+
+load lib
+
+case_setup()
+{
+    cd "$ROOT" || return 1
+    mkfifo gate
+}
+
+@test "logs -f of a job whose folder is made when it starts shows what it prints meanwhile" {
+    start_daemon 1
+    berth submit --hold -G 0 -o made/later/out.log -- sh -c 'echo first; read line <gate; echo last'
+    background follows berth logs -f 1
+    wait_for_clients 1
+    berth release 1
+    wait_for_output follows first
+    has state "$(berth show 1)" RUNNING
+    echo >gate
+    finish follows
+    is status "$status" 0
+    is shown "$(tail -n 2 <<<"$out")" $'first\nlast'
+}
+
+@test "logs -f goes on behind what is cut out of a log, and begins anew with one that was emptied" {
+    start_daemon 1
+    berth submit -G 0 --log-max 1M -o big -- sh -c \
+        'seq 1 110000; read line <gate; seq 110001 250000; until grep -q "cut out" big; do sleep 0.1; done; read line <gate; : >big; echo anew'
+    background follows berth logs -f 1
+    wait_for_output follows '^110000$'
+    echo >gate
+    wait_for_output follows 'MiB of output were cut out of this log here'
+    wait_for_output follows '^250000$'
+    echo >gate
+    finish follows
+    is status "$status" 0
+    is "the first line" "$(grep -c '^1$' <<<"$out")" 1
+    is "the last lines" "$(tail -n 2 <<<"$out")" $'250000\nanew'
+}
