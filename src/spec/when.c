@@ -327,11 +327,11 @@ parse_day(const char *s, const struct when_clock *clock, int64_t *out, struct er
         return parse_refuse(e, s, want);
     if (to_us(s, clock, tm, out, e) < 0)
         return -1;
-    if (roll && clock && *out <= clock->now_us) {
-        tm.tm_mday++;
-        return to_us(s, clock, tm, out, e);
-    }
-    return 0;
+    /* By the calendar: a day in which the clock changes has not 24 hours. */
+    if (!roll || !clock || clock->past == (*out <= clock->now_us))
+        return 0;
+    tm.tm_mday += clock->past ? -1 : 1;
+    return to_us(s, clock, tm, out, e);
 }
 
 /* now, now+1h, "now + 1hour"; NULL: it is none of these, else what is behind the plus. */

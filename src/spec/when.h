@@ -12,7 +12,8 @@ struct err;
 struct when_clock {
     int64_t now_us;                 /* wall time */
     struct tm local;                /* the same moment on the local clock */
-    bool past;                      /* a day without a year is the last one, not the next */
+    bool past;                      /* a day without a year, or a time without a day, is the
+                                       last one, not the next */
     time_t (*to_time)(struct tm *); /* from the local clock, as mktime does: fields out of
                                        their range are carried over, tm_isdst is -1 */
 };

@@ -111,6 +111,12 @@ test_bar_fits_every_width(void **state)
         assert_true(text_columns(buf_str(&out)) < columns_wide);
         assert_true(strncmp(buf_str(&out), "1234/4000 ", 10) == 0);
     }
+    for (int columns_wide = 0; columns_wide < 20; columns_wide++) {
+        auto_buf struct buf out = BUF_INIT;
+
+        progress_format(&c, 5000000, columns_wide, &out);
+        assert_true(out.len == 0 || text_columns(buf_str(&out)) < columns_wide);
+    }
 }
 
 static void

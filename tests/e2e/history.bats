@@ -85,6 +85,14 @@ some_past()
     timeout "$LIMIT" bash -c 'echo go >gate'
 }
 
+@test "queue --watch into a pipe ends once its reader has gone" {
+    start_daemon 1
+    background watch bash -c 'berth queue --watch | head -n 1; echo "${PIPESTATUS[0]} has ended"'
+    wait_for_output watch 'has ended'
+    finish watch
+    has said "$out" 'no jobs'
+}
+
 @test "queue, show and history show arrays, shares, tags and dependencies" {
     start_daemon 1
     berth submit --vram 1G -J sweep --tag a,b --array 0-5%2 -- sleep 1000

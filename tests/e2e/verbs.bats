@@ -55,7 +55,9 @@ load lib
     has words "$err" 'cannot write the output: No space left on device'
     has words "$err" 'job 1 was queued'
     wait_for_event kind=ended job=1
-    for verb in 'queue --all' 'show 1' status 'wait 1' events 'logs 1 --path' version help 'show --help'; do
+    echo true >jobs.txt
+    for verb in 'queue --all' 'show 1' status 'wait 1' events 'logs 1 --path' version help 'show --help' \
+        'run --detach jobs.txt'; do
         try bash -c "berth $verb >/dev/full"
         is "status of $verb" "$status" 1
         has "words of $verb" "$err" 'cannot write the output: No space left on device'

@@ -39,6 +39,15 @@ the_clock(void)
     return clock;
 }
 
+/* The clock was set back by an hour at the midnight before. */
+static time_t
+to_time_of_autumn(struct tm *local)
+{
+    time_t t = to_time(local);
+
+    return local->tm_mday < 21 ? t - ZONE_S : t;
+}
+
 /* Local time as date and time of the day. */
 static void
 show(int64_t us, char *out, size_t size)
@@ -122,6 +131,37 @@ reads_moments(void **state)
 }
 
 static void
+looks_back(void **state)
+{
+    static const struct {
+        const char *text, *local;
+    } cases[] = {
+        {"14:00", "2026-11-21 14:00:00"},       {"14:30", "2026-11-21 14:30:00"},
+        {"16:00", "2026-11-20 16:00:00"},       {"noon", "2026-11-21 12:00:00"},
+        {"teatime", "2026-11-20 16:00:00"},     {"11/22", "2025-11-22 00:00:00"},
+        {"today 16:00", "2026-11-21 16:00:00"},
+    };
+    struct when_clock clock = the_clock();
+    struct err e;
+
+    (void)state;
+    clock.past = true;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        int64_t us = 0;
+        char local[64];
+
+        assert_int_equal(when_parse(cases[i].text, &clock, &us, &e), 0);
+        show(us, local, sizeof local);
+        if (strcmp(local, cases[i].local) != 0)
+            fail_msg("'%s' is %s", cases[i].text, local);
+    }
+    clock.to_time = to_time_of_autumn;
+    int64_t us = 0;
+    assert_int_equal(when_parse("16:00", &clock, &us, &e), 0);
+    assert_int_equal((clock.now_us - us) / 1000000, (22 * 60 + 30) * 60 + ZONE_S);
+}
+
+static void
 refuses_what_is_none(void **state)
 {
     static const char *const cases[] = {
@@ -199,6 +239,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_moments),
+        cmocka_unit_test(looks_back),
         cmocka_unit_test(refuses_what_is_none),
         cmocka_unit_test(needs_a_clock_for_some),
     };

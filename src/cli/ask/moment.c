@@ -12,8 +12,6 @@
 #include "base/parse.h"
 #include "spec/when.h"
 
-#define DAY_US (INT64_C(86400) * 1000000)
-
 /* The last midnight, this many days before. */
 static int64_t
 midnight_us(const struct tm *now, int days_before)
@@ -56,8 +54,6 @@ moment_read(const char *text, int64_t *out, struct err *e)
                 e, text,
                 "is not a time; write 2h or 7d (ago), 16:00, today, yesterday or "
                 "2026-12-24T18:30");
-        if (*out > clock.now_us && !strchr(text, '-') && strchr(text, ':'))
-            *out -= DAY_US;
     }
     return 0;
 }

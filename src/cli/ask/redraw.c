@@ -125,12 +125,14 @@ was_left(void)
 static int
 wait_once(struct client *c, int ms, struct err *e)
 {
-    struct pollfd p[2] = {{.fd = client_fd(c), .events = POLLIN},
-                          {.fd = is_quiet ? STDIN_FILENO : -1, .events = POLLIN}};
+    struct pollfd p[3] = {{.fd = client_fd(c), .events = POLLIN},
+                          {.fd = is_quiet ? STDIN_FILENO : -1, .events = POLLIN},
+                          {.fd = STDOUT_FILENO}};
 
-    if (poll(p, 2, ms) < 0 && errno != EINTR)
+    if (poll(p, 3, ms) < 0 && errno != EINTR)
         return err_errno(e, ERR_FAILED, errno, "cannot wait");
-    if (ended_by || (p[1].revents && was_left()))
+    bool has_no_reader = (p[2].revents & (POLLERR | POLLHUP)) != 0;
+    if (ended_by || has_no_reader || (p[1].revents && was_left()))
         return 1;
     return client_pump(c, e);
 }

@@ -52,6 +52,8 @@ progress_format(const struct progress_counts *c, int64_t elapsed_ms, int columns
     auto_buf struct buf line = BUF_INIT;
     int room;
 
+    if (columns < 2)
+        return;
     buf_addf(&head, "%zu/%zu ", c->done, c->total);
     add_counts(c, &tail);
     add_times(c, elapsed_ms, &tail);

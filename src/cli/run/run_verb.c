@@ -303,8 +303,8 @@ detach(struct run *run)
     buf_adds(&out, ". To follow: ");
     run_add_way_back(run, &out);
     buf_addc(&out, '\n');
-    cli_put(&out);
-    return c.infeasible ? err_exit_status(ERR_REFUSED) : 0;
+    int status = cli_put(&out);
+    return c.infeasible ? err_exit_status(ERR_REFUSED) : status;
 }
 
 static int
