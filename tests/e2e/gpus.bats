@@ -140,6 +140,27 @@ last_seq()
     is status "$status" 0
 }
 
+@test "drain goes on when the GPU is paused again, or is lost and comes back" {
+    start_daemon 2
+    berth submit --devices 1 --vram 1G -- sh -c 'read line <gate'
+    wait_for_event kind=started job=1
+    background drain berth pause --drain 1
+    wait_for_event kind=gpu gpu=1 state=draining
+    has again "$(berth pause 1 --reason 'new fan')" '^gpu 1: draining; job 1 continues there$'
+    is text "$(gpu_field 1 state_text)" 'new fan'
+    fault 'lost 1'
+    wait_for_event kind=gpu gpu=1 state=lost
+    no_fault
+    wait_for_event kind=gpu gpu=1 state=draining text='it is back and has passed its check'
+    open_gate
+    finish drain
+    is status "$status" 0
+    has out "$out" '^gpu 1: empty$'
+    ended=$(seq_of kind=ended job=1)
+    paused=$(seq_of kind=gpu gpu=1 state=paused)
+    [ "$paused" -gt "$ended" ] || fail_with "it was empty before its job had ended: $paused, $ended"
+}
+
 @test "pause --drain fails if the GPU is resumed before it is empty" {
     start_daemon 1
     berth submit --vram 1G -- sh -c 'read line <gate'

@@ -82,6 +82,14 @@ is_empty(const struct instance *inst, int card)
     return ledger_card(inst->ledger, card)->n_holds == 0;
 }
 
+/* As the card is now: one that came back may still be paused. */
+static void
+say_state(const struct cards *cards, int card, const char *text, const char *by)
+{
+    enum gpu_state now = card_state(ledger_card(cards->inst->ledger, card));
+    sample_card_event(cards->inst, card, gpu_state_name(now), text, by);
+}
+
 static void
 set_admin(struct cards *cards, int card, enum gpu_state s, const char *by, const char *text)
 {
@@ -96,7 +104,9 @@ void
 health_pause(struct cards *cards, int card, bool drain, const char *by, const char *reason)
 {
     struct record *r = record_of(cards, card);
-    enum gpu_state want = drain && !is_empty(cards->inst, card) ? GPU_DRAINING : GPU_PAUSED;
+    /* Somebody may wait until one that drains is empty. */
+    bool drains = (drain || r->admin == GPU_DRAINING) && !is_empty(cards->inst, card);
+    enum gpu_state want = drains ? GPU_DRAINING : GPU_PAUSED;
     /* Said again without a reason, it stays whose it was. */
     if (r->admin == GPU_UP || reason[0]) {
         snprintf(r->by, sizeof r->by, "%s", by);
@@ -139,7 +149,7 @@ health_resume(struct cards *cards, int card, const char *by, struct err *e)
         record_clear_fault(r);
         memset(r->returns_us, 0, sizeof r->returns_us);
         record_apply(cards, card);
-        sample_card_event(cards->inst, card, "up", "resumed: its fault is forgotten", by);
+        say_state(cards, card, "resumed: its fault is forgotten", by);
     }
     r->note[0] = '\0';
     record_changed(cards, card);
@@ -205,9 +215,7 @@ health_note(struct cards *cards, int card, const char *text)
     if (strcmp(r->note, text) == 0)
         return;
     snprintf(r->note, sizeof r->note, "%s", text);
-    sample_card_event(cards->inst, card,
-                      gpu_state_name(card_state(ledger_card(cards->inst->ledger, card))), text,
-                      NULL);
+    say_state(cards, card, text, NULL);
     record_changed(cards, card);
 }
 
@@ -246,7 +254,7 @@ give_back(struct cards *cards, int card)
     record_add_return(r, now);
     record_clear_fault(r);
     record_apply(cards, card);
-    sample_card_event(cards->inst, card, "up", "it is back and has passed its check", NULL);
+    say_state(cards, card, "it is back and has passed its check", NULL);
     record_changed(cards, card);
 }
 
