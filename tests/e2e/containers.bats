@@ -252,6 +252,12 @@ EOF
     has ended "$(berth show @)" 'set-up failed: .*apptainer: could not open image missing.sif: no such file'
     try berth submit -G 0 --container image.sif --wait -- sh -c 'exit 255'
     has ended "$(berth show @)" 'ended +exit 255'
+    # Words of the command are not Apptainer's, which would have it run again.
+    for words in 'FATAL: save: No space left on device' $'epoch 1\nFATAL:   save: No space left on device'; do
+        try berth submit -G 0 --container image.sif --wait -- sh -c 'echo "$1" >&2; exit 255' sh "$words"
+        is status "$status" 255
+        has ended "$(berth show @)" 'ended +exit 255'
+    done
 }
 
 @test "what cannot be had in a container is refused when the job is submitted" {

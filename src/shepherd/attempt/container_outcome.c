@@ -1,7 +1,7 @@
 /* How a command in a container ended: see container_outcome.h. For podman berth-init has
  * written it down (container.h): podman's status may be its own (125: no such image), or that
  * of a command that says the same. Apptainer becomes the command; its own failures are 255,
- * with a line FATAL in the log. Called by outcome.c. */
+ * with a line FATAL behind nothing but its own lines. Called by outcome.c. */
 #include "shepherd/attempt/container_outcome.h"
 
 #include <ctype.h>
@@ -21,6 +21,7 @@
 #define SIGNAL_STATUS   128
 #define SIGNAL_MAX      64
 #define APPTAINER_FATAL 255
+#define FATAL_START     "FATAL:   " /* Apptainer pads the level of each of its lines */
 
 /* The last line that begins like this, without that, on one line; false: there is none. */
 static bool
@@ -41,20 +42,52 @@ find_line(const char *log, const char *start, char *out, size_t size)
     return true;
 }
 
-/* What the runtime said last; "" when nothing is found. */
-static bool
-read_complaint(const struct facts *f, char *out, size_t size)
+/* The end of what went to standard error since the attempt began; its length. */
+static size_t
+read_errors(const struct command *c, char log[LOG_TAIL_BYTES + 1])
 {
-    const char *start = f->spec->container.apptainer ? "FATAL:" : "Error:";
-    const struct command *c = f->command;
-    char log[LOG_TAIL_BYTES];
-    out[0] = '\0';
     size_t n = c->error_fd >= 0 ? log_tail_read(c->error_fd, c->error_from, log)
                                 : log_tail_read(c->log_fd, c->log_from, log);
-    if (n == 0)
+    log[n] = '\0';
+    return n;
+}
+
+/* What podman said last; "" when nothing is found. */
+static void
+read_complaint(const struct facts *f, char *out, size_t size)
+{
+    char log[LOG_TAIL_BYTES + 1];
+    out[0] = '\0';
+    if (read_errors(f->command, log) > 0)
+        (void)find_line(log, "Error:", out, size);
+}
+
+static bool
+is_apptainers(const char *line)
+{
+    static const char *const levels[] = {
+        FATAL_START, "ERROR:   ", "WARNING: ", "INFO:    ", "VERBOSE: ", "DEBUG:   "};
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+        if (strncmp(line, levels[i], strlen(levels[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Whether it was Apptainer that ended, and why: a command that has begun may end with the same
+ * status and similar words, but after other output of its own. */
+static bool
+read_fatal(const struct facts *f, char *out, size_t size)
+{
+    const struct command *c = f->command;
+    char log[LOG_TAIL_BYTES + 1], output[LOG_TAIL_BYTES];
+    size_t n = read_errors(c, log);
+    bool wrote = c->error_fd >= 0 && log_tail_read(c->log_fd, c->log_from, output) > 0;
+    if (wrote || n == LOG_TAIL_BYTES)
         return false;
-    log[n < sizeof log ? n : n - 1] = '\0';
-    return find_line(log, start, out, size);
+    for (const char *line = log; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (*line != '\n' && !is_apptainers(line))
+            return false;
+    return find_line(log, FATAL_START, out, size);
 }
 
 void
@@ -142,7 +175,7 @@ container_fill_failure(const struct facts *f, struct exitrec *r)
     struct container_end end;
     char why[sizeof en->text], what[120];
     if (c->apptainer) {
-        if (en->code != APPTAINER_FATAL || !read_complaint(f, why, sizeof why))
+        if (en->code != APPTAINER_FATAL || !read_fatal(f, why, sizeof why))
             return false;
         fill_runtime(r, "apptainer", why);
         return true;
@@ -160,7 +193,7 @@ container_fill_failure(const struct facts *f, struct exitrec *r)
     else if (end.trouble > 0)
         excuse(r, "cannot begin in the container", end.trouble, strerror(end.trouble));
     else {
-        (void)read_complaint(f, why, sizeof why);
+        read_complaint(f, why, sizeof why);
         fill_runtime(r, "podman", why);
     }
     return true;
