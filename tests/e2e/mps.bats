@@ -183,6 +183,21 @@ kill_keeper_and_nursery()
     is status "$status" 0
 }
 
+@test "a control daemon that does not answer is ended, and the keeper of the next one rests" {
+    start_daemon 1
+    sharer a
+    control=$(cat "$BERTH_DIR"/mps/*/*/pipe/pid)
+    touch "$ROOT/mute"
+    kill_keeper_and_nursery
+    sharer b
+    is begun "$(wc -l <"$ROOT/begun")" 2
+    "$AWAIT" pid "$LIMIT" "$control"
+    # It would be told of the end of that process again and again.
+    is "what it waits for beside its child" "$(find "/proc/$(keeper)/fd" -lname '*pidfd*')" ''
+    touch "$ROOT/go"
+    berth wait 2
+}
+
 @test "what a keeper said before the machine was started is not believed" {
     local folder
     start_daemon 1

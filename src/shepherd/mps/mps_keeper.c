@@ -304,6 +304,9 @@ take_over(struct keeper *k, const struct mps_state *before)
     }
     groups_close(&c->groups);
     c->pid = 0;
+    /* Of a process that has ended it would be ready all the time. */
+    if (k->control_fd >= 0)
+        close(TAKE_FD(k->control_fd));
     return false;
 }
 
