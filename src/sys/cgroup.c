@@ -270,14 +270,17 @@ cgroup_remove_abandoned(const char *base)
     }
 }
 
-static void
+/* 0 or an errno value: its memory could be bounded, and is not. */
+static int
 set_limits(int fd, const struct cgroup_limits *l)
 {
     char text[64];
+    int why = 0;
     if (l->mem_mib > 0) {
         snprintf(text, sizeof text, "%" PRId64, (int64_t)l->mem_mib * 1024 * 1024);
         (void)write_at(fd, "memory.swap.max", "0"); /* no way out into swap */
-        (void)write_at(fd, "memory.max", text);
+        if (write_at(fd, "memory.max", text) < 0 && errno != ENOENT)
+            why = errno;
         (void)write_at(fd, "memory.oom.group", "1"); /* half a killed job is of no use */
     }
     if (l->pids > 0) {
@@ -289,6 +292,7 @@ set_limits(int fd, const struct cgroup_limits *l)
                  CPU_PERIOD_US);
         (void)write_at(fd, "cpu.max", text);
     }
+    return why;
 }
 
 int
@@ -311,8 +315,11 @@ cgroup_create(const char *path, const struct cgroup_limits *limits, struct err *
         close(fd);
         return err_errno(e, ERR_FAILED, why, "cannot use the cgroup %s", path);
     }
-    set_limits(fd, limits);
-    return fd;
+    int why = set_limits(fd, limits);
+    if (why == 0)
+        return fd;
+    close(fd);
+    return err_errno(e, ERR_FAILED, why, "cannot bound the memory of the cgroup %s", path);
 }
 
 int

@@ -248,7 +248,7 @@ spawn_command(const struct spec *spec, const struct last_steps *last, char *cons
         .fds = {ends->fds[0], ends->fds[1], ends->fds[2], by_init ? inside.mark_fd : script_fd},
         .n_fds = by_init || script_fd >= 0 ? SCRIPT_FD + 1 : SCRIPT_FD,
         .cgroup_fd = cgroup_fd,
-        .must_join = spec->groups.n_minors >= 0,
+        .must_join = groups_must_hold(&spec->groups),
         .new_session = true,
         .has_default_signals = true, /* berth_shepherd.c sees to that */
         .death_signal = last->death_signal,

@@ -89,7 +89,7 @@ spawn_screen(const struct screen_wish *w, int words_fd, int *errnum, enum spawn_
         .fds = {null_fd, words_fd, words_fd},
         .n_fds = 3,
         .cgroup_fd = w->cgroup_fd,
-        .must_join = w->spec->groups.n_minors >= 0,
+        .must_join = groups_must_hold(&w->spec->groups),
         .new_session = true,
         .death_signal = last.death_signal,
         .patience_ms = last.identity ? PATIENCE_MS : 0,

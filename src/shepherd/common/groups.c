@@ -93,6 +93,12 @@ groups_make(const struct groups_wish *wish, struct groups *out, struct err *e)
     return devfilter_attach(out->fd, &filter, e);
 }
 
+bool
+groups_must_hold(const struct groups_wish *wish)
+{
+    return wish->n_minors >= 0 || wish->limits.mem_mib > 0 || wish->cap.mib > 0;
+}
+
 void
 groups_open(const struct groups_wish *wish, struct groups *out)
 {

@@ -214,7 +214,7 @@ start(struct delivery *d, int *output, struct err *e)
     s.n_fds = d->run.extra.len ? ORDER_EXTRA_FD + 1 : ORDER_EXTRA_FD;
     s.new_session = true;
     s.cgroup_fd = d->groups.fd;
-    s.must_join = d->order.groups.n_minors >= 0;
+    s.must_join = groups_must_hold(&d->order.groups);
     s.death_signal = last.death_signal;
     s.patience_ms = last.identity ? 30000 : 0;
     s.before_exec = last_steps_take;
