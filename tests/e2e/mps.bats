@@ -241,6 +241,19 @@ PY
     has doctor "$(berth doctor || true)" 'mps .*gpu 0: jobs do not get the MPS of the settings: fake_mps_daemon ended'
 }
 
+# The control daemon takes its time to start, until be_slow_no_more.
+be_slow()
+{
+    mkfifo "$ROOT/slow"
+    exec 7<>"$ROOT/slow"
+}
+
+be_slow_no_more()
+{
+    mv "$ROOT/slow" "$ROOT/was-slow"
+    exec 7>&-
+}
+
 # Where those who wait for a control daemon have its keeper's file open: `waiters N`.
 waiters()
 {
@@ -249,19 +262,44 @@ waiters()
 
 @test "a control daemon that takes its time to refuse: a job that came meanwhile hears of it too" {
     start_daemon 1
-    mkfifo "$ROOT/refuses"
-    exec 7<>"$ROOT/refuses"
+    touch "$ROOT/refuses"
+    be_slow
     berth submit --vram 4000 -- true
     waiters 2 # its keeper and its supervisor
     berth submit --vram 4000 -- true
     waiters 4
-    touch "$ROOT/at-once"
-    mv "$ROOT/at-once" "$ROOT/refuses"
-    exec 7>&-
+    be_slow_no_more
     berth wait @
     for job in 1 2; do
         has why "$(job_field $job attempts.0.text)" 'fake_mps_daemon ended with exit status 1: An instance of this daemon is already running'
     done
+}
+
+@test "a job that waits for its control daemon is cancelled without having begun" {
+    start_daemon 1
+    be_slow
+    berth submit --vram 4000 -- touch "$ROOT/begun-it"
+    waiters 2
+    berth cancel 1
+    try berth wait 1
+    is state "$(job_field 1 state)" CANCELLED
+    be_slow_no_more
+    if [ -e "$ROOT/begun-it" ]; then fail_with "it ran"; fi
+}
+
+@test "a daemon that comes while a job waits for its control daemon reaches its supervisor" {
+    start_daemon 1
+    be_slow
+    berth submit --vram 4000 -- sh -c "touch '$ROOT/here.a'; exec sleep 1000"
+    waiters 2
+    kill_daemon
+    start_daemon 1
+    be_slow_no_more
+    "$AWAIT" prints "$LIMIT" "ls $ROOT" "^here.a"
+    wait_until_running 1
+    berth cancel 1
+    try berth wait 1
+    is state "$(job_field 1 state)" CANCELLED
 }
 
 @test "where the program is missing no job waits for it, and the reason is said" {

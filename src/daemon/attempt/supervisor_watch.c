@@ -45,9 +45,13 @@
 #define READ_SIZE      4096
 #define SWEEP_FIRST_MS 100 /* before a sweeper that came to nothing is replaced; doubles */
 #define SWEEP_MAX_MS   10000
-#define UNREADABLE_US  (60 * INT64_C(1000000)) /* of an I/O error that may pass */
+#define YOUNG_MS       500 /* before a supervisor that does not listen yet is looked for again */
+/* Until it does, at most: with a slow driver, MPS, folders of its user's and screen. */
+#define YOUNG_US      (150 * INT64_C(1000000))
+#define UNREADABLE_US (60 * INT64_C(1000000)) /* of an I/O error that may pass */
 
 static void shepherd_gone(struct watcher *w, struct watch *x);
+static void reconnect(struct watcher *w, struct watch *x);
 static void sweeper_gone(struct watcher *w, struct watch *x);
 
 struct watcher *
@@ -345,7 +349,7 @@ watch_n_unswept(const struct attempts *a)
     size_t n = 0;
     const struct watch *x;
     for (x = a->watcher->watches; x; x = x->hh.next)
-        n += x->sweep_us > 0;
+        n += x->sweep_us > 0 && !x->young_until_us;
     return n;
 }
 
@@ -469,6 +473,8 @@ on_sweep_timer(uv_timer_t *timer)
             x->sweep_us = 0;
             if (x->swept)
                 settle_from_folder(w, x);
+            else if (x->young_until_us)
+                reconnect(w, x);
             else
                 shepherd_gone(w, x);
         } else if (x->sweep_us && x->sweep_us < first) {
@@ -545,11 +551,42 @@ listener_of(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.pid : 0;
 }
 
+/* Without a connection it is dead, or does not listen yet, which it may take a while to do, or
+ * a sweeper of before is at work: the lock is held by those. After that while the sweeper waits
+ * for it. Takes fd, -1: there is none. */
+static void
+link_or_sweep(struct watcher *w, struct watch *x, int dir, int fd)
+{
+    struct err e = {0};
+    if (fd >= 0)
+        x->shepherd = listener_of(fd);
+    if (fd >= 0 && open_link(w, x, fd, false, &e) == 0) {
+        log_info("job=%u attempt=%d event=reconnected", x->job, x->attempt);
+        x->young_until_us = 0;
+    } else if (dir >= 0 && clock_boot_us() < x->young_until_us &&
+               file_is_locked_at(dir, "lock", NULL) == 1) {
+        x->sweep_us = clock_boot_us() + YOUNG_MS * INT64_C(1000);
+        wake_sweeps(w, YOUNG_MS);
+    } else {
+        x->young_until_us = 0;
+        shepherd_gone(w, x);
+    }
+}
+
+static void
+reconnect(struct watcher *w, struct watch *x)
+{
+    char name[32];
+    auto_close int dir =
+        openat(w->attempts->inst->jobs_fd, folder_name(x->job, x->attempt, name),
+               O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    link_or_sweep(w, x, dir, dir < 0 ? -1 : connect_ctl(dir));
+}
+
 void
 watch_recover(struct attempts *a, struct job *job)
 {
     char name[32];
-    struct err e = {0};
     struct watch *x = add(a->watcher, job);
     auto_close int dir = openat(a->inst->jobs_fd, folder_name(job->id, job->run->number, name),
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -558,16 +595,8 @@ watch_recover(struct attempts *a, struct job *job)
         settle_from_folder(a->watcher, x);
         return;
     }
-    int fd = dir < 0 ? -1 : connect_young(dir);
-    if (fd >= 0)
-        x->shepherd = listener_of(fd);
-    if (fd >= 0 && open_link(a->watcher, x, fd, false, &e) == 0) {
-        log_info("job=%u attempt=%d event=reconnected", job->id, job->run->number);
-        return;
-    }
-    /* Dead, or so young that it does not listen yet: the sweeper waits for the lock, which a
-     * living shepherd holds to its end. */
-    shepherd_gone(a->watcher, x);
+    x->young_until_us = clock_boot_us() + YOUNG_US;
+    link_or_sweep(a->watcher, x, dir, dir < 0 ? -1 : connect_young(dir));
 }
 
 uint32_t

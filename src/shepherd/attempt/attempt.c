@@ -71,7 +71,7 @@ static void
 on_signal(void *ctx, int sig)
 {
     const struct shepherd *a = ctx;
-    if (!a->facts.command_gone && a->phase != PHASE_ENDED)
+    if (a->command.pid > 0 && !a->facts.command_gone && a->phase != PHASE_ENDED)
         kill_notify(a->command.pid, sig, &a->own);
 }
 
@@ -357,12 +357,37 @@ cap_vram(struct shepherd *a)
     return false;
 }
 
-/* The same of MPS. */
+/* Whether it is to end though its command has not begun. What has to be waited for before that
+ * can take a minute, in which daemons come and go. */
+static bool
+is_called_off(void *ctx)
+{
+    struct shepherd *a = ctx;
+    struct pollfd fds[CTL_POLL_MAX];
+    read_signals(a);
+    size_t n = ctl_fill(a->ctl, fds);
+    if (poll(fds, n, 0) > 0)
+        ctl_serve(a->ctl, fds, n);
+    listen_if_due(a);
+    return a->facts.cause != CAUSE_NONE;
+}
+
+/* Without a record it is an attempt that never ran, which the daemon knows what to make of. */
+static void
+leave_unstarted(struct shepherd *a)
+{
+    mps_leave(&a->facts.mps);
+    groups_remove(&a->spec.groups);
+    a->done = true;
+}
+
+/* The same of MPS as of a bound on VRAM. */
 static bool
 join_mps(struct shepherd *a)
 {
     struct err e;
-    if (!a->spec.mps.dir || mps_join(&a->spec.mps, &a->facts.mps, &e) == 0)
+    if (!a->spec.mps.dir || mps_join(&a->spec.mps, is_called_off, a, &a->facts.mps, &e) == 0 ||
+        a->facts.cause != CAUSE_NONE)
         return true;
     end_unstarted(a, "", &e, BLAME_MPS);
     return false;
@@ -444,6 +469,10 @@ start(struct shepherd *a)
     }
     if (!cap_vram(a) || !join_mps(a))
         return;
+    if (is_called_off(a)) {
+        leave_unstarted(a);
+        return;
+    }
     command_start(&a->spec, FD_LOCK, &a->facts.groups, a->attach, &a->command);
     umask(077);
     (void)!chdir("/"); /* keep no file system busy */
@@ -476,8 +505,8 @@ attempt_run(bool ahead, bool *clean)
     if (ahead && !wait_ahead(&a))
         return 0;
     a.ctl = ctl_new(FD_CTL, &HANDLER, &a);
-    start(&a);
     a.listen_us = clock_boot_us() + LISTEN_AFTER_US;
+    start(&a);
     listen_if_due(&a);
     while (!a.done)
         one_turn(&a);

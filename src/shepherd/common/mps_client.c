@@ -65,7 +65,8 @@ look(const struct mps_wish *wish, struct mps_client *c, struct err *e)
 }
 
 static int
-wait_for_it(const struct mps_wish *wish, struct mps_client *c, struct err *e)
+wait_for_it(const struct mps_wish *wish, bool (*is_over)(void *ctx), void *ctx,
+            struct mps_client *c, struct err *e)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     int64_t until_us = clock_boot_us() + PATIENCE_US;
@@ -75,6 +76,8 @@ wait_for_it(const struct mps_wish *wish, struct mps_client *c, struct err *e)
         int found = locked ? look(wish, c, e) : 0;
         if (found != 0)
             return found > 0 ? 0 : -1;
+        if (is_over(ctx))
+            return err_set(e, ERR_FAILED, "the job was called off");
         if (clock_boot_us() > until_us)
             return err_set(e, ERR_FAILED, "it was not ready within %d s",
                            (int)(PATIENCE_US / 1000000));
@@ -83,10 +86,11 @@ wait_for_it(const struct mps_wish *wish, struct mps_client *c, struct err *e)
 }
 
 int
-mps_join(const struct mps_wish *wish, struct mps_client *out, struct err *e)
+mps_join(const struct mps_wish *wish, bool (*is_over)(void *ctx), void *ctx,
+         struct mps_client *out, struct err *e)
 {
     *out = (struct mps_client)MPS_CLIENT_NONE;
-    if (open_files(wish, out, e) == 0 && wait_for_it(wish, out, e) == 0)
+    if (open_files(wish, out, e) == 0 && wait_for_it(wish, is_over, ctx, out, e) == 0)
         return 0;
     mps_leave(out);
     return -1;

@@ -4,6 +4,7 @@
 #define SHEPHERD_COMMON_MPS_CLIENT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sys/mps_place.h"
@@ -29,8 +30,10 @@ struct mps_client {
 /* The key "mps" of a spec. */
 int mps_wish_read(const json_t *spec, struct mps_wish *out, struct err *e);
 
-/* Waits until it can be used, 20 s at most. -1 with the reason; then nothing is held. */
-int mps_join(const struct mps_wish *wish, struct mps_client *out, struct err *e);
+/* Waits until it can be used, 55 s at most, or until is_over says again and again that nobody
+ * wants it any more. -1 with the reason; then nothing is held. */
+int mps_join(const struct mps_wish *wish, bool (*is_over)(void *ctx), void *ctx,
+             struct mps_client *out, struct err *e);
 
 /* The job is over: another user's may have the card. Joined or not. */
 void mps_leave(struct mps_client *c);
