@@ -88,6 +88,40 @@ exec "$real" "$@"'
     [ ! -e never ]
 }
 
+# `send_in_parts COMMANDS`: four jobs, and an sbatch that says there are too many, and then does this for two of them.
+send_in_parts()
+{
+    start_cluster --nodes 1
+    fake_sbatch "cd '$PWD'"'
+echo call >>calls
+case $(wc -l <calls) in
+1)
+    echo "sbatch: error: AssocMaxSubmitJobLimit" >&2
+    echo "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy" >&2
+    exit 1
+    ;;
+2)
+    '"$1"'
+    exit 1
+    ;;
+esac
+exec "$real" "$@"'
+    for i in 1 2 3 4; do echo "[gpus=0] echo $i >>runs"; done >jobs
+}
+
+@test "the rest of an array is sent, though whether Slurm took its first part is not known" {
+    send_in_parts '"$real" "$@" >/dev/null
+    echo "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation" >&2'
+    run -0 timeout $LIMIT berth run --on slurm jobs
+    [ "$(sort runs | tr '\n' ' ')" = "1 2 3 4 " ]
+}
+
+@test "the rest of an array is sent, though Slurm refuses its first part" {
+    send_in_parts 'echo "sbatch: error: Batch job submission failed: Invalid partition name specified" >&2'
+    run -1 timeout $LIMIT berth run --on slurm jobs
+    [ "$(sort runs | tr '\n' ' ')" = "3 4 " ]
+}
+
 @test "a daemon leaves at once though a site's sbatch is a script whose child does not end" {
     start_cluster --nodes 1
     fake_sbatch "cd '$PWD'"'

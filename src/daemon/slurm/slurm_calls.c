@@ -184,10 +184,12 @@ add_sbatch(const struct slurm *s, const char *key, struct buf *out)
     add_arg(out, "--open-mode=append");
 }
 
+/* After a pause, and no sooner than it waits for already. */
 static void
 again(struct lot *lot)
 {
-    lot->due_us = clock_boot_us() + slurm_pause_us(&lot->pause_us);
+    int64_t at = clock_boot_us() + slurm_pause_us(&lot->pause_us);
+    lot->due_us = lot->waits && lot->due_us > at ? lot->due_us : at;
     lot->waits = true;
 }
 
@@ -357,17 +359,19 @@ take_sbatch_of_lot(struct slurm *s, struct lot *lot, const char *id, enum slurm_
     }
     log_warn("event=not-sent key=%s %.*s", lot->key, (int)strcspn(words, "\n"), words);
     if (why == SLURM_NEVER) {
+        lot->pause_us = 0; /* it answers */
         each_just_sent(s, lot, on_refused, words);
-        return;
+    } else {
+        set_trouble(&lot->trouble, "sbatch", words);
     }
-    set_trouble(&lot->trouble, "sbatch", words);
     if (why == SLURM_LATER) {
         lot->is_limited = false;
         if (slurm_is_limit(words))
             send_fewer(lot, count_just_sent(lot));
         set_unsent(lot);
-        again(lot);
     }
+    if (count_unsent(lot) > 0) /* also what was too much for this send */
+        again(lot);
 }
 
 static void
