@@ -152,10 +152,14 @@ slurm_refusal_of(const char *words)
                                         "Job violates accounting/QOS policy",
                                         "Job limit exceeded",
                                         NULL};
+    /* It may have been sent before this went wrong. */
     static const char *const unknown[] = {"Socket timed out",
                                           "Zero Bytes were transmitted",
                                           "Message send failure",
                                           "Message receive failure",
+                                          "(send failure)",
+                                          "(receive failure)",
+                                          "(shutdown failure)",
                                           "Communication shutdown failure",
                                           "Unexpected message",
                                           "receive timeout",

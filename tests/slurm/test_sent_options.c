@@ -212,12 +212,25 @@ test_words_of_sbatch(void **state)
          SLURM_LATER, true},
         {"sbatch: error: Batch job submission failed: Unable to contact slurm controller",
          SLURM_LATER, false},
+        {"sbatch: error: Batch job submission failed: Unable to contact slurm controller "
+         "(connect failure)",
+         SLURM_LATER, false},
+        {"sbatch: error: Batch job submission failed: Unable to contact slurm controller (send "
+         "failure)",
+         SLURM_UNKNOWN, false},
+        {"sbatch: error: Batch job submission failed: Unable to contact slurm controller "
+         "(receive failure)",
+         SLURM_UNKNOWN, false},
+        {"sbatch: error: Batch job submission failed: Unable to contact slurm controller "
+         "(shutdown failure)",
+         SLURM_UNKNOWN, false},
         {"sbatch: error: Batch job submission failed: Invalid qos specification", SLURM_NEVER,
          false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(slurm_refusal_of(cases[i].words), cases[i].why);
+        if (slurm_refusal_of(cases[i].words) != cases[i].why)
+            fail_msg("'%s': %d", cases[i].words, slurm_refusal_of(cases[i].words));
         assert_int_equal(slurm_is_limit(cases[i].words), cases[i].limit);
     }
 }
