@@ -151,6 +151,8 @@ slurm_refusal_of(const char *words)
                                         "QOSGrpSubmitJobsLimit",
                                         "Job violates accounting/QOS policy",
                                         "Job limit exceeded",
+                                        "Required partition not available",
+                                        "Requested partition configuration not available now",
                                         NULL};
     /* It may have been sent before this went wrong. */
     static const char *const unknown[] = {"Socket timed out",

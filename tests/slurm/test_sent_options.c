@@ -224,6 +224,12 @@ test_words_of_sbatch(void **state)
         {"sbatch: error: Batch job submission failed: Unable to contact slurm controller "
          "(shutdown failure)",
          SLURM_UNKNOWN, false},
+        {"sbatch: error: Batch job submission failed: Required partition not available "
+         "(inactive or drain)",
+         SLURM_LATER, false},
+        {"sbatch: error: Batch job submission failed: Requested partition configuration not "
+         "available now",
+         SLURM_LATER, false},
         {"sbatch: error: Batch job submission failed: Invalid qos specification", SLURM_NEVER,
          false},
     };
