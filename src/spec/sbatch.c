@@ -78,6 +78,18 @@ on_gres(struct sbatch *s, const char *value, struct err *e)
 
 /* --- the host --- */
 
+/* One way replaces another. A variable counts less than a script that says it in another way,
+ * and more than one that says it in the same: sbatch does so. */
+static bool
+is_memory_taken(struct sbatch *s, enum sbatch_memory way)
+{
+    if (s->is_variable && s->memory && s->memory != way)
+        return false;
+    s->memory = way;
+    s->mem_per_cpu = s->mem_per_gpu = 0;
+    return true;
+}
+
 /* A bare number is MiB with Slurm. What no program fits into may be meant as GiB. */
 static int
 set_mem(struct sbatch *s, const char *value, struct err *e)
@@ -100,6 +112,8 @@ set_mem(struct sbatch *s, const char *value, struct err *e)
 static int
 on_mem(struct sbatch *s, const char *value, struct err *e)
 {
+    if (!is_memory_taken(s, MEMORY_OF_JOB))
+        return 0;
     if (strcmp(value, "0") != 0)
         return set_mem(s, value, e);
     s->r->demand.mem_mib = 0;
@@ -110,13 +124,13 @@ on_mem(struct sbatch *s, const char *value, struct err *e)
 static int
 on_mem_per_cpu(struct sbatch *s, const char *value, struct err *e)
 {
-    return parse_size_mib(value, &s->mem_per_cpu, e);
+    return is_memory_taken(s, MEMORY_PER_CPU) ? parse_size_mib(value, &s->mem_per_cpu, e) : 0;
 }
 
 static int
 on_mem_per_gpu(struct sbatch *s, const char *value, struct err *e)
 {
-    return parse_size_mib(value, &s->mem_per_gpu, e);
+    return is_memory_taken(s, MEMORY_PER_GPU) ? parse_size_mib(value, &s->mem_per_gpu, e) : 0;
 }
 
 static int

@@ -401,6 +401,7 @@ read_over(struct reader *rd, const struct script_word *over, size_t n)
     struct err wrong;
 
     for (size_t i = 0; i < n; i++) {
+        rd->sbatch.is_variable = over[i].is_variable;
         int rc = sbatch_apply(&rd->sbatch, over[i].option, over[i].value, 0, &wrong);
 
         if (rc != 0)

@@ -54,6 +54,7 @@ struct script_word {
     char *from;        /* for messages: "--gres", "SBATCH_GRES"; owned by the caller */
     int option;        /* row of sbatch_option */
     const char *value; /* borrowed; NULL: none */
+    bool is_variable;
 };
 
 /* Lays the options over *r, which request_begin or an earlier door has begun; request_validate

@@ -8,16 +8,21 @@
 #include "base/request.h"
 #include "spec/script.h"
 
+/* In which way memory was said last. */
+enum sbatch_memory { MEMORY_UNSAID, MEMORY_OF_JOB, MEMORY_PER_CPU, MEMORY_PER_GPU };
+
 /* What #SBATCH lines say together, or what is to be settled once all are read. */
 struct sbatch {
     struct request *r;
     struct script *out;
     const struct when_clock *clock;
+    enum sbatch_memory memory;
     int64_t mem_per_cpu, mem_per_gpu;                   /* MiB; 0: not said */
     int64_t cpus_per_gpu, cpus_per_task, gpus_per_task; /* 0: not said, also of tasks */
     int64_t ntasks, ntasks_per_node;
     int mem_line, cpus_line, tasks_line;
     int line;                      /* that is being read */
+    bool is_variable;              /* it is in the environment instead */
     char constraint[GPU_TYPE_MAX]; /* of --constraint, a type of GPU; "": none */
     int constraint_line, exclusive_line;
     const char *host; /* this machine's name; NULL: not known */

@@ -397,8 +397,8 @@ static void
 options_override_a_script_and_share_its_totals(void **state)
 {
     char from[] = "--ntasks", gres[] = "SBATCH_GRES";
-    const struct script_word over[] = {{gres, row_of("gres"), "gpu:1"},
-                                       {from, row_of("ntasks"), "4"}};
+    const struct script_word over[] = {{gres, row_of("gres"), "gpu:1", true},
+                                       {from, row_of("ntasks"), "4", false}};
     struct script out;
     struct request r;
 
@@ -414,11 +414,66 @@ options_override_a_script_and_share_its_totals(void **state)
 }
 
 static void
+memory_is_said_in_one_way_and_the_last_counts(void **state)
+{
+    static const struct {
+        const char *script, *variable, *in_it, *option, *value; /* NULL: none */
+        int32_t mib;
+        const char *told; /* to the script; NULL: nothing */
+    } cases[] = {
+        {"--mem-per-cpu=4G -c 2", NULL, NULL, "mem", "100", 100, NULL},
+        {"--mem-per-gpu=4G --gres=gpu:2", NULL, NULL, "mem", "100", 100, NULL},
+        {"--mem-per-cpu=4G", NULL, NULL, "mem", "0", 0, NULL},
+        {"--mem=4G -c 2", NULL, NULL, "mem-per-cpu", "100", 200, "SLURM_MEM_PER_CPU=100"},
+        {"--mem-per-cpu=4G -G 2", NULL, NULL, "mem-per-gpu", "100", 200,
+         "SLURM_MEM_PER_GPU=100"},
+        {"--mem-per-gpu=4G -c 2", NULL, NULL, "mem-per-cpu", "100", 200,
+         "SLURM_MEM_PER_CPU=100"},
+        {"--mem-per-cpu=4G --mem=100", NULL, NULL, NULL, NULL, 100, NULL},
+        {"--mem=4G --mem-per-cpu=100", NULL, NULL, NULL, NULL, 100, "SLURM_MEM_PER_CPU=100"},
+        {"", "mem-per-cpu", "4G", "mem", "100", 100, NULL},
+        {"", "mem", "4G", "mem-per-gpu", "100", 100, "SLURM_MEM_PER_GPU=100"},
+        {"--mem=100", "mem", "200", NULL, NULL, 200, NULL},
+        /* As Slurm: only of what is said in another way do variables count less. */
+        {"--mem=100", "mem-per-cpu", "4G", NULL, NULL, 100, NULL},
+        {"--mem-per-cpu=100", "mem", "4G", NULL, NULL, 100, "SLURM_MEM_PER_CPU=100"},
+        {"--mem-per-cpu=100", "mem", "4G", "mem", "300", 300, NULL},
+    };
+    char from[] = "x";
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct script_word over[2] = {0};
+        auto_buf struct buf text = BUF_INIT;
+        struct script out;
+        struct request r;
+        size_t n = 0;
+
+        buf_addf(&text, "#!/bin/sh\n#SBATCH %s\n", cases[i].script);
+        if (cases[i].variable)
+            over[n++] =
+                (struct script_word){from, row_of(cases[i].variable), cases[i].in_it, true};
+        if (cases[i].option)
+            over[n++] =
+                (struct script_word){from, row_of(cases[i].option), cases[i].value, false};
+        read_over(buf_str(&text), over, n, &r, &out);
+        assert_int_equal(out.errors.n + out.unsupported.n, 0);
+        if (r.demand.mem_mib != cases[i].mib)
+            fail_msg("case %zu: %d", i, r.demand.mem_mib);
+        assert_int_equal(out.variables.n, cases[i].told ? 1 : 0);
+        if (cases[i].told)
+            assert_string_equal(out.variables.at[0], cases[i].told);
+        script_free(&out);
+        request_free(&r);
+    }
+}
+
+static void
 complaints_say_where_an_option_is_from(void **state)
 {
     char time[] = "SBATCH_TIMELIMIT", nodes[] = "--nodes";
-    const struct script_word over[] = {{time, row_of("time"), "x"},
-                                       {nodes, row_of("nodes"), "3"}};
+    const struct script_word over[] = {{time, row_of("time"), "x", true},
+                                       {nodes, row_of("nodes"), "3", false}};
     struct script out;
     struct request r;
 
@@ -445,7 +500,7 @@ a_node_by_name_is_this_machine(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        const struct script_word over[] = {{from, row_of("nodelist"), cases[i].nodes}};
+        const struct script_word over[] = {{from, row_of("nodelist"), cases[i].nodes, false}};
         struct script out;
         struct request r;
 
@@ -485,7 +540,7 @@ only_this_machine_cannot_be_excluded(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        const struct script_word over[] = {{from, row_of("exclude"), cases[i].nodes}};
+        const struct script_word over[] = {{from, row_of("exclude"), cases[i].nodes, false}};
         struct script out;
         struct request r;
 
@@ -532,6 +587,7 @@ main(void)
         cmocka_unit_test(names_make_columns),
         cmocka_unit_test(sacct_cuts_with_a_plus),
         cmocka_unit_test(options_override_a_script_and_share_its_totals),
+        cmocka_unit_test(memory_is_said_in_one_way_and_the_last_counts),
         cmocka_unit_test(complaints_say_where_an_option_is_from),
         cmocka_unit_test(a_node_by_name_is_this_machine),
         cmocka_unit_test(only_this_machine_cannot_be_excluded),

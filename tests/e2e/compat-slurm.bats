@@ -63,6 +63,10 @@ script()
     is 'run again after a failure of the machine' "$(job_field 3 requeue)" true
     sbatch -H --no-requeue --wrap true
     is 'and not' "$(job_field 4 requeue)" false
+    SBATCH_MEM_PER_CPU=4G sbatch -H --mem=100 train.sh
+    is 'memory of the job, not of its cores' "$(job_field 5 mem_mib)" 100
+    SBATCH_MEM_PER_NODE=4G sbatch -H train.sh
+    is 'memory in the way of the script' "$(job_field 6 mem_mib)" 100
 }
 
 @test "what cannot be honoured is refused by name, what means nothing is noted" {

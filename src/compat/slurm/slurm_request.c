@@ -32,10 +32,11 @@ slurm_request_begin(struct slurm_request *q)
 }
 
 static void
-add_word(struct slurm_request *q, const char *from, int option, const char *value)
+add_word(struct slurm_request *q, const char *from, int option, const char *value,
+         bool is_variable)
 {
     q->words = xgrow(q->words, q->n, &q->cap, sizeof *q->words);
-    q->words[q->n++] = (struct script_word){xstrdup(from), option, value};
+    q->words[q->n++] = (struct script_word){xstrdup(from), option, value, is_variable};
 }
 
 static int
@@ -61,7 +62,7 @@ slurm_take_variables(struct slurm_request *q, const struct slurm_variable *list)
         /* A variable that is set is the word alone: SBATCH_REQUEUE=1. */
         if (sbatch_option(option)->takes == TAKES_NOTHING)
             value = NULL;
-        add_word(q, list->name, option, value);
+        add_word(q, list->name, option, value, true);
     }
 }
 
@@ -69,7 +70,7 @@ void
 slurm_take_option(struct slurm_request *q, const struct slurm_reader *r, int option)
 {
     q->quiet |= strcmp(sbatch_option(option)->name, "quiet") == 0;
-    add_word(q, r->said, option, r->value);
+    add_word(q, r->said, option, r->value, false);
 }
 
 static void
