@@ -54,8 +54,11 @@ set_gpus(struct sbatch *s, const char *value, struct err *e)
     if (strchr(name, ':') || strchr(name, ',') || strchr(name, '('))
         return sbatch_refuse(
             e, "%s: only one type of GPU and a number are supported, as in a100:2", value);
-    /* Several lines are one request: --gres=gpu:a100:2 and --gpus-per-task=1. */
-    if (!name[0] && s->r->type_from == TYPE_WITH_GPUS) {
+    /* Several options are one request: --gres=gpu:a100:2 and --gpus-per-task=1. The same one
+     * again is another. */
+    if (name[0])
+        s->type_row = s->row;
+    else if (s->r->type_from == TYPE_WITH_GPUS && s->type_row != s->row) {
         free(name);
         name = xstrdup(s->r->demand.gpu_type);
     }
@@ -502,6 +505,7 @@ sbatch_apply(struct sbatch *s, int i, const char *value, int line, struct err *e
     if (row->apply == on_ntasks || row->apply == on_ntasks_per_node)
         s->tasks_line = line;
     s->line = line;
+    s->row = i;
     if (row->apply)
         return row->apply(s, value, e);
     return row->attr ? sbatch_set(s, row->attr, value, e)

@@ -21,8 +21,9 @@ struct sbatch {
     int64_t cpus_per_gpu, cpus_per_task, gpus_per_task; /* 0: not said, also of tasks */
     int64_t ntasks, ntasks_per_node;
     int mem_line, cpus_line, tasks_line;
-    int line;                      /* that is being read */
+    int line, row;                 /* that is being read */
     bool is_variable;              /* it is in the environment instead */
+    int type_row;                  /* of the option that named a type of GPU last */
     char constraint[GPU_TYPE_MAX]; /* of --constraint, a type of GPU; "": none */
     int constraint_line, exclusive_line;
     const char *host; /* this machine's name; NULL: not known */

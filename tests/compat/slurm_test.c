@@ -469,6 +469,46 @@ memory_is_said_in_one_way_and_the_last_counts(void **state)
 }
 
 static void
+the_same_option_replaces_a_type_of_gpu_and_another_adds_to_it(void **state)
+{
+    static const struct {
+        const char *script, *option, *value, *type;
+    } cases[] = {
+        {"--gres=gpu:a100:2", "gres", "gpu:1", ""},
+        {"--gpus=a100:2", "gpus", "1", ""},
+        {"--gres=gpu:a100:2", "gres", "gpu:h100:1", "h100"},
+        {"--gres=gpu:a100:2", "gpus", "1", "a100"},
+        {"--gres=gpu:a100:2", "gpus-per-task", "1", "a100"},
+        {"--gres=gpu:a100:2 --gpus-per-task=1", "gres", "gpu:1", ""},
+        {"--gres=gpu:2 --gpus-per-task=a100:1", "gres", "gpu:1", "a100"},
+        {"--gres=gpu:a100:2 --gres=gpu:1", "gpus", "1", ""},
+        {"-C h100 --gres=gpu:a100:2", "gres", "gpu:1", "h100"},
+        {"-C h100", "gres", "gpu:1", "h100"},
+        {"-J x\n#BERTH --gpus a100:2", "gres", "gpu:1", "a100"},
+        {"--gres=gpu:v100:2\n#BERTH --gpu-type a100", "gres", "gpu:1", "a100"},
+    };
+    char from[] = "x";
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct script_word over[] = {
+            {from, row_of(cases[i].option), cases[i].value, false}};
+        auto_buf struct buf text = BUF_INIT;
+        struct script out;
+        struct request r;
+
+        buf_addf(&text, "#!/bin/sh\n#SBATCH %s\n", cases[i].script);
+        read_over(buf_str(&text), over, 1, &r, &out);
+        assert_int_equal(out.errors.n + out.unsupported.n, 0);
+        if (strcmp(r.demand.gpu_type, cases[i].type) != 0)
+            fail_msg("'%s' --%s=%s: '%s'", cases[i].script, cases[i].option, cases[i].value,
+                     r.demand.gpu_type);
+        script_free(&out);
+        request_free(&r);
+    }
+}
+
+static void
 complaints_say_where_an_option_is_from(void **state)
 {
     char time[] = "SBATCH_TIMELIMIT", nodes[] = "--nodes";
@@ -588,6 +628,7 @@ main(void)
         cmocka_unit_test(sacct_cuts_with_a_plus),
         cmocka_unit_test(options_override_a_script_and_share_its_totals),
         cmocka_unit_test(memory_is_said_in_one_way_and_the_last_counts),
+        cmocka_unit_test(the_same_option_replaces_a_type_of_gpu_and_another_adds_to_it),
         cmocka_unit_test(complaints_say_where_an_option_is_from),
         cmocka_unit_test(a_node_by_name_is_this_machine),
         cmocka_unit_test(only_this_machine_cannot_be_excluded),
