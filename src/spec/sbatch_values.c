@@ -57,33 +57,42 @@ is_unlimited(const char *value)
            strcmp(value, "-1") == 0 || (value[0] == '0' && !value[strspn(value, "0:-")]);
 }
 
-/* "0-36:00" is a day and a half to Slurm. Returns the same with less than 24 hours behind the
- * days; the caller frees. */
-static char *
-carry_hours(const char *value)
+/* Slurm adds up the fields of D-[H[:M[:S]]], H:M:S and M:S, however large each is. -1: it is
+ * none of these. */
+static int64_t
+seconds_of(const char *value)
 {
-    const char *dash = strchr(value, '-');
-    size_t n = dash ? strspn(dash + 1, "0123456789") : 0;
-    char after = dash ? dash[1 + n] : '\0';
-    int days =
-        n > 0 && n <= WIDTH_MAX && (after == ':' || !after) ? number_in(value, dash) : -1;
+    const char *dash = strchr(value, '-'), *p = dash ? dash + 1 : value;
+    int64_t days = dash ? number_in(value, dash) : 0, fields[3] = {0};
+    bool more = !dash || *p;
+    int n = 0;
 
-    if (days < 0)
-        return xstrdup(value);
-    int hours = number_in(dash + 1, dash + 1 + n);
-    return xasprintf("%lld-%d%s", (long long)days + hours / DAY_HOURS, hours % DAY_HOURS,
-                     dash + 1 + n);
+    while (more) {
+        size_t size = strspn(p, "0123456789");
+        int field = n < 3 ? number_in(p, p + size) : -1;
+
+        if (field < 0 || (p[size] && p[size] != ':'))
+            return -1;
+        fields[n++] = field;
+        more = p[size] == ':';
+        p += size + more;
+    }
+    if (days < 0 || (!dash && n == 1))
+        return -1;
+    if (!dash && n == 2)
+        return fields[0] * 60 + fields[1];
+    return ((days * DAY_HOURS + fields[0]) * 60 + fields[1]) * 60 + fields[2];
 }
 
 /* Slurm counts limits in minutes and rounds up. */
 int
 sbatch_set_time(struct sbatch *s, const char *value, struct err *e)
 {
-    auto_free char *carried = carry_hours(value);
-    int64_t ms = 0;
+    int64_t seconds = seconds_of(value), ms = 0;
+    auto_free char *sum = seconds > 0 ? xasprintf("%llds", (long long)seconds) : NULL;
 
-    if (!is_unlimited(value) && parse_duration_ms(carried, MINUTE_MS, &ms, e) < 0)
-        return -1;
+    if (!is_unlimited(value) && parse_duration_ms(sum ? sum : value, MINUTE_MS, &ms, e) < 0)
+        return sum ? parse_refuse(e, value, "is too long for a time limit") : -1;
     s->r->limit_ms = (ms + MINUTE_MS - 1) / MINUTE_MS * MINUTE_MS;
     return 0;
 }
