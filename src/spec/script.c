@@ -117,9 +117,10 @@ complain(struct reader *rd, int rc, int line, const char *mark, const char *name
 /* --- words --- */
 
 /* The next word at *p into a new string: blanks end it, quotes and backslashes are the
- * shell's. NULL at the end and at a comment; *open: a quote was not closed. */
+ * shell's. NULL at the end and at a comment, which sbatch has begin in a word too; *open: a
+ * quote was not closed. */
 static char *
-take_word(const char **p, const char *end, bool *open)
+take_word(const char **p, const char *end, bool is_sbatch, bool *open)
 {
     auto_buf struct buf word = BUF_INIT;
     const char *s = *p;
@@ -129,7 +130,7 @@ take_word(const char **p, const char *end, bool *open)
         s++;
     if (s == end || *s == '#')
         return NULL;
-    for (; s < end && (quote || (*s != ' ' && *s != '\t')); s++) {
+    for (; s < end && (quote || (*s != ' ' && *s != '\t' && (*s != '#' || !is_sbatch))); s++) {
         if (quote && *s == quote)
             quote = '\0';
         else if (!quote && (*s == '"' || *s == '\''))
@@ -151,7 +152,7 @@ take_words(struct reader *rd, struct directive *d, const char *p, const char *en
     bool open = false;
     char *word;
 
-    while ((word = take_word(&p, end, &open))) {
+    while ((word = take_word(&p, end, d->is_sbatch, &open))) {
         if (open || d->n == WORDS_MAX) {
             complain(rd, -1, rd->line, d->mark, word,
                      open ? "the quote is not closed" : "more than 64 words on the line");

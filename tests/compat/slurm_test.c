@@ -102,6 +102,19 @@ times_are_read_as_sacct_does(void **state)
 }
 
 static void
+variables_for_flags_are_read_as_sbatch_does(void **state)
+{
+    static const char *const yes[] = {"", "yes", "YES", "1", "2", "-1"};
+    static const char *const no[] = {"0", "no", "true", "on", "1x", "0x1", " "};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(yes); i++)
+        assert_true(slurm_is_yes(yes[i]));
+    for (size_t i = 0; i < COUNT(no); i++)
+        assert_false(slurm_is_yes(no[i]));
+}
+
+static void
 ids_are_read_as_slurm_writes_them(void **state)
 {
     static const struct {
@@ -618,6 +631,7 @@ main(void)
         cmocka_unit_test(durations_are_slurms),
         cmocka_unit_test(sizes_are_slurms),
         cmocka_unit_test(times_are_read_as_sacct_does),
+        cmocka_unit_test(variables_for_flags_are_read_as_sbatch_does),
         cmocka_unit_test(ids_are_read_as_slurm_writes_them),
         cmocka_unit_test(states_have_two_names),
         cmocka_unit_test(a_job_that_ends_between_two_questions_is_listed_once_and_as_ended),

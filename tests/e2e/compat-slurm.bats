@@ -63,10 +63,14 @@ script()
     is 'run again after a failure of the machine' "$(job_field 3 requeue)" true
     sbatch -H --no-requeue --wrap true
     is 'and not' "$(job_field 4 requeue)" false
+    SBATCH_NO_REQUEUE=yes sbatch -H --wrap true
+    is 'not, by a variable' "$(job_field 5 requeue)" false
+    SBATCH_NO_REQUEUE=0 SBATCH_OVERCOMMIT=no SBATCH_WAIT=0 timeout 60 sbatch -H --wrap true
+    is 'variables that say no' "$(job_field 6 requeue)" true
     SBATCH_MEM_PER_CPU=4G sbatch -H --mem=100 train.sh
-    is 'memory of the job, not of its cores' "$(job_field 5 mem_mib)" 100
+    is 'memory of the job, not of its cores' "$(job_field 7 mem_mib)" 100
     SBATCH_MEM_PER_NODE=4G sbatch -H train.sh
-    is 'memory in the way of the script' "$(job_field 6 mem_mib)" 100
+    is 'memory in the way of the script' "$(job_field 8 mem_mib)" 100
 }
 
 @test "what cannot be honoured is refused by name, what means nothing is noted" {
@@ -219,6 +223,7 @@ Try \"sbatch --help\" for more information"
 6_2          FAILED "
     is 'a task by its number' "$(sacct -nPX -j 6_2 -o jobid,state)" '6_2|FAILED'
     is 'with a bar at the end' "$(sacct -npX -j 1 -o jobid,state)" '1|COMPLETED|'
+    is 'a delimiter of columns that have a width' "$(sacct -nX --delimiter=, -j 1 -o jobid%3,state%12)" '  1    COMPLETED '
     is 'another delimiter' "$(sacct -nPX --delimiter=, -j 1 -o jobid,state)" '1,COMPLETED'
     is 'by state, in the last hour' "$(sacct -nPX -s F,TO -S now-1hour -E now -o jobid | tr '\n' ' ')" '2 3 4 6_2 '
     is 'by state, now' "$(sacct -nPX -s F,TO -o jobid)" ''

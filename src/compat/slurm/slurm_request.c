@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "cli/common/cli.h"
 #include "cli/submit/submit_notes.h"
+#include "compat/slurm/slurm_words.h"
 #include "spec/attr.h"
 #include "spec/when.h"
 
@@ -56,11 +57,11 @@ slurm_take_variables(struct slurm_request *q, const struct slurm_variable *list)
     for (; list->name; list++) {
         const char *value = getenv(list->name);
         int option = value ? find_option(list->option) : -1;
+        bool is_flag = value && sbatch_option(option)->takes == TAKES_NOTHING;
 
-        if (!value)
+        if (!value || (is_flag && !slurm_is_yes(value)))
             continue;
-        /* A variable that is set is the word alone: SBATCH_REQUEUE=1. */
-        if (sbatch_option(option)->takes == TAKES_NOTHING)
+        if (is_flag) /* the word alone: SBATCH_REQUEUE=1 */
             value = NULL;
         add_word(q, list->name, option, value, true);
     }

@@ -48,7 +48,8 @@ static const char usage[] =
 struct sacct {
     json_t *ids; /* owned; NULL: all */
     const char *format, *states, *users, *names;
-    bool all, no_steps, no_header, json, is_help;
+    const char *delimiter; /* NULL: not said */
+    bool all, no_steps, no_header, json, is_help, is_parsable;
     int64_t from_us, until_us; /* 0: not said */
     struct sacct_table table;
 };
@@ -78,7 +79,7 @@ static const struct slurm_option own[] = {
     [OPT_FILE] = {.option = {"file", 'f', TAKES_VALUE}},
     {.option = {"allusers", 'a', TAKES_NOTHING}, SLURM_INTO(struct sacct, all)},
     {.option = {"allocations", 'X', TAKES_NOTHING}, SLURM_INTO(struct sacct, no_steps)},
-    {.option = {"delimiter", 0, TAKES_VALUE}, SLURM_INTO(struct sacct, table.delimiter)},
+    {.option = {"delimiter", 0, TAKES_VALUE}, SLURM_INTO(struct sacct, delimiter)},
     {.option = {"format", 'o', TAKES_VALUE}, SLURM_INTO(struct sacct, format)},
     {.option = {"helpformat", 'e', TAKES_NOTHING}, SLURM_INTO(struct sacct, is_help)},
     {.option = {"json", 0, TAKES_NOTHING}, SLURM_INTO(struct sacct, json)},
@@ -174,15 +175,6 @@ list_fields(void)
     return cli_put(&out);
 }
 
-/* Columns with a delimiter, which --delimiter may have given already. */
-static void
-set_parsable(struct sacct_table *t, bool at_end)
-{
-    t->at_end = at_end;
-    if (!t->delimiter)
-        t->delimiter = "|";
-}
-
 static int
 take_option(void *into, struct slurm_reader *r, int opt)
 {
@@ -203,7 +195,8 @@ take_option(void *into, struct slurm_reader *r, int opt)
         break;
     case OPT_PARSABLE:
     case OPT_PARSABLE2:
-        set_parsable(&s->table, opt == OPT_PARSABLE);
+        s->is_parsable = true;
+        s->table.at_end = opt == OPT_PARSABLE;
         break;
     case OPT_START:
         return take_time(&s->from_us, r->value);
@@ -323,6 +316,8 @@ run(struct sacct *s)
     const char *format = s->format ? s->format : getenv("SACCT_FORMAT");
     struct err e = {0};
 
+    if (s->is_parsable)
+        s->table.delimiter = s->delimiter ? s->delimiter : "|";
     if (sacct_read_format(&s->table, format ? format : DEFAULT_COLUMNS, &e) < 0)
         return slurm_fail(1, "%s", e.text);
     settle(s);

@@ -269,11 +269,12 @@ compat_sbatch(int argc, char **argv)
         .name = "sbatch", .usage = usage, .own = own, .jobs = true, .wrong = 255};
     struct sbatch_call s = {0};
     auto_script struct submit_script script = {0};
+    const char *wait = getenv("SBATCH_WAIT");
     int status;
 
     slurm_request_begin(&s.q);
     slurm_take_variables(&s.q, variables);
-    s.wait = getenv("SBATCH_WAIT") != NULL;
+    s.wait = wait && slurm_is_yes(wait);
     bool more = slurm_read(&r, argc, argv, &s, take_option, &status);
     if (more && s.wrap && r.n_words > 0)
         status = slurm_fail(1, "Script arguments not permitted with --wrap option");

@@ -47,6 +47,15 @@ is_listed(const char *list, const char *word, int (*compare)(const char *, const
 }
 
 bool
+slurm_is_yes(const char *value)
+{
+    char *end;
+    long number = strtol(value, &end, 10);
+
+    return !value[0] || strcasecmp(value, "yes") == 0 || (number != 0 && !*end);
+}
+
+bool
 slurm_is_listed(const char *list, const char *word)
 {
     return is_listed(list, word, strcmp);

@@ -28,6 +28,10 @@ void slurm_add_date(struct buf *out);
 bool slurm_is_listed(const char *list, const char *word);
 bool slurm_is_listed_anyhow(const char *list, const char *word); /* in any case */
 
+/* Whether the value of a variable for an option without one, SBATCH_WAIT, sets that: "", "yes",
+ * a number other than 0. */
+bool slurm_is_yes(const char *value);
+
 /* "now", "now-2hours", "today", "noon", "16:00", "11/23", "2026-11-23", "2026-11-23T14:00" as
  * sacct takes them: wall time in microseconds. ERR_USAGE. */
 int slurm_read_time(const char *text, int64_t *out_us, struct err *e);
