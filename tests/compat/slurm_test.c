@@ -128,6 +128,13 @@ ids_are_read_as_slurm_writes_them(void **state)
         {"abc", NULL},
         {"_3", NULL},
         {"12;13", NULL},
+        {"12_[1-3],14_[5-6]", "[\"12_[1-3]\",\"14_[5-6]\"]"},
+        {"12-20", NULL},
+        {"3,12-20", NULL},
+        {"12_1-2", NULL},
+        {"12_[1-2]-9", NULL},
+        {"[12-20]", NULL},
+        {"-", NULL},
         {"12,,13", NULL},
         {"", NULL},
     };
@@ -138,7 +145,8 @@ ids_are_read_as_slurm_writes_them(void **state)
         struct err e;
         int rc = slurm_read_ids(cases[i].text, list, &e);
 
-        assert_int_equal(rc, cases[i].words ? 0 : -1);
+        if (rc != (cases[i].words ? 0 : -1))
+            fail_msg("'%s': %d", cases[i].text, rc);
         if (rc == 0) {
             char *text = json_dumps(list, JSON_COMPACT);
 

@@ -78,6 +78,19 @@ case_setup()
     is 'columns by their beginnings' "$(sacct -nXP -j 1 -o jobi,jobn)" '1|wrap'
 }
 
+@test "a range of jobs is a mistake, which changes no job" {
+    sbatch -H --wrap true >/dev/null
+    sbatch -H --array=0-3 --wrap true >/dev/null
+    for words in 'scancel 1-2' 'scancel 2_0-1' 'scontrol release 1-2' 'scontrol requeue 1-2'; do
+        try $words
+        is "$words" "$status:$out" 1:
+        has "$words" "$err" "${words##* }"
+    done
+    is 'what is left' "$(squeue -h -S i -o '%i %r')" $'1 JobHeldUser\n2_[0-3] JobHeldUser'
+    scancel 2_[0-1]
+    is 'tasks of an array have ranges' "$(squeue -h -S i -o %i | tr '\n' ' ')" '1 2_[2-3] '
+}
+
 @test "limits are rounded up to minutes, and #PBS lines are noted" {
     printf '#!/bin/sh\n#PBS -l walltime=1\n#SBATCH -t 0:30\ntrue\n' >pbs.sh
     try sbatch -H pbs.sh

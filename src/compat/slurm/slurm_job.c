@@ -624,6 +624,22 @@ piece_length(const char *text)
     return n;
 }
 
+/* The daemon takes 12-20 for nine jobs. To Slurm, ranges are of tasks, in brackets. */
+static bool
+is_id(const char *word)
+{
+    bool inside = false;
+
+    if (word[0] < '0' || word[0] > '9')
+        return false;
+    for (; *word; word++) {
+        if (!strchr(inside ? "0123456789-,]" : "0123456789_[", *word))
+            return false;
+        inside = *word == '[' || (inside && *word != ']');
+    }
+    return true;
+}
+
 int
 slurm_read_ids(const char *text, json_t *list, struct err *e)
 {
@@ -639,7 +655,7 @@ slurm_read_ids(const char *text, json_t *list, struct err *e)
         if (percent)
             memmove(percent, percent + strcspn(percent, "]"),
                     strlen(percent + strcspn(percent, "]")) + 1);
-        if (!word[0] || word[strspn(word, "0123456789_[]-,")] || word[0] == '_')
+        if (!is_id(word))
             return err_set(e, ERR_USAGE, "%.*s", (int)n, text);
         json_array_append_new(list, json_string(word));
         text += n + (text[n] == ',');
