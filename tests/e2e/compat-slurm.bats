@@ -222,6 +222,13 @@ Try \"sbatch --help\" for more information"
     is 'a column of a width' "$(sacct -nX -j 6 -o jobid%-6,state%12)" "6_1       COMPLETED 
 6_2          FAILED "
     is 'a task by its number' "$(sacct -nPX -j 6_2 -o jobid,state)" '6_2|FAILED'
+    is 'steps by name' "$(sacct -nP -j 1.batch,6_2.batch -o jobid,state)" $'1.batch|COMPLETED\n6_2.batch|FAILED'
+    is 'those of all tasks' "$(sacct -nP -j 6.batch -o jobid | tr '\n' ' ')" '6_1.batch 6_2.batch '
+    is 'steps that there are not' "$(sacct -nP -j 1.0,2.extern,5.1 -o jobid)" ''
+    is 'a step and all of a job' "$(sacct -nP -j 2.batch,1,1.batch -o jobid | tr '\n' ' ')" '1 1.batch 2.batch '
+    is 'a step without steps' "$(sacct -nXP -j 1.batch -o jobid)" ''
+    try sacct -j 1.foo
+    is 'no step' "$status:$err" '1:sacct: error: Bad job/step specified: 1.foo'
     is 'with a bar at the end' "$(sacct -npX -j 1 -o jobid,state)" '1|COMPLETED|'
     is 'a delimiter of columns that have a width' "$(sacct -nX --delimiter=, -j 1 -o jobid%3,state%12)" '  1    COMPLETED '
     is 'another delimiter' "$(sacct -nPX --delimiter=, -j 1 -o jobid,state)" '1,COMPLETED'
@@ -236,6 +243,8 @@ Try \"sbatch --help\" for more information"
     is 'a signal' "$(json jobs.2.exit_code.status <accounts) $(json jobs.2.exit_code.signal.name <accounts)" 'SIGNALED KILL'
     is 'who cancelled it' "$(json jobs.3.kill_request_user <accounts)" "$(id -un)"
     is 'a task' "$(json jobs.5.array.job_id <accounts)_$(json jobs.5.array.task_id <accounts)" 6_2
+    srun true
+    is 'the step of srun' "$(sacct -nP -j 10.0,10.batch -o jobid)" 10.0
     is 'every column that sacct has' "$(sacct -e | wc -w)" 109
 }
 

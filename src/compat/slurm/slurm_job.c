@@ -372,6 +372,15 @@ names_task(const char *word, const struct slurm_job *job, bool *plain)
     return has;
 }
 
+bool
+slurm_is_named(const struct slurm_job *job, const char *word)
+{
+    char *end;
+    bool plain = false, is_own = strtoll(word, &end, 10) == job->id && !*end;
+
+    return is_own || names_task(word, job, &plain) || plain;
+}
+
 static bool
 is_selected(const struct slurm_job *job, const void *arg)
 {
@@ -640,8 +649,17 @@ is_id(const char *word)
     return true;
 }
 
-int
-slurm_read_ids(const char *text, json_t *list, struct err *e)
+/* As sacct names them. */
+static bool
+is_step(const char *word)
+{
+    return strcmp(word, "batch") == 0 || strcmp(word, "extern") == 0 ||
+           strcmp(word, "interactive") == 0 || (word[0] && !word[strspn(word, "0123456789")]);
+}
+
+/* steps: NULL: they do not count. */
+static int
+read_pieces(const char *text, json_t *ids, json_t *steps, struct err *e)
 {
     if (!*text) /* no word would select all jobs */
         return err_set(e, ERR_USAGE, "no job is named");
@@ -649,16 +667,31 @@ slurm_read_ids(const char *text, json_t *list, struct err *e)
         size_t n = piece_length(text), dot = strcspn(text, ".");
         size_t id = dot < n ? dot : n;
         auto_free char *word = xstrndup(text, id);
+        auto_free char *step = dot < n ? xstrndup(text + dot + 1, n - dot - 1) : NULL;
 
         /* A throttle behind the tasks, 12_[1-4%2], selects nothing. */
         char *percent = strchr(word, '%');
         if (percent)
             memmove(percent, percent + strcspn(percent, "]"),
                     strlen(percent + strcspn(percent, "]")) + 1);
-        if (!is_id(word))
+        if (!is_id(word) || (steps && step && !is_step(step)))
             return err_set(e, ERR_USAGE, "%.*s", (int)n, text);
-        json_array_append_new(list, json_string(word));
+        json_array_append_new(ids, json_string(word));
+        if (steps)
+            json_array_append_new(steps, step ? json_string(step) : json_null());
         text += n + (text[n] == ',');
     }
     return 0;
+}
+
+int
+slurm_read_ids(const char *text, json_t *list, struct err *e)
+{
+    return read_pieces(text, list, NULL, e);
+}
+
+int
+slurm_read_steps(const char *text, json_t *ids, json_t *steps, struct err *e)
+{
+    return read_pieces(text, ids, steps, e);
 }

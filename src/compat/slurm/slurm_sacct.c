@@ -46,10 +46,12 @@ static const char usage[] =
     "      --json           everything, as JSON";
 
 struct sacct {
-    json_t *ids; /* owned; NULL: all */
+    json_t *ids;   /* owned; NULL: all */
+    json_t *steps; /* owned; of each of them the name, or null */
     const char *format, *states, *users, *names;
     const char *delimiter; /* NULL: not said */
     bool all, no_steps, no_header, json, is_help, is_parsable;
+    bool by_step;              /* any of ids has a step */
     int64_t from_us, until_us; /* 0: not said */
     struct sacct_table table;
 };
@@ -113,7 +115,9 @@ take_ids(struct sacct *s, const char *text)
     struct err e = {0};
 
     s->ids = s->ids ? s->ids : json_array();
-    if (slurm_read_ids(text, s->ids, &e) < 0)
+    s->steps = s->steps ? s->steps : json_array();
+    s->by_step |= strchr(text, '.') != NULL;
+    if (slurm_read_steps(text, s->ids, s->steps, &e) < 0)
         return slurm_fail(1, "Bad job/step specified: %s", text);
     return 0;
 }
@@ -249,6 +253,30 @@ is_shown(const struct slurm_job *job, const void *arg)
     return is_within(s, job);
 }
 
+/* A job that only names of steps have selected has no line of its own. */
+static bool
+is_line_shown(const struct sacct *s, const struct sacct_row *row)
+{
+    bool by_step = false, is_it = false;
+    const json_t *word;
+    size_t i;
+
+    if (!s->by_step)
+        return true;
+    json_array_foreach(s->ids, i, word)
+    {
+        const char *step = json_string_value(json_array_get(s->steps, i));
+
+        if (!slurm_is_named(row->job, json_string_value(word)))
+            continue;
+        if (!step)
+            return true;
+        by_step = true;
+        is_it |= strcmp(step, sacct_step(row->job)) == 0;
+    }
+    return !by_step || (row->is_step && is_it);
+}
+
 /* As sacct: from midnight on, or at one moment, now, where states are asked for; one's own, or
  * for root and for jobs by number all. */
 static void
@@ -302,9 +330,10 @@ show(const struct sacct *s)
     for (size_t i = 0; i < jobs.n; i++) {
         struct sacct_row row = {.job = &jobs.at[i]};
 
-        sacct_add_row(&s->table, &row, &out);
+        if (is_line_shown(s, &row))
+            sacct_add_row(&s->table, &row, &out);
         row.is_step = true;
-        if (!s->no_steps && row.job->started_us)
+        if (!s->no_steps && row.job->started_us && is_line_shown(s, &row))
             sacct_add_row(&s->table, &row, &out);
     }
     return cli_put(&out);
@@ -338,6 +367,7 @@ compat_sacct(int argc, char **argv)
     else if (is_read)
         status = s.is_help ? list_fields() : run(&s);
     json_decref(s.ids);
+    json_decref(s.steps);
     sacct_table_free(&s.table);
     return status;
 }

@@ -15,6 +15,9 @@ struct sacct_row {
     bool is_step;
 };
 
+/* The name of a job's step: "batch", or "0" of one that srun brought. */
+const char *sacct_step(const struct slurm_job *job);
+
 struct sacct_field {
     const char *name;                                          /* and header */
     int width;                                                 /* negative: from the left */

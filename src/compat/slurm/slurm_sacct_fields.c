@@ -33,11 +33,17 @@ is_batch(const struct slurm_job *job)
     return !answer_bool(job->json, "interactive");
 }
 
+const char *
+sacct_step(const struct slurm_job *job)
+{
+    return is_batch(job) ? "batch" : "0";
+}
+
 static void
 add_step(struct buf *out, const struct sacct_row *row)
 {
     if (row->is_step)
-        buf_adds(out, is_batch(row->job) ? ".batch" : ".0");
+        buf_addf(out, ".%s", sacct_step(row->job));
 }
 
 FIELD(job_id)
