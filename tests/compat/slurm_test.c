@@ -17,6 +17,7 @@
 #include "compat/slurm/slurm_job.h"
 #include "compat/slurm/slurm_sacct.h"
 #include "compat/slurm/slurm_script.h"
+#include "compat/slurm/slurm_squeue.h"
 #include "compat/slurm/slurm_table.h"
 #include "compat/slurm/slurm_words.h"
 #include "spec/attr.h"
@@ -278,6 +279,30 @@ the_copy_of_a_script_is_found_in_a_command(void **state)
 }
 
 /* --- columns --- */
+
+static void
+times_are_sorted_by_their_length(void **state)
+{
+    static const struct slurm_state running = {"RUNNING", "RUNNING", "R", false},
+                                    pending = {"PENDING", "PENDING", "PD", false};
+    const struct slurm_job
+        hours = {.state = &running, .run_ms = 36000000, .limit_ms = 72000000},
+        minutes = {.state = &running, .run_ms = 3540000, .limit_ms = 86400000},
+        moment = {.state = &running, .run_ms = 3540700},
+        waiting = {.state = &pending, .run_ms = 7200000, .limit_ms = 72000000};
+
+    (void)state;
+    assert_true(squeue_compare_times('M', &minutes, &hours) < 0);
+    assert_true(squeue_compare_times('M', &hours, &minutes) > 0);
+    assert_true(squeue_compare_times('M', &waiting, &minutes) < 0);
+    assert_int_equal(squeue_compare_times('M', &minutes, &moment), 0);
+    assert_true(squeue_compare_times('l', &hours, &minutes) < 0);
+    assert_true(squeue_compare_times('l', &minutes, &moment) < 0);
+    assert_int_equal(squeue_compare_times('l', &hours, &waiting), 0);
+    assert_true(squeue_compare_times('L', &hours, &waiting) < 0);
+    assert_true(squeue_compare_times('L', &waiting, &minutes) < 0);
+    assert_true(squeue_compare_times('L', &moment, &minutes) > 0);
+}
 
 static void
 add_word(struct buf *out, const void *row)
@@ -645,6 +670,7 @@ main(void)
         cmocka_unit_test(a_job_that_ends_between_two_questions_is_listed_once_and_as_ended),
         cmocka_unit_test(tasks_that_ended_long_before_their_array_did_start),
         cmocka_unit_test(the_copy_of_a_script_is_found_in_a_command),
+        cmocka_unit_test(times_are_sorted_by_their_length),
         cmocka_unit_test(letters_make_columns),
         cmocka_unit_test(names_make_columns),
         cmocka_unit_test(sacct_cuts_with_a_plus),

@@ -19,6 +19,13 @@ case_setup()
     is 'by state downwards' "$(squeue -h -S -t,-i -o %i | tr '\n' ' ')" '3 2 1 '
 }
 
+@test "squeue sorts times by their length, and jobs without a limit last" {
+    for limit in 2-0 5 10:00:00 0 30; do sbatch -H -t $limit --wrap true >/dev/null; done
+    is 'by limit' "$(squeue -h -S l -o %i:%l | tr '\n' ' ')" '2:5:00 5:30:00 3:10:00:00 1:2-00:00:00 4:UNLIMITED '
+    is 'by limit downwards' "$(squeue -h -S -l -o %i | tr '\n' ' ')" '4 1 3 5 2 '
+    is 'by what is left' "$(squeue -h -S L -o %i:%L | tr '\n' ' ')" '2:5:00 5:30:00 3:10:00:00 1:2-00:00:00 4:UNLIMITED '
+}
+
 @test "a job that never ran has no node" {
     sbatch -H --wrap true >/dev/null
     scancel 1

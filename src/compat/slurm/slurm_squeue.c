@@ -209,6 +209,8 @@ compare_texts(const struct slurm_field *f, const struct slurm_job *x, const stru
 static int
 compare_by(char letter, const struct slurm_job *x, const struct slurm_job *y)
 {
+    if (strchr("lLM", letter))
+        return squeue_compare_times(letter, x, y);
     if (letter == 't' || letter == 'T')
         return slurm_states_compare(x->state, y->state);
     for (const struct slurm_field *f = squeue_fields; f->header; f++)

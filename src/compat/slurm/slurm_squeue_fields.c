@@ -181,11 +181,18 @@ FIELD(limit)
     buf_adds(out, JOB->limit_ms ? slurm_short_duration(JOB->limit_ms, text) : "UNLIMITED");
 }
 
+/* A job that waits may have run before. */
+static int64_t
+used_ms(const struct slurm_job *job)
+{
+    return slurm_is_waiting(job) ? 0 : job->run_ms;
+}
+
 FIELD(left)
 {
     char text[SLURM_TIME];
 
-    buf_adds(out, JOB->limit_ms ? slurm_short_duration(JOB->limit_ms - JOB->run_ms, text)
+    buf_adds(out, JOB->limit_ms ? slurm_short_duration(JOB->limit_ms - used_ms(JOB), text)
                                 : "UNLIMITED");
 }
 
@@ -193,7 +200,7 @@ FIELD(used)
 {
     char text[SLURM_TIME];
 
-    buf_adds(out, slurm_short_duration(slurm_is_waiting(JOB) ? 0 : JOB->run_ms, text));
+    buf_adds(out, slurm_short_duration(used_ms(JOB), text));
 }
 
 FIELD(memory)
@@ -431,3 +438,22 @@ const struct slurm_field squeue_fields[] = {
     {0, "wait4switch", "WAIT4SWITCH", B, add_no_time},
     {0, NULL, NULL, B, NULL},
 };
+
+/* In seconds, as it is shown. */
+static int64_t
+time_of(char letter, const struct slurm_job *job)
+{
+    if (letter == 'M')
+        return used_ms(job) / 1000;
+    if (!job->limit_ms)
+        return INT64_MAX;
+    return (job->limit_ms - (letter == 'L' ? used_ms(job) : 0)) / 1000;
+}
+
+int
+squeue_compare_times(char letter, const struct slurm_job *a, const struct slurm_job *b)
+{
+    int64_t left = time_of(letter, a), right = time_of(letter, b);
+
+    return (left > right) - (left < right);
+}
