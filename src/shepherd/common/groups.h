@@ -48,8 +48,8 @@ int groups_read(const json_t *from, struct groups_wish *out, struct err *e);
  * there is a place for the group that bounds its memory, and it cannot be made there. */
 int groups_make(const struct groups_wish *wish, struct groups *out, struct err *e);
 
-/* Whether nothing may be executed outside of them: they bound its memory, or what it may open.
- */
+/* Whether nothing may be executed outside of them, as they bound its memory or what it may
+ * open. */
 bool groups_must_hold(const struct groups_wish *wish);
 
 /* Opens those that are there. */
