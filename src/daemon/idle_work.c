@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "core/queue/queue.h"
 #include "daemon/common/clock_watch.h"
 #include "daemon/common/instance.h"
 #include "daemon/common/pace.h"
@@ -130,6 +131,7 @@ prune_jobs(struct idle_work *w, bool *more, struct err *e)
     int64_t next = store_peek_job_id(w->inst->store);
     bool by_age = days > 0 && clock_is_trusted(w);
     int64_t before_us = by_age ? clock_wall_us() - days * US_PER_DAY : INT64_MIN;
+    jobs += jobs > 0 ? (int64_t)queue_n(w->inst->queue) : 0; /* which have numbers too */
     uint32_t below = jobs > 0 && next > jobs ? (uint32_t)(next - jobs) : 0;
     return prune_for_a_while(w, before_us, below, more, e);
 }

@@ -256,3 +256,13 @@ PY
     done
     has 'how many died' "$revived" '^[1-9]'
 }
+
+@test "a setting with a line break in it is kept for the daemon that is started after one that died" {
+    mkfifo "$ROOT/ready"
+    berthd --dir "$BERTH_DIR" --sim 1 --set $'env_setup=export A=one\nexport B="back\\\\slash"' \
+        --ready-fd 9 9>"$ROOT/ready" 3>&- &
+    read -r _ <"$ROOT/ready"
+    kill_daemon
+    berth submit -G 0 --wait -- sh -c 'echo "$A $B"'
+    is "what the job has" "$(berth logs @)" 'one back\slash'
+}

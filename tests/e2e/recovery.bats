@@ -179,6 +179,18 @@ END
     is 'new jobs' "$(events_with kind=submitted | wc -l)" 4
 }
 
+@test "the newest ended jobs are kept, however many wait with higher numbers" {
+    mkdir -p "$BERTH_DIR"
+    printf 'keep_jobs: 3\n' >"$BERTH_DIR/config.yaml"
+    start_daemon 1
+    for _ in 1 2 3 4 5 6 7 8 9; do berth submit -G 0 --hold -- true; done
+    berth release 1-5
+    berth wait 1-5
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" 'event=pruned'
+    for job in 3 4 5; do is "job $job" "$(job_field $job state)" COMPLETED; done
+    "$AWAIT" prints "$LIMIT" 'berth show 2 2>&1' 'no job'
+}
+
 @test "the oldest ended jobs are forgotten when the database grows too large" {
     mkdir -p "$BERTH_DIR"
     printf 'keep_mib: 1\n' >"$BERTH_DIR/config.yaml"

@@ -92,6 +92,7 @@ case_teardown()
     [ -n "${USERS_HOME:-}" ] || return 0
     # What a failed test left running would fail those behind it.
     if [ -z "${BATS_TEST_COMPLETED:-}" ]; then pkill -KILL -u "$ALICE,$BOB" || true; fi
+    umount -l "$ROOT/disk" 2>/dev/null || true # a test's own, if it has one
     rm -rf "$ROOT"
 }
 

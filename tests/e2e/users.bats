@@ -392,6 +392,26 @@ print(answer.get("error", {}).get("code", 0))' "$BERTH_DIR/berth.sock" "$id" >"$
     done
 }
 
+@test "with private: true what keeps another user's jobs from starting is hidden, as a path of theirs may be in it" {
+    start_system --set private=true
+    mkdir "$ROOT/disk"
+    mount -t tmpfs -o size=1m,nr_inodes=20,mode=777 none "$ROOT/disk" || skip 'cannot mount'
+    while : >"$ROOT/disk/$RANDOM$RANDOM"; do :; done 2>/dev/null
+    as "$ALICE" berth submit --vram 1000 --log "$ROOT/disk/secret.log" -- true
+    "$AWAIT" prints "$LIMIT" "berth health" "^warn +starts .*jobs of $ALICE .*secret.log: No space left"
+    has "alice's view" "$(as "$ALICE" berth explain 1)" 'secret.log: No space left'
+    try_as "$BOB" berth health
+    has "bob's view" "$out" "^warn +starts .*jobs of $ALICE have not started for [0-9a-z.]+; they wait"
+    has_not "bob's view" "$out" secret
+    for view in "explain 1" "queue --json"; do
+        # shellcheck disable=SC2086
+        try_as "$BOB" berth $view
+        has "bob's $view" "$out" Machine
+        has_not "bob's $view" "$out" secret
+    done
+    as "$ALICE" berth cancel 1
+}
+
 @test "waiting for another user's tasks changes nothing about them" {
     start_system
     id=$(as "$ALICE" berth submit --parsable -G 0 --hold --array 0-3 -- true)

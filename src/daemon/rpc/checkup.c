@@ -27,6 +27,7 @@
 #include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/nursery/nursery_link.h"
+#include "daemon/request/roles.h"
 #include "daemon/rpc/rpc.h"
 #include "daemon/rpc/rpc_server.h"
 #include "store/store.h"
@@ -45,6 +46,7 @@
 enum verdict { OK, WARN, BAD };
 
 struct checkup {
+    const struct roles *roles;
     struct jsonw *out;
     enum verdict worst;
 };
@@ -268,11 +270,13 @@ check_shepherds(const struct rpc *rpc, struct checkup *c)
 static void
 say_user(void *ctx, uint32_t uid, int64_t since_us, const char *text)
 {
+    const struct checkup *c = ctx;
     char age[24];
     format_duration((clock_wall_us() - since_us) / 1000, age);
     say(ctx, WARN, "starts",
-        "jobs of %s have not started for %s: %s; they wait and will be retried",
-        daemon_user_name(uid), age, text);
+        "jobs of %s have not started for %s%s%s; they wait and will be retried",
+        daemon_user_name(uid), age, roles_is_hidden(c->roles, uid) ? "" : ": ",
+        roles_is_hidden(c->roles, uid) ? "" : text);
 }
 
 static void
@@ -318,7 +322,7 @@ check_clock(struct instance *inst, struct checkup *c)
 void
 checkup_write(struct rpc *rpc, struct jsonw *out)
 {
-    struct checkup c = {.out = out};
+    struct checkup c = {.roles = rpc->roles, .out = out};
     struct self self;
     self_read(&self);
     jsonw_key(out, "checks");

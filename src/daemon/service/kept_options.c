@@ -1,5 +1,6 @@
-/* One line each, `config=/path` and `set=KEY=VALUE`, in the file `options` of the state folder.
- * Of a settings file the path is kept and not the words, so that an edit counts. */
+/* One line each, `config=/path` and `set=KEY=VALUE`, in the file `options` of the state folder;
+ * a line break in a value is \n there, and a backslash \\. Of a settings file the path is kept
+ * and not the words, so that an edit counts. */
 #include "daemon/service/kept_options.h"
 
 #include <errno.h>
@@ -30,6 +31,31 @@ take_line(char *line, struct options *o)
     return 0;
 }
 
+static void
+add_line(struct buf *text, const char *key, const char *value)
+{
+    buf_addf(text, "%s=", key);
+    for (const char *p = value; *p; p++) {
+        if (*p == '\n' || *p == '\\')
+            buf_addc(text, '\\');
+        buf_addc(text, *p == '\n' ? 'n' : *p);
+    }
+    buf_addc(text, '\n');
+}
+
+/* In its place. */
+static void
+unescape(char *line)
+{
+    char *out = line;
+    for (const char *p = line; *p; p++) {
+        bool escaped = *p == '\\' && p[1];
+        p += escaped;
+        *out++ = escaped && *p == 'n' ? '\n' : *p;
+    }
+    *out = '\0';
+}
+
 int
 recall_options(const char *state, struct options *o, struct err *e)
 {
@@ -42,6 +68,7 @@ recall_options(const char *state, struct options *o, struct err *e)
     o->recalled = buf_take(&text);
     char *rest = o->recalled, *line;
     while ((line = strsep(&rest, "\n"))) {
+        unescape(line);
         if (*line && take_line(line, o))
             return err_set(e, ERR_FAILED,
                            "%s is damaged; remove it to start with only the files of settings",
@@ -59,10 +86,10 @@ recall_write(const char *state, const struct options *o, struct err *e)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", state);
     if (o->config) {
         auto_free char *whole = realpath(o->config, NULL);
-        buf_addf(&text, "config=%s\n", whole ? whole : o->config);
+        add_line(&text, "config", whole ? whole : o->config);
     }
     for (int i = 0; i < o->n_sets; i++)
-        buf_addf(&text, "set=%s\n", o->sets[i]);
+        add_line(&text, "set", o->sets[i]);
     if (text.len == 0) {
         unlinkat(dir, FILE_NAME, 0);
         return 0;

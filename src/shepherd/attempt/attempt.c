@@ -469,7 +469,8 @@ start(struct shepherd *a)
     }
     if (!cap_vram(a) || !join_mps(a))
         return;
-    if (is_called_off(a)) {
+    bool has_waited = a->spec.mps.dir || a->spec.groups.cap.mib > 0;
+    if (has_waited && is_called_off(a)) {
         leave_unstarted(a);
         return;
     }
