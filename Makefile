@@ -13,15 +13,25 @@ FUZZ_SECONDS ?= 60
 
 .PHONY: all install uninstall dist check bench fuzz format lint clean
 
+# `sudo make install` builds as the one whose checkout this is, who could change nothing in it afterwards.
+OWNER := $(shell stat -c %u .)
+ifeq ($(shell id -u),0)
+ifneq ($(OWNER),0)
+AS_OWNER := setpriv --reuid=$(OWNER) --regid=$(shell stat -c %g .) --clear-groups \
+    env HOME="$(shell getent passwd $(OWNER) | cut -d : -f 6)"
+endif
+endif
+
 all: $(BUILD)/build.ninja
-	ninja -C $(BUILD)
+	$(AS_OWNER) ninja -C $(BUILD)
 
 $(BUILD)/build.ninja:
-	meson setup $(BUILD) --prefix=$(PREFIX) -Dtests=false
+	$(AS_OWNER) meson setup $(BUILD) --prefix=$(PREFIX) -Dtests=false
 
 install: all
-	meson configure $(BUILD) --prefix=$(PREFIX)
-	meson install -C $(BUILD)
+	$(AS_OWNER) meson configure $(BUILD) --prefix=$(PREFIX)
+	$(AS_OWNER) ninja -C $(BUILD)
+	meson install -C $(BUILD) --no-rebuild
 
 uninstall:
 	@test -f $(BUILD)/meson-logs/install-log.txt || { \

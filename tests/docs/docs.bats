@@ -131,10 +131,10 @@ commands_shown()
 
 @test "berth-config(5) lists every setting, and no other" {
     local bad=0 key
-    berth config sample | sed -nE 's/^#? ?([a-z_]+):.*/\1/p' | sort -u >"$BATS_TMPDIR/keys"
-    sed -nE 's/^\.It Cm ([a-z_]+).*/\1/p' man/berth-config.5 | sort -u >"$BATS_TMPDIR/paged"
-    [ -s "$BATS_TMPDIR/keys" ]
-    diff "$BATS_TMPDIR/keys" "$BATS_TMPDIR/paged"
+    berth config sample | sed -nE 's/^#? ?([a-z_]+):.*/\1/p' | sort -u >"$BATS_TEST_TMPDIR/keys"
+    sed -nE 's/^\.It Cm ([a-z_]+).*/\1/p' man/berth-config.5 | sort -u >"$BATS_TEST_TMPDIR/paged"
+    [ -s "$BATS_TEST_TMPDIR/keys" ]
+    diff "$BATS_TEST_TMPDIR/keys" "$BATS_TEST_TMPDIR/paged"
 }
 
 @test "the manual pages are well formed" {
@@ -142,7 +142,8 @@ commands_shown()
 }
 
 @test "the examples are accepted" {
-    export BERTH_DIR=$BATS_TMPDIR/docs-example.$$ BERTH_LOCK_DIR=$BATS_TMPDIR
+    unset BERTH_SOCKET
+    export BERTH_DIR=$BATS_TEST_TMPDIR/i BERTH_LOCK_DIR=$BATS_TEST_TMPDIR XDG_CONFIG_HOME=$BATS_TEST_TMPDIR
     berth run --sim 2 --dry-run examples/jobs.txt
     berth run --sim 2 --dry-run examples/jobs-pytorch.txt
     berth submit --dry-run examples/slurm.sh | grep -q '^would start now on gpu'

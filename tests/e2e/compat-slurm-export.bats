@@ -69,3 +69,12 @@ none none 5 ALL"
     SBATCH_EXPORT=NONE sbatch -W -o named.out --export=B --wrap "$SHOW" >/dev/null
     is 'over the variable' "$(cat named.out)" 'none 2 none B'
 }
+
+@test "in a job srun runs programs by names that its shell has too, and says its version" {
+    sbatch -W -o out --wrap 'srun -n1 --export=NONE echo hi; srun printf "%s\n" there; srun --export=NONE start; srun --version; srun --help | head -n 1'
+    is "what it says" "$(grep -v execve out)" "hi
+there
+slurm-wlm 22.05.8 (berth $(berth version | awk '{ print $2 }'))
+Usage: srun [OPTIONS...] program [args...]"
+    has "a name that is no program" "$(cat out)" 'execve\(\): start: No such file or directory'
+}

@@ -33,7 +33,9 @@ setup()
     # A name without spaces, wherever the checkout is.
     E2E=$ROOT/e2e
     ln -sfn "$BATS_TEST_DIRNAME" "$E2E"
-    export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks
+    # Who tests in a job of Berth's has these of that job; the socket is its daemon's, and counts more.
+    unset BERTH_SOCKET SLURM_JOB_ID SLURM_CLUSTER_NAME
+    export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks XDG_CONFIG_HOME=$ROOT/xdg
     export BERTH_E2E_MARK=$$-$BATS_TEST_NUMBER-$RANDOM$RANDOM
     export NO_COLOR=1 LC_ALL=C.UTF-8
     export AWAIT

@@ -149,6 +149,14 @@ is_in_job(void)
     return getenv("SLURM_JOB_ID") && cluster && strcmp(cluster, SLURM_CLUSTER) == 0;
 }
 
+/* What is answered the same in a job and outside. */
+static bool
+is_question(const char *word)
+{
+    return word && (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 ||
+                    strcmp(word, "--help") == 0 || strcmp(word, "--usage") == 0);
+}
+
 static int
 start_step(char **argv)
 {
@@ -306,7 +314,7 @@ compat_srun(int argc, char **argv)
     struct call s = {0};
     int status;
 
-    if (is_in_job())
+    if (is_in_job() && !is_question(argv[1]))
         return start_step(argv);
     slurm_request_begin(&s.q);
     slurm_take_variables(&s.q, srun_variables);
