@@ -28,6 +28,7 @@ textfile_close(struct textfile *f)
     if (f->fd >= 0)
         close(f->fd);
     f->fd = -1;
+    f->n_shown = 0;
 }
 
 /* Where the last n lines begin. */
@@ -110,19 +111,45 @@ find_cut(int fd, off_t size)
     }
 }
 
-/* Of a log that became shorter. False: the line that says that it was cut may be about to come,
- * as that is written after the cut. */
-static bool
-find_place(struct textfile *f, off_t size)
+/* What was shown last, to be found in front of what comes next. */
+static void
+note_shown(struct textfile *f, const char *bytes, size_t n)
 {
+    f->n_shown = n < sizeof f->shown ? n : sizeof f->shown;
+    memcpy(f->shown, bytes + n - f->n_shown, f->n_shown);
+}
+
+/* Whether what was shown is still there. What was kept behind a cut, or written since, may
+ * reach further than that. */
+static bool
+is_as_shown(const struct textfile *f)
+{
+    char now[sizeof f->shown];
+    ssize_t n = (ssize_t)f->n_shown;
+    struct stat st;
+
+    if (fstat(f->fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return true;
+    return st.st_size >= f->at && (n == 0 || (pread(f->fd, now, f->n_shown, f->at - n) == n &&
+                                              memcmp(now, f->shown, f->n_shown) == 0));
+}
+
+/* Of a log that is no longer what was shown. False: the line that says that it was cut may be
+ * about to come, as that is written after the cut. */
+static bool
+find_place(struct textfile *f)
+{
+    struct stat st;
+    off_t size = fstat(f->fd, &st) == 0 ? st.st_size : 0;
     off_t cut = size > 0 ? find_cut(f->fd, size) : -1;
 
-    if (cut < 0 && size > 0 && !f->is_shorter) {
-        f->is_shorter = true;
+    if (cut < 0 && size > 0 && !f->is_unclear) {
+        f->is_unclear = true;
         return false;
     }
-    f->is_shorter = false;
+    f->is_unclear = false;
     f->at = cut < 0 ? 0 : cut;
+    f->n_shown = 0;
     return true;
 }
 
@@ -130,12 +157,8 @@ int
 textfile_copy(struct textfile *f, struct err *e)
 {
     char chunk[CHUNK];
-    struct stat st;
 
-    if (f->fd < 0)
-        return 0;
-    if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < f->at &&
-        !find_place(f, st.st_size))
+    if (f->fd < 0 || (!is_as_shown(f) && !find_place(f)))
         return 0;
     for (;;) {
         ssize_t n = pread(f->fd, chunk, sizeof chunk, f->at);
@@ -151,6 +174,7 @@ textfile_copy(struct textfile *f, struct err *e)
             return 0;
         }
         f->at += n;
+        note_shown(f, chunk, (size_t)n);
     }
 }
 
@@ -181,7 +205,7 @@ textfile_watch(struct textfile *f, int notify)
         f->is_watched = inotify_add_watch(notify, dirname(copy),
                                           IN_CREATE | IN_MODIFY | IN_MOVED_TO) >= 0 &&
                         fs_kind_of(f->path, &name) == FS_LOCAL;
-    return f->is_watched && !f->is_shorter ? -1 : LOOK_MS;
+    return f->is_watched && !f->is_unclear ? -1 : LOOK_MS;
 }
 
 void

@@ -13,9 +13,11 @@ struct textfile {
     const char *user; /* borrowed; root reads it with this user's rights; NULL: with its own */
     int fd;           /* -1: it is not there yet */
     off_t at;         /* shown so far */
-    bool is_shorter;  /* than what was shown, and it is not clear why yet */
-    bool is_watched;  /* every change is notified */
-    bool broken;      /* standard output is gone */
+    char shown[64];   /* the end of that, n_shown bytes of it */
+    size_t n_shown;
+    bool is_unclear; /* why it is no longer what was shown */
+    bool is_watched; /* every change is notified */
+    bool broken;     /* standard output is gone */
 };
 #define TEXTFILE_INIT(name)                                                                    \
     {                                                                                          \

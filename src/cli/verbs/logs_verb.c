@@ -81,7 +81,7 @@ follow_log(struct follow *f, struct err *e)
             *e = f->error;
             return err_prefix(e, "the job may continue, but");
         }
-        if (last && !f->log.is_shorter)
+        if (last && !f->log.is_unclear)
             break;
         if (client_pump(f->client, e) < 0)
             return err_prefix(e, "the job may continue, but");
