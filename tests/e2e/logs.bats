@@ -29,7 +29,12 @@ case_setup()
         'seq 1 110000; read line <gate; seq 110001 250000; until grep -q "cut out" big; do sleep 0.1; done; read line <gate; : >big; echo anew'
     background follows berth logs -f 1
     wait_for_output follows '^110000$'
+    # It looks only once what is left of the log is longer again than what it has shown.
+    kill -STOP "$pid_of_follows"
     echo >gate
+    "$AWAIT" prints "$LIMIT" 'grep -c "^250000$" big' '^1$'
+    "$AWAIT" prints "$LIMIT" 'grep -c "were cut out" big' '^1$'
+    kill -CONT "$pid_of_follows"
     wait_for_output follows 'MiB of output were cut out of this log here'
     wait_for_output follows '^250000$'
     echo >gate
