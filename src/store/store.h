@@ -147,20 +147,31 @@ struct store_filter {
     int64_t since_us; /* ended then or later; 0: whenever, or not at all */
     int64_t until_us; /* ended before; 0: whenever, or not at all */
     /* In lower case: name, command or tags contain it, in any case of letters; NULL: any. Of
-     * other users' than search_uid nothing contains anything, when has_search_uid. */
+     * other users' than search_uid nothing contains anything, when has_search_uid. What is
+     * searched comes newest first. */
     const char *search;
     uint32_t search_uid;
     bool has_search_uid;
-    int64_t limit; /* the newest N; 0: no limit */
     bool newest_first;
+    int64_t limit; /* of those that come newest first; 0: no limit */
 };
 
 /* Walks the jobs that match, by id, one at a time; each is borrowed for the call. */
 int store_jobs_select(struct store *s, const struct store_filter *filter, store_job_cb cb,
                       void *arg, struct err *e);
-/* The lowest id of the newest `limit` that match; of fewer, of any. */
-int store_jobs_lowest(struct store *s, const struct store_filter *filter, uint32_t *out,
-                      struct err *e);
+/* How far such a walk goes, and went. */
+struct store_pass {
+    int64_t stop_us; /* it ends behind a job when the boot clock says that */
+    uint32_t last;   /* the job that was looked at last, which need not contain `search` */
+    bool stopped;    /* behind it, by cb or as it was late; else all have been passed */
+};
+#define STORE_PASS_ALL                                                                         \
+    {                                                                                          \
+        .stop_us = INT64_MAX                                                                   \
+    }
+/* The same, for a piece: it looks at one job at least. */
+int store_jobs_pass(struct store *s, const struct store_filter *filter, struct store_pass *pass,
+                    store_job_cb cb, void *arg, struct err *e);
 
 /* What one job is found by, among those that are committed. *id 0: there is none. */
 struct store_found {

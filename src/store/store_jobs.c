@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "store/store_priv.h"
 
@@ -63,46 +64,92 @@ jobs_read(sqlite3_stmt *st, struct store_attempt *last, struct err *e)
     return job;
 }
 
-/* Hands the row to cb. Its result, or -1 with e filled and *bad set. */
+/* The job of this number with its last attempt, as jobs_read. NULL with ERR_NO_JOB when there
+ * is none. */
+static struct job *
+jobs_load(struct store *s, uint32_t id, struct store_attempt *last, struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_JOB_LOAD, e);
+    struct job *job = NULL;
+    int rc;
+
+    if (!st)
+        return NULL;
+    sqlite3_bind_int64(st, 1, id);
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        job = jobs_read(st, last, e);
+    else if (rc == SQLITE_DONE)
+        err_set(e, ERR_NO_JOB, "no job %" PRIu32, id);
+    else
+        store_read_failed(s, e);
+    sqlite3_reset(st);
+    return job;
+}
+
+struct job *
+store_job_load(struct store *s, uint32_t id, struct err *e)
+{
+    struct store_attempt last;
+    struct job *job;
+
+    memset(last.uuids, 0, sizeof last.uuids);
+    job = jobs_load(s, id, &last, e);
+    row_attempt_clear(&last);
+    return job;
+}
+
+/* --- walking --- */
+
+struct jobs_walk {
+    struct store *s;
+    store_job_cb cb;
+    void *arg;
+    bool keep;    /* the jobs are the callee's */
+    bool is_ids;  /* of STMT_JOBS_SEARCH, whose rows say whether the text was found */
+    int64_t left; /* so many more; -1: all */
+    struct store_pass pass;
+};
+
+/* Hands the job of the row at hand to cb: its result, or -1 with e filled and *bad set. */
 static int
-jobs_visit(sqlite3_stmt *st, bool keep, store_job_cb cb, void *arg, bool *bad, struct err *e)
+jobs_visit(const struct jobs_walk *w, sqlite3_stmt *st, bool *bad, struct err *e)
 {
     struct store_attempt last;
     struct job *job;
     int rc;
 
     memset(last.uuids, 0, sizeof last.uuids);
-    job = jobs_read(st, &last, e);
+    job = w->is_ids ? jobs_load(w->s, w->pass.last, &last, e) : jobs_read(st, &last, e);
     if (!job) {
+        row_attempt_clear(&last);
         *bad = true;
         return -1;
     }
-    rc = cb(job, job->run ? (const char *const *)last.uuids : NULL, arg);
+    rc = w->cb(job, job->run ? (const char *const *)last.uuids : NULL, w->arg);
     row_attempt_clear(&last);
-    if (!keep)
+    if (!w->keep)
         job_free(job);
     return rc;
 }
 
-/* Steps a bound statement over its jobs, at most *left of them (-1: all). *stop is set when
- * cb ended the walk. */
+/* Steps a bound statement over its rows until one of them is the last, as w->pass then says. */
 static int
-jobs_walk(struct store *s, sqlite3_stmt *st, bool keep, int64_t *left, bool *stop,
-          store_job_cb cb, void *arg, struct err *e)
+jobs_walk(struct jobs_walk *w, sqlite3_stmt *st, struct err *e)
 {
     bool bad = false;
     int rc = SQLITE_DONE;
 
-    while (*left != 0 && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        if (*left > 0)
-            --*left;
-        if (jobs_visit(st, keep, cb, arg, &bad, e) != 0) {
-            *stop = true;
-            break;
+    while (w->left != 0 && !w->pass.stopped && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        w->pass.last = (uint32_t)sqlite3_column_int64(st, 0);
+        if (!w->is_ids || sqlite3_column_int(st, 1)) {
+            w->pass.stopped = jobs_visit(w, st, &bad, e) != 0;
+            w->left -= w->left > 0;
         }
+        w->pass.stopped |= clock_boot_us() >= w->pass.stop_us;
     }
     if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        store_read_failed(s, e);
+        store_read_failed(w->s, e);
         bad = true;
     }
     sqlite3_reset(st);
@@ -113,37 +160,13 @@ int
 store_jobs_load_live(struct store *s, store_job_cb cb, void *arg, struct err *e)
 {
     sqlite3_stmt *st = store_stmt(s, STMT_JOBS_LIVE, e);
-    int64_t left = -1;
-    bool stop = false;
+    struct jobs_walk w = {
+        .s = s, .cb = cb, .arg = arg, .keep = true, .left = -1, .pass = STORE_PASS_ALL};
 
     if (!st)
         return -1;
     sqlite3_bind_int(st, 1, JOB_COMPLETED);
-    return jobs_walk(s, st, true, &left, &stop, cb, arg, e);
-}
-
-struct job *
-store_job_load(struct store *s, uint32_t id, struct err *e)
-{
-    sqlite3_stmt *st = store_stmt(s, STMT_JOB_LOAD, e);
-    struct store_attempt last;
-    struct job *job = NULL;
-    int rc;
-
-    if (!st)
-        return NULL;
-    memset(last.uuids, 0, sizeof last.uuids);
-    sqlite3_bind_int64(st, 1, id);
-    rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW)
-        job = jobs_read(st, &last, e);
-    else if (rc == SQLITE_DONE)
-        err_set(e, ERR_NO_JOB, "no job %" PRIu32, id);
-    else
-        store_read_failed(s, e);
-    row_attempt_clear(&last);
-    sqlite3_reset(st);
-    return job;
+    return jobs_walk(&w, st, e);
 }
 
 /* --- walking with a filter --- */
@@ -158,6 +181,8 @@ jobs_bind_filter(sqlite3_stmt *st, const struct store_filter *f, struct store_ra
     sqlite3_bind_int64(st, 5, f->file);
     sqlite3_bind_int64(st, 6, f->since_us);
     sqlite3_bind_int64(st, 7, f->until_us);
+    if (!f->search)
+        return;
     sqlite3_bind_text(st, 8, f->search, -1, SQLITE_STATIC);
     sqlite3_bind_int64(st, 9, f->has_search_uid ? (int64_t)f->search_uid : -1);
 }
@@ -195,62 +220,40 @@ ranges_merge(const struct store_filter *f, struct store_range **out)
     return n;
 }
 
-/* Walks downwards over ids alone until limit are counted; *lowest becomes the id there. */
-static int
-jobs_find_lowest(struct store *s, const struct store_filter *f,
-                 const struct store_range *ranges, int n, uint32_t *lowest, struct err *e)
+int
+store_jobs_pass(struct store *s, const struct store_filter *f, struct store_pass *pass,
+                store_job_cb cb, void *arg, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_JOBS_IDS, e);
-    int64_t left = f->limit;
-    int rc = SQLITE_DONE;
+    auto_free struct store_range *ranges = NULL;
+    int n = ranges_merge(f, &ranges), rc = 0;
+    bool down = f->newest_first || f->search;
+    sqlite3_stmt *st = store_stmt(s,
+                                  f->search ? STMT_JOBS_SEARCH
+                                  : down    ? STMT_JOBS_DOWN
+                                            : STMT_JOBS_UP,
+                                  e);
+    struct jobs_walk w = {.s = s,
+                          .cb = cb,
+                          .arg = arg,
+                          .is_ids = f->search != NULL,
+                          .left = down && f->limit > 0 ? f->limit : -1,
+                          .pass = *pass};
 
     if (!st)
         return -1;
-    *lowest = 0;
-    for (int i = n; i-- > 0 && left > 0 && rc == SQLITE_DONE;) {
-        jobs_bind_filter(st, f, ranges[i]);
-        while (left > 0 && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-            *lowest = (uint32_t)sqlite3_column_int64(st, 0);
-            left--;
-        }
-        if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-            store_read_failed(s, e);
-        sqlite3_reset(st);
+    for (int i = 0; i < n && !w.pass.stopped && w.left != 0 && rc == 0; i++) {
+        jobs_bind_filter(st, f, ranges[down ? n - 1 - i : i]);
+        rc = jobs_walk(&w, st, e);
     }
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
-}
-
-int
-store_jobs_lowest(struct store *s, const struct store_filter *f, uint32_t *out, struct err *e)
-{
-    auto_free struct store_range *ranges = NULL;
-    int n = ranges_merge(f, &ranges);
-
-    return jobs_find_lowest(s, f, ranges, n, out, e);
+    *pass = w.pass;
+    return rc;
 }
 
 int
 store_jobs_select(struct store *s, const struct store_filter *f, store_job_cb cb, void *arg,
                   struct err *e)
 {
-    auto_free struct store_range *ranges = NULL;
-    int n = ranges_merge(f, &ranges);
-    bool down = f->newest_first, stop = false;
-    int64_t left = down && f->limit > 0 ? f->limit : -1;
-    sqlite3_stmt *st = store_stmt(s, down ? STMT_JOBS_DOWN : STMT_JOBS_UP, e);
-    uint32_t lowest = 0;
+    struct store_pass pass = STORE_PASS_ALL;
 
-    if (!st)
-        return -1;
-    if (!down && f->limit > 0 && jobs_find_lowest(s, f, ranges, n, &lowest, e) < 0)
-        return -1;
-    for (int i = 0; i < n && !stop && left != 0; i++) {
-        struct store_range ids = ranges[down ? n - 1 - i : i];
-        if (ids.first < lowest)
-            ids.first = lowest;
-        jobs_bind_filter(st, f, ids);
-        if (jobs_walk(s, st, false, &left, &stop, cb, arg, e) < 0)
-            return -1;
-    }
-    return 0;
+    return store_jobs_pass(s, f, &pass, cb, arg, e);
 }

@@ -16,15 +16,17 @@
 #define MATCHES                                                                                \
     " WHERE j.id BETWEEN ?1 AND ?2 AND (?3 = 0 OR ?3 >> j.state & 1)"                          \
     " AND (?4 < 0 OR j.uid = ?4) AND (?5 = 0 OR j.file = ?5)"                                  \
-    " AND (?6 = 0 OR j.ended_us >= ?6) AND (?7 = 0 OR (j.ended_us > 0 AND j.ended_us < ?7))"   \
-    " AND (?8 IS NULL OR ((?9 < 0 OR j.uid = ?9) AND instr(lower(" WORDS "), ?8)))"
+    " AND (?6 = 0 OR j.ended_us >= ?6) AND (?7 = 0 OR (j.ended_us > 0 AND j.ended_us < ?7))"
 
 static const char *const SQL[STMT_COUNT] = {
     [STMT_BEGIN] = "BEGIN IMMEDIATE",
     [STMT_COMMIT] = "COMMIT",
     [STMT_META_GET] = "SELECT value FROM meta WHERE key = ?1",
     [STMT_META_SET] = "INSERT OR REPLACE INTO meta(key, value) VALUES(?1, ?2)",
-    [STMT_JOBS_IDS] = ("SELECT j.id FROM jobs j" MATCHES " ORDER BY j.id DESC"),
+    /* A row for each that may contain it, so that the clock can be looked at in between: a job
+     * may have megabytes to search. */
+    [STMT_JOBS_SEARCH] = ("SELECT j.id, (?9 < 0 OR j.uid = ?9) AND instr(lower(" WORDS "), ?8)"
+                          " FROM jobs j" MATCHES " ORDER BY j.id DESC"),
     [STMT_ENV_FIND] = "SELECT id FROM envs WHERE hash = ?1 AND bytes = ?2",
     [STMT_ENV_ADD] = "INSERT INTO envs(hash, bytes) VALUES(?1, ?2)",
     [STMT_ENV_BYTES] = "SELECT length(bytes) FROM envs WHERE id = ?1",

@@ -77,6 +77,41 @@ load screen
     has words "$status $err" '^2 .*--gpu'
 }
 
+@test "queue -n counts the jobs that match: live ones first, then the newest that have ended" {
+    local i
+    start_daemon 1
+    berth submit -G 0 -W -- false || true
+    berth submit -G 0 -W -- false || true
+    for i in 1 2 3 4; do berth submit -G 0 -W -- true; done
+    for i in 1 2; do berth submit --hold -- true >/dev/null; done
+    ids() { berth queue -H -o id "$@" | tr -d ' ' | tr '\n' ,; }
+    is failed "$(ids --all -t failed -n 5)" 1,2,
+    is 'newest failed' "$(ids --all -t failed -n 1)" 2,
+    is both "$(ids --all -n 4)" 5,6,7,8,
+    is live "$(ids --all -n 1)" 7,
+    is 'failed and held' "$(ids --all -t failed,held -n 3)" 2,7,8,
+    is named "$(ids 1-6 -n 2)" 5,6,
+    is all "$(ids --all -n 100000000)" 1,2,3,4,5,6,7,8,
+}
+
+@test "an order to jobs that have ended says so, although others ended after them" {
+    start_daemon 1
+    berth submit -G 0 -W --name prep -- true
+    berth submit -G 0 -W --name prep -- false || true
+    berth submit -G 0 -W --name other -- true
+    local words='^1 .*job 2 has ended \(FAILED\)'
+    try berth hold name:prep
+    has hold "$status $err" "$words"
+    try berth release name:prep
+    has release "$status $err" "$words"
+    try berth priority name:prep 5
+    has priority "$status $err" "$words"
+    try berth signal name:prep USR1
+    has signal "$status $err" "$words"
+    try berth hold name:nothing
+    has none "$status $err" '^3 .*no job matches name:nothing'
+}
+
 @test "watching: redrawn in place, left with q and Ctrl-C, and the terminal is restored" {
     start_daemon 1
     open_terminal 80 24 berth queue --watch

@@ -101,29 +101,27 @@ test_select(void **state)
     } cases[] = {
         {{0}, "1 2 3 4 5 6 7 8 9 10 11 12 "},
         {{.newest_first = true}, "12 11 10 9 8 7 6 5 4 3 2 1 "},
-        {{.limit = 3}, "10 11 12 "},
         {{.limit = 3, .newest_first = true}, "12 11 10 "},
-        {{.limit = 100}, "1 2 3 4 5 6 7 8 9 10 11 12 "},
         {{.ranges = two, .n_ranges = 2}, "2 3 4 8 9 "},
         {{.ranges = two, .n_ranges = 2, .newest_first = true}, "9 8 4 3 2 "},
-        {{.ranges = two, .n_ranges = 2, .limit = 3}, "4 8 9 "},
         {{.ranges = two, .n_ranges = 2, .limit = 3, .newest_first = true}, "9 8 4 "},
         {{.ranges = overlapping, .n_ranges = 4}, "1 2 3 4 5 6 7 "},
         {{.ranges = nested, .n_ranges = 3}, "1 2 3 4 5 6 7 8 9 "},
         {{.states = 1U << JOB_FAILED}, "3 6 9 12 "},
-        {{.states = 1U << JOB_FAILED, .limit = 2}, "9 12 "},
-        {{.states = 1U << JOB_FAILED | 1U << JOB_PENDING, .limit = 2}, "11 12 "},
+        {{.states = 1U << JOB_FAILED, .limit = 2, .newest_first = true}, "12 9 "},
+        {{.states = 1U << JOB_FAILED | 1U << JOB_PENDING, .limit = 2, .newest_first = true},
+         "12 11 "},
         {{.states = 1U << JOB_LOST}, ""},
-        {{.states = 1U << JOB_LOST, .limit = 2}, ""},
+        {{.states = 1U << JOB_LOST, .limit = 2, .newest_first = true}, ""},
         {{.has_uid = true, .uid = 2}, "2 4 6 8 10 12 "},
         {{.has_uid = true, .uid = 0}, ""},
         {{.has_uid = true, .uid = 1, .states = 1U << JOB_FAILED}, "3 9 "},
         {{.file = 5}, "10 11 12 "},
         {{.since_us = 6000}, "6 9 12 "},
         {{.until_us = 9000}, "3 6 "},
-        {{.since_us = 6000, .until_us = 9001, .limit = 1}, "9 "},
+        {{.since_us = 6000, .until_us = 9001, .limit = 1, .newest_first = true}, "9 "},
         {{.search = "sweep"}, "4 "},
-        {{.search = "rue", .limit = 2}, "11 12 "},
+        {{.search = "rue", .limit = 2}, "12 11 "},
         {{.search = "sweep", .search_uid = 1, .has_search_uid = true}, ""},
         {{.search = "sweep", .search_uid = 2, .has_search_uid = true}, "4 "},
         {{.file = 5, .has_uid = true, .uid = 1}, "11 "},
@@ -146,6 +144,39 @@ test_a_walk_can_be_ended(void **state)
     assert_int_equal(store_jobs_select(f->s, &filter, on_job, &seen, NULL), 0);
     assert_string_equal(buf_str(&seen.ids), "1 2 ");
     buf_free(&seen.ids);
+}
+
+/* When it is late, one job is looked at, whether it contains what is searched or not. */
+static void
+test_a_walk_goes_on_where_it_was_late(void **state)
+{
+    struct fixture *f = *state;
+    const struct store_range ranges[] = {{3, 5}, {11, 12}};
+    const struct {
+        struct store_filter filter;
+        uint32_t last;
+        const char *ids;
+    } cases[] = {
+        {{.newest_first = true}, 12, "12 "},
+        {{0}, 3, "3 "},
+        {{.states = 1U << JOB_PENDING, .newest_first = true}, 11, "11 "},
+        {{.search = "sweep"}, 12, ""},
+        {{.search = "sweep", .until_us = 6000}, 3, ""},
+    };
+
+    add_twelve(f->s);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct store_filter filter = cases[i].filter;
+        struct seen seen = {.ids = BUF_INIT};
+        struct store_pass pass = {.stop_us = 0};
+        filter.ranges = ranges;
+        filter.n_ranges = 2;
+        assert_int_equal(store_jobs_pass(f->s, &filter, &pass, on_job, &seen, NULL), 0);
+        assert_string_equal(buf_str(&seen.ids), cases[i].ids);
+        assert_int_equal(pass.last, cases[i].last);
+        assert_true(pass.stopped);
+        buf_free(&seen.ids);
+    }
 }
 
 struct live {
@@ -714,6 +745,7 @@ main(void)
         TEST(test_learned_peaks),
         TEST(test_walks_of_the_past),
         TEST(test_a_walk_can_be_ended),
+        TEST(test_a_walk_goes_on_where_it_was_late),
         TEST(test_live_jobs),
         TEST(test_env_is_kept_once),
         TEST(test_envs_with_one_hash),

@@ -305,8 +305,8 @@ on_job(struct job *job, const char *const *uuids, void *arg)
     return 0;
 }
 
-void
-select_ranges_add(struct select_ranges *r, uint32_t first, uint32_t last)
+static void
+add_range(struct select_ranges *r, uint32_t first, uint32_t last)
 {
     r->v = xgrow(r->v, r->n, &r->cap, sizeof *r->v);
     r->v[r->n++] = (struct store_range){first, last};
@@ -323,7 +323,7 @@ on_task(uint32_t id, int32_t task, enum job_state state, void *arg)
 {
     struct task_walk *w = arg;
     (void)state;
-    select_ranges_add(&w->past->ranges, id, id);
+    add_range(&w->past->ranges, id, id);
     w->past->task = task + 1;
     w->stopped = w->past->ranges.n % LOOK_EACH == 0 && clock_boot_us() >= w->until_us;
     return w->stopped;
@@ -337,9 +337,9 @@ narrow_term(const struct instance *inst, const struct select *s, struct select_p
     const struct selector_term *t = &s->selector.terms[past->term];
     struct task_walk w = {past, until_us, false};
     if (t->kind == SELECT_IDS)
-        select_ranges_add(&past->ranges, t->first, t->last);
+        add_range(&past->ranges, t->first, t->last);
     else if (t->kind == SELECT_LAST)
-        select_ranges_add(&past->ranges, s->last_id, s->last_id);
+        add_range(&past->ranges, s->last_id, s->last_id);
     else if (t->kind != SELECT_TASKS)
         past->wide = true;
     else if (store_tasks_walk(inst->store, t->first,
@@ -372,34 +372,6 @@ narrow(const struct instance *inst, const struct select *s, struct select_past *
     return 1;
 }
 
-int
-select_narrow(const struct instance *inst, const struct select *s, struct select_ranges *ranges,
-              struct err *e)
-{
-    struct select_past past = {0};
-    int rc = narrow(inst, s, &past, INT64_MAX, e);
-    *ranges = past.ranges;
-    return rc < 0 ? -1 : !past.wide;
-}
-
-int
-select_ended(const struct instance *inst, const struct select *s, int64_t limit, select_cb cb,
-             void *arg, struct err *e)
-{
-    struct walk w = {.inst = inst, .select = s, .cb = cb, .arg = arg};
-    struct select_ranges ranges = {0};
-    struct store_filter f = {.states = SELECT_FINAL_STATES, .limit = limit};
-    int rc = select_narrow(inst, s, &ranges, e);
-    if (rc > 0) {
-        f.ranges = ranges.v;
-        f.n_ranges = ranges.n;
-    }
-    if (rc == 0 || ranges.n > 0)
-        rc = rc < 0 ? -1 : store_jobs_select(inst->store, &f, on_job, &w, e);
-    free(ranges.v);
-    return rc < 0 ? -1 : 0;
-}
-
 static bool
 names_jobs(const struct selector_term *t)
 {
@@ -408,22 +380,6 @@ names_jobs(const struct selector_term *t)
 
 /* --- in pieces --- */
 
-struct past_walk {
-    struct walk walk;
-    int64_t until_us;
-    uint32_t last; /* the id that was visited last */
-    bool stopped;  /* behind it, by the callback or as it was late */
-};
-
-static int
-on_past(struct job *job, const char *const *uuids, void *arg)
-{
-    struct past_walk *w = arg;
-    w->last = job->id;
-    w->stopped = on_job(job, uuids, &w->walk) != 0 || clock_boot_us() >= w->until_us;
-    return w->stopped;
-}
-
 static int
 compare_ranges(const void *a, const void *b)
 {
@@ -431,7 +387,27 @@ compare_ranges(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Which ids are walked over, in ascending order. As narrow. */
+/* In ascending order, up to the newest id; those that touch are one: so are most tasks of an
+ * array. */
+static void
+tidy_ranges(struct select_ranges *r, uint32_t newest)
+{
+    int n = 0;
+    if (r->n > 1)
+        qsort(r->v, (size_t)r->n, sizeof *r->v, compare_ranges);
+    for (int i = 0; i < r->n && r->v[i].first <= newest; i++) {
+        const struct store_range x = {r->v[i].first,
+                                      r->v[i].last < newest ? r->v[i].last : newest};
+        struct store_range *last = n ? &r->v[n - 1] : NULL;
+        if (!last || x.first > (int64_t)last->last + 1)
+            r->v[n++] = x;
+        else if (x.last > last->last)
+            last->last = x.last;
+    }
+    r->n = n;
+}
+
+/* Which ids are walked over. As narrow. */
 static int
 begin_past(const struct instance *inst, const struct select *s, struct select_past *past,
            int64_t until_us, struct err *e)
@@ -442,16 +418,39 @@ begin_past(const struct instance *inst, const struct select *s, struct select_pa
         return rc;
     if (past->wide) {
         r->n = 0;
-        select_ranges_add(r, 0, store_peek_job_id(inst->store));
+        add_range(r, 0, UINT32_MAX);
     }
-    struct store_filter f = {.ranges = r->v, .n_ranges = r->n, .states = SELECT_FINAL_STATES};
-    f.limit = past->limit;
-    if (f.limit > 0 && r->n > 0 && store_jobs_lowest(inst->store, &f, &past->next, e) < 0)
-        return -1;
-    if (r->n > 1)
-        qsort(r->v, (size_t)r->n, sizeof *r->v, compare_ranges);
+    tidy_ranges(r, store_peek_job_id(inst->store));
+    past->at = past->newest_first ? r->n - 1 : 0;
     past->begun = true;
     return 1;
+}
+
+/* The next ids of the range at hand, no more than a piece has. False: there are none. */
+static bool
+next_ids(const struct select_past *past, struct store_range *r)
+{
+    *r = past->ranges.v[past->at];
+    if (!past->newest_first) {
+        r->first = r->first < past->next ? past->next : r->first;
+        if (r->first <= r->last && r->last - r->first >= PAST_PIECE)
+            r->last = r->first + PAST_PIECE - 1;
+        return r->first <= r->last;
+    }
+    r->first = r->first ? r->first : 1;
+    r->last = past->next && r->last >= past->next ? past->next - 1 : r->last;
+    if (r->first <= r->last && r->last - r->first >= PAST_PIECE)
+        r->first = r->last - PAST_PIECE + 1;
+    return r->first <= r->last;
+}
+
+/* These have been passed. */
+static void
+go_past(struct select_past *past, struct store_range ids)
+{
+    past->next = past->newest_first ? ids.first : ids.last + 1;
+    if (past->next == 0) /* behind the last number there can be */
+        past->at = past->ranges.n;
 }
 
 int
@@ -459,30 +458,40 @@ select_past_walk(const struct instance *inst, const struct select *s, struct sel
                  int64_t until_us, select_cb cb, void *arg, struct err *e)
 {
     int begun = past->begun ? 1 : begin_past(inst, s, past, until_us, e);
+    struct walk w = {inst, s, cb, arg};
+    struct store_filter f = {.states = SELECT_FINAL_STATES};
+    struct store_range ids;
     if (begun <= 0)
         return begun;
-    while (past->at < past->ranges.n) {
-        struct store_range r = past->ranges.v[past->at];
-        r.first = r.first < past->next ? past->next : r.first;
-        if (r.first > r.last) {
-            past->at++;
+    if (past->where)
+        f = *past->where;
+    f.states &= s->states ? s->states : UINT32_MAX;
+    f.ranges = &ids;
+    f.n_ranges = 1;
+    f.newest_first = past->newest_first;
+    while (f.states && past->at >= 0 && past->at < past->ranges.n) {
+        if (!next_ids(past, &ids)) {
+            past->at += past->newest_first ? -1 : 1;
             continue;
         }
-        if (r.last - r.first >= PAST_PIECE)
-            r.last = r.first + PAST_PIECE - 1;
-        const struct store_filter f = {
-            .ranges = &r, .n_ranges = 1, .states = SELECT_FINAL_STATES};
-        struct past_walk w = {.walk = {inst, s, cb, arg}, .until_us = until_us};
-        int rc = store_jobs_select(inst->store, &f, on_past, &w, e);
-        if (rc < 0)
+        struct store_pass pass = {.stop_us = until_us};
+        if (store_jobs_pass(inst->store, &f, &pass, on_job, &w, e) < 0)
             return -1;
-        past->next = (w.stopped ? w.last : r.last) + 1;
-        if (past->next == 0) /* behind the last number there can be */
-            past->at = past->ranges.n;
-        if (w.stopped || clock_boot_us() >= until_us)
+        if (pass.stopped)
+            ids.first = ids.last = pass.last;
+        go_past(past, ids);
+        if (pass.stopped || clock_boot_us() >= until_us)
             return 0;
     }
     return 1;
+}
+
+void
+select_past_turn(struct select_past *past, uint32_t from)
+{
+    past->newest_first = false;
+    past->next = from;
+    past->at = 0;
 }
 
 void

@@ -15,6 +15,7 @@
 struct instance;
 struct roles;
 struct err;
+struct store_filter;
 struct store_range;
 
 struct select {
@@ -39,11 +40,9 @@ void select_free(struct select *s);
 
 bool select_matches(const struct select *s, const struct job *job);
 
-/* Calls cb for each ended job of the history that matches, oldest first; at most `limit` of
- * the newest (0: all). Each is borrowed. Not 0 from cb ends the walk. */
+/* Called for an ended job of the history that matches, which is borrowed. Not 0 ends the walk,
+ * or a piece of it. */
 typedef int (*select_cb)(struct job *job, const char *const *uuids, void *arg);
-int select_ended(const struct instance *inst, const struct select *s, int64_t limit,
-                 select_cb cb, void *arg, struct err *e);
 
 /* Ids that a walk over the store can be bound to. */
 struct select_ranges {
@@ -51,31 +50,30 @@ struct select_ranges {
     int n;
     size_t cap;
 };
-void select_ranges_add(struct select_ranges *r, uint32_t first, uint32_t last);
-/* What a walk over the store can be bound to: ids, tasks and the last job can be looked up;
- * names, users and states need the whole walk. 1: only *ranges; 0: all; -1: the store fails.
- * The caller frees ranges->v in any case. */
-int select_narrow(const struct instance *inst, const struct select *s,
-                  struct select_ranges *ranges, struct err *e);
 #define SELECT_FINAL_STATES ((1U << JOB_STATES) - (1U << JOB_COMPLETED))
 
-/* The same in pieces. Zeroed at first, but for the limit; select_past_free at the end. */
+/* A walk over the history, in pieces. What is not said is zero at first; select_past_free at
+ * the end. */
 struct select_past {
-    int64_t limit; /* at most this many of the newest; 0: all */
+    bool newest_first;
+    const struct store_filter *where; /* borrowed: what else must hold of final states; NULL */
+    uint32_t next; /* from this id on, or below it; 0: from either end of the history */
     struct select_ranges ranges;
-    int at;        /* in the ranges */
-    uint32_t next; /* the id from which on the walk has not come */
+    int at; /* in the ranges */
     bool begun;
     /* Until then: the ranges of these terms and tasks are found. */
     size_t term;
     int32_t task;
     bool wide; /* ids do not bound it */
 };
-/* Goes on until the boot clock says until_us, or until cb returns not 0, which is a piece's end
- * as well. 1: all have been visited; 0: there are more; -1 with e. */
+/* Goes on until the boot clock says until_us, which is looked at behind each job, or until cb
+ * returns not 0, which is a piece's end as well. 1: all have been visited; 0: there are more;
+ * -1 with e. */
 int select_past_walk(const struct instance *inst, const struct select *s,
                      struct select_past *past, int64_t until_us, select_cb cb, void *arg,
                      struct err *e);
+/* One that went newest first goes the other way from here, from this id on. */
+void select_past_turn(struct select_past *past, uint32_t from);
 void select_past_free(struct select_past *past);
 
 /* All live jobs, or only those that are named and match, as they are named: unless they are

@@ -198,6 +198,7 @@ target_walk_free(struct target_walk *w)
     select_free(&w->select);
     ids_free(&w->before);
     select_live_free(&w->live);
+    select_past_free(&w->past);
 }
 
 static int
@@ -206,16 +207,19 @@ on_too_late(struct job *job, const char *const *uuids, void *arg)
     (void)uuids;
     err_set(arg, ERR_FAILED, "job %s has ended (%s)", job_words(job).text,
             job_state_name(job->state));
-    return 0;
+    return 1;
 }
 
 int
-target_none(const struct instance *inst, const struct select *s, const json_t *params,
-            struct err *last, struct err *e)
+target_none(const struct instance *inst, struct target_walk *w, const json_t *params,
+            int64_t until_us, struct err *last, struct err *e)
 {
-    if (!last->code && select_names_jobs(s) &&
-        select_ended(inst, s, 1, on_too_late, last, e) < 0)
-        return -1;
+    if (!last->code && select_names_jobs(&w->select)) {
+        w->past.newest_first = true;
+        int rc = select_past_walk(inst, &w->select, &w->past, until_us, on_too_late, last, e);
+        if (rc < 0 || (rc == 0 && !last->code))
+            return rc;
+    }
     if (!last->code)
         select_none(params, last);
     *e = *last;

@@ -39,8 +39,9 @@ struct target_walk {
     uint32_t *tasks;    /* owned */
     size_t n_tasks, task_at;
     bool chosen;
-    bool paused;  /* those that come may have changed since they were chosen */
-    bool stopped; /* target_walk_next has given NULL because it is late */
+    bool paused;             /* those that come may have changed since they were chosen */
+    bool stopped;            /* target_walk_next has given NULL because it is late */
+    struct select_past past; /* of target_none */
 };
 /* Finds out which jobs are meant, before anything is done: 1; 0 when it is late; -1 with e. */
 int target_walk_choose(const struct instance *inst, const struct caller *c,
@@ -54,11 +55,11 @@ struct job *target_walk_next(const struct instance *inst, struct target_walk *w,
 bool target_walk_into(struct target_walk *w, const struct job *array);
 void target_walk_free(struct target_walk *w);
 
-/* Nothing could be done to any of them, why is filled in, and -1 returned: what the last one
- * said, where one said something; else that those which were named have ended, or are not
- * there. */
-int target_none(const struct instance *inst, const struct select *s, const json_t *params,
-                struct err *last, struct err *e);
+/* Nothing could be done to any of them: -1, and e says why: what the last one said, where one
+ * said something; else that the newest of those which were named has ended, or that there are
+ * none. 0: that is being looked for, and it was late. */
+int target_none(const struct instance *inst, struct target_walk *w, const json_t *params,
+                int64_t until_us, struct err *last, struct err *e);
 
 /* Only its owner and admins touch a job. */
 int target_check_owner(const struct caller *c, const struct job *job, struct err *e);

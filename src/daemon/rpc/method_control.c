@@ -256,7 +256,7 @@ control_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *o
     if (k->walk.stopped)
         return WORK_MORE;
     if (k->touched.n == 0 && (k->last.code || !select_is_all(&k->walk.select)))
-        return target_none(rpc->inst, &k->walk.select, k->params, &k->last, e);
+        return target_none(rpc->inst, &k->walk, k->params, until_us, &k->last, e);
     jsonw_object(out);
     ids_write(out, "ids", &k->touched);
     jsonw_end_object(out);

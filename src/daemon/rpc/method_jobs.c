@@ -18,6 +18,8 @@
 #include "daemon/view/job_view.h"
 #include "store/store.h"
 
+#define LOOK_EACH 50 /* jobs between two looks at the clock */
+
 struct listing {
     struct rpc *rpc;
     struct jsonw *out;
@@ -34,7 +36,11 @@ struct listing {
     bool is_noted;
     uint32_t *sorted; /* owned; the same ids, where ended jobs are listed before them */
     size_t at;
-    int64_t room; /* for so many more of them */
+    int64_t limit;    /* so many are listed at most; 0: all */
+    int64_t n_newest; /* live ones first, then the newest that have ended */
+    uint32_t oldest;  /* of these */
+    bool chosen;
+    struct page page;
 };
 
 /* Not 0: the answer has become too long. */
@@ -56,13 +62,23 @@ put_job(const struct job *job, const char *const *uuids, struct listing *l)
 
 /* Those that were live when the listing began are listed as such, whatever has become of them
  * since: each once. */
+static bool
+is_noted(const struct listing *l, uint32_t id)
+{
+    return l->sorted && bsearch(&id, l->sorted, l->live.n, sizeof id, ids_compare);
+}
+
+static bool
+is_full(const struct listing *l)
+{
+    return l->limit > 0 && (int64_t)l->n >= l->limit;
+}
+
 static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
     struct listing *l = arg;
-    if (l->sorted && bsearch(&job->id, l->sorted, l->live.n, sizeof job->id, ids_compare))
-        return 0;
-    return put_job(job, uuids, l);
+    return is_noted(l, job->id) || is_full(l) ? 0 : put_job(job, uuids, l);
 }
 
 static bool
@@ -108,21 +124,6 @@ read_order(const json_t *order, struct select_live *live, struct err *e)
     return err_set(e, ERR_USAGE, "\"order\" is \"priority\" or \"turn\"");
 }
 
-/* A page of the history, and where the next one begins. */
-static int
-list_page(struct instance *inst, const struct caller *c, const struct select *s,
-          const json_t *params, struct listing *l, uint32_t *older, struct err *e)
-{
-    struct page page = {0};
-    int rc = page_read(inst, c, params, &page, e);
-    if (rc == 0 && select_check_ids(inst, s, e) < 0)
-        rc = -1;
-    if (rc == 0)
-        rc = page_walk(inst, s, &page, on_ended, l, older, e);
-    page_free(&page);
-    return rc;
-}
-
 /* A job of the list of live ones, which may have ended since it was made. */
 static int
 put_live(struct listing *l, uint32_t id)
@@ -132,10 +133,8 @@ put_live(struct listing *l, uint32_t id)
     struct job *old = job ? NULL : store_job_load(l->rpc->inst->store, id, &unused);
     job = job ? job : old;
     int rc = 0;
-    if (job && select_matches(&l->select, job)) {
+    if (job && select_matches(&l->select, job))
         rc = put_job(job, NULL, l);
-        l->room--;
-    }
     job_free(old);
     return rc;
 }
@@ -154,23 +153,74 @@ note_live(struct instance *inst, struct listing *l, int64_t until_us)
     return true;
 }
 
+/* --- the newest --- */
+
+/* Those that are live, as far as there is room. False: there is more to do. */
+static bool
+count_live(struct listing *l, int64_t until_us)
+{
+    const struct queue *queue = l->rpc->inst->queue;
+    while (l->at < l->live.n && l->n_newest < l->limit) {
+        const struct job *job = queue_get(queue, l->live.ids[l->at++]);
+        l->n_newest += job && select_matches(&l->select, job);
+        if (l->at % LOOK_EACH == 0 && clock_boot_us() >= until_us)
+            return false;
+    }
+    return true;
+}
+
+static int
+on_newest(struct job *job, const char *const *uuids, void *arg)
+{
+    struct listing *l = arg;
+    (void)uuids;
+    if (is_noted(l, job->id))
+        return 0;
+    l->oldest = job->id;
+    return ++l->n_newest == l->limit;
+}
+
+/* Where the ended ones begin, of which no more are listed than live ones leave room for. As
+ * step. */
+static int
+choose(struct listing *l, int64_t until_us, struct err *e)
+{
+    int rc = 1;
+    if (!count_live(l, until_us))
+        return WORK_MORE;
+    l->past.newest_first = true;
+    if (l->n_newest < l->limit)
+        rc = select_past_walk(l->rpc->inst, &l->select, &l->past, until_us, on_newest, l, e);
+    if (rc <= 0 && (rc < 0 || l->n_newest < l->limit))
+        return rc;
+    l->ended_left = l->oldest > 0;
+    select_past_turn(&l->past, l->oldest);
+    l->at = 0;
+    l->chosen = true;
+    return 1;
+}
+
+/* --- the list --- */
+
 /* Ended jobs come first, so that the newest lines of a list are what is going on. */
 static int
 step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
     struct listing *l = arg;
+    int rc = 1;
     (void)c;
     l->out = out;
     if (!note_live(rpc->inst, l, until_us))
         return WORK_MORE;
-    if (l->ended_left) {
-        int rc = select_past_walk(rpc->inst, &l->select, &l->past, until_us, on_ended, l, e);
-        if (rc <= 0)
-            return rc < 0 ? -1 : WORK_MORE;
-        l->ended_left = false;
-    }
-    while (l->at < l->live.n && l->room > 0) {
+    if (l->limit > 0 && l->ended_left && !l->chosen)
+        rc = choose(l, until_us, e);
+    if (rc > 0 && l->ended_left)
+        rc = select_past_walk(rpc->inst, &l->select, &l->past, until_us, on_ended, l, e);
+    if (rc <= 0)
+        return rc < 0 ? -1 : WORK_MORE;
+    l->ended_left = false;
+    while (l->at < l->live.n && !is_full(l)) {
         if (put_live(l, l->live.ids[l->at++]))
             return WORK_MORE; /* too long: that is seen behind each piece */
         if (clock_boot_us() >= until_us)
@@ -183,6 +233,26 @@ step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int6
     return WORK_DONE;
 }
 
+/* A page of the history, and where the next one begins. */
+static int
+page_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
+          int64_t until_us, struct err *e)
+{
+    struct listing *l = arg;
+    (void)c;
+    l->out = out;
+    int rc = page_walk(rpc->inst, &l->select, &l->page, until_us, on_ended, l, e);
+    if (rc <= 0)
+        return rc < 0 ? -1 : WORK_MORE;
+    jsonw_end_array(out);
+    if (l->page.older)
+        jsonw_kint(out, "before_id", l->page.older);
+    else
+        jsonw_knull(out, "before_id");
+    jsonw_end_object(out);
+    return WORK_DONE;
+}
+
 static void
 listing_free(void *arg)
 {
@@ -191,6 +261,7 @@ listing_free(void *arg)
     select_live_free(&l->live);
     free(l->sorted);
     select_past_free(&l->past);
+    page_free(&l->page);
     select_free(&l->select);
     free(l);
 }
@@ -198,60 +269,47 @@ listing_free(void *arg)
 /* Words that name jobs reach into the history; no words mean the queue, unless `all` is
  * said. */
 static int
-list(struct rpc *rpc, struct caller *c, json_t *params, struct listing *l, struct jsonw *out,
-     struct err *e)
+begin_list(const json_t *params, struct listing *l, struct err *e)
 {
-    static const struct work_kind kind = {.step = step, .free = listing_free};
-    int64_t limit = json_integer_value(json_object_get(params, "limit"));
-    l->params = params;
+    l->limit = json_integer_value(json_object_get(params, "limit"));
     l->only_ended = json_is_true(json_object_get(params, "ended"));
     l->ended_left =
         l->only_ended || !l->select.everything || json_is_true(json_object_get(params, "all"));
-    l->past.limit = limit;
-    l->room = limit > 0 ? limit : INT64_MAX;
-    int rc = 0;
-    if (limit < 0)
-        rc = err_set(e, ERR_USAGE, "\"limit\" must not be negative");
-    if (rc || select_check_ids(rpc->inst, &l->select, e) < 0) {
-        listing_free(l);
+    if (l->limit < 0)
+        return err_set(e, ERR_USAGE, "\"limit\" must not be negative");
+    return select_read_where(params, &l->select, e);
+}
+
+static int
+begin(struct rpc *rpc, const struct caller *c, const json_t *params, bool paged,
+      struct listing *l, struct err *e)
+{
+    l->rpc = rpc;
+    l->params = params;
+    if (select_read(rpc->roles, c->uid, params, &l->select, e) < 0)
         return -1;
-    }
-    return work_begin(rpc, c, &kind, l, params, out, e);
+    l->select.arrays_for_tasks = true;
+    if (read_order(json_object_get(params, "order"), &l->live, e) < 0 ||
+        read_fields(json_object_get(params, "fields"), l, e) < 0)
+        return -1;
+    if ((paged ? page_read(rpc->inst, c, params, &l->page, e) : begin_list(params, l, e)) < 0)
+        return -1;
+    return select_check_ids(rpc->inst, &l->select, e);
 }
 
 int
 method_jobs(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out, struct err *e)
 {
+    static const struct work_kind list = {.step = step, .free = listing_free};
+    static const struct work_kind page = {.step = page_step, .free = listing_free};
     struct listing *l = xcalloc(1, sizeof *l);
-    struct select *s = &l->select;
     bool paged = page_is_wanted(params);
-    uint32_t older = 0;
-    l->rpc = rpc;
-    l->out = out;
-    int rc = select_read(rpc->roles, c->uid, params, s, e);
-    s->arrays_for_tasks = true;
-    if (rc == 0 && !paged) /* a page has its own */
-        rc = select_read_where(params, s, e);
-    if (rc == 0)
-        rc = read_order(json_object_get(params, "order"), &l->live, e);
-    if (rc == 0)
-        rc = read_fields(json_object_get(params, "fields"), l, e);
-    if (rc) {
+    if (begin(rpc, c, params, paged, l, e) < 0) {
         listing_free(l);
         return -1;
     }
     jsonw_object(out);
     jsonw_key(out, l->fields ? "rows" : "jobs");
     jsonw_array(out);
-    if (!paged)
-        return list(rpc, c, params, l, out, e);
-    rc = list_page(rpc->inst, c, s, params, l, &older, e);
-    jsonw_end_array(out);
-    if (older)
-        jsonw_kint(out, "before_id", older);
-    else
-        jsonw_knull(out, "before_id");
-    jsonw_end_object(out);
-    listing_free(l);
-    return rc;
+    return work_begin(rpc, c, paged ? &page : &list, l, params, out, e);
 }

@@ -129,7 +129,7 @@ step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int6
     if (x->walk.stopped)
         return WORK_MORE;
     if (x->sent.n == 0)
-        return target_none(rpc->inst, &x->walk.select, x->params, &x->last, e);
+        return target_none(rpc->inst, &x->walk, x->params, until_us, &x->last, e);
     jsonw_object(out);
     ids_write(out, "ids", &x->sent);
     jsonw_end_object(out);

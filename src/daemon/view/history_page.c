@@ -1,6 +1,6 @@
-/* Pages: see history_page.h. Called by method_jobs.c. The store is walked downwards in pieces
- * of ids, which is the order of submission, until the page is full or its time is over; the
- * jobs that it found are then read once more in the order in which they are shown. */
+/* Pages: see history_page.h. Called by method_jobs.c. The store is walked downwards by id,
+ * which is the order of submission, until the page is full or its time is over; the jobs that
+ * were found are then read once more in the order in which they are shown. */
 #include "daemon/view/history_page.h"
 
 #include <ctype.h>
@@ -17,10 +17,8 @@
 #include "store/store.h"
 #include "wire/members.h"
 
-#define PIECE_IDS    2000 /* of which many may be gone: a piece is a fraction of a ms to 10 ms */
-#define PAGE_TIME_US 20000 /* then no further piece is begun */
-#define RANGES_CUT   64    /* of more ranges than this the pieces are not cut out */
-#define SEARCH_MAX   200
+#define SEARCH_MAX_US 10000
+#define SEARCH_MAX    200
 
 bool
 page_is_wanted(const json_t *params)
@@ -88,6 +86,7 @@ page_read(const struct instance *inst, const struct caller *c, const json_t *par
     int64_t most = json_object_get(params, "fields") ? PAGE_JOBS_MAX : PAGE_OBJECTS_MAX;
     *out = (struct page){
         .limit = most,
+        .search_max_us = SEARCH_MAX_US,
         .uid = c->uid,
         .only_own = inst->places.system && inst->config.private && !c->admin,
     };
@@ -97,6 +96,9 @@ page_read(const struct instance *inst, const struct caller *c, const json_t *par
         return -1;
     if (out->limit < 1 || out->limit > most)
         out->limit = most;
+    out->past.newest_first = true;
+    out->past.next = out->before_id;
+    out->ids = xcalloc((size_t)out->limit, sizeof *out->ids);
     return 0;
 }
 
@@ -104,126 +106,89 @@ void
 page_free(struct page *p)
 {
     free(p->search);
-    p->search = NULL;
+    free(p->ids);
+    select_past_free(&p->past);
+    *p = (struct page){0};
 }
 
-struct found {
-    const struct instance *inst;
-    const struct select *select;
-    uint32_t *ids; /* as found: descending */
-    int64_t n, limit;
-};
+/* --- in pieces --- */
 
 static int
 on_found(struct job *job, const char *const *uuids, void *arg)
 {
-    struct found *f = arg;
+    struct page *p = arg;
     (void)uuids;
-    /* One whose end is not committed yet is still in the table. */
-    if (queue_get(f->inst->queue, job->id) || !select_matches(f->select, job))
-        return 0;
-    f->ids[f->n++] = job->id;
-    return f->n == f->limit;
+    p->ids[p->n++] = job->id;
+    return p->n == p->limit;
 }
 
-/* Those of the ranges that lie in first..last, cut; a copy that the caller frees. */
-static struct store_range *
-cut_ranges(const struct store_range *ranges, int n, struct store_range piece, int *n_out)
-{
-    struct store_range *out = xcalloc((size_t)n + 1, sizeof *out);
-    *n_out = 0;
-    for (int i = 0; i < n; i++) {
-        struct store_range r = ranges[i];
-        r.first = r.first < piece.first ? piece.first : r.first;
-        r.last = r.last > piece.last ? piece.last : r.last;
-        if (r.first <= r.last)
-            out[(*n_out)++] = r;
-    }
-    return out;
-}
-
-/* One piece of ids. */
+/* From the newest down: 1 when the page is full, its time is over, or that was all. */
 static int
-walk_piece(const struct instance *inst, const struct page *p, struct select_ranges *ranges,
-           struct store_range piece, struct found *found, struct err *e)
+find(const struct instance *inst, const struct select *s, struct page *p, int64_t until_us,
+     struct err *e)
 {
-    int n;
-    auto_free struct store_range *cut = cut_ranges(ranges->v, ranges->n, piece, &n);
-    const struct store_filter f = {.ranges = cut,
-                                   .n_ranges = n,
-                                   .states = p->states,
-                                   .since_us = p->since_us,
-                                   .until_us = p->until_us,
-                                   .search = p->search,
-                                   .search_uid = p->uid,
-                                   .has_search_uid = p->only_own,
-                                   .newest_first = true};
-    return n ? store_jobs_select(inst->store, &f, on_found, found, e) : 0;
-}
-
-/* From the newest down. *older: where the next page begins. */
-static int
-find(const struct instance *inst, const struct page *p, struct select_ranges *ranges,
-     struct found *found, uint32_t *older, struct err *e)
-{
-    int64_t begun = clock_boot_us();
-    uint32_t next = store_peek_job_id(inst->store);
-    uint32_t step = ranges->n > RANGES_CUT ? UINT32_MAX : PIECE_IDS;
-    if (p->before_id && p->before_id < next)
-        next = p->before_id;
-    while (next > 1) {
-        struct store_range piece = {next > step ? next - step : 1, next - 1};
-        if (walk_piece(inst, p, ranges, piece, found, e) < 0)
-            return -1;
-        next = found->n == found->limit ? found->ids[found->n - 1] : piece.first;
-        if (found->n == found->limit || clock_boot_us() - begun > PAGE_TIME_US)
-            break;
+    int64_t begun_us = clock_boot_us();
+    bool begun = p->past.begun;
+    p->where = (struct store_filter){.states = p->states,
+                                     .since_us = p->since_us,
+                                     .until_us = p->until_us,
+                                     .search = p->search,
+                                     .search_uid = p->uid,
+                                     .has_search_uid = p->only_own};
+    p->past.where = &p->where;
+    int rc = select_past_walk(inst, s, &p->past, until_us, on_found, p, e);
+    if (rc) {
+        p->older = 0;
+        return rc;
     }
-    *older = next > 1 ? next : 0;
-    return 0;
+    /* To find out what is meant takes as long as it takes: the next page would begin with that
+     * once more. */
+    if (begun)
+        p->searched_us += clock_boot_us() - begun_us;
+    p->older = p->past.next > 1 ? p->past.next : 0;
+    return p->n == p->limit || (begun && p->searched_us >= p->search_max_us);
 }
 
 struct shown {
+    const struct instance *inst;
     select_cb cb;
     void *arg;
+    int rc;
 };
 
 static int
 on_shown(struct job *job, const char *const *uuids, void *arg)
 {
-    const struct shown *s = arg;
-    return s->cb(job, uuids, s->arg);
+    struct shown *x = arg;
+    if (!queue_get(x->inst->queue, job->id)) /* it is being run again */
+        x->rc = x->cb(job, uuids, x->arg);
+    return x->rc;
 }
 
 static int
-show(const struct instance *inst, const struct found *found, select_cb cb, void *arg,
+show(const struct instance *inst, struct page *p, int64_t until_us, select_cb cb, void *arg,
      struct err *e)
 {
-    auto_free struct store_range *ids = xcalloc((size_t)found->n + 1, sizeof *ids);
-    const struct store_filter f = {.ranges = ids, .n_ranges = (int)found->n};
-    struct shown shown = {cb, arg};
-    for (int64_t i = 0; i < found->n; i++)
-        ids[i] = (struct store_range){found->ids[i], found->ids[i]};
-    return found->n ? store_jobs_select(inst->store, &f, on_shown, &shown, e) : 0;
+    struct shown x = {.inst = inst, .cb = cb, .arg = arg};
+    while (p->shown < p->n) {
+        const uint32_t id = p->ids[p->n - ++p->shown];
+        const struct store_range one = {id, id};
+        const struct store_filter f = {.ranges = &one, .n_ranges = 1, .states = p->states};
+        if (store_jobs_select(inst->store, &f, on_shown, &x, e) < 0)
+            return -1;
+        if (x.rc || clock_boot_us() >= until_us)
+            return 0;
+    }
+    return 1;
 }
 
 int
-page_walk(const struct instance *inst, const struct select *s, const struct page *p,
-          select_cb cb, void *arg, uint32_t *older, struct err *e)
+page_walk(const struct instance *inst, const struct select *s, struct page *p, int64_t until_us,
+          select_cb cb, void *arg, struct err *e)
 {
-    auto_free uint32_t *ids = xcalloc((size_t)p->limit, sizeof *ids);
-    struct found found = {.inst = inst, .select = s, .ids = ids, .limit = p->limit};
-    struct select_ranges ranges = {0};
-    int rc = select_narrow(inst, s, &ranges, e);
-    if (rc == 0) { /* they are not named by id */
-        free(ranges.v);
-        ranges = (struct select_ranges){0};
-        select_ranges_add(&ranges, 0, UINT32_MAX);
-    }
-    if (rc >= 0)
-        rc = find(inst, p, &ranges, &found, older, e);
-    if (rc >= 0)
-        rc = show(inst, &found, cb, arg, e);
-    free(ranges.v);
-    return rc < 0 ? -1 : 0;
+    int rc = p->found ? 1 : find(inst, s, p, until_us, e);
+    if (rc <= 0)
+        return rc;
+    p->found = true;
+    return show(inst, p, until_us, cb, arg, e);
 }
