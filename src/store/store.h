@@ -213,6 +213,7 @@ struct store_place {
 /* An ended job and what its attempts came to. Arrays are not among them, their tasks are. */
 struct store_ended {
     uint32_t id, uid;
+    char user[64]; /* the user's name at submission, or its beginning; "": not known */
     enum job_state state;
     int64_t submitted_us, begin_us, ended_us; /* begin_us: as asked; 0 */
     int32_t gpus, declared_mib;
@@ -238,6 +239,7 @@ int store_ended_walk(struct store *s, struct store_place *place, int64_t since_u
 /* One attempt's time on its cards. Borrowed for the call. */
 struct store_used {
     uint32_t job, uid;
+    const char *user; /* at submission; NULL: not known */
     int32_t share_permille;
     const struct attempt *attempt; /* cards, peaks, vram, started and ended are filled */
     const char *const *uuids;

@@ -34,12 +34,14 @@ enum {
     PAST_OOM,
     PAST_SLURM,
     PAST_SLURM_PEAK,
+    PAST_USER,
 };
 
 static void
 read_job(sqlite3_stmt *st, struct store_ended *x)
 {
     const char *fingerprint = (const char *)sqlite3_column_text(st, PAST_FINGERPRINT);
+    const char *user = (const char *)sqlite3_column_text(st, PAST_USER);
     int state = sqlite3_column_int(st, PAST_STATE);
 
     *x = (struct store_ended){.id = (uint32_t)sqlite3_column_int64(st, PAST_ID),
@@ -53,6 +55,7 @@ read_job(sqlite3_stmt *st, struct store_ended *x)
                               .never = sqlite3_column_int(st, PAST_NEVER) != 0,
                               .peak_mib = -1};
     strncpy(x->fingerprint, fingerprint ? fingerprint : "", sizeof x->fingerprint - 1);
+    strncpy(x->user, user ? user : "", sizeof x->user - 1);
 }
 
 /* Adds the attempt of this row to what the job's attempts came to. */
@@ -149,6 +152,7 @@ read_used(sqlite3_stmt *st, struct store_used *x, struct store_attempt *a)
     x->job = (uint32_t)sqlite3_column_int64(st, 5);
     x->share_permille = sqlite3_column_int(st, 7);
     x->uid = (uint32_t)sqlite3_column_int64(st, 8);
+    x->user = (const char *)sqlite3_column_text(st, 9);
     x->attempt = &a->attempt;
     x->uuids = (const char *const *)a->uuids;
     return 0;

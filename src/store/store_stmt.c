@@ -113,10 +113,9 @@ static const char *const SQL[STMT_COUNT] = {
         ("SELECT j.id, j.uid, j.state, j.submitted_us, j.wanted_begin_us, j.ended_us, j.gpus,"
          " j.declared_mib, j.fingerprint, j.never_text IS NOT NULL, a.number, a.cards,"
          " a.peaks_mib, a.vram_mib, a.started_us, a.run_ms, a.util_sum, a.util_count,"
-         " a.outcome, a.code, a.signal, a.oom, a.slurm_key <> '', a.slurm_peak_mib FROM "
-         "(SELECT id, uid, state, "
-         "submitted_us,"
-         " wanted_begin_us, ended_us, gpus, declared_mib, fingerprint, never_text"
+         " a.outcome, a.code, a.signal, a.oom, a.slurm_key <> '', a.slurm_peak_mib, j.user"
+         " FROM (SELECT id, uid, state, submitted_us,"
+         " wanted_begin_us, ended_us, gpus, declared_mib, fingerprint, never_text, user"
          " FROM jobs INDEXED BY jobs_ended"
          " WHERE ended_us > 0 AND ended_us >= ?1 AND (ended_us, id) < (?2, ?3)"
          " AND array_tasks IS NULL ORDER BY ended_us DESC, id DESC LIMIT ?4) j"
@@ -124,7 +123,7 @@ static const char *const SQL[STMT_COUNT] = {
          " ORDER BY j.ended_us DESC, j.id DESC, a.number"),
     [STMT_USED] =
         ("SELECT a.cards, a.peaks_mib, a.vram_mib, a.started_us, a.ended_us, a.job, a.number,"
-         " j.share_permille, j.uid FROM attempts a INDEXED BY attempts_ended"
+         " j.share_permille, j.uid, j.user FROM attempts a INDEXED BY attempts_ended"
          " JOIN jobs j ON j.id = a.job WHERE a.ended_us > 0 AND a.ended_us >= ?1"
          " AND (a.ended_us, a.job, a.number) < (?2, ?3, ?4) AND a.cards <> ''"
          " ORDER BY a.ended_us DESC, a.job DESC, a.number DESC LIMIT ?5"),

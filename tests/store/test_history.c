@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/counted_text.h"
 #include "base/text.h"
 #include "core/learn/demands.h"
 #include "support.h"
@@ -680,13 +681,13 @@ test_learned_peaks(void **state)
 static void
 on_ended(const struct store_ended *x, void *arg)
 {
-    buf_addf(arg, "%u ", x->id);
+    buf_addf(arg, "%u%s ", x->id, x->user);
 }
 
 static void
 on_used(const struct store_used *x, void *arg)
 {
-    buf_addf(arg, "%u.%d ", x->job, x->attempt->number);
+    buf_addf(arg, "%u.%d%s ", x->job, x->attempt->number, x->user ? x->user : "");
 }
 
 /* Jobs 1..6, of which 4 and 5 ended at the same moment and 6 has not; 2 has two attempts. */
@@ -700,6 +701,7 @@ add_past(struct store *s)
         struct job *job = plain_job(id, "true");
         struct attempt run = {.number = id == 2 ? 2 : 1, .n_gpus = 1, .started_us = 10 * id};
         job->ended_us = ended[id - 1];
+        job->user = id == 2 ? shared_new("ann") : NULL;
         job->state = job->ended_us ? JOB_COMPLETED : JOB_RUNNING;
         assert_int_equal(store_job_insert(s, job, NULL), 0);
         run.ending = (struct ending){.ended_us = job->ended_us, .run_ms = 5};
@@ -730,8 +732,8 @@ test_walks_of_the_past(void **state)
             continue;
         while (store_used_walk(f->s, &runs, 150, max, on_used, &used, NULL) == max)
             continue;
-        assert_string_equal(buf_str(&ended), "5 4 3 2 ");
-        assert_string_equal(buf_str(&used), "5.1 4.1 3.1 2.2 2.1 ");
+        assert_string_equal(buf_str(&ended), "5 4 3 2ann ");
+        assert_string_equal(buf_str(&used), "5.1 4.1 3.1 2.2ann 2.1ann ");
     }
     assert_int_equal(store_past_begin(f->s, &begin_us, NULL), 0);
     assert_int_equal(begin_us, 10);

@@ -381,10 +381,16 @@ daemon_user_name(uid_t uid)
 }
 
 const char *
+daemon_name_of(uid_t uid, const char *kept)
+{
+    struct user_name *u = find_asked(uid);
+    if (u->knowledge != KNOWN && kept && kept[0])
+        snprintf(u->name, sizeof u->name, "%s", kept);
+    return u->name;
+}
+
+const char *
 daemon_owner_name(const struct job *job)
 {
-    struct user_name *u = find_asked(job->uid);
-    if (u->knowledge != KNOWN && job->user)
-        snprintf(u->name, sizeof u->name, "%s", job->user);
-    return u->name;
+    return daemon_name_of(job->uid, job->user);
 }

@@ -36,7 +36,9 @@ const char *users_name(uid_t uid);
 
 /* The name of a user, from the cache; "uid:N" when there is none. Borrowed. */
 const char *daemon_user_name(uid_t uid);
-/* Of a job's: until it is known, the one that the job came with. */
+/* The same; where it is not known, as of a user whose account has been removed, the one that
+ * was kept with a job of that user, if there is one. */
+const char *daemon_name_of(uid_t uid, const char *kept);
 const char *daemon_owner_name(const struct job *job);
 
 #endif

@@ -86,7 +86,7 @@ report_add_used(struct report *r, const struct store_used *x)
     int64_t from_us = x->attempt->started_us, to_us = x->attempt->ending.ended_us;
     from_us = from_us > r->from_us ? from_us : r->from_us;
     to_us = to_us < r->until_us ? to_us : r->until_us;
-    if (!x->attempt->started_us || from_us >= to_us || !report_counts(r, x->uid))
+    if (!x->attempt->started_us || from_us >= to_us || !report_counts(r, x->uid, x->user))
         return;
     for (int i = 0; i < x->attempt->n_gpus; i++)
         add_on_card(r, x, i, from_us, to_us);
@@ -104,6 +104,7 @@ add_running(struct report *r, const struct job *job, int64_t now_us)
         uuids[i] = ledger_card(r->inst->ledger, now.gpus[i])->info.uuid;
     const struct store_used x = {.job = job->id,
                                  .uid = job->uid,
+                                 .user = job->user,
                                  .share_permille = job->req.demand.share_permille,
                                  .attempt = &now,
                                  .uuids = uuids};

@@ -144,7 +144,8 @@ struct report {
 extern const int64_t report_wait_ms[REPORT_WAIT_CLASSES - 1];
 
 bool report_is_hidden(const struct report *r, uint32_t owner);
-bool report_counts(const struct report *r, uint32_t uid);
+/* user: the name that was kept with the job. */
+bool report_counts(const struct report *r, uint32_t uid, const char *user);
 int64_t report_bin_us(const struct report *r); /* the width of a bin; at least 1 */
 
 /* report_sum.c. The newest come first. */

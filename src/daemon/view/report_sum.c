@@ -18,9 +18,10 @@ report_is_hidden(const struct report *r, uint32_t owner)
 }
 
 bool
-report_counts(const struct report *r, uint32_t uid)
+report_counts(const struct report *r, uint32_t uid, const char *user)
 {
-    return !r->user || strcmp(r->user, daemon_user_name(uid)) == 0;
+    const char *name = daemon_name_of(uid, user); /* report_json.c finds it by the uid then */
+    return !r->user || strcmp(r->user, name) == 0;
 }
 
 int64_t
@@ -199,7 +200,7 @@ add_point(struct report *r, const struct store_ended *x)
 void
 report_add_ended(struct report *r, const struct store_ended *x)
 {
-    if (x->ended_us >= r->until_us || !report_counts(r, x->uid))
+    if (x->ended_us >= r->until_us || !report_counts(r, x->uid, x->user))
         return;
     struct report_command *command = command_of(r, x);
     add(r, &r->total, x);
