@@ -149,6 +149,7 @@ on_cpus_per_task(struct sbatch *s, const char *value, struct err *e)
     if (sbatch_set(s, "cpus", value, e) < 0)
         return -1;
     s->cpus_per_task = s->r->demand.cpus;
+    s->cpus_of_job = false;
     return 0;
 }
 
@@ -512,6 +513,19 @@ sbatch_apply(struct sbatch *s, int i, const char *value, int line, struct err *e
                      : on_ignored(s, row->option.name, value);
 }
 
+void
+sbatch_replace(struct sbatch *s, const char *attr)
+{
+    if (strcmp(attr, "mem") == 0) {
+        (void)is_memory_taken(s, MEMORY_OF_JOB);
+    } else if (strcmp(attr, "cpus") == 0) {
+        s->cpus_per_gpu = 0;
+        s->cpus_of_job = true;
+    } else if (strcmp(attr, "gpus") == 0) {
+        s->gpus_per_task = 0;
+    }
+}
+
 /* --- what the lines mean together --- */
 
 /* each times count into *field; 0, or -1 with e. */
@@ -525,10 +539,33 @@ multiply(int64_t each, int64_t count, int64_t max, int32_t *field, struct err *e
     return 0;
 }
 
+/* What the command line says counts more, and is laid over the script only later. */
 static int
-gpus_of(const struct request *r)
+gpus_of(const struct sbatch *s)
 {
-    return r->demand.gpus > 0 ? r->demand.gpus : 1;
+    const struct demand *over = s->over ? &s->over->demand : NULL;
+    int gpus = over && s->over->gpus_said ? over->gpus
+               : over && over->n_ids      ? over->n_ids
+                                          : s->r->demand.gpus;
+
+    return gpus > 0 ? gpus : 1;
+}
+
+static int
+cpus_of(const struct sbatch *s)
+{
+    int cpus = s->over && s->over->demand.cpus ? s->over->demand.cpus : s->r->demand.cpus;
+
+    return cpus > 0 ? cpus : 1;
+}
+
+static void
+settle_over(struct sbatch *s)
+{
+    if (s->over->demand.mem_mib)
+        sbatch_replace(s, "mem");
+    if (s->over->demand.cpus)
+        s->cpus_per_gpu = 0;
 }
 
 static int
@@ -536,7 +573,7 @@ finish_mem(struct sbatch *s, struct err *e)
 {
     struct demand *d = &s->r->demand;
     int64_t each = s->mem_per_cpu ? s->mem_per_cpu : s->mem_per_gpu;
-    int64_t count = s->mem_per_cpu ? (d->cpus ? d->cpus : 1) : gpus_of(s->r);
+    int64_t count = s->mem_per_cpu ? cpus_of(s) : gpus_of(s);
 
     script_add_variable(s->out, xasprintf("SLURM_MEM_PER_%s=%lld",
                                           s->mem_per_cpu ? "CPU" : "GPU", (long long)each));
@@ -608,7 +645,7 @@ finish_tasks(struct sbatch *s, struct err *e)
     script_add_variable(s->out, xasprintf("SLURM_CPUS_PER_TASK=%lld", (long long)cpus));
     if (gpus > 0 && d->gpus == gpus && multiply(gpus, tasks, GPU_MAX, &d->gpus, e) < 0)
         return -1;
-    if ((d->cpus == 0 || d->cpus == s->cpus_per_task) &&
+    if (!s->cpus_of_job && (d->cpus == 0 || d->cpus == s->cpus_per_task) &&
         multiply(cpus, tasks, CPUS_MAX, &d->cpus, e) < 0)
         return -1;
     if (most > 0 && tasks > most)
@@ -622,6 +659,8 @@ sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e)
 {
     int rc = 0;
 
+    if (s->over)
+        settle_over(s);
     if (s->bare)
         settle_gpus(s->r);
     if (s->constraint[0])
@@ -636,7 +675,7 @@ sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e)
     if (rc == 0 && s->cpus_per_gpu) { /* before what is multiplied by cores */
         *line = s->cpus_line;
         *what = "--cpus-per-gpu";
-        rc = multiply(s->cpus_per_gpu, gpus_of(s->r), CPUS_MAX, &s->r->demand.cpus, e);
+        rc = multiply(s->cpus_per_gpu, gpus_of(s), CPUS_MAX, &s->r->demand.cpus, e);
         s->cpus_per_gpu = 0;
     }
     if (rc == 0 && (s->mem_per_cpu || s->mem_per_gpu)) {

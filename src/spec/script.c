@@ -257,6 +257,7 @@ apply_berth(struct reader *rd, int row, const char *value, struct err *e)
     if (row >= OWN_COUNT) {
         const char *name = attr_at((size_t)(row - OWN_COUNT))->name;
         rd->slurm_env_said = rd->slurm_env_said || strcmp(name, "slurm-env") == 0;
+        sbatch_replace(&rd->sbatch, name);
         return attr_set_at(rd->r, name, value, ATTR_COMMAND_LINE, rd->clock, e);
     }
     free(rd->out->export);
@@ -453,9 +454,10 @@ script_read_over(const char *file, const char *text, size_t len, const struct wh
 
 int
 script_read(const char *file, const char *text, size_t len, const struct when_clock *clock,
-            struct request *r, struct script *out, struct err *e)
+            const struct request *over, struct request *r, struct script *out, struct err *e)
 {
-    struct reader rd = {.file = file, .clock = clock, .r = r, .out = out};
+    struct reader rd = {
+        .file = file, .clock = clock, .r = r, .out = out, .sbatch = {.over = over}};
 
     return read_text(&rd, text, len, NULL, 0, e);
 }

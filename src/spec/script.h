@@ -59,9 +59,12 @@ struct script_word {
 
 /* Lays the options over *r, which request_begin or an earlier door has begun; request_validate
  * is the caller's. file is for messages. *out is overwritten and to be freed in every case.
- * -1 when there are errors, the first in e; what is unsupported is the caller's to judge. */
+ * -1 when there are errors, the first in e; what is unsupported is the caller's to judge.
+ * over: what the caller is going to lay over *r, so that memory for each core is that of its
+ * cores; NULL: nothing. */
 int script_read(const char *file, const char *text, size_t len, const struct when_clock *clock,
-                struct request *r, struct script *out, struct err *e);
+                const struct request *over, struct request *r, struct script *out,
+                struct err *e);
 
 /* Whether a node of Slurm's of this name, with or without a domain, is the machine host. */
 bool script_node_is(const char *word, const char *host);

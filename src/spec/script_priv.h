@@ -14,6 +14,7 @@ enum sbatch_memory { MEMORY_UNSAID, MEMORY_OF_JOB, MEMORY_PER_CPU, MEMORY_PER_GP
 /* What #SBATCH lines say together, or what is to be settled once all are read. */
 struct sbatch {
     struct request *r;
+    const struct request *over; /* what overrides it in the end; NULL: nothing */
     struct script *out;
     const struct when_clock *clock;
     enum sbatch_memory memory;
@@ -27,12 +28,16 @@ struct sbatch {
     char constraint[GPU_TYPE_MAX]; /* of --constraint, a type of GPU; "": none */
     int constraint_line, exclusive_line;
     const char *host; /* this machine's name; NULL: not known */
+    bool cpus_of_job; /* said outright, not by the task */
     bool exclusive;   /* was said, and is to be settled */
     bool bare;        /* without a word for GPUs it has none */
 };
 
 /* 0; -1 with e: the value is bad; 1 with e: it cannot be honoured, and why. */
 int sbatch_apply(struct sbatch *s, int i, const char *value, int line, struct err *e);
+
+/* An attribute was said outright, and replaces what was said by the core, GPU or task. */
+void sbatch_replace(struct sbatch *s, const char *attr);
 
 /* After the last line. *line: where it was said. As sbatch_apply; is called until it is 0. */
 int sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e);

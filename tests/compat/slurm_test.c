@@ -484,6 +484,10 @@ memory_is_said_in_one_way_and_the_last_counts(void **state)
         {"--mem=100", "mem-per-cpu", "4G", NULL, NULL, 100, NULL},
         {"--mem-per-cpu=100", "mem", "4G", NULL, NULL, 100, "SLURM_MEM_PER_CPU=100"},
         {"--mem-per-cpu=100", "mem", "4G", "mem", "300", 300, NULL},
+        {"--mem-per-cpu=4G\n#BERTH --mem 100", NULL, NULL, NULL, NULL, 100, NULL},
+        {"-c 2\n#BERTH --mem 100", "mem-per-cpu", "4G", NULL, NULL, 100, NULL},
+        {"-c 2\n#BERTH --mem 1G", NULL, NULL, "mem-per-cpu", "100", 200,
+         "SLURM_MEM_PER_CPU=100"},
     };
     char from[] = "x";
 

@@ -48,6 +48,15 @@ END
     is vram "$(understood vram --gpus 1 s.sh)" "8.0 GiB"
     is name "$(understood name -J outer s.sh)" outer
     is limit "$(understood 'time limit' -t 90 s.sh)" 1m30s
+    script mem.sh <<'END'
+#!/bin/sh
+#SBATCH --mem-per-cpu=20M -c 1 -o mem.txt
+echo "$SLURM_MEM_PER_CPU $SLURM_MEM_PER_NODE"
+END
+    is 'memory of more cores' "$(understood mem --cpus 2 mem.sh)" '40 MiB'
+    is 'memory of the job' "$(understood mem --cpus 2 --mem 70M mem.sh)" '70 MiB'
+    berth submit --wait --mem 70M mem.sh
+    is 'as the script has it' "$(cat mem.txt)" ' 70'
     script env.sh <<'END'
 #!/bin/sh
 #BERTH --gpus 0 --env A=script --env B=script -o %x.txt

@@ -39,7 +39,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     request_begin(&r);
     r.command = xstrdup("x");
-    rc = script_read("f", (const char *)data, size, NULL, &r, &s, &e);
+    rc = script_read("f", (const char *)data, size, NULL, NULL, &r, &s, &e);
     if ((rc != 0) != (s.errors.n > 0))
         err_abort("%d with %zu errors", rc, s.errors.n);
     check_list(&s.errors);

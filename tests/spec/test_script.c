@@ -23,7 +23,7 @@ read_text(const char *text, struct request *r, struct script *s)
 
     request_begin(r);
     r->command = xstrdup("x");
-    return script_read("f", text, strlen(text), NULL, r, s, &e);
+    return script_read("f", text, strlen(text), NULL, NULL, r, s, &e);
 }
 
 /* What the lines ask for, as `submit --dry-run` shows it, without the command. */
@@ -107,6 +107,18 @@ honours_each_option(void **state)
         {"#SBATCH --ntasks-per-node=4 --mem-per-cpu=1G",
          WHOLE "cpus          4\nmem           4.0 GiB\n"},
         {"#SBATCH -n 4 -c 2\n#BERTH --cpus 6", WHOLE "cpus          6\n"},
+        {"#SBATCH -n 4 -c 2\n#BERTH --cpus 2", WHOLE "cpus          2\n"},
+        {"#SBATCH -n 4 --gpus-per-task=2\n#BERTH --gpus 2",
+         "gpus          2, whole and idle\ncpus          4\n"},
+        {"#SBATCH --cpus-per-gpu=4 -G2\n#BERTH --cpus 3",
+         "gpus          2, whole and idle\ncpus          3\n"},
+        {"#BERTH --cpus 3\n#SBATCH --cpus-per-gpu=4 -G2",
+         "gpus          2, whole and idle\ncpus          8\n"},
+        {"#SBATCH --mem-per-cpu=2G -c4\n#BERTH --mem 1G",
+         WHOLE "cpus          4\nmem           1.0 GiB\n"},
+        {"#SBATCH --mem-per-gpu=2G\n#BERTH --mem 1G", WHOLE "mem           1.0 GiB\n"},
+        {"#BERTH --mem 1G\n#SBATCH --mem-per-cpu=2G -c4",
+         WHOLE "cpus          4\nmem           8.0 GiB\n"},
         {"#SBATCH -J train -c 4 --mem=8G",
          "name          train\n" WHOLE "cpus          4\nmem           8.0 GiB\n"},
         {"#SBATCH --mem=4096", WHOLE "mem           4.0 GiB\n"},
@@ -340,6 +352,50 @@ slurm_env_is_as_said(void **state)
 }
 
 static void
+what_is_said_elsewhere_is_shared_out_too(void **state)
+{
+    static const struct {
+        const char *lines, *attr, *value;
+        int cpus, mem_mib; /* before the value is laid over them */
+        const char *told;  /* to the script; NULL: nothing */
+    } cases[] = {
+        {"--mem-per-cpu=100 -c 2", "mem", "1G", 2, 0, NULL},
+        {"--mem-per-gpu=100 -G 2", "mem", "1G", 0, 0, NULL},
+        {"--mem-per-cpu=100 -c 2", "cpus", "8", 2, 800, "SLURM_MEM_PER_CPU=100"},
+        {"--mem-per-gpu=100 -G 2", "gpus", "3", 0, 300, "SLURM_MEM_PER_GPU=100"},
+        {"--mem-per-gpu=100 -G 2", "gpu-ids", "0,1,2", 0, 300, "SLURM_MEM_PER_GPU=100"},
+        {"--mem-per-gpu=100 -G 2", "cpus", "8", 0, 200, "SLURM_MEM_PER_GPU=100"},
+        {"--cpus-per-gpu=3 -G 2", "gpus", "1", 3, 0, NULL},
+        {"--cpus-per-gpu=3 --mem-per-cpu=100 -G 2", "cpus", "5", 0, 500,
+         "SLURM_MEM_PER_CPU=100"},
+        {"--mem-per-cpu=100 -c 2", "name", "a", 2, 200, "SLURM_MEM_PER_CPU=100"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        auto_buf struct buf text = BUF_INIT;
+        struct request over, r;
+        struct script s;
+        struct err e;
+
+        buf_addf(&text, "#SBATCH %s\n", cases[i].lines);
+        request_begin(&over);
+        request_begin(&r);
+        assert_int_equal(
+            attr_set_at(&over, cases[i].attr, cases[i].value, ATTR_COMMAND_LINE, NULL, &e), 0);
+        assert_int_equal(script_read("f", text.data, text.len, NULL, &over, &r, &s, &e), 0);
+        if (r.demand.cpus != cases[i].cpus || r.demand.mem_mib != cases[i].mem_mib)
+            fail_msg("case %zu: %d cores, %d MiB", i, r.demand.cpus, r.demand.mem_mib);
+        assert_int_equal(s.variables.n, cases[i].told ? 1 : 0);
+        if (cases[i].told)
+            assert_string_equal(s.variables.at[0], cases[i].told);
+        script_free(&s);
+        request_free(&r);
+        request_free(&over);
+    }
+}
+
+static void
 notes_what_became_of_a_constraint(void **state)
 {
     static const struct {
@@ -400,6 +456,7 @@ main(void)
         cmocka_unit_test(refuses_what_is_wrong),
         cmocka_unit_test(says_all_at_once),
         cmocka_unit_test(slurm_env_is_as_said),
+        cmocka_unit_test(what_is_said_elsewhere_is_shared_out_too),
         cmocka_unit_test(notes_what_became_of_a_constraint),
         cmocka_unit_test(other_files_are_no_scripts),
     };

@@ -86,7 +86,7 @@ submit_find_script(const char *word, struct submit_script *out)
         return false;
     submit_read_clock(&clock);
     request_init(&scratch);
-    (void)script_read(word, out->head.data, out->head.len, &clock, &scratch, &seen, NULL);
+    (void)script_read(word, out->head.data, out->head.len, &clock, NULL, &scratch, &seen, NULL);
     lines = seen.n_lines;
     out->interpreter = TAKE(seen.interpreter);
     script_free(&seen);
@@ -150,8 +150,8 @@ submit_take_words(const struct script *s, struct submit_words *words, struct err
 }
 
 int
-submit_apply_script(struct submit_script *s, bool ignore, struct request *req,
-                    struct submit_words *words)
+submit_apply_script(struct submit_script *s, bool ignore, const struct request *over,
+                    struct request *req, struct submit_words *words)
 {
     struct when_clock clock;
     struct script script;
@@ -159,7 +159,7 @@ submit_apply_script(struct submit_script *s, bool ignore, struct request *req,
     int status;
 
     submit_read_clock(&clock);
-    (void)script_read(s->shown, s->head.data, s->head.len, &clock, req, &script, &e);
+    (void)script_read(s->shown, s->head.data, s->head.len, &clock, over, req, &script, &e);
     status = judge(&script, ignore);
     if (status == 0 && submit_take_words(&script, words, &e) < 0) {
         err_prefix(&e, "%s", s->shown);

@@ -36,9 +36,10 @@ char *submit_find_in_path(const char *word, int mode);
 bool submit_is_program(const char *word);
 
 /* Lays its options over *req and *words. Every error is said, and every line that cannot be
- * honoured; these are none when ignore is set. 0, or the exit status. */
-int submit_apply_script(struct submit_script *s, bool ignore, struct request *req,
-                        struct submit_words *words);
+ * honoured; these are none when ignore is set. over: what the command line says, which the
+ * caller lays over it. 0, or the exit status. */
+int submit_apply_script(struct submit_script *s, bool ignore, const struct request *over,
+                        struct request *req, struct submit_words *words);
 
 /* What a script says about the environment of its job. */
 int submit_take_words(const struct script *s, struct submit_words *words, struct err *e);

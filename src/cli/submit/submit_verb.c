@@ -291,11 +291,12 @@ read_all(struct cli *cli, struct opt_reader *r, int argc, char **argv, struct su
     if (!is_script)
         return take_command(&s->req, r->words, r->n_words);
     bool ignore = s->words.ignore_unsupported;
-    request_free(&s->req);
+    struct request over = s->req;
     submit_words_free(&s->words);
     s->words = (struct submit_words){0};
     request_begin(&s->req);
-    status = submit_apply_script(&script, ignore, &s->req, &s->words);
+    status = submit_apply_script(&script, ignore, &over, &s->req, &s->words);
+    request_free(&over);
     if (status != 0)
         return status;
     status = submit_read_options(r, cli, &page, argc, argv, &s->req, &s->words);
