@@ -548,7 +548,7 @@ gpus_of(const struct sbatch *s)
                : over && over->n_ids      ? over->n_ids
                                           : s->r->demand.gpus;
 
-    return gpus > 0 ? gpus : 1;
+    return gpus < 0 ? 1 : gpus; /* not said */
 }
 
 static int
@@ -568,6 +568,18 @@ settle_over(struct sbatch *s)
         s->cpus_per_gpu = 0;
 }
 
+/* Slurm refuses it beside cores for each task, and without GPUs goes by its default. */
+static int
+finish_cpus(struct sbatch *s, struct err *e)
+{
+    int64_t each = s->cpus_per_gpu, gpus = gpus_of(s);
+
+    s->cpus_per_gpu = 0;
+    if (s->cpus_per_task && !s->cpus_of_job)
+        return sbatch_refuse(e, "mutually exclusive with --cpus-per-task");
+    return gpus ? multiply(each, gpus, CPUS_MAX, &s->r->demand.cpus, e) : 0;
+}
+
 static int
 finish_mem(struct sbatch *s, struct err *e)
 {
@@ -575,9 +587,12 @@ finish_mem(struct sbatch *s, struct err *e)
     int64_t each = s->mem_per_cpu ? s->mem_per_cpu : s->mem_per_gpu;
     int64_t count = s->mem_per_cpu ? cpus_of(s) : gpus_of(s);
 
-    script_add_variable(s->out, xasprintf("SLURM_MEM_PER_%s=%lld",
-                                          s->mem_per_cpu ? "CPU" : "GPU", (long long)each));
+    bool per_cpu = s->mem_per_cpu != 0;
     s->mem_per_cpu = s->mem_per_gpu = 0;
+    if (count == 0)
+        return sbatch_refuse(e, "the job requests no GPU");
+    script_add_variable(
+        s->out, xasprintf("SLURM_MEM_PER_%s=%lld", per_cpu ? "CPU" : "GPU", (long long)each));
     return multiply(each, count, VRAM_MAX_MIB, &d->mem_mib, e);
 }
 
@@ -675,8 +690,7 @@ sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e)
     if (rc == 0 && s->cpus_per_gpu) { /* before what is multiplied by cores */
         *line = s->cpus_line;
         *what = "--cpus-per-gpu";
-        rc = multiply(s->cpus_per_gpu, gpus_of(s), CPUS_MAX, &s->r->demand.cpus, e);
-        s->cpus_per_gpu = 0;
+        rc = finish_cpus(s, e);
     }
     if (rc == 0 && (s->mem_per_cpu || s->mem_per_gpu)) {
         *line = s->mem_line;

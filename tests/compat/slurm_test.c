@@ -478,7 +478,7 @@ memory_is_said_in_one_way_and_the_last_counts(void **state)
         {"--mem-per-cpu=4G --mem=100", NULL, NULL, NULL, NULL, 100, NULL},
         {"--mem=4G --mem-per-cpu=100", NULL, NULL, NULL, NULL, 100, "SLURM_MEM_PER_CPU=100"},
         {"", "mem-per-cpu", "4G", "mem", "100", 100, NULL},
-        {"", "mem", "4G", "mem-per-gpu", "100", 100, "SLURM_MEM_PER_GPU=100"},
+        {"-G 1", "mem", "4G", "mem-per-gpu", "100", 100, "SLURM_MEM_PER_GPU=100"},
         {"--mem=100", "mem", "200", NULL, NULL, 200, NULL},
         /* As Slurm: only of what is said in another way do variables count less. */
         {"--mem=100", "mem-per-cpu", "4G", NULL, NULL, 100, NULL},

@@ -85,6 +85,12 @@ sbatch: error: --nodelist: a: there is one machine, $host"
     is stderr "$status:$err" '0:sbatch: ignored, as they mean nothing on one machine: --account, --partition, --qos'
     try sbatch -Q -A me --wrap true
     is 'quietly' "$status:$err" 0:
+    try sbatch -c 2 --cpus-per-gpu=1 -G 1 --wrap true
+    is 'cores in two ways' "$status:$err" '1:sbatch: error: --cpus-per-gpu: mutually exclusive with --cpus-per-task'
+    SBATCH_CPUS_PER_GPU=1 try sbatch -c 2 -G 1 --wrap true
+    is 'one of them a variable' "$status:$err" '1:sbatch: error: --cpus-per-gpu: mutually exclusive with --cpus-per-task'
+    try sbatch --mem-per-gpu=1G --wrap true
+    is 'memory of no GPU' "$status:$err" '1:sbatch: error: --mem-per-gpu: the job requests no GPU'
     try sbatch --gres=gpu:3 --wrap true
     is status "$status" 1
     has stderr "$err" '^sbatch: error: '
