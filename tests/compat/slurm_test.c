@@ -280,6 +280,15 @@ the_copy_of_a_script_is_found_in_a_command(void **state)
 
 /* --- columns --- */
 
+static int
+in_order(char letter, const struct slurm_job *a, const struct slurm_job *b)
+{
+    int order = 0;
+
+    assert_true(squeue_compare_numbers(letter, a, b, &order));
+    return order;
+}
+
 static void
 times_are_sorted_by_their_length(void **state)
 {
@@ -292,16 +301,38 @@ times_are_sorted_by_their_length(void **state)
         waiting = {.state = &pending, .run_ms = 7200000, .limit_ms = 72000000};
 
     (void)state;
-    assert_true(squeue_compare_times('M', &minutes, &hours) < 0);
-    assert_true(squeue_compare_times('M', &hours, &minutes) > 0);
-    assert_true(squeue_compare_times('M', &waiting, &minutes) < 0);
-    assert_int_equal(squeue_compare_times('M', &minutes, &moment), 0);
-    assert_true(squeue_compare_times('l', &hours, &minutes) < 0);
-    assert_true(squeue_compare_times('l', &minutes, &moment) < 0);
-    assert_int_equal(squeue_compare_times('l', &hours, &waiting), 0);
-    assert_true(squeue_compare_times('L', &hours, &waiting) < 0);
-    assert_true(squeue_compare_times('L', &waiting, &minutes) < 0);
-    assert_true(squeue_compare_times('L', &moment, &minutes) > 0);
+    assert_true(in_order('M', &minutes, &hours) < 0);
+    assert_true(in_order('M', &hours, &minutes) > 0);
+    assert_true(in_order('M', &waiting, &minutes) < 0);
+    assert_int_equal(in_order('M', &minutes, &moment), 0);
+    assert_true(in_order('l', &hours, &minutes) < 0);
+    assert_true(in_order('l', &minutes, &moment) < 0);
+    assert_int_equal(in_order('l', &hours, &waiting), 0);
+    assert_true(in_order('L', &hours, &waiting) < 0);
+    assert_true(in_order('L', &waiting, &minutes) < 0);
+    assert_true(in_order('L', &moment, &minutes) > 0);
+}
+
+static void
+ends_are_sorted_by_their_moment(void **state)
+{
+    static const struct slurm_state running = {"RUNNING", "RUNNING", "R", false},
+                                    pending = {"PENDING", "PENDING", "PD", false};
+    const struct slurm_job limited = {.state = &running, .started_us = 5000000, .limit_ms = 60},
+                           longer = {.state = &running,
+                                     .started_us = 4000000,
+                                     .limit_ms = 9000},
+                           endless = {.state = &running, .started_us = 1000000},
+                           waiting = {.state = &pending, .limit_ms = 60};
+    int order;
+
+    (void)state;
+    assert_true(in_order('e', &limited, &longer) < 0);
+    assert_true(in_order('e', &longer, &endless) < 0);
+    assert_true(in_order('e', &waiting, &limited) < 0);
+    assert_true(in_order('S', &longer, &limited) < 0);
+    assert_true(in_order('S', &limited, &waiting) < 0);
+    assert_false(squeue_compare_numbers('j', &limited, &longer, &order));
 }
 
 static void
@@ -675,6 +706,7 @@ main(void)
         cmocka_unit_test(tasks_that_ended_long_before_their_array_did_start),
         cmocka_unit_test(the_copy_of_a_script_is_found_in_a_command),
         cmocka_unit_test(times_are_sorted_by_their_length),
+        cmocka_unit_test(ends_are_sorted_by_their_moment),
         cmocka_unit_test(letters_make_columns),
         cmocka_unit_test(names_make_columns),
         cmocka_unit_test(sacct_cuts_with_a_plus),

@@ -26,6 +26,39 @@ case_setup()
     is 'by what is left' "$(squeue -h -S L -o %i:%L | tr '\n' ' ')" '2:5:00 5:30:00 3:10:00:00 1:2-00:00:00 4:UNLIMITED '
 }
 
+# The jobs in the order of a word for -S.
+sorted()
+{
+    squeue -h -S "$1" -o %A | tr '\n' ' '
+}
+
+@test "squeue sorts numbers as numbers, and names by the alphabet" {
+    sbatch -H --mem=1G -c 2 -J b10 --nice=-100 --wrap true >/dev/null
+    sbatch -H --mem=900M -J b9 --nice=100 --wrap true >/dev/null
+    sbatch -H --mem=1500M -J a --nice=-5 --wrap true >/dev/null
+    sbatch -H -a 2,10 -J c --wrap true >/dev/null
+    is memory "$(sorted m)" '4 2 1 3 '
+    is 'memory downwards' "$(sorted -m)" '3 1 2 4 '
+    is cores "$(sorted -C,m)" '1 4 2 3 '
+    is names "$(sorted j)" '3 1 2 4 '
+    is niceness "$(sorted y)" '1 3 4 2 '
+    is 'tasks' "$(squeue -h -r -j 4 -S i -o %i | tr '\n' ' ')" '4_2 4_10 '
+    is 'ends that are not known' "$(sorted e,-i)" '4 3 2 1 '
+    try squeue -S i,1
+    is 'no letter' "$status:$err" '1:squeue: error: Invalid sort specification: 1'
+}
+
+@test "squeue sorts by when jobs start, without the column and with --start" {
+    berth submit --gpus 0 --cpus 1 -t 1h -- sleep 600 >/dev/null
+    for hours in 9 3 6; do sbatch -b now+${hours}hours -t 5 --wrap true >/dev/null; done
+    sbatch -H --wrap true >/dev/null
+    wait_for_event kind=started job=1
+    is 'by start' "$(sorted S)" '1 3 4 2 5 '
+    is 'of --start' "$(squeue -h --start -o %i | tr '\n' ' ')" '3 4 2 5 '
+    is 'of --start, in another order' "$(squeue -h --start -S -i -o %i | tr '\n' ' ')" '5 4 3 2 '
+    berth cancel 1
+}
+
 @test "a job that never ran has no node" {
     sbatch -H --wrap true >/dev/null
     scancel 1

@@ -35,7 +35,7 @@ static const char usage[] =
     "  -n, --name=LIST     jobs of these names\n"
     "  -t, --states=LIST   in these states, PENDING or PD; all: ended ones too\n"
     "  -o, --format=FORMAT and -O, --Format=NAMES  columns, as squeue(1) has them\n"
-    "  -S, --sort=LETTERS  order, of i j u t T p P S e l M V Q; - turns one round\n"
+    "  -S, --sort=LETTERS  order, of i j u t T p P S e l m M C V Q; - turns one round\n"
     "  -r, --array         a line for each task;  -h: no header;  -l: more columns\n"
     "      --start         when jobs that wait are expected to start\n"
     "  -i, --iterate=N     again every N seconds\n"
@@ -195,6 +195,18 @@ is_shown(const struct slurm_job *job, const void *arg)
 
 static const char *sort_letters;
 
+/* NULL: no column has the letter. */
+static const struct slurm_field *
+field_of(char letter)
+{
+    for (const struct slurm_field *f = squeue_fields; f->header; f++)
+        if (letter && f->letter == letter)
+            return f;
+    return NULL;
+}
+
+/* Numbers in the names of jobs and tasks count as numbers; where a job has no node, it is
+ * behind those that have one. */
 static int
 compare_texts(const struct slurm_field *f, const struct slurm_job *x, const struct slurm_job *y)
 {
@@ -202,21 +214,24 @@ compare_texts(const struct slurm_field *f, const struct slurm_job *x, const stru
 
     f->add(&left, x);
     f->add(&right, y);
-    return strverscmp(buf_str(&left), buf_str(&right));
+    if (!left.len != !right.len)
+        return left.len ? -1 : 1;
+    return strchr("iK", f->letter) ? strverscmp(buf_str(&left), buf_str(&right))
+                                   : strcmp(buf_str(&left), buf_str(&right));
 }
 
 /* States stand in the order that Slurm numbers them in, not in that of the alphabet. */
 static int
 compare_by(char letter, const struct slurm_job *x, const struct slurm_job *y)
 {
-    if (strchr("lLM", letter))
-        return squeue_compare_times(letter, x, y);
+    const struct slurm_field *f = field_of(letter);
+    int order;
+
+    if (squeue_compare_numbers(letter, x, y, &order))
+        return order;
     if (letter == 't' || letter == 'T')
         return slurm_states_compare(x->state, y->state);
-    for (const struct slurm_field *f = squeue_fields; f->header; f++)
-        if (f->letter == letter)
-            return compare_texts(f, x, y);
-    return 0;
+    return f ? compare_texts(f, x, y) : 0;
 }
 
 static int
@@ -245,7 +260,7 @@ sort_jobs(struct slurm_jobs *list, const char *letters)
 {
     struct slurm_jobs sorted = {0};
 
-    if (letters) {
+    if (letters && letters[0]) {
         sort_letters = letters;
         qsort(list->at, list->n, sizeof *list->at, compare_jobs);
         return;
@@ -263,6 +278,28 @@ sort_jobs(struct slurm_jobs *list, const char *letters)
     *list = sorted;
 }
 
+/* Each letter is to be one of a column, with or without a comma between them. */
+static int
+check_sort(const char *letters)
+{
+    letters += strspn(letters, ",+-");
+    while (*letters && field_of(*letters))
+        letters += 1 + strspn(letters + 1, ",+-");
+    return *letters ? slurm_fail(1, "Invalid sort specification: %c", *letters) : 0;
+}
+
+/* What the columns and the order need to know. */
+static enum slurm_detail
+detail_of(const struct squeue *s)
+{
+    int most = s->json ? SLURM_WHOLE : slurm_table_detail(&s->table);
+
+    for (const char *p = s->sort; p && *p; p++)
+        if (field_of(*p) && field_of(*p)->detail > most)
+            most = field_of(*p)->detail;
+    return (enum slurm_detail)most;
+}
+
 /* --- the answer --- */
 
 static int
@@ -275,7 +312,7 @@ ask(struct squeue *s)
 
     if (!c)
         return 1;
-    wish.detail = s->json ? SLURM_WHOLE : (enum slurm_detail)slurm_table_detail(&s->table);
+    wish.detail = detail_of(s);
     if (slurm_jobs_ask(c, &wish, &s->jobs, &e) < 0 && e.code != ERR_NO_JOB)
         return slurm_fail(1, "%s", e.text);
     /* Several that are asked for may be gone; a single one must be known. */
@@ -357,8 +394,11 @@ compat_squeue(int argc, char **argv)
     int status;
 
     if (slurm_read(&r, argc, argv, &s, take_option, &status) &&
-        (status = slurm_refuse_words(&r)) == 0 && (status = choose_columns(&s)) == 0)
-        status = watch(&s);
+        (status = slurm_refuse_words(&r)) == 0 && (status = choose_columns(&s)) == 0) {
+        s.sort = s.sort ? s.sort : s.starts ? "S" : "";
+        status = check_sort(s.sort);
+        status = status ? status : watch(&s);
+    }
     json_decref(s.ids);
     slurm_table_free(&s.table);
     slurm_jobs_free(&s.jobs);

@@ -1,5 +1,7 @@
 /* The columns of squeue: one table of letter, name, header and what stands there. What no job
  * of Berth's has is Slurm's word for nothing. */
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -450,10 +452,56 @@ time_of(char letter, const struct slurm_job *job)
     return (job->limit_ms - (letter == 'L' ? used_ms(job) : 0)) / 1000;
 }
 
-int
-squeue_compare_times(char letter, const struct slurm_job *a, const struct slurm_job *b)
+/* As Slurm: a start that is not known is the last. What runs without a limit has no end; what
+ * waits has none yet. */
+static int64_t
+moment_of(char letter, const struct slurm_job *job)
 {
-    int64_t left = time_of(letter, a), right = time_of(letter, b);
+    int64_t at_us = letter == 'V'   ? job->submitted_us
+                    : letter == 'S' ? slurm_start_us(job)
+                                    : slurm_end_us(job);
+    bool is_first = letter == 'e' && slurm_is_waiting(job);
 
-    return (left > right) - (left < right);
+    return at_us || is_first ? at_us / 1000000 : INT64_MAX;
+}
+
+static int64_t
+number_of(char letter, const struct slurm_job *job)
+{
+    gid_t group;
+
+    if (strchr("lLM", letter))
+        return time_of(letter, job);
+    if (strchr("eSV", letter))
+        return moment_of(letter, job);
+    switch (letter) {
+    case 'A':
+        return job->id;
+    case 'F':
+        return job->array ? job->array : job->id;
+    case 'G':
+        return (void)slurm_group(job, &group), (int64_t)group;
+    case 'm':
+        return slurm_mem_mib(job);
+    case 'p':
+    case 'Q':
+        return slurm_priority(job);
+    case 'U':
+        return answer_int(job->json, "uid", 0);
+    case 'y':
+        return slurm_nice(job);
+    default:
+        return slurm_cpus(job);
+    }
+}
+
+bool
+squeue_compare_numbers(char letter, const struct slurm_job *a, const struct slurm_job *b,
+                       int *order)
+{
+    if (!strchr("AcCeFGlLmMpQSUVy", letter))
+        return false;
+    int64_t left = number_of(letter, a), right = number_of(letter, b);
+    *order = (left > right) - (left < right);
+    return true;
 }
