@@ -244,6 +244,11 @@ Try \"sbatch --help\" for more information"
     is 'before there were any' "$(sacct -nX -E 2020-01-01)" ''
     is 'by name' "$(sacct -nPX --name=fail -o jobid)" 2
     sacct --json -j 1,2,3,5,6 >accounts
+    sacct --json -j 1.batch,2.0,5 >steps
+    is 'jobs with the steps that are asked for' "$(python3 -c 'import json, sys
+print([(job["job_id"], [step["step"]["id"] for step in job["steps"]]) for job in json.load(sys.stdin)["jobs"]])' <steps)" \
+        "[(1, ['batch']), (2, []), (5, ['batch'])]"
+    is 'without steps' "$(sacct --json -X -j 1 | json jobs.0.steps)" '[]'
     is 'JSON' "$(json jobs.0.state.current <accounts) $(json jobs.0.time.limit <accounts)" 'COMPLETED 5'
     is 'a code' "$(json jobs.1.exit_code.status <accounts) $(json jobs.1.exit_code.return_code <accounts)" 'ERROR 3'
     is 'a signal' "$(json jobs.2.exit_code.status <accounts) $(json jobs.2.exit_code.signal.name <accounts)" 'SIGNALED KILL'

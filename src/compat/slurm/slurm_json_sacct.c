@@ -60,8 +60,6 @@ steps_of(const struct slurm_job *job)
     json_t *steps = json_array();
     int code, sig;
 
-    if (!job->started_us)
-        return steps;
     slurm_exit(job, &code, &sig);
     json_array_append_new(
         steps, json_pack("{s:{s:I, s:s, s:s}, s:s, s:o, s:o, s:{s:i}, s:{s:i, s:s, s:[s]}}",
@@ -84,7 +82,7 @@ canceller_of(const struct slurm_job *job)
 }
 
 static json_t *
-account_of(const struct slurm_job *job)
+account_of(const struct slurm_job *job, bool has_step)
 {
     json_t *tres = tres_of(job), *to;
     int code = 0, sig = 0;
@@ -102,10 +100,10 @@ account_of(const struct slurm_job *job)
         json_pack("{s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:{s:i, s:I}, s:o, s:i, s:s}", "state",
                   "current", job->state->name, "reason", slurm_reason(job), "exit_code",
                   exit_of(code, sig), "derived_exit_code", exit_of(0, 0), "time", time_of(job),
-                  "steps", steps_of(job), "required", "CPUs", slurm_cpus(job), "memory",
-                  (json_int_t)slurm_mem_mib(job), "kill_request_user", canceller_of(job),
-                  "allocation_nodes", job->started_us ? 1 : 0, "constraints",
-                  answer_str(job->json, "gpu_type")));
+                  "steps", has_step ? steps_of(job) : json_array(), "required", "CPUs",
+                  slurm_cpus(job), "memory", (json_int_t)slurm_mem_mib(job),
+                  "kill_request_user", canceller_of(job), "allocation_nodes",
+                  job->started_us ? 1 : 0, "constraints", answer_str(job->json, "gpu_type")));
     json_object_update_new(
         to, json_pack("{s:{s:O, s:o}, s:{s:I, s:o, s:o}, s:{s:s}}", "tres", "requested", tres,
                       "allocated", job->started_us ? json_incref(tres) : json_array(), "array",
@@ -118,11 +116,13 @@ account_of(const struct slurm_job *job)
 }
 
 int
-slurm_put_accounts(const struct slurm_jobs *jobs)
+slurm_put_accounts(const struct slurm_jobs *jobs,
+                   bool (*has_step)(const struct slurm_job *job, const void *arg),
+                   const void *arg)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; i < jobs->n; i++)
-        json_array_append_new(list, account_of(&jobs->at[i]));
+        json_array_append_new(list, account_of(&jobs->at[i], has_step(&jobs->at[i], arg)));
     return slurm_put_json("jobs", list);
 }

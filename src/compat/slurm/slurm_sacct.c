@@ -277,6 +277,15 @@ is_line_shown(const struct sacct *s, const struct sacct_row *row)
     return !by_step || (row->is_step && is_it);
 }
 
+static bool
+is_step_shown(const struct slurm_job *job, const void *arg)
+{
+    const struct sacct *s = arg;
+    const struct sacct_row row = {.job = job, .is_step = true};
+
+    return !s->no_steps && job->started_us && is_line_shown(s, &row);
+}
+
 /* As sacct: from midnight on, or at one moment, now, where states are asked for; one's own, or
  * for root and for jobs by number all. */
 static void
@@ -324,7 +333,7 @@ show(const struct sacct *s)
     if (status != 0)
         return status;
     if (s->json)
-        return slurm_put_accounts(&jobs);
+        return slurm_put_accounts(&jobs, is_step_shown, s);
     if (!s->no_header)
         sacct_add_header(&s->table, &out);
     for (size_t i = 0; i < jobs.n; i++) {
@@ -333,7 +342,7 @@ show(const struct sacct *s)
         if (is_line_shown(s, &row))
             sacct_add_row(&s->table, &row, &out);
         row.is_step = true;
-        if (!s->no_steps && row.job->started_us && is_line_shown(s, &row))
+        if (is_step_shown(row.job, s))
             sacct_add_row(&s->table, &row, &out);
     }
     return cli_put(&out);
