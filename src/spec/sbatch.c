@@ -231,59 +231,7 @@ on_no_requeue(struct sbatch *s, const char *value, struct err *e)
     return 0;
 }
 
-/* --- files and words --- */
-
-/* A file for output or errors. Slurm's letters are Berth's, but for three that are about what a
- * job of one task on one node has not: they have one value. */
-static int
-set_file(struct sbatch *s, const char *attr, const char *value, struct err *e)
-{
-    auto_buf struct buf file = BUF_INIT;
-
-    for (const char *p = value; *p; p++) {
-        size_t width = *p == '%' ? strspn(p + 1, "0123456789") : 0;
-        char letter = *p == '%' ? p[width + 1] : '\0';
-
-        if (*p != '%') {
-            buf_addc(&file, *p);
-        } else if (!letter || !strchr("jJAaxuNnts%", letter)) {
-            return sbatch_refuse(e,
-                                 "%%%.1s is not supported; use %%j, %%A, %%a, %%x, %%u and %%N",
-                                 p + width + 1);
-        } else {
-            if (letter == 'n' || letter == 't')
-                buf_addc(&file, '0');
-            else if (letter == 's')
-                buf_adds(&file, "batch");
-            else
-                buf_add(&file, p, width + 2);
-            p += width + 1;
-        }
-    }
-    return sbatch_set(s, attr, buf_str(&file), e);
-}
-
-static int
-on_output(struct sbatch *s, const char *value, struct err *e)
-{
-    return set_file(s, "log", value, e);
-}
-
-static int
-on_error(struct sbatch *s, const char *value, struct err *e)
-{
-    return set_file(s, "error", value, e);
-}
-
-static int
-on_input(struct sbatch *s, const char *value, struct err *e)
-{
-    (void)s;
-    if (strcmp(value, "/dev/null") == 0)
-        return 0;
-    return sbatch_refuse(e, "standard input is /dev/null; redirect it in the script: < %s",
-                         value);
-}
+/* --- words --- */
 
 /* Sites name their kinds of GPUs by features: a100, h100. A type that is said outright counts
  * more, wherever it stands: settle_constraint. */
@@ -387,7 +335,7 @@ static const struct row rows[] = {
     {{"cpus-per-gpu", 0, YES}, on_cpus_per_gpu, "cpus", NULL},
     {{"cpus-per-task", 'c', YES}, on_cpus_per_task, "cpus", NULL},
     {{"dependency", 'd', YES}, sbatch_set_deps, "after", NULL},
-    {{"error", 'e', YES}, on_error, "error", NULL},
+    {{"error", 'e', YES}, sbatch_set_error, "error", NULL},
     {{"exclude", 'x', YES}, sbatch_set_excluded, NULL, NULL},
     {{"exclusive", 0, MAYBE}, on_exclusive, "exclusive", NULL},
     {{"export", 0, YES}, on_export, NULL, NULL},
@@ -396,7 +344,7 @@ static const struct row rows[] = {
     {{"gpus-per-task", 0, YES}, on_gpus_per_task, "gpus", NULL},
     {{"gres", 0, YES}, on_gres, "gpus", NULL},
     {{"hold", 'H', NO}, NULL, "hold", NULL},
-    {{"input", 'i', YES}, on_input, NULL, NULL},
+    {{"input", 'i', YES}, sbatch_set_input, NULL, NULL},
     {{"job-name", 'J', YES}, sbatch_set_name, "name", NULL},
     {{"mail-type", 0, YES}, on_mail_type, "mail-type", NULL},
     {{"mail-user", 0, YES}, NULL, "mail-user", NULL},
@@ -410,7 +358,7 @@ static const struct row rows[] = {
     {{"ntasks", 'n', YES}, on_ntasks, NULL, NULL},
     {{"ntasks-per-node", 0, YES}, on_ntasks_per_node, NULL, NULL},
     {{"open-mode", 0, YES}, NULL, "open-mode", NULL},
-    {{"output", 'o', YES}, on_output, "log", NULL},
+    {{"output", 'o', YES}, sbatch_set_output, "log", NULL},
     {{"quiet", 'Q', NO}, on_nothing, NULL, NULL},
     {{"requeue", 0, NO}, NULL, "requeue", NULL},
     {{"signal", 0, YES}, on_signal, "signal", NULL},

@@ -1,6 +1,6 @@
 /* Values of sbatch's options that mean something else in an attribute, or nothing there: an
- * empty one, a limit of 0, the one node and the one cluster, dependencies; and the words for
- * what cannot be honoured. Called by sbatch.c. */
+ * empty one, a limit of 0, the one node and the one cluster, files, dependencies; and the words
+ * for what cannot be honoured. Called by sbatch.c. */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -220,6 +220,85 @@ sbatch_set_clusters(struct sbatch *s, const char *value, struct err *e)
         if (strcasecmp(word, SCRIPT_CLUSTER) == 0 || strcasecmp(word, "all") == 0)
             return 0;
     return sbatch_refuse(e, "%s is not here; the one cluster is " SCRIPT_CLUSTER, value);
+}
+
+/* --- files --- */
+
+static bool
+is_no_file(const char *value)
+{
+    return strcasecmp(value, "none") == 0;
+}
+
+/* With a backslash anywhere no letter stands for something else, and each backslash only keeps
+ * what is behind it. */
+static void
+add_literally(const char *value, struct buf *out)
+{
+    for (const char *p = value; *p; p++) {
+        p += *p == '\\';
+        if (!*p)
+            break;
+        buf_adds(out, *p == '%' ? "%" : "");
+        buf_addc(out, *p);
+    }
+}
+
+/* A file for output or errors. Slurm's letters are Berth's, but for three that are about what a
+ * job of one task on one node has not: they have one value. */
+static int
+set_file(struct sbatch *s, const char *attr, const char *value, struct err *e)
+{
+    auto_buf struct buf file = BUF_INIT;
+    bool is_literal = strchr(value, '\\') != NULL;
+
+    if (is_no_file(value))
+        return sbatch_set(s, attr, "/dev/null", e);
+    if (is_literal)
+        add_literally(value, &file);
+    for (const char *p = is_literal ? "" : value; *p; p++) {
+        size_t width = *p == '%' ? strspn(p + 1, "0123456789") : 0;
+        char letter = *p == '%' ? p[width + 1] : '\0';
+
+        if (*p != '%') {
+            buf_addc(&file, *p);
+        } else if (!letter || !strchr("jJAaxuNnts%", letter)) {
+            return sbatch_refuse(e,
+                                 "%%%.1s is not supported; use %%j, %%A, %%a, %%x, %%u and %%N",
+                                 p + width + 1);
+        } else {
+            if (letter == 'n' || letter == 't')
+                buf_addc(&file, '0');
+            else if (letter == 's')
+                buf_adds(&file, "batch");
+            else
+                buf_add(&file, p, width + 2);
+            p += width + 1;
+        }
+    }
+    return sbatch_set(s, attr, buf_str(&file), e);
+}
+
+int
+sbatch_set_output(struct sbatch *s, const char *value, struct err *e)
+{
+    return set_file(s, "log", value, e);
+}
+
+int
+sbatch_set_error(struct sbatch *s, const char *value, struct err *e)
+{
+    return set_file(s, "error", value, e);
+}
+
+int
+sbatch_set_input(struct sbatch *s, const char *value, struct err *e)
+{
+    (void)s;
+    if (strcmp(value, "/dev/null") == 0 || is_no_file(value))
+        return 0;
+    return sbatch_refuse(e, "standard input is /dev/null; redirect it in the script: < %s",
+                         value);
 }
 
 /* --- dependencies --- */

@@ -56,6 +56,9 @@ int sbatch_set_array(struct sbatch *s, const char *value, struct err *e);
 int sbatch_set_nodes_by_name(struct sbatch *s, const char *value, struct err *e);
 int sbatch_set_excluded(struct sbatch *s, const char *value, struct err *e);
 int sbatch_set_clusters(struct sbatch *s, const char *value, struct err *e);
+int sbatch_set_output(struct sbatch *s, const char *value, struct err *e);
+int sbatch_set_error(struct sbatch *s, const char *value, struct err *e);
+int sbatch_set_input(struct sbatch *s, const char *value, struct err *e);
 
 /* afterok:12:13_2,afterany:14 in the place of what the job waited for; as sbatch_apply. */
 int sbatch_set_deps(struct sbatch *s, const char *value, struct err *e);

@@ -297,6 +297,36 @@ END
     is "its tasks" "$(cat "$of.000.0.%" "$of.001.0.%")" $'task 0\ntask 1'
 }
 
+@test "srun keeps the output of all, none or one of its tasks, and takes names with a backslash as they are" {
+    start_daemon 1
+    script words.sh <<'END'
+#!/bin/bash
+#SBATCH --gpus=0 -n 2 -o words.out -e words.err
+say() { srun "$@" sh -c 'echo $SLURM_PROCID; echo error $SLURM_PROCID >&2'; }
+say -o none
+say -o 1
+say -n 1 -o all -e NONE
+say -n 1 -o file -e all
+say -n 1 -o 7
+say -o '\%t-\%j'
+END
+    berth submit --wait words.sh
+    is 'what it shows' "$(cat words.out)" $'1\n0'
+    is 'of its errors' "$(cat words.err)" $'error 1\nerror 0'
+    is 'the file that has no letters' "$(echo *%*)" '%t-%j'
+    is 'a file' "$(cat file)" 0
+    is 'a number of no task' "$(cat 7)" $'0\nerror 0'
+    is 'a file of both tasks' "$(sort %t-%j)" $'0\n1\nerror 0\nerror 1'
+    is 'no files' "$(ls -d all none NONE 1 2>/dev/null)" ''
+    script none.sh <<'END'
+#!/bin/bash
+#SBATCH --gpus=0 -o none
+echo nothing
+END
+    berth submit --wait none.sh
+    is 'no log' "$(ls none* | tr '\n' ' ')" 'none.sh '
+}
+
 @test "srun passes a signal on, and stays until its tasks have ended" {
     start_daemon 1
     mkfifo ready.{0,1} go.{0,1}
