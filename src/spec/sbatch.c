@@ -93,47 +93,81 @@ is_memory_taken(struct sbatch *s, enum sbatch_memory way)
     return true;
 }
 
-/* A bare number is MiB with Slurm. What no program fits into may be meant as GiB. */
+/* In MiB, as Slurm: KiB are rounded up, 0 is nothing. */
 static int
-set_mem(struct sbatch *s, const char *value, struct err *e)
+parse_mem(const char *value, int64_t *mib, struct err *e)
 {
-    static const int least_mib = 64;
-    int32_t mib;
+    size_t digits = strspn(value, "0123456789");
+    const char *unit = value + digits;
+    auto_free char *number = xstrndup(value, digits);
+    int64_t kib;
 
-    if (value_mib(value, &mib, e) < 0)
-        return -1;
-    s->r->demand.mem_mib = mib;
-    if (mib >= least_mib)
+    *mib = 0;
+    if (strcmp(value, "0") == 0)
         return 0;
-    auto_free char *note =
-        xasprintf("--mem=%s is %d MiB, as with Slurm; write %sG for GiB", value, mib, value);
-    if (!value[strspn(value, "0123456789")])
+    if (strcasecmp(unit, "K") != 0 && strcasecmp(unit, "KB") != 0)
+        return parse_size_mib(value, mib, e);
+    if (parse_int(number, 0, INT32_MAX, &kib, NULL) < 0)
+        return parse_refuse(e, value, "is not a size; write 8G, 8192M or 8192 (MiB)");
+    *mib = (kib + 1023) / 1024;
+    return 0;
+}
+
+/* A bare number is MiB with Slurm. What no program fits into may be meant as GiB. */
+static void
+note_mem(struct sbatch *s, const char *value, int64_t mib)
+{
+    static const int64_t least_mib = 64;
+    auto_free char *note = NULL;
+
+    if (mib == 0)
+        note = xasprintf("--%s=%s: no memory is reserved, and the job has no limit",
+                         sbatch_option(s->row)->name, value);
+    else if (mib < least_mib && s->memory == MEMORY_OF_JOB &&
+             !value[strspn(value, "0123456789")])
+        note = xasprintf("--mem=%s is %lld MiB, as with Slurm; write %sG for GiB", value,
+                         (long long)mib, value);
+    if (note)
         script_note(s->out, s->line, note);
+}
+
+static int
+set_mem(struct sbatch *s, enum sbatch_memory way, const char *value, struct err *e)
+{
+    int64_t mib;
+
+    if (!is_memory_taken(s, way))
+        return 0;
+    if (parse_mem(value, &mib, e) < 0)
+        return -1;
+    if (mib > VRAM_MAX_MIB)
+        return parse_refuse(e, value, "is more memory than there can be");
+    if (way == MEMORY_PER_CPU)
+        s->mem_per_cpu = mib;
+    else if (way == MEMORY_PER_GPU)
+        s->mem_per_gpu = mib;
+    if (way == MEMORY_OF_JOB || mib == 0)
+        s->r->demand.mem_mib = (int32_t)mib;
+    note_mem(s, value, mib);
     return 0;
 }
 
 static int
 on_mem(struct sbatch *s, const char *value, struct err *e)
 {
-    if (!is_memory_taken(s, MEMORY_OF_JOB))
-        return 0;
-    if (strcmp(value, "0") != 0)
-        return set_mem(s, value, e);
-    s->r->demand.mem_mib = 0;
-    script_note(s->out, s->line, "--mem=0: no memory is reserved, and the job has no limit");
-    return 0;
+    return set_mem(s, MEMORY_OF_JOB, value, e);
 }
 
 static int
 on_mem_per_cpu(struct sbatch *s, const char *value, struct err *e)
 {
-    return is_memory_taken(s, MEMORY_PER_CPU) ? parse_size_mib(value, &s->mem_per_cpu, e) : 0;
+    return set_mem(s, MEMORY_PER_CPU, value, e);
 }
 
 static int
 on_mem_per_gpu(struct sbatch *s, const char *value, struct err *e)
 {
-    return is_memory_taken(s, MEMORY_PER_GPU) ? parse_size_mib(value, &s->mem_per_gpu, e) : 0;
+    return set_mem(s, MEMORY_PER_GPU, value, e);
 }
 
 static int
