@@ -188,6 +188,15 @@ on_cpus_per_task(struct sbatch *s, const char *value, struct err *e)
 }
 
 static int
+on_gpus(struct sbatch *s, const char *value, struct err *e)
+{
+    int rc = set_gpus(s, value, e);
+    if (rc == 0)
+        s->gpus_of_job = s->r->demand.gpus;
+    return rc;
+}
+
+static int
 on_gpus_per_task(struct sbatch *s, const char *value, struct err *e)
 {
     int rc = set_gpus(s, value, e);
@@ -373,7 +382,7 @@ static const struct row rows[] = {
     {{"exclude", 'x', YES}, sbatch_set_excluded, NULL, NULL},
     {{"exclusive", 0, MAYBE}, on_exclusive, "exclusive", NULL},
     {{"export", 0, YES}, on_export, NULL, NULL},
-    {{"gpus", 'G', YES}, set_gpus, "gpus", NULL},
+    {{"gpus", 'G', YES}, on_gpus, "gpus", NULL},
     {{"gpus-per-node", 0, YES}, set_gpus, "gpus", NULL},
     {{"gpus-per-task", 0, YES}, on_gpus_per_task, "gpus", NULL},
     {{"gres", 0, YES}, on_gres, "gpus", NULL},
@@ -487,6 +496,8 @@ sbatch_apply(struct sbatch *s, int i, const char *value, int line, struct err *e
         s->cpus_line = line;
     if (row->apply == on_ntasks || row->apply == on_ntasks_per_node)
         s->tasks_line = line;
+    if (row->apply == on_gpus_per_task)
+        s->each_line = line;
     s->line = line;
     s->row = i;
     if (row->apply)
@@ -504,7 +515,7 @@ sbatch_replace(struct sbatch *s, const char *attr)
         s->cpus_per_gpu = 0;
         s->cpus_of_job = true;
     } else if (strcmp(attr, "gpus") == 0) {
-        s->gpus_per_task = 0;
+        s->gpus_per_task = s->gpus_of_job = 0;
     }
 }
 
@@ -623,6 +634,23 @@ settle_gpus(struct request *r)
     r->gpus_said = true;
 }
 
+/* Without a number of tasks there are as many as share out --gpus, as with Slurm. */
+static int
+count_tasks(struct sbatch *s, struct err *e)
+{
+    struct demand *d = &s->r->demand;
+    int64_t each = s->gpus_per_task, all = s->gpus_of_job;
+
+    if (each == 0 || all == 0 || (d->gpus != each && d->gpus != all))
+        return 0;
+    if (all % each)
+        return err_set(e, ERR_USAGE, "%lld GPUs are no multiple of %lld", (long long)all,
+                       (long long)each);
+    s->ntasks = all / each;
+    d->gpus = (int32_t)each;
+    return 0;
+}
+
 /* The script runs once; srun in it starts the tasks, which it finds in the environment. What is
  * booked for each of them is multiplied, unless a total was said behind it. */
 static int
@@ -664,7 +692,13 @@ sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e)
         settle_constraint(s);
     if (s->exclusive)
         settle_exclusive(s);
-    if (s->ntasks || s->ntasks_per_node || s->gpus_per_task) {
+    if (s->gpus_per_task && !s->ntasks && !s->ntasks_per_node) {
+        *line = s->each_line;
+        *what = "--gpus-per-task";
+        rc = count_tasks(s, e);
+        s->gpus_of_job = 0;
+    }
+    if (rc == 0 && (s->ntasks || s->ntasks_per_node || s->gpus_per_task)) {
         *line = s->tasks_line;
         *what = "--ntasks";
         rc = finish_tasks(s, e);

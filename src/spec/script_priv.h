@@ -20,8 +20,9 @@ struct sbatch {
     enum sbatch_memory memory;
     int64_t mem_per_cpu, mem_per_gpu;                   /* MiB; 0: not said */
     int64_t cpus_per_gpu, cpus_per_task, gpus_per_task; /* 0: not said, also of tasks */
+    int64_t gpus_of_job;                                /* of --gpus; 0: not said */
     int64_t ntasks, ntasks_per_node;
-    int mem_line, cpus_line, tasks_line;
+    int mem_line, cpus_line, tasks_line, each_line;
     int line, row;                 /* that is being read */
     bool is_variable;              /* it is in the environment instead */
     int type_row;                  /* of the option that named a type of GPU last */

@@ -281,6 +281,18 @@ status 1"
     is "what its tasks said" "$(cat task.0 task.1)" $'0 of 2 on 0,1\n1 of 2 on 2,3'
 }
 
+@test "a script with a number of GPUs, and one for each task, has as many tasks" {
+    start_daemon 4
+    script each.sh <<'END'
+#!/bin/bash
+#SBATCH -G 4 --gpus-per-task=2 -o each.out
+echo "$SLURM_NTASKS tasks"
+srun sh -c 'echo "$SLURM_PROCID: $CUDA_VISIBLE_DEVICES"' | sort
+END
+    berth submit --wait each.sh
+    is 'its tasks' "$(cat each.out)" $'2 tasks\n0: 0,1\n1: 2,3'
+}
+
 @test "srun knows which of its options take a value, and names files as Slurm does" {
     start_daemon 1
     script steps.sh <<'END'

@@ -100,6 +100,14 @@ honours_each_option(void **state)
          "gpus          4, whole and idle\ngpu-type      a100\ncpus          2\n"},
         {"#SBATCH -n 4 --gpus-per-task=2 -G 4",
          "gpus          4, whole and idle\ncpus          4\n"},
+        {"#SBATCH -G 4 --gpus-per-task=2 -c 3",
+         "gpus          4, whole and idle\ncpus          6\n"},
+        {"#SBATCH --gpus-per-task=a100:2 --gpus=a100:4",
+         "gpus          4, whole and idle\ngpu-type      a100\ncpus          2\n"},
+        {"#SBATCH -G 2 --gpus-per-task=2", "gpus          2, whole and idle\n"},
+        {"#SBATCH -G 4 --gpus-per-task=2\n#BERTH --gpus 3",
+         "gpus          3, whole and idle\n"},
+        {"#SBATCH -G 4 --gpus-per-task=2 --gres=none", "gpus          none\n"},
         {"#SBATCH -n 4 -c 2", WHOLE "cpus          8\n"},
         {"#SBATCH --tasks-per-node 4", WHOLE "cpus          4\n"},
         {"#SBATCH --cpus-per-t=4 --mail-use=a@example.org",
@@ -261,6 +269,8 @@ refuses_what_is_wrong(void **state)
         const char *line, *words;
     } cases[] = {
         {"#SBATCH -n x", "#SBATCH --ntasks: 'x' is not a whole number"},
+        {"#SBATCH -G 5 --gpus-per-task=2",
+         "f:1: #SBATCH --gpus-per-task: 5 GPUs are no multiple of 2"},
         {"#SBATCH -n 65 --gpus-per-task=1", "#SBATCH --ntasks: 1 times 65 is too much"},
         {"#SBATCH --time=soon", "f:1: #SBATCH --time: 'soon' is not a duration"},
         {"#SBATCH --time=-", "f:1: #SBATCH --time: '-' is not a duration"},
