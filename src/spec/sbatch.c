@@ -72,6 +72,8 @@ on_gres(struct sbatch *s, const char *value, struct err *e)
 {
     if (strcasecmp(value, "none") == 0)
         return sbatch_set(s, "gpus", "0", e);
+    if (strncmp(value, "gres:", 5) == 0) /* as squeue shows it */
+        value += 5;
     if (strcmp(value, "gpu") == 0)
         return sbatch_set(s, "gpus", "1", e);
     if (strncmp(value, "gpu:", 4) == 0)
@@ -190,8 +192,8 @@ on_cpus_per_task(struct sbatch *s, const char *value, struct err *e)
 static int
 on_gpus(struct sbatch *s, const char *value, struct err *e)
 {
-    int rc = set_gpus(s, value, e);
-    if (rc == 0)
+    int rc = value[0] ? set_gpus(s, value, e) : 0;
+    if (rc == 0 && value[0])
         s->gpus_of_job = s->r->demand.gpus;
     return rc;
 }
@@ -242,13 +244,21 @@ on_exclusive(struct sbatch *s, const char *value, struct err *e)
 
 /* --- its time --- */
 
-/* [B:]SIG[@seconds]. B: is the batch shell alone. */
+/* [R][B]:SIG[@[seconds]]. B is the batch shell alone; R lets a job overlap with reservations,
+ * of which there are none. */
 static int
 on_signal(struct sbatch *s, const char *value, struct err *e)
 {
-    if (strncmp(value, "R:", 2) == 0 || strncmp(value, "RB:", 3) == 0)
-        return sbatch_refuse(e, "R: is for reservations, which do not exist here");
-    return sbatch_set(s, "signal", value, e);
+    size_t flags = strspn(value, "RB");
+    bool has_flags = flags > 0 && value[flags] == ':';
+    bool is_batch = has_flags && memchr(value, 'B', flags);
+    const char *signal = has_flags ? value + flags + 1 : value;
+    size_t n = strlen(signal);
+
+    if (n > 0 && signal[n - 1] == '@')
+        n--;
+    auto_free char *meant = xasprintf("%s%.*s", is_batch ? "B:" : "", (int)n, signal);
+    return sbatch_set(s, "signal", meant, e);
 }
 
 /* Nicer is lower. */
@@ -257,7 +267,7 @@ on_nice(struct sbatch *s, const char *value, struct err *e)
 {
     int64_t nice = NICE_DEFAULT;
 
-    if (value && parse_int(value, -2147483645, 2147483645, &nice, e) < 0)
+    if (value && value[0] && parse_int(value, -2147483645, 2147483645, &nice, e) < 0)
         return -1;
     s->r->priority = (int32_t)(nice > PRIORITY_MAX   ? PRIORITY_MIN
                                : nice < PRIORITY_MIN ? PRIORITY_MAX
@@ -324,6 +334,19 @@ on_export(struct sbatch *s, const char *value, struct err *e)
     return 0;
 }
 
+/* Slurm looks at the first letter. */
+static int
+on_open_mode(struct sbatch *s, const char *value, struct err *e)
+{
+    int letter = value[0] | 32;
+
+    return sbatch_set(s, "open-mode",
+                      letter == 'a'   ? "append"
+                      : letter == 't' ? "truncate"
+                                      : value,
+                      e);
+}
+
 /* Some of Slurm's words are about what Berth does not have; the others count all the same. */
 static int
 on_mail_type(struct sbatch *s, const char *value, struct err *e)
@@ -337,6 +360,8 @@ on_mail_type(struct sbatch *s, const char *value, struct err *e)
 
     while ((word = strsep(&rest, ","))) {
         int i = 0;
+        if (strcasecmp(word, "NONE") == 0) /* whatever else is said */
+            return sbatch_set(s, "mail-type", word, e);
         while (foreign[i] && strcasecmp(word, foreign[i]) != 0)
             i++;
         if (foreign[i])
@@ -400,7 +425,7 @@ static const struct row rows[] = {
     {{"nodes", 'N', YES}, on_nodes, NULL, NULL},
     {{"ntasks", 'n', YES}, on_ntasks, NULL, NULL},
     {{"ntasks-per-node", 0, YES}, on_ntasks_per_node, NULL, NULL},
-    {{"open-mode", 0, YES}, NULL, "open-mode", NULL},
+    {{"open-mode", 0, YES}, on_open_mode, "open-mode", NULL},
     {{"output", 'o', YES}, sbatch_set_output, "log", NULL},
     {{"quiet", 'Q', NO}, on_nothing, NULL, NULL},
     {{"requeue", 0, NO}, NULL, "requeue", NULL},

@@ -120,14 +120,23 @@ sbatch_set_comment(struct sbatch *s, const char *value, struct err *e)
     return set_text(s, &s->r->comment, "comment", value, e);
 }
 
-/* "1-3, 5". */
+/* "1-3, 5", "[1-3]%2"; with no number, or 0, behind the % there is no limit. */
 int
 sbatch_set_array(struct sbatch *s, const char *value, struct err *e)
 {
     auto_buf struct buf tasks = BUF_INIT;
+    const char *skipped = value[0] == '[' ? " \t[]" : " \t";
+    const char *most = strchr(value, '%');
 
-    for (const char *p = value; *p; p++)
-        if (*p != ' ' && *p != '\t')
+    if (!value[0]) {
+        task_set_free(&s->r->array);
+        s->r->array_max = 0;
+        return 0;
+    }
+    if (most && most[1 + strspn(most + 1, "0")])
+        most = NULL;
+    for (const char *p = value; *p && p != most; p++)
+        if (!strchr(skipped, *p))
             buf_addc(&tasks, *p);
     return sbatch_set(s, "array", buf_str(&tasks), e);
 }
@@ -357,10 +366,25 @@ is_bare(const char *term, const char *before)
            (!before || strncasecmp(before, "afterany:", 9) == 0);
 }
 
+/* "12_*" is "12": all tasks of the array. */
+static char *
+without_stars(const char *value)
+{
+    auto_buf struct buf text = BUF_INIT;
+
+    for (const char *p = value; *p; p++) {
+        if (p[0] == '_' && p[1] == '*')
+            p++;
+        else
+            buf_addc(&text, *p);
+    }
+    return xstrdup(buf_str(&text));
+}
+
 int
 sbatch_set_deps(struct sbatch *s, const char *value, struct err *e)
 {
-    auto_free char *copy = xstrdup(value);
+    auto_free char *copy = without_stars(value);
     char *rest = copy, *term;
     const char *before = NULL;
 

@@ -71,6 +71,8 @@ script()
     is 'memory of the job, not of its cores' "$(job_field 7 mem_mib)" 100
     SBATCH_MEM_PER_NODE=4G sbatch -H train.sh
     is 'memory in the way of the script' "$(job_field 8 mem_mib)" 100
+    sbatch -H -G '' --wrap true
+    is 'no word for GPUs' "$(job_field 9 gpus_wanted)" 0
 }
 
 @test "what cannot be honoured is refused by name, what means nothing is noted" {

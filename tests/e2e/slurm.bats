@@ -319,6 +319,7 @@ say -o none
 say -o 1
 say -n 1 -o all -e NONE
 say -n 1 -o file -e all
+srun -n 1 -o file --open-mode=App echo more
 say -n 1 -o 7
 say -o '\%t-\%j'
 END
@@ -326,7 +327,7 @@ END
     is 'what it shows' "$(cat words.out)" $'1\n0'
     is 'of its errors' "$(cat words.err)" $'error 1\nerror 0'
     is 'the file that has no letters' "$(echo *%*)" '%t-%j'
-    is 'a file' "$(cat file)" 0
+    is 'a file' "$(cat file)" $'0\nmore'
     is 'a number of no task' "$(cat 7)" $'0\nerror 0'
     is 'a file of both tasks' "$(sort %t-%j)" $'0\n1\nerror 0\nerror 1'
     is 'no files' "$(ls -d all none NONE 1 2>/dev/null)" ''
