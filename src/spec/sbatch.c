@@ -330,7 +330,7 @@ on_export(struct sbatch *s, const char *value, struct err *e)
 {
     (void)e;
     free(s->out->export);
-    s->out->export = xstrdup(value);
+    s->out->export = xstrdup(value[0] ? value : "NONE");
     return 0;
 }
 

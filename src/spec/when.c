@@ -247,8 +247,12 @@ when_span(const char *s, int64_t *ms)
         int64_t ms;
     } units[] = {{"", 1000},        {"second", 1000},  {"minute", 60000},
                  {"hour", 3600000}, {"day", 86400000}, {"week", 604800000}};
-    size_t digits = strspn(s, "0123456789"), len = strlen(s + digits);
+    size_t digits = strspn(s, "0123456789");
     auto_free char *number = xstrndup(s, digits);
+    bool is_apart = s[digits] == ' ' && s[digits + 1];
+
+    digits += is_apart ? 1 : 0;
+    size_t len = strlen(s + digits);
     int64_t n;
 
     if (len > 1 && (s[digits + len - 1] | 32) == 's')
@@ -349,8 +353,20 @@ after_now(const char *s)
     return s[0] ? s : NULL;
 }
 
-int
-when_parse(const char *s, const struct when_clock *clock, int64_t *out, struct err *e)
+/* "16:00 tomorrow" as "tomorrow 16:00"; NULL: no time of the day stands in front of a day. */
+static char *
+day_first(const char *s)
+{
+    struct tm tm;
+    const char *p = s;
+
+    return scan_time(&p, &tm) && p[0] == ' ' && p[1]
+               ? xasprintf("%s %.*s", p + 1, (int)(p - s), s)
+               : NULL;
+}
+
+static int
+parse_moment(const char *s, const struct when_clock *clock, int64_t *out, struct err *e)
 {
     const char *duration = after_now(s);
     size_t epoch = s[0] == '@' ? 1 : strncasecmp(s, "uts", 3) == 0 ? 3 : 0;
@@ -369,4 +385,14 @@ when_parse(const char *s, const struct when_clock *clock, int64_t *out, struct e
     if (is_six_digits(s) || strchr(s, '/'))
         return parse_month_first(s, clock, out, e);
     return parse_day(s, clock, out, e);
+}
+
+int
+when_parse(const char *s, const struct when_clock *clock, int64_t *out, struct err *e)
+{
+    auto_free char *moved = day_first(s);
+
+    if (moved && parse_moment(moved, clock, out, NULL) < 0)
+        return parse_refuse(e, s, want);
+    return moved ? 0 : parse_moment(s, clock, out, e);
 }

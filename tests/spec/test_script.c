@@ -180,6 +180,7 @@ honours_each_option(void **state)
         {"#BERTH --name a#b -t 5m #c", "name          a#b\n" WHOLE "time limit    5m00s\n"},
         {"#SBATCH --mem=0", WHOLE},
         {"#SBATCH -D /data --export=ALL,A=1", WHOLE "chdir         /data\nexport=ALL,A=1\n"},
+        {"#SBATCH --export=", WHOLE "export=NONE\n"},
         {"#SBATCH --exclusive", WHOLE "exclusive     yes\n"},
         {"#SBATCH --exclusive=user", WHOLE "exclusive     yes\n"},
         {"#SBATCH -G 0 --exclusive", "gpus          none\n"},
