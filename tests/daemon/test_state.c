@@ -458,13 +458,19 @@ a_cancelled_array_drops_what_has_not_left(void **state)
 /* --- dependencies --- */
 
 static uint32_t
-submit_after(struct world *w, uint32_t id, enum dep_type type)
+submit_after_task(struct world *w, uint32_t id, int32_t task, enum dep_type type)
 {
     struct job *job = world_job(w, ALICE, 1);
     job->req.deps = xcalloc(1, sizeof *job->req.deps);
-    job->req.deps[0] = (struct dep){.type = type, .job = id, .task = -1};
+    job->req.deps[0] = (struct dep){.type = type, .job = id, .task = task};
     job->req.n_deps = 1;
     return world_submit(w, job);
+}
+
+static uint32_t
+submit_after(struct world *w, uint32_t id, enum dep_type type)
+{
+    return submit_after_task(w, id, -1, type);
 }
 
 static void
@@ -514,6 +520,25 @@ what_can_never_be_met_ends_at_once(void **state)
     uint32_t second = submit_after(w, first, DEP_SUCCESS);
     world_turn(w);
     assert_int_equal(world_stored(w, second), JOB_CANCELLED);
+}
+
+/* The store has a task that has ended in this turn as it was; so has the array, which ends with
+ * its last. */
+static void
+a_task_that_has_just_ended_is_not_waited_for(void **state)
+{
+    struct world *w = *state;
+    uint32_t array = world_submit(w, array_of(w, 0, 1, 0));
+    world_turn(w);
+    uint32_t tasks[] = {w->launched[0], w->launched[1]};
+    for (int32_t i = 0; i < 2; i++) {
+        end_task(w, tasks[i], i);
+        uint32_t id = submit_after_task(w, array, i, i ? DEP_FAILED : DEP_SUCCESS);
+        assert_int_equal(world_get(w, id)->deps_unmet, 0);
+        assert_int_equal(world_get(w, id)->state, JOB_PENDING);
+        world_turn(w);
+        assert_int_equal(world_get(w, id)->state, JOB_STARTING);
+    }
 }
 
 /* --- what is learned --- */
@@ -677,6 +702,7 @@ main(void)
         TEST(a_chain_falls_in_one_turn),
         TEST(who_waits_for_another_still_does_after_a_crash),
         TEST(what_can_never_be_met_ends_at_once),
+        TEST(a_task_that_has_just_ended_is_not_waited_for),
         TEST(a_run_teaches_those_that_wait_with_the_same_command),
         TEST(a_refused_commit_loses_nothing_that_was_learned),
         TEST(a_change_that_nobody_has_read_is_kept),

@@ -80,10 +80,13 @@ task_has_ended(struct state *s, const struct found_job *array, int32_t task,
     struct found_job found;
     struct err e;
     *out = job_state_is_final(array->state) ? array->state : JOB_CANCELLED;
-    if (s->past->find_task(s->past->arg, array->id, task, &found, &e) == 0 && found.id)
-        *out = found.state;
-    else if (*out == JOB_COMPLETED || *out == JOB_FAILED)
+    if (s->past->find_task(s->past->arg, array->id, task, &found, &e) == 0 && found.id) {
+        /* The store does not have an end of this turn yet. */
+        const struct job *job = queue_get(s->queue, found.id);
+        *out = job ? job->state : found.state;
+    } else if (*out == JOB_COMPLETED || *out == JOB_FAILED) {
         *out = JOB_CANCELLED; /* it never left: it was cancelled with the rest */
+    }
     return job_state_is_final(*out);
 }
 
