@@ -359,6 +359,69 @@ with socket.socket(socket.AF_UNIX) as s:
     is 'jobs' "$(berth status --json | jq .counts.HELD)" 10
 }
 
+# The ids of the jobs of the file of `part` that wait.
+waiting_ids()
+{
+    berth queue --json | jq -c '[.jobs[].id]'
+}
+
+@test "a jobs file that lacks a part, as that was refused, is not taken for the whole" {
+    local bad
+    start_daemon 2
+    ask_all "$(part all 1 6 false)" >/dev/null
+    # A line of it, the request, or its JSON; the others behind it are sent before the client hears of that.
+    bad=$(part bad 1 2 true)
+    for bad in "$(jq -c '.params.jobs[1].command = 7' <<<"$bad")" "$(jq -c '.params.jobs = 7' <<<"$bad")" "{$bad"; do
+        out=$(ask_all "$bad" "$(part two 3 4 true)" "$(part three 5 6 false)")
+        is 'what is refused' "$(jq -r 'select(.error) | .id' <<<"$out" | sort | sed 's/null/bad/' | paste -sd ' ')" 'bad three'
+        has 'why' "$(jq 'select(.id == "three") | .error.message' <<<"$out")" 'part of it was refused.* send all of it again'
+        is 'what waits' "$(waiting_ids)" '[1,2,3,4,5,6]'
+    done
+    # Sent again on the same connection: by a client that says where it begins, or is refused once.
+    bad=$(jq -c '.params.jobs[1].command = 7' <<<"$(part bad 1 2 true)")
+    out=$(ask_all "$bad" "$(jq -c '.params.first = true' <<<"$(part one 1 4 true)")" "$(part two 5 7 false)")
+    is 'with its first' "$(jq -c 'select(.id == "two") | .result | [.new, (.lines | length)]' <<<"$out")" '[1,7]'
+    out=$(ask_all "$bad" "$(part one 1 8 false)" "$(part two 1 8 false)")
+    is 'without' "$(jq -c 'if .error then .error.code else .result.new end' <<<"$out" | paste -sd ' ')" '2 6 1'
+    is 'what waits' "$(waiting_ids)" '[1,2,3,4,5,6,7,8]'
+    # Another file came between them.
+    out=$(ask_all "$(part one 1 4 true)" "$(jq -c '.params.path = "/other"' <<<"$(part other 1 1 false)")" "$(part two 5 8 false)")
+    is 'with another between' "$(jq -c 'if .error then .error.code else .result.new // 0 end' <<<"$out" | paste -sd ' ')" '0 1 6'
+    # A part's token does not stand for its lines.
+    out=$(ask_all "$(jq -c '.token = "0123456789abcdef"' <<<"$(part one 1 4 true)")")
+    out=$(ask_all "$(jq -c '.token = "0123456789abcdef"' <<<"$(part one 1 4 true)")" "$(part two 5 8 false)")
+    is 'sent again' "$(jq -c 'select(.id == "two") | .result | [.new, (.lines | length)]' <<<"$out")" '[0,8]'
+    is 'what waits' "$(waiting_ids)" '[1,2,3,4,5,6,7,8,9]'
+}
+
+@test "the rest of a jobs file is dropped with its connection, or the daemon, while its first part is read" {
+    local how pid
+    start_daemon 2
+    ask_all "$(part all 1 6 false)" >/dev/null
+    part one 1 300000 true >one
+    part two 300001 300002 false >two
+    for how in leave stop; do
+        pid=$(daemon_pid)
+        # The status is asked for behind both, and answered before them.
+        timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" "$how" "$pid" <<'PY' || fail_with "not in this order"
+import os, signal, socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(sys.argv[1])
+    s.sendall(open("one", "rb").read() + open("two", "rb").read() + b'{"id":"status","method":"status"}\n')
+    assert b'"id":"status"' in s.makefile("rb").readline()
+    if sys.argv[2] == "leave":
+        s.close()
+    os.kill(int(sys.argv[3]), signal.SIGTERM)
+    if sys.argv[2] == "stop":
+        while s.recv(65536):
+            pass
+PY
+        "$AWAIT" pid "$LIMIT" "$pid"
+        start_daemon 2
+        is "what waits, $how" "$(waiting_ids)" '[1,2,3,4,5,6]'
+    done
+}
+
 @test "changes while a long submission is read count: all of it is queued, or nothing" {
     echo 'pending_max: 15000' >limits.yaml
     timeout "$LIMIT" berth daemon start --sim 2 --config limits.yaml

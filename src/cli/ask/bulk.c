@@ -31,6 +31,8 @@ write_piece(const struct bulk *b, bool more, struct buf *out)
 {
     buf_reserve(out, b->each.len + b->jobs.len + b->rest.len + 64);
     buf_addc(out, '{');
+    if (!b->has_begun)
+        buf_adds(out, "\"first\":true,");
     buf_add(out, buf_str(&b->each), b->each.len);
     buf_adds(out, ",\"jobs\":[");
     buf_add(out, buf_str(&b->jobs), b->jobs.len);
@@ -64,6 +66,7 @@ bulk_next(struct bulk *b, struct err *e)
     write_piece(b, true, &text);
     buf_clear(&b->jobs);
     b->n = 0;
+    b->has_begun = true;
     if (hear(b, e) < 0)
         return -1;
     b->asked = client_call_begin(b->client, b->method, text.data, text.len, e);

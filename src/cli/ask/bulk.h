@@ -9,6 +9,7 @@
 #define CLI_ASK_BULK_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,8 +24,9 @@ struct bulk {
     const char *method;
     struct buf each, jobs, rest;
     struct jsonw w;
-    size_t n;      /* of the jobs in `jobs` */
-    int64_t asked; /* the piece that is on its way; 0: none is */
+    size_t n;       /* of the jobs in `jobs` */
+    bool has_begun; /* a piece has been sent */
+    int64_t asked;  /* the piece that is on its way; 0: none is */
 };
 
 struct jsonw *bulk_begin(struct bulk *b, struct client *client, const char *method);

@@ -210,8 +210,9 @@ int
 compat_forget(struct compat_session *s, const struct compat_file *f, struct err *e)
 {
     return compat_call(s, "file.sync",
-                       json_pack("{s:s,s:[],s:b,s:b,s:s,s:i,s:[]}", "path", f->path, "jobs",
-                                 "part", 1, "fresh", 1, "cwd", "/", "umask", 0, "env"),
+                       json_pack("{s:s,s:b,s:[],s:b,s:b,s:s,s:i,s:[]}", "path", f->path,
+                                 "first", 1, "jobs", "part", 1, "fresh", 1, "cwd", "/", "umask",
+                                 0, "env"),
                        NULL, e);
 }
 

@@ -57,6 +57,10 @@ struct sync {
     struct line *lines;
     size_t n, cap;
     const struct client *client; /* file_upload.c: whose lines it reads; may be gone */
+    uint64_t number;             /* of the request, among those of its kind */
+    bool is_first;               /* it begins the file, whatever came of it before */
+    bool has_more;               /* the rest of the file comes in other requests */
+    bool is_kept_for_rest;       /* its lines are kept for those */
     bool reads;                  /* it has begun to */
     size_t n_read;               /* lines of the request */
     size_t n_kept;               /* lines in front of those, of earlier requests */

@@ -19,6 +19,7 @@
 #include "daemon/request/budget.h"
 #include "daemon/request/file_sync.h"
 #include "daemon/request/roles.h"
+#include "daemon/request/upload_gaps.h"
 #include "wire/request_read.h"
 
 #define GLANCE 64 /* lines between two looks at the clock */
@@ -31,6 +32,7 @@ struct upload {
     int64_t bytes;
     struct sync kept;          /* its lines alone */
     const struct sync *reader; /* the request that has them now, and adds its own; NULL: none */
+    uint64_t begun;            /* the request that said that it begins it; 0: none did */
 };
 
 /* A request that is to be read, in the order in which they came: another one of its connection
@@ -48,6 +50,8 @@ struct uploads {
     struct modelfile *models;
     struct upload *list;
     struct in_line *line;
+    struct gap *gaps;
+    uint64_t n_asked;
 };
 
 struct uploads *
@@ -112,14 +116,20 @@ add_line(struct sync *s)
 }
 
 int
-file_upload_check(struct sync *s, const json_t *params, struct err *e)
+file_upload_check(struct uploads *all, const struct caller *c, struct sync *s,
+                  const json_t *params, struct err *e)
 {
-    s->path = json_string_value(json_object_get(params, "path"));
-    if (!s->path || s->path[0] != '/')
+    s->client = c->client;
+    s->number = ++all->n_asked;
+    s->is_first = json_is_true(json_object_get(params, "first"));
+    s->has_more = json_is_true(json_object_get(params, "more"));
+    const char *path = json_string_value(json_object_get(params, "path"));
+    if (!path || path[0] != '/')
         return err_set(e, ERR_USAGE, "\"path\" must be an absolute path");
-    if (strlen(s->path) >= PATH_MAX)
+    if (strlen(path) >= PATH_MAX)
         return err_set(e, ERR_USAGE, "\"path\" is %zu bytes long; the maximum is %d",
-                       strlen(s->path), PATH_MAX - 1);
+                       strlen(path), PATH_MAX - 1);
+    s->path = path;
     if (!json_is_array(json_object_get(params, "jobs")))
         return err_set(e, ERR_USAGE, "\"jobs\" must be a list");
     return 0;
@@ -173,9 +183,16 @@ void
 file_uploads_drop_client(struct uploads *all, const struct client *client)
 {
     drop(find(all, client));
+    gaps_drop_client(&all->gaps, client);
     for (struct in_line *x = all->line; x; x = x->next)
         if (x->client == client)
             x->client = NULL;
+}
+
+void
+file_uploads_unread(struct uploads *all, const struct client *client)
+{
+    gaps_note(&all->gaps, client, NULL, ++all->n_asked);
 }
 
 /* --- the order of those that come at once --- */
@@ -248,36 +265,44 @@ begin(struct upload **at, const struct caller *c, const struct sync *s)
     u->uid = c->uid;
     u->group = c->group;
     u->path = xstrdup(s->path);
+    u->begun = s->is_first ? s->number : 0;
     *at = u; /* the last of the list */
     return u;
 }
 
-/* What is kept of its file is its own for as long as it reads. False: another request of its
- * connection is being read, or has come before it. */
-static bool
-take(struct uploads *all, const struct caller *c, struct sync *s)
+/* What is kept of its file is its own for as long as it reads. WORK_MORE: another request of
+ * its connection is being read, or has come before it; -1: lines of its file are missing. */
+static int
+take(struct uploads *all, const struct caller *c, struct sync *s, struct err *e)
 {
     struct upload **at = find(all, c->client), *u = *at;
     if ((u && u->reader) || !is_first_in_line(all, c->client, s)) {
         stand_in_line(all, c->client, s);
-        return false;
+        return WORK_MORE;
     }
     leave_line(all, s);
-    if (u && strcmp(s->path, u->path) != 0) {
-        drop(at); /* it was never finished */
+    bool is_other = u && strcmp(s->path, u->path) != 0;
+    if (is_other || (u && s->is_first)) { /* it was never finished */
+        if (is_other)
+            gaps_note(&all->gaps, c->client, u->path, s->number);
+        drop(at);
         at = find(all, c->client);
         u = NULL;
     }
     if (!u)
         u = begin(at, c, s);
     u->reader = s;
-    s->client = c->client;
     s->lines = u->kept.lines;
     s->n = s->n_kept = u->kept.n;
     s->cap = u->kept.cap;
     u->kept = (struct sync){.n = 0};
     s->reads = true;
-    return true;
+    if (!s->has_more && gaps_take(&all->gaps, s->client, s->path, u->begun, s->number))
+        return err_set(e, ERR_REFUSED,
+                       "%s: a part of it was refused, or could not be read; send all of it "
+                       "again",
+                       s->path);
+    return WORK_DONE;
 }
 
 /* NULL: it has none, or none any more, as its client has gone. */
@@ -292,20 +317,21 @@ int
 file_upload_read(struct uploads *all, const struct caller *c, struct sync *s,
                  const json_t *params, int64_t until_us, struct err *e)
 {
-    if (!s->reads && !take(all, c, s))
-        return WORK_MORE;
-    return read_lines(all, s, params, until_us, e);
+    int rc = s->reads ? WORK_DONE : take(all, c, s, e);
+    return rc == WORK_DONE ? read_lines(all, s, params, until_us, e) : rc;
 }
 
 static int
 keep(struct uploads *all, struct sync *s, struct err *e)
 {
     struct upload **at = find_own(all, s), *u = at ? *at : NULL;
+    if (u)
+        u->bytes += bytes_of(s, s->n_kept);
+    if (u && check_room(all, u, e) < 0)
+        return -1;
+    s->is_kept_for_rest = true;
     if (!u)
         return 0;
-    u->bytes += bytes_of(s, s->n_kept);
-    if (check_room(all, u, e) < 0)
-        return -1;
     u->reader = NULL;
     u->kept.lines = s->lines;
     u->kept.n = s->n;
@@ -337,4 +363,6 @@ file_upload_leave(struct uploads *all, const struct sync *s)
     leave_line(all, s);
     if (at)
         drop(at);
+    if (s->has_more && !s->is_kept_for_rest)
+        gaps_note(&all->gaps, s->client, s->path, s->number);
 }

@@ -1,5 +1,6 @@
 /* A jobs file that comes in several requests: all but the last have `more`, and their lines are
- * kept until that one comes on the same connection. */
+ * kept until that one comes on the same connection. A client may send them at once: when one is
+ * refused, what has come of its file behind it is refused at the last, as lines are missing. */
 #ifndef DAEMON_REQUEST_FILE_UPLOAD_H
 #define DAEMON_REQUEST_FILE_UPLOAD_H
 
@@ -22,8 +23,10 @@ struct uploads *uploads_new(const struct instance *inst, const struct roles *rol
                             const struct budget *budget, struct modelfile *models);
 void uploads_free(struct uploads *u);
 
-/* The first look at a request: where its file lies, and that there are lines. Sets s->path. */
-int file_upload_check(struct sync *s, const json_t *params, struct err *e);
+/* The first look at a request: where its file lies, that there are lines, and which part of the
+ * file it is. */
+int file_upload_check(struct uploads *all, const struct caller *c, struct sync *s,
+                      const json_t *params, struct err *e);
 /* Reads the request's lines into *s, behind those that were kept of the same file, until the
  * boot clock says until_us. WORK_MORE; or WORK_DONE when *s has them all; -1 with e, and
  * nothing is kept any longer. Requests of one connection are read in their order. */
@@ -36,5 +39,7 @@ int file_upload_part(struct uploads *all, const struct caller *c, struct sync *s
 /* A request that goes, read to its end or not. */
 void file_upload_leave(struct uploads *all, const struct sync *s);
 void file_uploads_drop_client(struct uploads *all, const struct client *client);
+/* A request of this client's could not be read: it may have been part of a file. */
+void file_uploads_unread(struct uploads *all, const struct client *client);
 
 #endif

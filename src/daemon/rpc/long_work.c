@@ -395,6 +395,13 @@ work_begin(struct rpc *rpc, struct caller *c, const struct work_kind *kind, void
     return METHOD_LATER;
 }
 
+/* Half of it must not be all that is done. */
+static bool
+must_end(const struct work *x)
+{
+    return x->kind->changes && (!x->kind->has_begun || x->kind->has_begun(x->arg));
+}
+
 void
 works_drop_client(struct rpc *rpc, const struct client *client)
 {
@@ -403,7 +410,7 @@ works_drop_client(struct rpc *rpc, const struct client *client)
         struct work *x = *at;
         if (x->caller.client != client) {
             at = &x->next;
-        } else if (x->kind->changes) { /* half of it must not be all that is done */
+        } else if (must_end(x)) {
             ticket_free(x->ticket);
             x->ticket = NULL;
             x->caller.client = NULL;
@@ -437,7 +444,7 @@ static struct work *
 find_change(const struct rpc *rpc)
 {
     struct work *x = rpc->works ? rpc->works->first : NULL;
-    while (x && !x->kind->changes)
+    while (x && !must_end(x))
         x = x->next;
     return x;
 }

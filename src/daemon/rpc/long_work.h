@@ -39,8 +39,12 @@ struct work_kind {
     void (*resume)(void *arg, const char *text);
     size_t (*n_done)(const void *arg); /* jobs; with `lines`, lines of a jobs file */
     bool lines;
-    bool past;         /* reads the history: nothing of that may go before it is done */
-    bool changes;      /* jobs: it is done to its end also when the client has gone */
+    bool past;    /* reads the history: nothing of that may go before it is done */
+    bool changes; /* jobs: it is done to its end also when the client has gone */
+    /* Of those that change jobs and wait for other requests of their connection first: whether
+     * they do no more. One that still does goes with its client, and is not waited for when
+     * the daemon stops. NULL: it never does. */
+    bool (*has_begun)(const void *arg);
     bool last_changes; /* only its last piece does; before that it can be refused */
 };
 

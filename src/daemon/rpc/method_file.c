@@ -348,6 +348,14 @@ resume(void *arg, const char *text)
     ids_load(&s->removed, text + end);
 }
 
+/* What its lines belong to stands in requests before it until then. */
+static bool
+has_begun(const void *arg)
+{
+    const struct asked *a = arg;
+    return a->sync.reads;
+}
+
 static void
 leave(void *arg)
 {
@@ -372,6 +380,7 @@ method_file_sync(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw
                                          .lines = true,
                                          .so_far = so_far,
                                          .resume = resume,
+                                         .has_begun = has_begun,
                                          .past = true,
                                          .changes = true};
     static const struct work_kind part = {.step = keep_step, .free = leave};
@@ -386,11 +395,11 @@ method_file_sync(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw
                        .is_part = json_is_true(json_object_get(params, "part")),
                        .fits = json_is_true(json_object_get(params, "fit")),
                        .is_fresh = json_is_true(json_object_get(params, "fresh"))};
-    bool more = json_is_true(json_object_get(params, "more"));
-    if (daemon_accepts_work(rpc->inst, e) < 0 || file_upload_check(s, params, e) < 0 ||
-        (!more && reqcontext_read(s->admission, c, params, &s->context, e) < 0)) {
+    if (file_upload_check(rpc->uploads, c, s, params, e) < 0 ||
+        daemon_accepts_work(rpc->inst, e) < 0 ||
+        (!s->has_more && reqcontext_read(s->admission, c, params, &s->context, e) < 0)) {
         leave(a);
         return -1;
     }
-    return work_begin(rpc, c, more ? &part : &all, a, params, out, e);
+    return work_begin(rpc, c, s->has_more ? &part : &all, a, params, out, e);
 }

@@ -515,10 +515,9 @@ method_file_plan(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw
     k->sync = &k->own;
     k->cwd = cwd ? cwd : "/";
     k->is_fresh = json_is_true(json_object_get(params, "fresh"));
-    if (file_upload_check(k->sync, params, e) < 0) {
+    if (file_upload_check(rpc->uploads, c, k->sync, params, e) < 0) {
         look_free(k);
         return -1;
     }
-    bool more = json_is_true(json_object_get(params, "more"));
-    return work_begin(rpc, c, more ? &part : &all, k, params, out, e);
+    return work_begin(rpc, c, k->sync->has_more ? &part : &all, k, params, out, e);
 }

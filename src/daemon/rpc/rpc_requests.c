@@ -99,6 +99,8 @@ static void
 answer_protocol_error(struct client *c, const json_t *id, int code, const char *text)
 {
     struct reply *r = hold(c, id_text(id), false);
+    if (code != RPC_UNKNOWN_METHOD)
+        file_uploads_unread(c->server->rpc->uploads, c);
     rpc_write_error(&r->text, r->id, code, "usage", text);
 }
 
@@ -172,12 +174,15 @@ call_method(struct client *c, const struct method *m, const json_t *root, const 
         rpc_write_error(&r->text, r->id, err_exit_status(e.code), err_name(e.code), e.text);
 }
 
-/* A token is one method's: what another one was answered says nothing of this. */
+/* A token is one method's: what another one was answered says nothing of this. A part of a jobs
+ * file changes nothing, and what was kept of it has gone with the connection. */
 static void
 call_once(struct client *c, const struct method *m, const json_t *root, const char *token,
           size_t len)
 {
-    auto_free char *key = token ? xasprintf("%s %s", m->name, token) : NULL;
+    const json_t *params = json_object_get(root, "params");
+    bool changes = m->changes && !json_is_true(json_object_get(params, "more"));
+    auto_free char *key = token && changes ? xasprintf("%s %s", m->name, token) : NULL;
     call_method(c, m, root, key, len);
 }
 
@@ -186,6 +191,7 @@ rpc_handle(struct client *c, struct parsed *p, size_t len)
 {
     json_t *root = p->root;
     if (p->e.code) {
+        file_uploads_unread(c->server->rpc->uploads, c);
         struct reply *r = hold(c, id_text(NULL), false);
         rpc_write_error(&r->text, r->id, err_exit_status(p->e.code), err_name(p->e.code),
                         p->e.text);
@@ -214,7 +220,7 @@ rpc_handle(struct client *c, struct parsed *p, size_t len)
             c, id, RPC_BAD_REQUEST,
             "\"token\" must be a string of 16 to 64 bytes, different for each request");
     else
-        call_once(c, m, root, m->changes ? token : NULL, len);
+        call_once(c, m, root, token, len);
     json_decref(root);
     pace_spent(c->server->rpc->pace, m ? m->name : "line", c->uid);
     if (len >= LARGE_BYTES)
