@@ -154,7 +154,10 @@ row_bind_book(sqlite3_stmt *st, int at, const struct tasks *t)
         buf_addf(&text, "%s%d:%" PRId32, some ? "," : "", s, t->ended[s]);
         some = true;
     }
-    buf_addf(&text, ";%" PRId32, t->exit_status);
+    buf_addc(&text, ';');
+    for (int i = 0; i < t->n_statuses; i++)
+        buf_addf(&text, "%s%" PRId32 ":%" PRId32, i ? "," : "", t->statuses[i].status,
+                 t->statuses[i].n);
     row_bind_own(st, at, &text);
 }
 
@@ -404,6 +407,27 @@ row_read_ended(char *text, int32_t *ended)
     return 0;
 }
 
+/* "130:2,7:1". Before schema version 25 it was the highest alone: taken as that of all that did
+ * not complete. */
+static int
+row_read_statuses(char *text, struct tasks *t)
+{
+    char *rest = *text ? text : NULL;
+    int32_t status, n = 0;
+
+    for (int s = JOB_COMPLETED + 1; s < JOB_STATES; s++)
+        n += t->ended[s];
+    while (rest) {
+        char *word = strsep(&rest, ","), *count = strchr(word, ':');
+        if (count)
+            *count++ = '\0';
+        if (row_read_i32(word, &status) < 0 || (count && row_read_i32(count, &n) < 0))
+            return -1;
+        array_count_status(t, status, n);
+    }
+    return 0;
+}
+
 /* After the set that was asked for, from which the total is known. Which tasks are live, their
  * own rows say. */
 int
@@ -421,5 +445,5 @@ row_read_book(sqlite3_stmt *st, int col, struct job *job)
     if (row_parse_set(strsep(&rest, ";"), &t->pending) < 0 || !rest ||
         row_read_ended(strsep(&rest, ";"), t->ended) < 0 || !rest)
         return -1;
-    return row_read_i32(rest, &t->exit_status);
+    return row_read_statuses(rest, t);
 }

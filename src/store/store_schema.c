@@ -249,12 +249,16 @@ static const char schema_v23[] =
 
 static const char schema_v24[] = "ALTER TABLE jobs ADD COLUMN submitted_as TEXT;";
 
+/* array_book: how many tasks ended with each exit status, where it was the highest alone. Both
+ * are read, and daemons of before do not read this. */
+static const char schema_v25[] = "";
+
 /* STEPS[v] leads from version v to v + 1. */
 static const char *const STEPS[] = {schema_v1,  schema_v2,  schema_v3,  schema_v4,  schema_v5,
                                     schema_v6,  schema_v7,  schema_v8,  schema_v9,  schema_v10,
                                     schema_v11, schema_v12, schema_v13, schema_v14, schema_v15,
                                     schema_v16, schema_v17, schema_v18, schema_v19, schema_v20,
-                                    schema_v21, schema_v22, schema_v23, schema_v24};
+                                    schema_v21, schema_v22, schema_v23, schema_v24, schema_v25};
 #define STORE_SCHEMA_VERSION ((int)(sizeof(STEPS) / sizeof(STEPS[0])))
 
 static int

@@ -48,7 +48,7 @@ compare_arrays(struct world *w, const struct job *was, const struct job *is)
     CHECK(w, was->tasks->total == is->tasks->total && was->tasks->live == is->tasks->live);
     CHECK(w, was->tasks->active == is->tasks->active);
     CHECK(w, memcmp(was->tasks->ended, is->tasks->ended, sizeof is->tasks->ended) == 0);
-    CHECK(w, was->tasks->exit_status == is->tasks->exit_status);
+    CHECK(w, array_exit_status(was->tasks) == array_exit_status(is->tasks));
 }
 
 static void

@@ -70,7 +70,7 @@ test_tasks_leave_and_end(void **state)
     set(a, t[2], JOB_TIMEOUT, 124);
     assert_true(array_is_over(a, &final));
     assert_int_equal(final, JOB_FAILED);
-    assert_int_equal(a->tasks->exit_status, 124);
+    assert_int_equal(array_exit_status(a->tasks), 124);
     assert_int_equal(a->tasks->live, 0);
     assert_int_equal(a->tasks->active, 0);
     for (int i = 0; i < 3; i++)
@@ -163,15 +163,41 @@ test_an_ended_task_is_requeued(void **state)
     set(a, x, JOB_COMPLETED, 0);
     set(a, y, JOB_FAILED, 9);
     assert_true(array_is_over(a, &final));
-    set(a, y, JOB_PENDING, -1);
+    set(a, y, JOB_PENDING, 9);
     assert_false(array_is_over(a, &final));
-    assert_int_equal(a->tasks->exit_status, 0);
+    assert_int_equal(array_exit_status(a->tasks), 0);
     set(a, y, JOB_COMPLETED, 0);
     assert_true(array_is_over(a, &final));
     assert_int_equal(final, JOB_COMPLETED);
-    assert_int_equal(a->tasks->exit_status, 0);
+    assert_int_equal(array_exit_status(a->tasks), 0);
     job_free(x);
     job_free(y);
+    job_free(a);
+}
+
+static void
+test_the_highest_status_of_those_that_ended_last(void **state)
+{
+    (void)state;
+    struct job *a = new_array(1, 0, 4, 0), *t[4];
+    static const int statuses[] = {5, 1, 5, 3};
+    for (int i = 0; i < 4; i++) {
+        t[i] = array_split(a, i, 2 + (uint32_t)i);
+        set(a, t[i], JOB_FAILED, statuses[i]);
+    }
+    assert_int_equal(array_exit_status(a->tasks), 5);
+    set(a, t[0], JOB_PENDING, 5);
+    assert_int_equal(array_exit_status(a->tasks), 5);
+    set(a, t[2], JOB_PENDING, 5);
+    assert_int_equal(array_exit_status(a->tasks), 3);
+    set(a, t[3], JOB_PENDING, 3);
+    assert_int_equal(array_exit_status(a->tasks), 1);
+    array_drop(a, JOB_CANCELLED);
+    assert_int_equal(array_exit_status(a->tasks), 130);
+    array_count_status(a->tasks, array_dropped_status(JOB_CANCELLED), -1);
+    assert_int_equal(array_exit_status(a->tasks), 1);
+    for (int i = 0; i < 4; i++)
+        job_free(t[i]);
     job_free(a);
 }
 
@@ -212,7 +238,7 @@ test_what_has_not_left_ends_together(void **state)
         set(a, t, JOB_COMPLETED, 0);
         assert_int_equal(apply(a, JOB_EV_OVER), cases[i].final);
         assert_int_equal(a->tasks->ended[JOB_COMPLETED], 1);
-        assert_int_equal(a->tasks->exit_status, cases[i].exit_status);
+        assert_int_equal(array_exit_status(a->tasks), cases[i].exit_status);
         job_free(t);
         job_free(a);
     }
@@ -296,6 +322,7 @@ main(void)
         cmocka_unit_test(test_so_many_at_once),
         cmocka_unit_test(test_a_start_is_taken_back),
         cmocka_unit_test(test_an_ended_task_is_requeued),
+        cmocka_unit_test(test_the_highest_status_of_those_that_ended_last),
         cmocka_unit_test(test_what_has_not_left_ends_together),
         cmocka_unit_test(test_words_for_an_array),
         cmocka_unit_test(test_one_job_in_the_queue),

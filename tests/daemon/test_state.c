@@ -437,6 +437,28 @@ a_refused_commit_puts_tasks_back(void **state)
     assert_int_equal(world_get(w, w->launched[0])->task, 0);
 }
 
+/* One that runs again does not count any more for what its array comes to. */
+static void
+an_array_has_the_status_of_the_tasks_that_ended_last(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    uint32_t array = world_submit(w, array_of(w, 0, 2, 0));
+    world_turn(w);
+    uint32_t first = w->launched[0], second = w->launched[1];
+    end_task(w, second, 1);
+    end_task(w, first, 5);
+    assert_int_equal(array_exit_status(world_get(w, array)->tasks), 5);
+    assert_int_equal(jobs_requeue(&w->s, world_get(w, first), "alice", false, &e), 0);
+    assert_int_equal(array_exit_status(world_get(w, array)->tasks), 1);
+    world_turn(w);
+    world_turn(w);
+    end_task(w, first, 0);
+    end_task(w, w->launched[2] == first ? w->launched[3] : w->launched[2], 0);
+    assert_int_equal(world_get(w, array)->state, JOB_FAILED);
+    assert_int_equal(array_exit_status(world_get(w, array)->tasks), 1);
+}
+
 static void
 a_cancelled_array_drops_what_has_not_left(void **state)
 {
@@ -698,6 +720,7 @@ main(void)
         TEST(an_array_ends_with_its_last_task),
         TEST(an_array_survives_with_what_has_left_it),
         TEST(a_refused_commit_puts_tasks_back),
+        TEST(an_array_has_the_status_of_the_tasks_that_ended_last),
         TEST(a_cancelled_array_drops_what_has_not_left),
         TEST(a_chain_falls_in_one_turn),
         TEST(who_waits_for_another_still_does_after_a_crash),

@@ -247,6 +247,31 @@ assert most == 2, most'
     is status "$(job_field 1 exit_status)" 130
 }
 
+@test "an array that is run again in part ends with the status of what ended last" {
+    start_daemon 2
+    mkfifo gate
+    berth submit --gpus 0 --array '0-4%2' -- sh -c '[ -e fixed ] && exit
+        case $BERTH_ARRAY_TASK_ID in 0) exit 5 ;; 1) exit 1 ;; 2) exit 0 ;; *) read line <gate ;; esac'
+    wait_for_event kind=started array_task=4
+    berth cancel 1
+    wait_for_event kind=ended job=1
+    is 'with those cancelled' "$(job_field 1 exit_status)" 130
+    touch fixed
+    berth requeue state:cancelled
+    wait_for_event --after "$(seq_of kind=ended job=1)" kind=ended job=1
+    is 'with the first' "$(job_field 1 exit_status)" 5
+    local seq
+    seq=$(events_with kind=ended job=1 | tail -n 1 | json seq)
+    berth requeue 1_0
+    wait_for_event --after "$seq" kind=ended job=1
+    is 'without it' "$(job_field 1 exit_status).$(job_field 1 state)" 1.FAILED
+    stop_daemon
+    start_daemon 2
+    berth requeue 1_1
+    wait_for_event kind=ended job=1 state=COMPLETED
+    is 'without any' "$(job_field 1 exit_status)" 0
+}
+
 @test "logs of an array are those of its tasks, each with its name" {
     start_daemon 1
     berth submit --gpus 0 --array 1-3 -W -- sh -c 'echo said by $BERTH_ARRAY_TASK_ID'

@@ -220,7 +220,8 @@ random_book(struct rng *r, struct job *job)
         task_set_remove(&job->tasks->pending, task);
         job->tasks->ended[JOB_COMPLETED + (int)(rng_next(r) % 3)]++;
     }
-    job->tasks->exit_status = (int32_t)(rng_next(r) % 256);
+    for (int i = (int)(rng_next(r) % 4); i > 0; i--)
+        array_count_status(job->tasks, (int32_t)(rng_next(r) % 256), 1);
 }
 
 static void
@@ -432,7 +433,11 @@ assert_same_book(const struct tasks *a, const struct tasks *b)
     assert_same_set(&a->pending, &b->pending);
     assert_int_equal(a->total, b->total);
     assert_memory_equal(a->ended, b->ended, sizeof a->ended);
-    assert_int_equal(a->exit_status, b->exit_status);
+    assert_int_equal(a->n_statuses, b->n_statuses);
+    for (int i = 0; i < a->n_statuses; i++) {
+        assert_int_equal(a->statuses[i].status, b->statuses[i].status);
+        assert_int_equal(a->statuses[i].n, b->statuses[i].n);
+    }
 }
 
 static void

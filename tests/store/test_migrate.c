@@ -113,6 +113,35 @@ test_jobs_of_version_2(void **state)
     dir_free(d);
 }
 
+/* It stands for all of its tasks that did not complete: which of them ended with it nobody
+ * knows. */
+static void
+test_an_array_whose_highest_exit_status_alone_was_kept(void **state)
+{
+    struct dir *d = dir_of("v2.sql");
+    auto_free char *path = dir_file(d, "berth.db");
+    sqlite3 *db = NULL;
+
+    (void)state;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "UPDATE jobs SET array_book = '5-99;6:1,7:2;5' WHERE id = 5",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    struct store *s = must_open(d);
+    struct job *array = store_job_load(s, 5, NULL);
+    assert_non_null(array);
+    assert_int_equal(array_exit_status(array->tasks), 5);
+    array_count_status(array->tasks, 1, -1);
+    assert_int_equal(array_exit_status(array->tasks), 5);
+    array_count_status(array->tasks, 5, -1);
+    assert_int_equal(array_exit_status(array->tasks), 0);
+    job_free(array);
+    store_close(s);
+    dir_free(d);
+}
+
 /* Every table with its columns, every index with its text. */
 static void
 describe_tables(const struct dir *d, struct buf *out)
@@ -196,6 +225,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jobs_of_version_1),
         cmocka_unit_test(test_jobs_of_version_2),
+        cmocka_unit_test(test_an_array_whose_highest_exit_status_alone_was_kept),
         cmocka_unit_test(test_all_end_with_the_same_tables),
         cmocka_unit_test(test_it_goes_on_from_there),
     };

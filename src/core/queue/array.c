@@ -32,6 +32,7 @@ array_free(struct tasks *t)
     if (!t)
         return;
     task_set_free(&t->pending);
+    free(t->statuses);
     free(t->live_ids);
     free(t);
 }
@@ -140,10 +141,63 @@ array_adopt(struct job *array, const struct job *task)
     mark_full(array);
 }
 
-bool
-array_all_completed(const struct job *array)
+int32_t
+array_exit_status(const struct tasks *t)
 {
-    const struct tasks *t = array->tasks;
+    return t->n_statuses ? t->statuses[0].status : 0;
+}
+
+void
+array_take_statuses(struct tasks *t, struct tasks *from)
+{
+    free(t->statuses);
+    t->statuses = from->statuses;
+    t->n_statuses = from->n_statuses;
+    t->cap_statuses = from->cap_statuses;
+    from->statuses = NULL;
+    from->n_statuses = 0;
+    from->cap_statuses = 0;
+}
+
+int32_t
+array_dropped_status(enum job_state final)
+{
+    return final == JOB_CANCELLED ? STATUS_CANCELLED : 1;
+}
+
+static void
+insert_status(struct tasks *t, int at, int32_t status)
+{
+    t->statuses = xgrow(t->statuses, t->n_statuses, &t->cap_statuses, sizeof *t->statuses);
+    memmove(&t->statuses[at + 1], &t->statuses[at],
+            (size_t)(t->n_statuses++ - at) * sizeof *t->statuses);
+    t->statuses[at] = (struct status_count){.status = status};
+}
+
+/* Few differ, as a rule. One that is missing was counted by a daemon that kept the highest
+ * only. */
+void
+array_count_status(struct tasks *t, int32_t status, int32_t n)
+{
+    int i = 0;
+    if (status <= 0 || n == 0 || (n < 0 && t->n_statuses == 0))
+        return;
+    while (i < t->n_statuses && t->statuses[i].status > status)
+        i++;
+    bool is_there = i < t->n_statuses && t->statuses[i].status == status;
+    if (!is_there && n > 0)
+        insert_status(t, i, status);
+    else if (!is_there)
+        i = 0;
+    t->statuses[i].n += n;
+    if (t->statuses[i].n <= 0)
+        memmove(&t->statuses[i], &t->statuses[i + 1],
+                (size_t)(--t->n_statuses - i) * sizeof *t->statuses);
+}
+
+static bool
+all_completed(const struct tasks *t)
+{
     for (int s = JOB_COMPLETED + 1; s < JOB_STATES; s++)
         if (t->ended[s])
             return false;
@@ -158,15 +212,15 @@ array_note(struct job *array, const struct job *task, enum job_state from, enum 
     if (job_state_is_final(from) && !job_state_is_final(to)) {
         t->ended[from]--;
         live_add(t, task->id);
-        if (array_all_completed(array))
-            t->exit_status = 0;
+        array_count_status(t, exit_status, -1);
+        if (all_completed(t))
+            t->n_statuses = 0;
     }
     t->active += job_state_is_active(to) - job_state_is_active(from);
     if (job_state_is_final(to) && !job_state_is_final(from)) {
         t->ended[to]++;
         live_drop(array, task->id);
-        if (exit_status > t->exit_status)
-            t->exit_status = exit_status;
+        array_count_status(t, exit_status, 1);
     }
     mark_full(array);
 }
@@ -193,9 +247,7 @@ array_drop(struct job *array, enum job_state final)
 {
     struct tasks *t = array->tasks;
     int32_t n = array_n_pending(array);
-    int32_t status = final == JOB_CANCELLED ? STATUS_CANCELLED : 1;
-    if (n > 0 && status > t->exit_status)
-        t->exit_status = status;
+    array_count_status(t, array_dropped_status(final), n);
     t->ended[final] += n;
     task_set_free(&t->pending);
 }

@@ -11,15 +11,22 @@
 
 #include "core/queue/job.h"
 
+struct status_count {
+    int32_t status, n;
+};
+
 /* The book-keeping of one array, job.tasks. */
 struct tasks {
-    struct task_set pending;   /* those that have not left */
-    int32_t total;             /* as submitted */
-    int32_t live;              /* have left and not ended */
-    int32_t active;            /* of those, hold cards */
-    int32_t ended[JOB_STATES]; /* by final state */
-    int32_t exit_status;       /* the highest of those that ended */
-    uint32_t *live_ids;        /* owned; the jobs that those in live are, in no order */
+    struct task_set pending;       /* those that have not left */
+    int32_t total;                 /* as submitted */
+    int32_t live;                  /* have left and not ended */
+    int32_t active;                /* of those, hold cards */
+    int32_t ended[JOB_STATES];     /* by final state */
+    struct status_count *statuses; /* owned; exit statuses of those that ended, but 0, the
+                                      highest first */
+    int n_statuses;
+    size_t cap_statuses;
+    uint32_t *live_ids; /* owned; the jobs that those in live are, in no order */
     size_t cap_live;
     int32_t returning; /* how many requests are having its ended tasks run again, not all of
                           which are back: it is not over. Not stored */
@@ -40,7 +47,8 @@ int32_t array_next(const struct job *array);
 struct job *array_split(struct job *array, int32_t task, uint32_t id);
 
 /* A task of the array went from one state to another (from JOB_PENDING when it left; to a
- * final state with its exit status; from there to JOB_PENDING when it is requeued). The
+ * final state with its exit status; from there to JOB_PENDING when it is requeued, with the
+ * status that it had). The
  * array's own PARK_ARRAY_LIMIT follows; the caller refiles it. */
 void array_note(struct job *array, const struct job *task, enum job_state from,
                 enum job_state to, int exit_status);
@@ -62,8 +70,13 @@ bool array_park_task(const struct job *array, struct job *task);
 /* All that has not left ends in this state (job.c: a cancelled array, an infeasible one). */
 void array_drop(struct job *array, enum job_state final);
 
-/* Whether every task that has ended has COMPLETED; true when none has ended. */
-bool array_all_completed(const struct job *array);
+/* The highest exit status of those that have ended. */
+int32_t array_exit_status(const struct tasks *t);
+/* So many more tasks (n < 0: fewer) have ended with this exit status. */
+void array_count_status(struct tasks *t, int32_t status, int32_t n);
+void array_take_statuses(struct tasks *t, struct tasks *from); /* from has none then */
+/* That of tasks which never left, and ended in this state with the array. */
+int32_t array_dropped_status(enum job_state final);
 
 /* Whether nothing of it is pending or live; then *out is the state in which the array as a
  * whole has ended: COMPLETED when all tasks have, else the gravest of theirs. */

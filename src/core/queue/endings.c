@@ -171,7 +171,7 @@ job_exit_status(const struct job *job)
     case JOB_FAILED:
     case JOB_OUT_OF_MEMORY:
         if (job->tasks)
-            return job->tasks->exit_status;
+            return array_exit_status(job->tasks);
         return job->run ? ending_status(&job->run->ending) : 1;
     case JOB_TIMEOUT:
         return 124;

@@ -133,16 +133,19 @@ book(struct job *array, const struct row *row)
 static void
 reopen(struct job *array, const struct look *look, unsigned states)
 {
-    int32_t exit_status = array->tasks->exit_status, counts[JOB_STATES];
-    memcpy(counts, array->tasks->ended, sizeof counts);
+    struct tasks *old = array->tasks;
+    array->tasks = NULL;
     array_begin(array);
+    array_take_statuses(array->tasks, old);
     for (size_t i = 0; i < look->n; i++)
         book(array, &look->rows[i]);
-    enum job_state dropped = dropped_state(array, counts);
-    if (dropped != JOB_PENDING && !(states >> dropped & 1))
+    enum job_state dropped = dropped_state(array, old->ended);
+    array_free(old);
+    if (dropped == JOB_PENDING)
+        return;
+    array_count_status(array->tasks, array_dropped_status(dropped), -array_n_pending(array));
+    if (!(states >> dropped & 1))
         array_drop(array, dropped);
-    if (!array_all_completed(array))
-        array->tasks->exit_status = exit_status;
 }
 
 /* The one job, which may be gone afterwards when this fails. */

@@ -82,7 +82,9 @@ arrays_moved(struct state *s, struct job *task, enum job_state from)
     if (!array || !array->tasks)
         return;
     uint8_t parked = array->parked;
-    array_note(array, task, from, task->state, job_exit_status(task));
+    struct job was = *task; /* one that runs again still has the attempt that it ended with */
+    was.state = job_state_is_final(from) ? from : task->state;
+    array_note(array, task, from, task->state, job_exit_status(&was));
     queue_refile(s->queue, array);
     state_save(s, array, SAVE_JOB);
     if (array->parked != parked)
