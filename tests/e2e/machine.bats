@@ -295,6 +295,22 @@ a_folder_that_is_no_more()
     done
 }
 
+# An nvidia-smi that takes several times sample_ms for each answer: what it says is old as soon as it is there.
+@test "GPUs that are read more slowly than sample_ms says: jobs start all the same" {
+    export BERTH_NVML=/none BERTH_NVIDIA_SMI=$ROOT/slow_smi FAKE_SMI_DIR=$ROOT/card
+    mkdir "$FAKE_SMI_DIR"
+    echo '0, GPU-5e0c1a2b-0000-0000-0000-000000000001, 24000, 10, 0, 40, Fake GPU, 00000000:01:00.0, Default' >"$FAKE_SMI_DIR/gpus"
+    : >"$FAKE_SMI_DIR/procs"
+    printf '#!/bin/sh\nsleep 0.3\nexec "%s" "$@"\n' "$BATS_TEST_DIRNAME/../gpu/fake_smi" >"$ROOT/slow_smi"
+    chmod +x "$ROOT/slow_smi"
+    printf '%s: 100\n' sample_ms idle_sample_ms >slow.yaml
+    timeout "$LIMIT" berth daemon start --config slow.yaml
+    berth submit --gpus 0 -- true
+    berth submit --vram 1G -- true
+    wait_for_event kind=ended job=1 state=COMPLETED
+    wait_for_event kind=ended job=2 state=COMPLETED
+}
+
 @test "a small disk under a steady load is not filled by the daemon's own log" {
     full_disk "$BERTH_DIR/state" size=8m
     start_daemon 1

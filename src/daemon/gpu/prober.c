@@ -55,6 +55,7 @@ struct prober {
     int64_t seq;
     int64_t asked_us;         /* boot clock, of the question under way */
     int64_t sampled_us;       /* boot clock, of the question that was answered last */
+    int64_t answered_us;      /* boot clock, of that answer */
     int64_t unknown_since_us; /* wall clock */
     int64_t restart_ms;
     int64_t restarts;
@@ -232,10 +233,12 @@ prober_forget(struct prober *p)
         prober_request(p);
 }
 
+/* Counted from the answer: where a driver takes longer for one than samples are apart, none
+ * would ever be young. What ended meanwhile is looked at by when it was asked. */
 bool
 prober_is_fresh(struct prober *p)
 {
-    int64_t age_us = clock_boot_us() - p->sampled_us;
+    int64_t age_us = clock_boot_us() - p->answered_us;
     if (p->unknown_since_us || ledger_n_cards(p->cards->inst->ledger) == 0)
         return true;
     if (p->sampled_us && age_us < p->cards->inst->config.sample_ms * 1500)
@@ -341,7 +344,8 @@ on_sample(struct prober *p, const json_t *msg)
         return;
     p->asked = p->late = false;
     p->sampled_us = p->asked_us;
-    p->cost_ms = (clock_boot_us() - p->asked_us) / 1000;
+    p->answered_us = clock_boot_us();
+    p->cost_ms = (p->answered_us - p->asked_us) / 1000;
     uv_timer_stop(&p->deadline);
     free(TAKE(p->error));
     struct ledger *before = ledger_clone(p->cards->inst->ledger);
