@@ -77,7 +77,7 @@ copies_all_that_it_owns(void **state)
     a.tags = xcalloc(2, sizeof *a.tags);
     a.tags[0] = xstrdup("t");
     a.deps = xcalloc(2, sizeof *a.deps);
-    a.deps[1] = (struct dep){DEP_FAILED, 7, 3, xstrdup("first")};
+    a.deps[1] = (struct dep){.type = DEP_FAILED, .job = 7, .task = 3, .name = xstrdup("first")};
     a.n_deps = 2;
     task_set_add(&a.array, 4);
     request_copy(&b, &a);

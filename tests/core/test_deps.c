@@ -133,8 +133,9 @@ test_all_of_several(void **state)
 {
     struct world *w = *state;
     auto_buf struct buf why = BUF_INIT;
-    const struct dep deps[] = {
-        {DEP_SUCCESS, 1, -1, NULL}, {DEP_ANY, 2, -1, NULL}, {DEP_FAILED, 3, -1, NULL}};
+    const struct dep deps[] = {{.type = DEP_SUCCESS, .job = 1, .task = -1},
+                               {.type = DEP_ANY, .job = 2, .task = -1},
+                               {.type = DEP_FAILED, .job = 3, .task = -1}};
     w->states[1] = JOB_COMPLETED;
     struct job *job = job_after(w, 9, 3, deps);
     assert_true(deps_enter(w->deps, job, has_ended, w, &why));
@@ -174,8 +175,9 @@ test_tasks_of_an_array(void **state)
 {
     struct world *w = *state;
     auto_buf struct buf why = BUF_INIT;
-    const struct dep whole = {DEP_SUCCESS, 1, -1, NULL}, third = {DEP_SUCCESS, 1, 3, NULL},
-                     by_id = {DEP_ANY, 8, -1, NULL};
+    const struct dep whole = {.type = DEP_SUCCESS, .job = 1, .task = -1},
+                     third = {.type = DEP_SUCCESS, .job = 1, .task = 3},
+                     by_id = {.type = DEP_ANY, .job = 8, .task = -1};
     assert_true(deps_enter(w->deps, job_after(w, 4, 1, &whole), has_ended, w, &why));
     assert_true(deps_enter(w->deps, job_after(w, 5, 1, &third), has_ended, w, &why));
     assert_true(deps_enter(w->deps, job_after(w, 6, 1, &by_id), has_ended, w, &why));
@@ -183,7 +185,7 @@ test_tasks_of_an_array(void **state)
     assert_string_equal(w->log, "");
     deps_ended(w->deps, 8, 1, 3, JOB_FAILED, on_dependent, w);
     assert_string_equal(w->log, "+6 -5:dependency: job 1_3 ended FAILED");
-    const struct dep never_left = {DEP_ANY, 1, 9, NULL};
+    const struct dep never_left = {.type = DEP_ANY, .job = 1, .task = 9};
     assert_true(deps_enter(w->deps, job_after(w, 9, 1, &never_left), has_ended, w, &why));
     assert_string_equal(end(w, 1, JOB_COMPLETED), "+4 +9");
 }
@@ -236,11 +238,11 @@ test_circles_of_singletons(void **state)
         struct world w = {.deps = deps_new()};
         auto_buf struct buf why = BUF_INIT;
         for (uint32_t id = 1; id <= 8; id++) {
-            const struct dep dep = {DEP_ANY,
-                                    id == cases[i].job ? cases[i].on
-                                    : id == 6          ? 7
-                                                       : 1,
-                                    -1, NULL};
+            const struct dep dep = {.type = DEP_ANY,
+                                    .job = id == cases[i].job ? cases[i].on
+                                           : id == 6          ? 7
+                                                              : 1,
+                                    .task = -1};
             bool waits = id == cases[i].job || id == 6 || id == 8;
             struct job *job = job_after(&w, id, waits, &dep);
             job->req.name = xstrdup(id % 2 ? "one" : "two");
@@ -270,7 +272,7 @@ test_many_wait_for_one(void **state)
     for (uint32_t i = 0; i < 1000; i++) {
         jobs[i] = new_job(i + 10, want(1, 1000));
         jobs[i]->req.deps = xcalloc(1, sizeof(struct dep));
-        jobs[i]->req.deps[0] = (struct dep){DEP_SUCCESS, 1, -1, NULL};
+        jobs[i]->req.deps[0] = (struct dep){.type = DEP_SUCCESS, .job = 1, .task = -1};
         jobs[i]->req.n_deps = 1;
         assert_true(deps_enter(d, jobs[i], has_ended, w, &why));
     }
@@ -283,7 +285,8 @@ test_many_wait_for_one(void **state)
         d, q,
         &(struct job){
             .id = 1,
-            .req = {.deps = (struct dep[]){{DEP_ANY, any->id, -1, NULL}}, .n_deps = 1}},
+            .req = {.deps = (struct dep[]){{.type = DEP_ANY, .job = any->id, .task = -1}},
+                    .n_deps = 1}},
         &unused));
     for (uint32_t i = 1; i < 1000; i += 2)
         deps_leave(d, jobs[i]);

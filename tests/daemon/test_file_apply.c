@@ -9,6 +9,7 @@
 #include "daemon/common/caller.h"
 #include "daemon/state/unique.h"
 #include "file_words.h"
+#include "store/store.h"
 
 #define SECOND_US INT64_C(1000000)
 
@@ -404,6 +405,69 @@ a_line_waits_for_a_job_that_is_no_line(void **state)
     assert_int_equal(job_of_line(d, "b")->req.deps[0].job, job_of_line(d, "a")->id);
 }
 
+/* So many of the oldest jobs that have ended are removed, as after keep_days. */
+static void
+prune(struct door *d, int n)
+{
+    struct err e = {0};
+    assert_int_equal(store_prune(d->w->store, INT64_MAX, 0, n, &e), n);
+    world_turn_without_plan(d->w);
+}
+
+static void
+a_line_that_ended_long_ago_is_judged_by_what_is_kept_of_it(void **state)
+{
+    struct door *d = *state;
+    sync_file(d, "a b");
+    world_turn(d->w);
+    line_ends(d, 1, 0);
+    line_ends(d, 2, 5);
+    prune(d, 2);
+    struct answer a = sync_file(d, "a b c<a d<b");
+    assert_non_null(strstr(a.said, "a 1 COMPLETED 0, b 2 FAILED 5, c 3 PENDING, d 4 CANCELLED "
+                                   "130 (dependency: job 2 ended FAILED)"));
+    a = sync_file(d, "a b c<a d<b");
+    assert_non_null(strstr(a.said, "c 3 PENDING"));
+    assert_int_equal(a.n_updated, 0);
+    a = sync_file(d, "a b c<b d<b");
+    assert_non_null(strstr(a.said, "c 3 CANCELLED 130 (dependency: job 2 ended FAILED)"));
+    sync_file(d, "a b c<b d<b e<a");
+    door_crash(d);
+    world_turn(d->w);
+    assert_int_equal(job_of_line(d, "e")->state, JOB_STARTING);
+}
+
+/* What they waited for has been met, or does not matter any more. */
+static void
+a_job_outside_that_is_gone_refuses_no_line_that_waited_for_it(void **state)
+{
+    struct door *d = *state;
+    struct sync s = {.n = 0};
+    struct err e = {0};
+    struct job *job = world_job(d->w, ALICE, 1);
+    job->req.name = xstrdup("other");
+    uint32_t id = world_submit(d->w, job);
+    world_turn(d->w);
+    sync_file(d, "a<other b<other c%<other");
+    line_ends(d, id, 0);
+    world_turn(d->w);
+    line_ends(d, job_of_line(d, "a")->id, 0);
+    world_runs(d->w, job_of_line(d, "b")->id);
+    prune(d, 1);
+    struct answer a = sync_file(d, "a<other b<other c%<other");
+    assert_string_equal(a.said, "a 2 COMPLETED 0, b 3 RUNNING, c 4 HELD");
+    assert_int_equal(a.n_updated, 0);
+    sync_file(d, "a<other b<other c<other");
+    world_turn(d->w);
+    assert_int_equal(job_of_line(d, "c")->state, JOB_STARTING);
+    /* A new line cannot wait for it. */
+    file_begin(d, &s, "a b c d<other");
+    assert_int_equal(file_load_known(&s, INT64_MAX, &e), WORK_DONE);
+    assert_int_equal(file_resolve_deps(&s, INT64_MAX, &e), -1);
+    assert_non_null(strstr(e.text, "line 4: it should run after 'other', but none of your"));
+    file_sync_free(&s);
+}
+
 /* The singleton waits for all of its name that came before it: over a third for the line. */
 static void
 a_new_name_may_close_a_circle(void **state)
@@ -584,6 +648,8 @@ main(void)
         TEST(a_dependency_that_changes_is_the_one_that_counts),
         TEST(a_dependency_that_has_failed_refuses_the_line),
         TEST(a_line_waits_for_a_job_that_is_no_line),
+        TEST(a_line_that_ended_long_ago_is_judged_by_what_is_kept_of_it),
+        TEST(a_job_outside_that_is_gone_refuses_no_line_that_waited_for_it),
         TEST(a_new_name_may_close_a_circle),
         TEST(the_order_is_that_of_the_lines_within_their_places),
         TEST(a_job_that_begins_meanwhile_keeps_its_place),

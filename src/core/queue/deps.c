@@ -104,13 +104,22 @@ add_words(struct buf *out, uint32_t job, int32_t task, enum dep_type type, enum 
 
 /* --- jobs --- */
 
+static bool
+dep_has_ended(const struct dep *dep, deps_has_ended has_ended, void *arg, enum job_state *out)
+{
+    if (!dep->ended)
+        return has_ended(arg, dep->job, dep->task, out);
+    *out = (enum job_state)dep->ended;
+    return true;
+}
+
 bool
 deps_possible(const struct request *r, deps_has_ended has_ended, void *arg, struct buf *why)
 {
     for (int i = 0; i < r->n_deps; i++) {
         const struct dep *dep = &r->deps[i];
         enum job_state ended;
-        if (!has_ended(arg, dep->job, dep->task, &ended) || is_met(dep->type, ended))
+        if (!dep_has_ended(dep, has_ended, arg, &ended) || is_met(dep->type, ended))
             continue;
         add_words(why, dep->job, dep->task, dep->type, ended);
         return false;
@@ -129,7 +138,7 @@ deps_enter(struct deps *d, struct job *job, deps_has_ended has_ended, void *arg,
     job->parked &= (uint8_t)~PARK_DEPENDENCY;
     for (int i = 0; i < r->n_deps; i++) {
         enum job_state ended;
-        if (has_ended(arg, r->deps[i].job, r->deps[i].task, &ended))
+        if (dep_has_ended(&r->deps[i], has_ended, arg, &ended))
             continue;
         enter(d, &r->deps[i], job->id);
         job->deps_unmet++;

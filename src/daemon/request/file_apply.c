@@ -37,9 +37,11 @@ has_become(struct line *line, const struct job *job)
 static void
 fill_deps(const struct sync *s, struct line *line)
 {
-    for (int i = 0; line->links && i < line->req.n_deps; i++)
-        if (line->links[i] >= 0)
-            line->req.deps[i].job = s->lines[line->links[i]].job;
+    for (int i = 0; line->links && i < line->req.n_deps; i++) {
+        const struct line *to = line->links[i] >= 0 ? &s->lines[line->links[i]] : NULL;
+        if (to)
+            depend_on_line(s->state, &line->req.deps[i], to->job, to->state);
+    }
 }
 
 static void
@@ -276,7 +278,8 @@ apply_line(struct sync *s, struct line *line)
 {
     bool is_new = file_is_new(s, line);
     s->more_text -= file_more_text(s, line);
-    fill_deps(s, line);
+    if (is_new || queue_get(s->state->queue, line->known->job))
+        fill_deps(s, line);
     if (!is_new)
         update_line(s, line);
     else if (is_left_out(s))

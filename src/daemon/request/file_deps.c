@@ -9,7 +9,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/request.h"
+#include "core/queue/queue.h"
 #include "daemon/state/depend_turns.h"
+#include "daemon/state/state.h"
 
 /* A name and a line that bears it. */
 struct named {
@@ -85,13 +87,29 @@ link_all(struct file_dep_line *lines, size_t n)
     clear(&first);
 }
 
+/* The line's job was to wait for this, which has been forgotten since: it was met. */
+static bool
+is_met(struct state *s, const struct file_dep_line *line, int i)
+{
+    const struct job *job = line->job ? queue_get(s->queue, line->job) : NULL;
+    struct dep *dep = &line->req->deps[i];
+    const struct dep *own = job && i < job->req.n_deps ? &job->req.deps[i] : NULL;
+    if (!own || own->type != dep->type || own->task != dep->task ||
+        (dep->job && dep->job != own->job) || !depend_is_gone(s, own->job))
+        return false;
+    if (dep->name && own->name && strcmp(dep->name, own->name) != 0)
+        return false;
+    dep->job = own->job;
+    return true;
+}
+
 /* What is not in the file must be a job. */
 static int
 resolve_rest(struct state *s, uid_t uid, struct file_dep_line *line, struct err *e)
 {
     for (int i = 0; i < line->req->n_deps; i++) {
         struct request one = {.deps = &line->req->deps[i], .n_deps = 1};
-        if (line->links[i] < 0 && depend_resolve(s, uid, &one, e) < 0)
+        if (line->links[i] < 0 && depend_resolve(s, uid, &one, e) < 0 && !is_met(s, line, i))
             return err_prefix(e, "line %d", line->number);
     }
     return 0;
@@ -287,5 +305,5 @@ file_deps_link(struct file_dep_line *lines, size_t n)
 int
 file_deps_resolve(struct state *s, uid_t uid, struct file_dep_line *line, struct err *e)
 {
-    return line->links ? resolve_rest(s, uid, line, e) : 0;
+    return line->links && !line->has_ended ? resolve_rest(s, uid, line, e) : 0;
 }

@@ -23,7 +23,8 @@ struct file_dep_line {
 
 /* Fills in links to other lines. False: no line waits for anything. */
 bool file_deps_link(struct file_dep_line *lines, size_t n);
-/* What is not in the file must be a job: -1 with e where it is none. */
+/* What is not in the file must be a job: -1 with e where it is none. Not of a line that has
+ * ended; nor where its job waits for one that has been forgotten since. */
 int file_deps_resolve(struct state *s, uid_t uid, struct file_dep_line *line, struct err *e);
 /* *order is all lines, each behind those that it waits for and otherwise as they stand; the
  * caller frees it. -1 with e where lines would wait for themselves; a singleton waits for those

@@ -135,7 +135,7 @@ look_at_deps(struct look *k, size_t at)
             continue;
         }
         if (to)
-            dep->job = to->known->job;
+            depend_on_line(s->state, dep, to->known->job, to->known->state);
         if (!depend_has_ended(s->state, dep))
             fate->awaits = true;
         else if (!fate->never && depend_check(s->state, &one, &e) < 0)

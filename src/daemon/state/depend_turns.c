@@ -168,7 +168,24 @@ bool
 depend_has_ended(struct state *s, const struct dep *dep)
 {
     enum job_state unused;
-    return has_ended(s, dep->job, dep->task, &unused);
+    return dep->ended || has_ended(s, dep->job, dep->task, &unused);
+}
+
+bool
+depend_is_gone(struct state *s, uint32_t id)
+{
+    struct found_job found;
+    struct err unused;
+    return !queue_get(s->queue, id) &&
+           s->past->find_job(s->past->arg, id, &found, &unused) == 0 && !found.id;
+}
+
+void
+depend_on_line(struct state *s, struct dep *dep, uint32_t id, enum job_state state)
+{
+    bool gone = job_state_is_final(state) && depend_is_gone(s, id);
+    dep->job = id;
+    dep->ended = gone ? (uint8_t)state : 0;
 }
 
 /* --- waiting --- */

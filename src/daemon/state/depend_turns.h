@@ -4,14 +4,15 @@
 #define DAEMON_STATE_DEPEND_TURNS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+#include "core/queue/job.h"
 
 struct buf;
 struct state;
 struct dep;
 struct err;
-struct job;
-struct request;
 
 struct depend *depend_new(void);
 void depend_free(struct depend *x); /* NULL is fine */
@@ -24,6 +25,13 @@ int depend_check(struct state *s, const struct request *r, struct err *e);
 
 /* Whether what it names (resolved) has ended, in whatever way. */
 bool depend_has_ended(struct state *s, const struct dep *dep);
+
+/* Nothing is known of this job, or not any more. */
+bool depend_is_gone(struct state *s, uint32_t id);
+
+/* It waits for this job of a line of a jobs file, which is in that state: all that is known of
+ * it where the job itself is gone. */
+void depend_on_line(struct state *s, struct dep *dep, uint32_t id, enum job_state state);
 
 /* A job that is in the table begins to wait for what its (resolved) request names. One that
  * never can run is CANCELLED at once; so is one that would wait for itself. False then, with
