@@ -106,6 +106,25 @@ test_running_jobs_count(void **state)
     world_free(&w);
 }
 
+/* A day ahead, while it ran for a minute and a half. */
+static void
+test_a_clock_that_is_set_is_no_use(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 2, &queue_fair);
+    fair_restore(w.fair, 2, 500, wall(0));
+    struct job *job = add(&w, (struct spec){.id = 1, .uid = 1});
+    assert_string_equal(plan_now(&w), "1@0");
+    job->run->clock_set_us = 86400 * SECOND;
+    fair_shift(w.fair, 86400 * SECOND);
+    w.now += 86400 + 90;
+    add(&w, (struct spec){.id = 2, .uid = 2});
+    add(&w, (struct spec){.id = 3, .uid = 1});
+    assert_string_equal(plan_now(&w), "3@1");
+    world_free(&w);
+}
+
 /* What `explain` calls the place in line: priority, use (a minute for each that is to start
  * before), submission; who cannot start yet is behind everybody. */
 static void
@@ -569,6 +588,7 @@ main(void)
         cmocka_unit_test(test_use_weight_and_priority),
         cmocka_unit_test(test_running_jobs_count),
         cmocka_unit_test(test_turns_are_told_as_a_pass_takes_them),
+        cmocka_unit_test(test_a_clock_that_is_set_is_no_use),
         cmocka_unit_test(test_without_fair_share_submission_counts),
         cmocka_unit_test(test_parts_are_charged_as_parts),
         cmocka_unit_test(test_short_is_by_response_ratio),

@@ -443,6 +443,28 @@ a_clock_that_is_set_is_followed_without_a_plan(void **state)
     assert_int_equal(job->blocked_since_us, since_us + 14400 * SECOND_US);
 }
 
+static void
+a_user_is_not_charged_for_a_clock_that_is_set(void **state)
+{
+    static const int64_t steps_us[] = {86400 * SECOND_US, -86400 * SECOND_US};
+    struct world *w = *state;
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t id = run_one(w);
+        double before = fair_usage(w->s.fair, ALICE, w->now_us);
+        w->now_us += steps_us[i];
+        w->clock_ahead_us += steps_us[i];
+        world_turn(w);
+        if (i == 0)
+            world_ends(w, id, 0);
+        else
+            world_is_lost(w, id, OUTCOME_LOST);
+        world_sample(w);
+        double charged = fair_usage(w->s.fair, ALICE, w->now_us) - before;
+        assert_true(charged > 50 && charged < 70);
+        world_turn(w);
+    }
+}
+
 /* A job that waits for another, in a world where the one before it takes all GPUs. */
 static struct job *
 submit_behind(struct world *w, uint32_t first)
@@ -519,6 +541,7 @@ main(void)
         TEST(upkeep_waits_for_quiet_but_not_for_ever),
         TEST(a_clock_that_is_set_moves_what_counts_from_it),
         TEST(a_clock_that_is_set_is_followed_without_a_plan),
+        TEST(a_user_is_not_charged_for_a_clock_that_is_set),
         TEST(time_in_line_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,7 +103,7 @@ count_active(struct planning *pl, const struct job *job)
         pl->users.lowest_preemptible = job->req.priority;
     if (!counts_use(pl))
         return;
-    int64_t from = run->started_us ? run->started_us : pl->now_us;
+    int64_t from = run->started_us ? run->started_us + run->clock_set_us : pl->now_us;
     double part = fair_part(pl->l, d, run->gpus, run->n_gpus);
     double used = fair_integral(pl->planner->fair, part, from, pl->now_us);
     u->used += (used > part * ADVANCE_S ? used : part * ADVANCE_S) / u->weight;

@@ -206,6 +206,16 @@ back_in_line(struct state *s, struct job *job, int32_t vram_old)
         state_note(s, CHANGE_HELD, job);
 }
 
+/* When it would have started, by the clock as it has been set since. Of one that is lost nobody
+ * has measured how long it ran. */
+static int64_t
+began_us(const struct attempt *run)
+{
+    if (run->ending.run_ms > 0)
+        return run->ending.ended_us - run->ending.run_ms * 1000;
+    return run->started_us + run->clock_set_us;
+}
+
 /* What the attempt has used counts against its user from now on. The commit of its end writes
  * it down (SAVE_SETTLED). */
 static void
@@ -213,11 +223,11 @@ charge(struct state *s, const struct job *job)
 {
     const struct attempt *run = job->run;
     struct demand demand = job->req.demand;
-    if (!run->started_us || run->ending.ended_us <= run->started_us)
+    if (!run->started_us || run->ending.ended_us <= began_us(run))
         return;
     demand.vram_mib = run->vram_mib;
     double part = fair_part(s->ledger, &demand, run->gpus, run->n_gpus);
-    fair_charge(s->fair, job->uid, part, run->started_us, run->ending.ended_us);
+    fair_charge(s->fair, job->uid, part, began_us(run), run->ending.ended_us);
 }
 
 static void
