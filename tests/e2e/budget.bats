@@ -99,6 +99,20 @@ verdict()
     berth submit -G 0 --hold -- true
 }
 
+@test "a job that an admin has run again counts for its user" {
+    start_system --set user_max_pending=1
+    as "$BOB" berth submit -G 0 -W -- true
+    as "$BOB" berth submit -G 0 --hold -- true
+    try berth requeue 1
+    is status "$status" 6
+    has words "$err" "$BOB has 1 of at most 1 pending jobs"
+    as "$ALICE" berth submit -G 0 -W -- true
+    try berth requeue 3 1
+    is 'status of both' "$status" 6
+    try berth requeue 3
+    is "status of alice's" "$status" 0
+}
+
 @test "a user's long jobs file is sent in pieces and stays one file" {
     start_system --set request_max_mib=1
     as "$BOB" sh -c 'seq 1 5000 | sed "s/.*/[hold] : line & $(head -c 400 /dev/zero | tr "\0" x)/" >long.txt; echo "[hold after=l1] : last" >>long.txt; sed -i "1s/hold/hold name=l1/" long.txt'

@@ -32,6 +32,29 @@ with_settings()
     is jobs "$(berth queue -o id | wc -l)" 3
 }
 
+@test "tasks that run again count as pending jobs, each of them" {
+    with_settings user_max_pending 6
+    berth submit --gpus 0 --array 0-3 -W -- true
+    berth submit --gpus 0 --array '0-3%1' -- sh -c 'exit $BERTH_ARRAY_TASK_ID'
+    wait_for_event kind=ended job=6
+    for _ in 1 2 3; do berth submit --hold -- true; done
+    for what in 1 6; do
+        try berth requeue $what
+        is "status of $what" "$status" 6
+        has "words of $what" "$err" 'has 3 of at most 6 pending jobs: 4 jobs more would be too many'
+    done
+    try berth requeue '6_[0-3]'
+    is 'status of its tasks' "$status" 6
+    is 'what waits' "$(berth queue --json | jq -c '[.jobs[].id]')" '[11,12,13]'
+    # As many as there is room for.
+    try berth requeue 6 --failed
+    is 'status of those that failed' "$status" 0
+    berth cancel 11
+    wait_for_event --after "$(seq_of kind=ended job=6)" kind=ended job=6
+    try berth requeue 1
+    is 'status with room' "$status" 0
+}
+
 @test "limits changed while jobs wait apply from the HUP on" {
     with_settings user_max_running 1 user_max_pending 1
     for i in 1 2; do

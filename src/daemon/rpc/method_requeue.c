@@ -41,6 +41,13 @@ struct row {
     enum job_state state;
 };
 
+/* How many jobs of a user's come back, as far as that is known before anything is done: of an
+ * array nothing is. */
+struct returning {
+    uint32_t uid;
+    int64_t n;
+};
+
 /* The rows of an array's tasks are read in pieces too, before anything is done to it: of
  * 100,000 that takes a quarter of a second. */
 struct look {
@@ -61,6 +68,8 @@ struct again {
     struct ids meant;            /* in ascending order, once all are chosen */
     size_t at;                   /* in them */
     bool chosen;
+    struct returning *users; /* owned */
+    size_t n_users, cap_users;
     bool hold;   /* what waits again is held from the first moment on */
     bool failed; /* only what has failed */
     bool active; /* only what runs */
@@ -71,6 +80,7 @@ struct again {
     uint32_t array;  /* 0: none */
     unsigned states; /* those of its tasks in them */
     struct ids tasks;
+    int64_t n_ended; /* of them, when they were chosen */
     size_t task_at;
     struct ids open; /* arrays with tasks that are run again one by one */
 
@@ -284,13 +294,16 @@ requeue_task(struct again *r, struct job *task)
 static void
 choose_tasks(struct again *r, unsigned states)
 {
+    r->n_ended = 0;
     for (size_t i = 0; i < r->look.n; i++) {
         const struct row *row = &r->look.rows[i];
         const struct job *live = queue_get(r->rpc->inst->queue, row->id);
         enum job_state state = live ? live->state : row->state;
         bool left = !live && !job_state_is_final(state); /* it has ended since */
-        if ((left || states >> state & 1) && !ids_has(&r->before, row->id))
-            ids_add(&r->tasks, row->id);
+        if ((!left && !(states >> state & 1)) || ids_has(&r->before, row->id))
+            continue;
+        ids_add(&r->tasks, row->id);
+        r->n_ended += left || job_state_is_final(state);
     }
 }
 
@@ -318,14 +331,18 @@ requeue_array(struct again *r, struct job *array, unsigned states)
     if (job_state_is_final(array->state))
         reopen(array, &r->look, states);
     bool none = r->tasks.n == 0 && array_n_pending(array) == 0;
+    bool has_ended = job_state_is_final(array->state);
+    int64_t n = r->n_ended + (has_ended ? array_n_pending(array) : 0);
     if (array->cancel_asked && !job_state_is_final(array->state))
         rc = err_set(&r->last, ERR_FAILED, "job %u cannot be requeued: it is being cancelled",
                      array->id);
     else if (none && states != ANY_STATE)
         rc = err_set(&r->last, ERR_FAILED, "job %u has no task to run again", array->id);
+    else
+        rc = admit_pending(rpc->admission, array->uid, n, &r->last);
     if (rc)
         put_back(rpc->inst, array);
-    else if (job_state_is_final(array->state))
+    else if (has_ended)
         rc = run_again(r, array);
     if (rc) {
         ids_free(&r->tasks);
@@ -352,7 +369,9 @@ requeue_next_task(struct again *r)
     if (!task)
         return;
     bool waits = task->state == JOB_PENDING || task->state == JOB_HELD;
-    if (!waits && r->states >> task->state & 1)
+    bool may = !job_state_is_final(task->state) ||
+               admit_pending(rpc->admission, task->uid, 1, &r->last) == 0;
+    if (!waits && r->states >> task->state & 1 && may)
         run_again(r, task);
     else
         put_back(rpc->inst, task);
@@ -385,7 +404,7 @@ check_again(struct again *r, const struct job *job)
         return 0;
     if (admit_text(r->rpc->admission, job->uid, request_text_bytes(&job->req), &r->last) < 0)
         return -1;
-    return r->walk.paused ? admit_pending(r->rpc->admission, r->caller->uid, 1, &r->last) : 0;
+    return job->tasks ? 0 : admit_pending(r->rpc->admission, job->uid, 1, &r->last);
 }
 
 /* False: not yet. */
@@ -416,6 +435,28 @@ requeue_one(struct again *r, uint32_t id)
 
 /* --- the pieces --- */
 
+static void
+count_user(struct again *r, uint32_t uid)
+{
+    size_t i = 0;
+    while (i < r->n_users && r->users[i].uid != uid)
+        i++;
+    if (i == r->n_users) {
+        r->users = xgrow(r->users, r->n_users, &r->cap_users, sizeof *r->users);
+        r->users[r->n_users++] = (struct returning){.uid = uid};
+    }
+    r->users[i].n++;
+}
+
+static int
+admit_users(const struct again *r, struct err *e)
+{
+    for (size_t i = 0; i < r->n_users; i++)
+        if (admit_pending(r->rpc->admission, r->users[i].uid, r->users[i].n, e) < 0)
+            return -1;
+    return 0;
+}
+
 static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
@@ -423,8 +464,11 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
     struct again *r = arg;
     if (target_check_owner(r->caller, job, r->why) < 0)
         return 1;
-    if (job->tasks || !ids_has(&r->before, job->id))
-        ids_add(&r->meant, job->id);
+    if (!job->tasks && ids_has(&r->before, job->id))
+        return 0;
+    ids_add(&r->meant, job->id);
+    if (!job->tasks)
+        count_user(r, job->uid);
     return 0;
 }
 
@@ -448,8 +492,7 @@ choose(struct again *r, int64_t until_us, struct err *e)
     w->paused |= rc == 0;
     if (rc <= 0)
         return rc;
-    if (daemon_accepts_work(rpc->inst, e) < 0 ||
-        admit_pending(rpc->admission, r->caller->uid, (int64_t)r->meant.n, e) < 0)
+    if (daemon_accepts_work(rpc->inst, e) < 0 || admit_users(r, e) < 0)
         return -1;
     for (size_t i = 0; i < w->live.n; i++) {
         const struct job *job =
@@ -518,6 +561,7 @@ again_free(void *arg)
     ids_free(&r->meant);
     ids_free(&r->touched);
     ids_free(&r->before);
+    free(r->users);
     free(r);
 }
 
