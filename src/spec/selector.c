@@ -86,6 +86,17 @@ scan_tasks(const char **p, int32_t *first, int32_t *last)
     return *first <= *last;
 }
 
+/* They are sorted, so what is said in 8 MiB of a request must not be a million of them. */
+static int
+check_said(const struct selector *s, struct err *e)
+{
+    if (s->n_terms <= SELECTOR_SAID_MAX)
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "more than %d words select jobs; use ranges (12-20), or several requests",
+                   SELECTOR_SAID_MAX);
+}
+
 /* What follows "12_": "3", or "[3-5,9]". */
 static int
 add_tasks(struct selector *s, const char *piece, const char *p, uint32_t array, struct err *e)
@@ -101,6 +112,8 @@ add_tasks(struct selector *s, const char *piece, const char *p, uint32_t array, 
         s->terms[s->n_terms - 1].first = s->terms[s->n_terms - 1].last = array;
         s->terms[s->n_terms - 1].first_task = first;
         s->terms[s->n_terms - 1].last_task = last;
+        if (check_said(s, e) < 0)
+            return -1;
         if (!many || *p != ',')
             break;
         p++;
@@ -208,7 +221,7 @@ add_each(struct selector *s, const char *text, const char *whole,
         size_t n = piece_length(text);
         if (n == 0)
             return refuse(whole, "is incomplete; " GRAMMAR, e);
-        if (add(s, text, n, e) < 0)
+        if (add(s, text, n, e) < 0 || check_said(s, e) < 0)
             return -1;
         if (!text[n])
             return 0;
@@ -333,8 +346,8 @@ check_count(const struct selector *s, struct err *e)
     return 0;
 }
 
-int
-selector_tidy(struct selector *s, struct err *e)
+static void
+put_together(struct selector *s)
 {
     size_t n = 0;
 
@@ -350,6 +363,38 @@ selector_tidy(struct selector *s, struct err *e)
         s->n_sorted += rank_of(&s->terms[n - 1]) < 2;
     }
     s->n_terms = n;
+}
+
+static bool
+is_each(const struct selector_term *t)
+{
+    return t->kind == SELECT_IDS && t->each;
+}
+
+/* Where so many numbers are said that looking each of them up would hold up others, only those
+ * that stand more or less alone are. True: that has changed some. */
+static bool
+spread_numbers(struct selector *s)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < s->n_sorted; i++)
+        n += is_each(&s->terms[i]) ? (uint64_t)(s->terms[i].last - s->terms[i].first) + 1 : 0;
+    if (n <= SELECTOR_EACH_MAX)
+        return false;
+    for (size_t i = 0; i < s->n_sorted; i++)
+        if (is_each(&s->terms[i]) &&
+            s->terms[i].last - s->terms[i].first >= SELECTOR_EACH_MAX / SELECTOR_TERMS_MAX)
+            s->terms[i].each = false;
+    return true;
+}
+
+int
+selector_tidy(struct selector *s, struct err *e)
+{
+    put_together(s);
+    if (spread_numbers(s))
+        put_together(s);
     return check_count(s, e);
 }
 

@@ -23,16 +23,19 @@ enum selector_kind {
 
 struct selector_term {
     enum selector_kind kind;
-    bool each; /* of SELECT_IDS: every number was said, and none is only between two of them */
+    bool each; /* of SELECT_IDS: every number was said, and none is only between two of them, so
+                  that each is looked up */
     uint32_t first, last;
     int32_t first_task, last_task;
     char *pattern; /* owned; NULL for the kinds without */
 };
 
-/* How much one request may say, after what is said twice has been put together. */
+/* How much one request may say, and how much after what is said twice has been put together. */
+#define SELECTOR_SAID_MAX          100000
 #define SELECTOR_TERMS_MAX         1000
-#define SELECTOR_PATTERNS_MAX      64  /* of them with name: or tag: */
-#define SELECTOR_PATTERN_MAX_BYTES 256 /* of what stands behind name:, user: or tag: */
+#define SELECTOR_EACH_MAX          5000 /* jobs that are named one by one */
+#define SELECTOR_PATTERNS_MAX      64   /* of them with name: or tag: */
+#define SELECTOR_PATTERN_MAX_BYTES 256  /* of what stands behind name:, user: or tag: */
 
 /* Matches what any term matches; without terms, nothing. */
 struct selector {
@@ -52,8 +55,9 @@ struct selector {
 int selector_add(struct selector *s, const char *text, struct err *e);
 
 /* Puts together what was said several times, or in numbers that follow each other, and brings
- * numbers into order, so that matching looks few of them up. ERR_USAGE when more than
- * SELECTOR_TERMS_MAX terms are left. Nothing may be added afterwards. */
+ * numbers into order, so that matching looks few of them up. Of more than SELECTOR_EACH_MAX
+ * those that follow each other are taken as ranges. ERR_USAGE when more than SELECTOR_TERMS_MAX
+ * terms are left. Nothing may be added afterwards. */
 int selector_tidy(struct selector *s, struct err *e);
 
 /* Whether this very job was named, by its number or as a task, and not only by a wider word. */

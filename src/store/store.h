@@ -185,6 +185,8 @@ int store_find_same(struct store *s, uint32_t uid, const char *fingerprint,
 /* The newest of this user with this name (no task of an array). */
 int store_find_named(struct store *s, uint32_t uid, const char *name, struct store_found *out,
                      struct err *e);
+/* The newest of this user (no task of an array). */
+int store_find_newest(struct store *s, uint32_t uid, struct store_found *out, struct err *e);
 /* The job that this task of the array became. */
 int store_find_task(struct store *s, uint32_t array, int32_t task, struct store_found *out,
                     struct err *e);

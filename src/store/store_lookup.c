@@ -49,6 +49,17 @@ store_find_named(struct store *s, uint32_t uid, const char *name, struct store_f
 }
 
 int
+store_find_newest(struct store *s, uint32_t uid, struct store_found *out, struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_FIND_NEWEST, e);
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, uid);
+    return lookup_one(s, st, out, e);
+}
+
+int
 store_find_task(struct store *s, uint32_t array, int32_t task, struct store_found *out,
                 struct err *e)
 {

@@ -46,6 +46,8 @@ static const char *const SQL[STMT_COUNT] = {
                         " AND state <= ?3 AND array_job = 0 ORDER BY id DESC LIMIT 1"),
     [STMT_FIND_NAMED] = ("SELECT id, state FROM jobs WHERE name = ?1 AND uid = ?2"
                          " AND array_job = 0 ORDER BY id DESC LIMIT 1"),
+    [STMT_FIND_NEWEST] = ("SELECT id, state FROM jobs INDEXED BY jobs_user WHERE uid = ?1"
+                          " AND array_job = 0 ORDER BY id DESC LIMIT 1"),
     [STMT_FIND_TASK] = ("SELECT id, state FROM jobs WHERE array_job = ?1 AND array_job <> 0"
                         " AND task = ?2 LIMIT 1"),
     [STMT_FIND_JOB] = "SELECT id, state FROM jobs WHERE id = ?1",

@@ -265,6 +265,58 @@ refuses_too_many_terms(void **state)
     assert_int_equal(selector_add(&names, text, &e), -1);
 }
 
+static size_t
+looked_up(const struct selector *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n_terms; i++)
+        n += s->terms[i].each ? s->terms[i].last - s->terms[i].first + 1 : 0;
+    return n;
+}
+
+/* All of them are meant; but those in a row are not each looked up. */
+static void
+numbers_without_end_are_ranges(void **state)
+{
+    auto_selector struct selector row = SELECTOR_INIT;
+    auto_selector struct selector holes = SELECTOR_INIT;
+    auto_selector struct selector said = SELECTOR_INIT;
+    char text[24], ids[64];
+    struct err e;
+
+    (void)state;
+    for (int i = 2; i < 6002; i++) {
+        if (i == 5002) {
+            assert_int_equal(selector_tidy(&row, &e), 0);
+            assert_int_equal(looked_up(&row), 5000);
+        }
+        snprintf(text, sizeof text, "%d", i);
+        assert_int_equal(selector_add(&row, text, &e), 0);
+    }
+    assert_int_equal(selector_add(&row, "9000", &e), 0);
+    assert_int_equal(selector_tidy(&row, &e), 0);
+    assert_int_equal(looked_up(&row), 1);
+    assert_true(selector_names(&row, 9000, 0));
+    assert_false(selector_names(&row, 12, 0));
+    match(&row, ids, sizeof ids);
+    assert_string_equal(ids, "2 3 12 20 31 32 33 ");
+    for (int i = 0; i < 50000; i++) {
+        snprintf(text, sizeof text, "%d", i + 1 + i / 50);
+        assert_int_equal(selector_add(&holes, text, &e), 0);
+    }
+    assert_int_equal(selector_tidy(&holes, &e), 0);
+    assert_true(looked_up(&holes) <= 5000);
+    for (int i = 0; i < 100000; i++)
+        assert_int_equal(selector_add(&said, i % 2 ? "1_2" : "1", &e), 0);
+    assert_int_equal(selector_add(&said, "1", &e), -1);
+    assert_int_equal(e.code, ERR_USAGE);
+    assert_int_equal(selector_add(&said, "1_[3]", &e), -1);
+    assert_int_equal(said.n_terms, 100000);
+    assert_int_equal(selector_tidy(&said, &e), 0);
+    assert_int_equal(said.n_terms, 2);
+}
+
 int
 main(void)
 {
@@ -275,6 +327,7 @@ main(void)
         cmocka_unit_test(knows_every_state),
         cmocka_unit_test(puts_together_what_is_said_twice),
         cmocka_unit_test(refuses_too_many_terms),
+        cmocka_unit_test(numbers_without_end_are_ranges),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

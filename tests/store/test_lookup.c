@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "store/store_priv.h"
 #include "support.h"
 
 struct fixture {
@@ -114,6 +115,46 @@ test_the_newest_of_a_name(void **state)
     assert_int_equal(found.id, 3);
     assert_int_equal(store_find_named(f->s, 1000, "train", &found, NULL), 0);
     assert_int_equal(found.id, 0);
+}
+
+/* Counts hundreds of steps of SQLite's machine. */
+static int
+on_steps(void *arg)
+{
+    ++*(int *)arg;
+    return 0;
+}
+
+static uint32_t
+newest_of(struct store *s, uint32_t uid, int *hundreds)
+{
+    struct store_found found;
+
+    *hundreds = 0;
+    sqlite3_progress_handler(s->db, 100, on_steps, hundreds);
+    assert_int_equal(store_find_newest(s, uid, &found, NULL), 0);
+    sqlite3_progress_handler(s->db, 0, NULL, NULL);
+    return found.id;
+}
+
+/* Behind it stand its tasks, and others' jobs. */
+static void
+test_the_newest_of_a_user_is_found_without_a_walk(void **state)
+{
+    struct fixture *f = *state;
+    int hundreds;
+
+    for (uint32_t id = 1; id <= 2000; id++) {
+        struct job *job = plain_job(id, "true");
+        job->uid = id % 2 ? 1000 : 1001;
+        job->array = id > 1 && id % 2 ? 1 : 0;
+        put(f->s, job);
+    }
+    assert_int_equal(newest_of(f->s, 1000, &hundreds), 1);
+    assert_true(hundreds <= 1);
+    assert_int_equal(newest_of(f->s, 1001, &hundreds), 2000);
+    assert_int_equal(newest_of(f->s, 1002, &hundreds), 0);
+    assert_true(hundreds <= 1);
 }
 
 static int
@@ -535,6 +576,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_the_same_command, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_newest_of_a_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_newest_of_a_user_is_found_without_a_walk,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(test_tasks_of_an_array, setup, teardown),
         cmocka_unit_test_setup_teardown(test_old_jobs_go, setup, teardown),
         cmocka_unit_test_setup_teardown(test_tasks_stay_with_their_array, setup, teardown),

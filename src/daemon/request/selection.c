@@ -24,30 +24,21 @@
 #define LOOK_EACH    50  /* tasks between two looks at the clock */
 #define MISSING_SAID 10  /* of numbers that are no job's, by name */
 
-static int
-on_newest(struct job *job, const char *const *uuids, void *arg)
-{
-    (void)uuids;
-    if (job->array)
-        return 0; /* it came with its array */
-    *(uint32_t *)arg = job->id;
-    return 1;
-}
-
 static bool
 is_of_user(const struct job *job, const void *arg)
 {
     return job->uid == *(const uid_t *)arg && !job->array;
 }
 
-/* The newest job that this user submitted. One of this very turn is not in the store yet. */
+/* The newest job that this user submitted; tasks came with their array. One of this very turn
+ * is not in the store yet. */
 static int
 find_last(const struct instance *inst, uid_t uid, uint32_t *out, struct err *e)
 {
-    const struct store_filter f = {.uid = uid, .has_uid = true, .newest_first = true};
-    *out = 0;
-    if (store_jobs_select(inst->store, &f, on_newest, out, e) < 0)
+    struct store_found found;
+    if (store_find_newest(inst->store, uid, &found, e) < 0)
         return -1;
+    *out = found.id;
     const struct job *job = changes_find_new(&inst->state->changes, is_of_user, &uid);
     if (job && job->id > *out)
         *out = job->id;
