@@ -563,6 +563,48 @@ a_task_that_has_just_ended_is_not_waited_for(void **state)
     }
 }
 
+static void
+expect_wait(struct world *w, uint32_t id, const char *words)
+{
+    auto_buf struct buf text = BUF_INIT;
+    plan_explain_text(w->s.queue, world_get(w, id), &text);
+    assert_string_equal(buf_str(&text), words);
+}
+
+/* What has ended, in this turn or before, is not waited for any more; tasks have the name that
+ * people use. */
+static void
+a_reason_to_wait_names_what_is_still_waited_for(void **state)
+{
+    struct world *w = *state;
+    uint32_t first = world_submit(w, world_job(w, ALICE, 1));
+    uint32_t array = world_submit(w, array_of(w, 0, 3, 1));
+    struct job *job = world_job(w, ALICE, 1);
+    job->req.deps = xcalloc(3, sizeof *job->req.deps);
+    job->req.deps[0] = (struct dep){.type = DEP_SUCCESS, .job = first, .task = -1};
+    job->req.deps[1] = (struct dep){.type = DEP_ANY, .job = array, .task = 0};
+    job->req.deps[2] = (struct dep){.type = DEP_FAILED, .job = array, .task = 2};
+    job->req.n_deps = 3;
+    uint32_t id = world_submit(w, job);
+    uint32_t last = submit_after_task(w, array, 3, DEP_ANY);
+    expect_wait(w, id, "Dependency: waits for job 1 to succeed, and for 2 more");
+    expect_wait(w, last, "Dependency: waits for job 2_3 to end");
+    world_turn(w);
+    end_task(w, first, 0);
+    expect_wait(w, id, "Dependency: waits for job 2_0 to end, and for 1 more");
+    world_turn(w);
+    expect_wait(w, id, "Dependency: waits for job 2_0 to end, and for 1 more");
+    end_task(w, w->launched[1], 0);
+    expect_wait(w, id, "Dependency: waits for job 2_2 to fail");
+    for (int i = 2; i < 4; i++) {
+        world_turn(w);
+        world_turn(w);
+        expect_wait(w, id, "Dependency: waits for job 2_2 to fail");
+        end_task(w, w->launched[i], 1);
+    }
+    assert_int_equal(world_get(w, id)->deps_unmet, 0);
+}
+
 /* --- what is learned --- */
 
 static void
@@ -726,6 +768,7 @@ main(void)
         TEST(who_waits_for_another_still_does_after_a_crash),
         TEST(what_can_never_be_met_ends_at_once),
         TEST(a_task_that_has_just_ended_is_not_waited_for),
+        TEST(a_reason_to_wait_names_what_is_still_waited_for),
         TEST(a_run_teaches_those_that_wait_with_the_same_command),
         TEST(a_refused_commit_loses_nothing_that_was_learned),
         TEST(a_change_that_nobody_has_read_is_kept),

@@ -5,15 +5,30 @@
 #include "core/queue/queue.h"
 #include "core/queue/singles.h"
 
+/* False: it has ended. What is not in the table any more has, and was met: else the job would
+ * have ended with it. */
+static bool
+is_awaited(const struct queue *q, const struct dep *dep, struct called *who)
+{
+    const struct job *job = queue_get(q, dep->job);
+    *who = (struct called){.id = dep->job};
+    if (!job || job_state_is_final(job->state) || dep->task < 0)
+        return job && !job_state_is_final(job->state);
+    bool waits = job->tasks && task_set_has(&job->tasks->pending, dep->task);
+    const struct job *task = waits ? NULL : queue_task(q, job, dep->task);
+    *who =
+        (struct called){.id = task ? task->id : dep->job, .array = dep->job, .task = dep->task};
+    return waits || task;
+}
+
 static void
-explain_dependency(const struct job *job, struct blocked *out)
+explain_dependency(const struct queue *q, const struct job *job, struct blocked *out)
 {
     out->reason = REASON_DEPENDENCY;
     out->waits_more = job->deps_unmet - 1;
     for (int32_t i = 0; i < job->req.n_deps; i++) {
-        if (job->req.deps[i].job == 0)
+        if (!is_awaited(q, &job->req.deps[i], &out->waits_for))
             continue;
-        out->waits_for.id = job->req.deps[i].job;
         out->waits_how = (uint8_t)job->req.deps[i].type;
         return;
     }
@@ -61,7 +76,7 @@ plan_explain(const struct queue *q, const struct job *job, struct blocked *out)
     } else if (job->state != JOB_PENDING || (job->tasks && array_next(job) < 0)) {
         return; /* nothing of it waits */
     } else if (job->parked & PARK_DEPENDENCY) {
-        explain_dependency(job, out);
+        explain_dependency(q, job, out);
     } else if (job->parked & PARK_SINGLETON) {
         const struct job *before = singles_before(job);
         out->reason = REASON_DEPENDENCY;

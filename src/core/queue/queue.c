@@ -425,6 +425,18 @@ queue_get(const struct queue *q, uint32_t id)
     return *job_slot(q, id);
 }
 
+struct job *
+queue_task(const struct queue *q, const struct job *array, int32_t task)
+{
+    const struct tasks *t = array->tasks;
+    for (int32_t i = 0; t && i < t->live; i++) {
+        struct job *job = queue_get(q, t->live_ids[i]);
+        if (job && job->task == task)
+            return job;
+    }
+    return NULL;
+}
+
 void
 queue_refile(struct queue *q, struct job *job)
 {

@@ -31,6 +31,8 @@ uint64_t queue_user_of(uint32_t uid); /* what it says then; never 0 */
 void queue_add(struct queue *q, struct job *job); /* takes it; aborts when the id is there */
 struct job *queue_remove(struct queue *q, uint32_t id); /* the caller owns it; NULL: none */
 struct job *queue_get(const struct queue *q, uint32_t id);
+/* The job that this task of the array has become; NULL: it has not left, or has ended. */
+struct job *queue_task(const struct queue *q, const struct job *array, int32_t task);
 void queue_refile(struct queue *q, struct job *job);
 /* Gives it this place in its line, and refiles. */
 void queue_reorder(struct queue *q, struct job *job, uint64_t order);

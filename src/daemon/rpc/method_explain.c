@@ -162,7 +162,7 @@ put_tasks(struct jsonw *w, const struct blocked *b)
         bool again = false;
         for (int j = 0; j < i; j++)
             again = again || all[j]->id == all[i]->id;
-        if (!all[i]->array || again)
+        if (!all[i]->array || all[i]->array == all[i]->id || again) /* it has not left it */
             continue;
         snprintf(id, sizeof id, "%u", all[i]->id);
         called_text(all[i], &text);

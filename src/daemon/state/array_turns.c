@@ -44,18 +44,6 @@ arrays_live_tasks(const struct state *s, const struct job *array, size_t *n)
     return jobs;
 }
 
-struct job *
-arrays_find_task(const struct state *s, const struct job *array, int32_t task)
-{
-    const struct tasks *t = array->tasks;
-    for (int32_t i = 0; t && i < t->live; i++) {
-        struct job *job = queue_get(s->queue, t->live_ids[i]);
-        if (job && job->task == task)
-            return job;
-    }
-    return NULL;
-}
-
 /* Those that wait in their own name are parked and freed with the rest. */
 static void
 park_tasks(struct state *s, const struct job *array)

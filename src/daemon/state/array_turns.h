@@ -29,10 +29,6 @@ void arrays_unsplit(struct state *s, struct job *task);
 /* The jobs that are its live tasks; the caller frees the array, not the jobs. */
 struct job **arrays_live_tasks(const struct state *s, const struct job *array, size_t *n);
 
-/* The live job that this task is, while the array lives; NULL: it has not left, or has
- * ended. */
-struct job *arrays_find_task(const struct state *s, const struct job *array, int32_t task);
-
 /* A caller that had raised tasks->returning of this array is done with it; it may end then. */
 void arrays_returned(struct state *s, uint32_t id);
 

@@ -106,7 +106,7 @@ has_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
         return job_state_is_final(x.state);
     if (job && job->tasks && task_set_has(&job->tasks->pending, task))
         return false;
-    const struct job *live = job ? arrays_find_task(s, job, task) : NULL;
+    const struct job *live = job ? queue_task(s->queue, job, task) : NULL;
     if (!live)
         return task_has_ended(s, &x, task, out);
     *out = live->state;
