@@ -93,6 +93,19 @@ own"
     has_not "lists of processes" "$(berth daemon logs)" token
 }
 
+@test "the end of a job is not told before its start, which has to be told again; others' are" {
+    serve 503 200
+    start_daemon
+    berth submit -G 0 --webhook "http://127.0.0.1:1/nobody" --wait -- true
+    wait_for_event kind=hook job=1 state=again
+    berth submit -G 0 --webhook "http://127.0.0.1:$PORT/" --wait -- true
+    wait_for_event kind=hook job=2 state=done tries=2
+    wait_for_event kind=hook job=2 state=done tries=1
+    is 'what was told' "$(sed -n 's/^post \([0-9]*\) .*"kind":"\([a-z]*\)".*/\1 \2/p' "$ROOT/server.out" | paste -sd ' ')" \
+        '503 started 200 started 200 ended'
+    is 'what comes again' "$(events_with kind=hook job=1 state=done | wc -l)" 0
+}
+
 @test "a rejected webhook is not sent again, and an impossible URL is refused" {
     serve 404
     start_daemon

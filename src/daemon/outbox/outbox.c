@@ -81,17 +81,48 @@ courier_load(struct courier *c, struct err *e)
     return store_outbox_walk(c->inst->store, 0, INT64_MAX, on_row, c, e);
 }
 
-/* Messages about one job by one hook go out in order: not its end before its start. */
+/* Messages about one job by one hook go out in order: not its end before its start, also where
+ * that is to be tried again, for as long as it is. */
+static uint64_t
+told_key(const struct letter *l)
+{
+    return l->job | (uint64_t)(uint8_t)l->channel << 32 | (uint64_t)l->site << 40;
+}
+
+static struct told *
+find_told(const struct courier *c, const struct letter *l)
+{
+    const uint64_t key = told_key(l);
+    struct told *t;
+    HASH_FIND(hh, c->told, &key, sizeof key, t);
+    return t;
+}
+
 static bool
 must_wait(const struct courier *c, const struct letter *l)
 {
-    const struct letter *r;
-    DL_FOREACH(c->running, r)
-    {
-        if (r->job == l->job && r->channel == l->channel && r->site == l->site)
-            return true;
-    }
-    return false;
+    const struct told *t = find_told(c, l);
+    return t && t->id != l->id;
+}
+
+static void
+tell(struct courier *c, const struct letter *l)
+{
+    struct told *t = find_told(c, l);
+    if (t)
+        return;
+    t = xcalloc(1, sizeof *t);
+    t->key = told_key(l);
+    t->id = l->id;
+    HASH_ADD(hh, c->told, key, sizeof t->key, t);
+}
+
+static void
+forget(struct courier *c, const struct letter *l)
+{
+    struct told *t = find_told(c, l);
+    HASH_DEL(c->told, t);
+    free(t);
 }
 
 static struct letter *
@@ -116,6 +147,7 @@ send_one(struct courier *c, struct box *b)
     if (!l)
         return false;
     DL_DELETE(b->waiting, l);
+    tell(c, l);
     int rc = courier_send(l);
     if (rc == 0) {
         DL_APPEND(c->running, l);
@@ -224,6 +256,7 @@ courier_saved(struct courier *c)
         if (l->result == AGAIN) {
             try_later(c, l);
         } else {
+            forget(c, l);
             free(l);
             c->n--;
         }
@@ -301,6 +334,12 @@ courier_free(struct courier *c)
         free_all(b->waiting);
         HASH_DEL(c->boxes, b);
         free(b);
+    }
+    struct told *t, *next_told;
+    HASH_ITER(hh, c->told, t, next_told)
+    {
+        HASH_DEL(c->told, t);
+        free(t);
     }
     free_all(c->fresh);
     free_all(c->over);

@@ -30,6 +30,14 @@ struct letter {
     struct letter *prev, *next;
 };
 
+/* A message about a job has been sent on a channel, and its result is not known for good: it
+ * may be waiting for another try. */
+struct told {
+    uint64_t key; /* job; from bit 32 on: channel; from bit 40 on: site */
+    int64_t id;   /* of the letter */
+    UT_hash_handle hh;
+};
+
 /* A user's line: of what the user's jobs ask for, or of what the settings ask for about them,
  * which the user's own slow hooks do not delay. */
 struct box {
@@ -47,6 +55,7 @@ struct courier {
     struct letter *running; /* under way */
     struct letter *over;    /* to be written down */
     struct letter *later;   /* by due_us */
+    struct told *told;      /* of those under way, over and for later */
     uv_timer_t timer;       /* for the first of them */
     int n_running;
     size_t n; /* all but the fresh */
