@@ -7,8 +7,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "core/queue/array.h"
+#include "daemon/state/array_turns.h"
 #include "daemon/state/unique.h"
 #include "daemon_world.h"
+#include "store/store.h"
 
 static int
 setup(void **state)
@@ -605,6 +607,32 @@ a_reason_to_wait_names_what_is_still_waited_for(void **state)
     assert_int_equal(world_get(w, id)->deps_unmet, 0);
 }
 
+/* A task that is singled out waits for what its array still waits for: what has been met may
+ * have been removed since. */
+static void
+a_task_of_its_own_waits_on_though_what_was_met_is_gone(void **state)
+{
+    struct world *w = *state;
+    struct err e;
+    uint32_t first = world_submit(w, world_job(w, ALICE, 1));
+    uint32_t second = world_submit(w, world_job(w, ALICE, 1));
+    struct job *array = array_of(w, 0, 2, 0);
+    array->req.deps = xcalloc(2, sizeof *array->req.deps);
+    array->req.deps[0] = (struct dep){.type = DEP_SUCCESS, .job = first, .task = -1};
+    array->req.deps[1] = (struct dep){.type = DEP_SUCCESS, .job = second, .task = -1};
+    array->req.n_deps = 2;
+    uint32_t id = world_submit(w, array);
+    world_turn(w);
+    end_task(w, first, 0);
+    world_turn(w);
+    assert_int_equal(store_prune(w->store, INT64_MAX, 0, 1, &e), 1);
+    struct job *task = arrays_split(&w->s, world_get(w, id), 1, 0);
+    assert_int_equal(task->deps_unmet, 1);
+    end_task(w, second, 0);
+    world_turn(w);
+    assert_int_equal(task->deps_unmet, 0);
+}
+
 /* --- what is learned --- */
 
 static void
@@ -768,6 +796,7 @@ main(void)
         TEST(who_waits_for_another_still_does_after_a_crash),
         TEST(what_can_never_be_met_ends_at_once),
         TEST(a_task_that_has_just_ended_is_not_waited_for),
+        TEST(a_task_of_its_own_waits_on_though_what_was_met_is_gone),
         TEST(a_reason_to_wait_names_what_is_still_waited_for),
         TEST(a_run_teaches_those_that_wait_with_the_same_command),
         TEST(a_refused_commit_loses_nothing_that_was_learned),

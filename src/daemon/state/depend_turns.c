@@ -238,11 +238,34 @@ depend_enter(struct state *s, struct job *job, struct buf *why)
     return can || fall(s, job, &words, why);
 }
 
+/* A job and its dependents' fate stand in one commit. So what a live job waits for and is not
+ * live any more was met: that it failed would have ended the job too. */
+struct waiting {
+    struct state *state;
+    const struct job *job;
+};
+
+static bool
+had_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
+{
+    const struct waiting *r = arg;
+    const struct request *req = &r->job->req;
+    if (queue_get(r->state->queue, id) && !has_ended(r->state, id, task, out))
+        return false;
+    *out = JOB_COMPLETED;
+    for (int i = 0; i < req->n_deps; i++)
+        if (req->deps[i].job == id && req->deps[i].task == task &&
+            req->deps[i].type == DEP_FAILED)
+            *out = JOB_FAILED;
+    return true;
+}
+
 void
 depend_join(struct state *s, struct job *task)
 {
     auto_buf struct buf unused = BUF_INIT;
-    deps_enter(s->depend->deps, task, has_ended, s, &unused);
+    struct waiting r = {s, task}; /* as its array did */
+    deps_enter(s->depend->deps, task, had_ended, &r, &unused);
     queue_refile(s->queue, task);
 }
 
@@ -291,28 +314,6 @@ depend_ended(struct state *s, const struct job *job)
 
 /* --- after a restart --- */
 
-/* A job and its dependents' fate stand in one commit. So what a live job waits for and is not
- * live any more was met: that it failed would have ended the job too. */
-struct recovering {
-    struct state *state;
-    const struct job *job;
-};
-
-static bool
-had_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
-{
-    const struct recovering *r = arg;
-    const struct request *req = &r->job->req;
-    if (queue_get(r->state->queue, id) && !has_ended(r->state, id, task, out))
-        return false;
-    *out = JOB_COMPLETED;
-    for (int i = 0; i < req->n_deps; i++)
-        if (req->deps[i].job == id && req->deps[i].task == task &&
-            req->deps[i].type == DEP_FAILED)
-            *out = JOB_FAILED;
-    return true;
-}
-
 void
 depend_recover(struct state *s)
 {
@@ -323,7 +324,7 @@ depend_recover(struct state *s)
     for (size_t i = 0; i < n; i++) {
         if (!jobs[i]->req.n_deps)
             continue;
-        struct recovering r = {s, jobs[i]};
+        struct waiting r = {s, jobs[i]};
         deps_enter(s->depend->deps, jobs[i], had_ended, &r, &unused);
         queue_refile(s->queue, jobs[i]);
     }
