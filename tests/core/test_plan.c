@@ -521,6 +521,56 @@ test_a_vram_limit_leaves_small_cards(void **state)
     world_free(&w);
 }
 
+/* The sum over a job's cards counts, and not the largest of them for each. */
+static void
+test_a_vram_limit_allows_cards_of_unlike_size(void **state)
+{
+    (void)state;
+    static const struct limits limits = {.each = {.vram_mib = 81920 + CARD_MIB}};
+    struct plan_rules rules = ordered(PLAN_QUEUE);
+    struct world w;
+    rules.limits = &limits;
+    world_init(&w, 3, &rules);
+    for (int card = 0; card < 2; card++) {
+        struct gpu_info large = ledger_card(w.l, card)->info;
+        large.total_mib = 81920;
+        ledger_set_info(w.l, card, &large);
+    }
+    add(&w, (struct spec){.id = 1, .uid = 1, .gpus = 2, .limit = 10});
+    assert_string_equal(plan_now(&w), "1@0,2");
+    run_to(&w, 10);
+    add(&w, (struct spec){.id = 2, .uid = 1, .gpus = 3});
+    assert_string_equal(plan_now(&w), "");
+    world_free(&w);
+}
+
+/* A wide job of a user's at the limit on GPUs, whose narrow ones start while it waits for room:
+ * so it is over the limit whenever another's job ends, and that one's next job has the room. */
+static void
+test_nobody_starves_between_a_limit_and_the_others(void **state)
+{
+    (void)state;
+    static const struct limits limits = {.each = {.gpus = 2}};
+    struct plan_rules rules = ordered(PLAN_QUEUE);
+    struct world w;
+    uint32_t next = 100;
+    rules.limits = &limits;
+    rules.patience_ms = 900 * 1000;
+    world_init(&w, 2, &rules);
+    add(&w, (struct spec){.id = next++, .uid = 2, .run = 79, .limit = 36000});
+    add(&w, (struct spec){.id = next++, .uid = 1, .run = 53, .limit = 60});
+    plan_now(&w);
+    add(&w, (struct spec){.id = 1, .uid = 1, .gpus = 2, .limit = 60});
+    while (w.now < 4000) {
+        add(&w, (struct spec){.id = next++, .uid = 1, .run = 53, .limit = 60});
+        add(&w, (struct spec){.id = next++, .uid = 2, .run = 79, .limit = 36000});
+        plan_now(&w);
+        run_to(&w, w.now + 50);
+    }
+    assert_in_range(w.started[1], 1, 2 * 900 + 400);
+    world_free(&w);
+}
+
 /* Two of one priority: the user who has used less is first, however long the other's has
  * waited. */
 static void
@@ -602,6 +652,8 @@ main(void)
         cmocka_unit_test(test_tasks_outside_count_too),
         cmocka_unit_test(test_limits_on_what_runs),
         cmocka_unit_test(test_limits_bind_within_a_pass),
+        cmocka_unit_test(test_a_vram_limit_allows_cards_of_unlike_size),
+        cmocka_unit_test(test_nobody_starves_between_a_limit_and_the_others),
         cmocka_unit_test(test_nobody_starves_under_a_limit),
         cmocka_unit_test(test_a_vram_limit_leaves_small_cards),
     };

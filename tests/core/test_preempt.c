@@ -79,6 +79,27 @@ test_who_makes_way(void **state)
     }
 }
 
+/* Who would make way on a card that the job's user may not have would start there again, and
+ * be asked again. */
+static void
+test_not_on_cards_beyond_a_limit(void **state)
+{
+    (void)state;
+    static const struct limits limits = {.each = {.vram_mib = 30000}};
+    const struct plan_rules limited = {.patience_ms = INT64_MAX, .limits = &limits};
+    struct world w;
+    world_init(&w, 2, &limited);
+    struct gpu_info large = ledger_card(w.l, 0)->info;
+    large.total_mib = 81920;
+    ledger_set_info(w.l, 0, &large);
+    add(&w, (struct spec){.id = 1, .vram = 28000, .uid = 3, .preemptible = true});
+    add(&w, (struct spec){.id = 2, .uid = 4});
+    assert_string_equal(plan_now(&w), "1@0 2@1");
+    add(&w, (struct spec){.id = 10, .uid = 1, .priority = 1});
+    assert_string_equal(plan_now(&w), "");
+    world_free(&w);
+}
+
 /* Nobody is asked twice, or instead of one who is leaving already; the room is kept. */
 static void
 test_the_room_is_kept(void **state)
@@ -153,6 +174,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_makes_way),
+        cmocka_unit_test(test_not_on_cards_beyond_a_limit),
         cmocka_unit_test(test_the_room_is_kept),
         cmocka_unit_test(test_behind_one_who_waits),
         cmocka_unit_test(test_who_is_leaving_will_do),

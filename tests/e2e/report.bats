@@ -155,6 +155,13 @@ report()
     berth report --html empty.html
     "$E2E/page.py" empty.html
     has empty "$(cat empty.html)" 'No job ended in this period'
+    berth submit --hold -- true
+    berth cancel @
+    berth report --html never.html
+    "$E2E/page.py" never.html
+    has_not "none of which ran" "$(cat never.html)" 'No job ended|Waits'
+    has "none of which ran" "$(cat never.html)" 'Why jobs did not complete.*ancelled'
+    rm never.html
     berth submit --vram 8G -W -- sh -c \
         ': "<script>alert(1)</script>" "><img src=x onerror=alert(2)>"; berth simjob --vram 100 --ramp 0 --hold 0.5'
     stop_daemon

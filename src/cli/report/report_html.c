@@ -328,7 +328,8 @@ add_foot(const json_t *r, struct buf *out)
 void
 report_add_html(const json_t *r, struct buf *out)
 {
-    bool some = answer_int(json_object_get(r, "total"), "ran", 0) > 0;
+    const json_t *total = json_object_get(r, "total");
+    bool ran = answer_int(total, "ran", 0) > 0, ended = answer_int(total, "jobs", 0) > 0;
 
     add_head(r, out);
     add_tiles(r, out);
@@ -337,19 +338,24 @@ report_add_html(const json_t *r, struct buf *out)
         report_plot_gpus(r, out);
         buf_adds(out, "</section>\n");
     }
-    if (!some)
+    if (!ended)
         buf_adds(out,
                  "<section><p class=\"none\">No job ended in this period.</p></section>\n");
     add_advice(r, out);
-    if (some) {
-        buf_adds(out, "<div class=\"two\"><section><h2>VRAM: requested and used</h2>");
+    if (ended)
+        buf_adds(out, "<div class=\"two\">");
+    if (ran) {
+        buf_adds(out, "<section><h2>VRAM: requested and used</h2>");
         report_plot_scatter(r, out);
         buf_adds(out, "</section><section><h2>Waits</h2>");
         report_plot_wait_classes(r, out);
         report_plot_waits_over_time(r, out);
         buf_adds(out, "</section><section><h2>GPU-hours by user</h2>");
         add_user_bars(r, out);
-        buf_adds(out, "</section><section><h2>Why jobs did not complete</h2>");
+        buf_adds(out, "</section>");
+    }
+    if (ended) {
+        buf_adds(out, "<section><h2>Why jobs did not complete</h2>");
         add_causes(r, out);
         buf_adds(out, "</section></div>\n");
         add_users(r, out);

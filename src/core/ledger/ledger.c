@@ -252,6 +252,8 @@ ledger_replace_card(struct ledger *l, const struct gpu_info *info)
         l->cards[i].links &= ~(UINT64_C(1) << info->index);
     ledger_free_part(l, c->holds);
     free(c->strangers);
+    if (!l->block)
+        free(c->mps_refusals);
     init_card(l, c, info);
 }
 

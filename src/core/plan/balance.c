@@ -205,7 +205,9 @@ length_of(struct balance *b, int64_t span_ms, int64_t elapsed)
 static int64_t
 elapsed_of(const struct balance *b, const struct job *job)
 {
-    int64_t since = job->run->started_us ? job->run->started_us / SECOND_US : b->now;
+    const struct attempt *run = job->run;
+    int64_t since =
+        run->started_us ? (run->started_us + run->clock_set_us) / SECOND_US : b->now;
     return since < b->now ? b->now - since : 0;
 }
 

@@ -245,6 +245,8 @@ bool plan_users_allow(const struct planning *pl, const struct user *u, const str
  * its patience is out. */
 void plan_users_keep(struct planning *pl, struct user *u, struct job *job,
                      const struct blocked *why);
+/* The job was held back by a limit of its user's before and waits for room now: the same. */
+void plan_users_keep_on(struct planning *pl, struct user *u, const struct job *job);
 
 /* plan_ends.c */
 /* When a run from then on has given back its room, its kill included; NEVER: no limit sees to
@@ -321,7 +323,7 @@ void promise_to(struct planning *pl, const struct job *job);
 void promises_move_up(struct planning *pl);
 
 /* preempt.c: asks running jobs to make way, if that helps this one. */
-void preempt_for(struct planning *pl, struct job *job);
+void preempt_for(struct planning *pl, const struct user *u, struct job *job);
 
 /* plan_parts.c */
 /* When the patience of one that has waited since then runs out; NEVER: it does not. */

@@ -163,6 +163,36 @@ cards_within(const struct demand *d, const struct ledger *l, int n, int64_t left
     return cards;
 }
 
+static int
+by_vram(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The n smallest of these, where all of them together stay within what is left; 0: they do not,
+ * or are not as many. */
+static uint64_t
+smallest_within(const struct demand *d, const struct ledger *l, uint64_t of, int n,
+                int64_t left)
+{
+    int64_t keys[GPU_MAX], sum = 0; /* VRAM, and behind it the card's number */
+    uint64_t cards = 0;
+    int n_keys = 0;
+    for (; of; of &= of - 1) {
+        int card = __builtin_ctzll(of);
+        keys[n_keys++] = (int64_t)vram_on(d, l, card) * GPU_MAX + card;
+    }
+    if (n_keys < n)
+        return 0;
+    qsort(keys, (size_t)n_keys, sizeof *keys, by_vram);
+    for (int i = 0; i < n; i++) {
+        sum += keys[i] / GPU_MAX;
+        cards |= UINT64_C(1) << keys[i] % GPU_MAX;
+    }
+    return sum <= left ? cards : 0;
+}
+
 static bool
 is_within(const struct planning *pl, const struct limit *limit, const struct have *have,
           const struct demand *d, uint64_t *cards, struct blocked *why)
@@ -173,8 +203,13 @@ is_within(const struct planning *pl, const struct limit *limit, const struct hav
         return false;
     if (limit->vram_mib <= 0 || n == 0)
         return true;
-    *cards &= cards_within(d, pl->l, n, limit->vram_mib - have->vram_mib);
-    if (__builtin_popcountll(*cards & place_cards_of(d, pl->l)) >= n)
+    int64_t left = limit->vram_mib - have->vram_mib;
+    uint64_t usable = *cards & place_cards_of(d, pl->l);
+    *cards &= cards_within(d, pl->l, n, left);
+    if (__builtin_popcountll(*cards & usable) >= n)
+        return true;
+    *cards = smallest_within(d, pl->l, usable, n, left);
+    if (*cards)
         return true;
     why->limit = limit->vram_mib;
     why->limit_of = 'v';
@@ -209,6 +244,21 @@ plan_users_allow(const struct planning *pl, const struct user *u, const struct d
              is_kept_for_another(&pl->users.kept, d, why))
         why->reason = REASON_QUEUE_LIMIT;
     return why->reason == REASON_NONE;
+}
+
+/* One that waits for room now is not to be pushed over the limit again, by later jobs of its
+ * user's that would start meanwhile. */
+void
+plan_users_keep_on(struct planning *pl, struct user *u, const struct job *job)
+{
+    const struct limit *limit = u->limit;
+    if (!limit || (limit->gpus <= 0 && limit->vram_mib <= 0) || u->kept.job ||
+        job->limited_since_us == 0 || patience_ends_us(pl, job->limited_since_us) > pl->now_us)
+        return;
+    u->kept = (struct kept){.job = job->id,
+                            .limit = limit->gpus > 0 ? limit->gpus : limit->vram_mib,
+                            .of = limit->gpus > 0 ? 'g' : 'v'};
+    lines_watch(pl->planner, job->id);
 }
 
 /* A limit on the number of jobs is the same for all of them, so no job slips in under it; and

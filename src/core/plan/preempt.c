@@ -10,18 +10,11 @@
 
 /* The candidates, the least loss first, and the ledger without some of them. */
 struct victims {
+    uint64_t cards;    /* that the job may have within its user's limits */
     struct run **list; /* into pl->runs */
     bool *chosen;
     size_t n, n_chosen;
 };
-
-static bool
-fits(struct planning *pl, const struct job *job, const struct ledger *l)
-{
-    struct placement unused;
-    struct blocked why;
-    return reserve_place(pl, job, 0, l, UINT64_MAX, &unused, &why);
-}
 
 static int
 compare_victims(const void *a, const void *b)
@@ -69,8 +62,10 @@ ledger_without(const struct planning *pl, const struct victims *v)
 static bool
 fits_without(struct planning *pl, const struct job *job, const struct victims *v)
 {
+    struct placement unused;
+    struct blocked why;
     struct ledger *l = ledger_without(pl, v);
-    bool does = fits(pl, job, l);
+    bool does = reserve_place(pl, job, 0, l, v->cards, &unused, &why);
     ledger_free(l);
     return does;
 }
@@ -92,11 +87,11 @@ has_room(const struct demand *one, const struct ledger *l, int card)
 
 /* On how many cards there is room for one card of the job's. */
 static int
-n_cards_for(const struct demand *d, const struct ledger *l)
+n_cards_for(const struct demand *d, const struct ledger *l, uint64_t of)
 {
     struct demand one = plan_one_card(d);
     int n = 0;
-    for (uint64_t cards = place_cards_of(d, l); cards; cards &= cards - 1)
+    for (uint64_t cards = place_cards_of(d, l) & of; cards; cards &= cards - 1)
         n += has_room(&one, l, __builtin_ctzll(cards));
     return n;
 }
@@ -146,13 +141,14 @@ choose_card(struct planning *pl, const struct job *job, struct victims *v)
     const struct demand *d = &job->req.demand;
     struct bargain best = {.card = -1};
     struct ledger *l = ledger_without(pl, v);
-    int had = n_cards_for(d, l), lacks = demand_n_gpus(d) - had;
+    int had = n_cards_for(d, l, v->cards), lacks = demand_n_gpus(d) - had;
     ledger_free(l);
-    for (uint64_t cards = place_cards_of(d, pl->l); cards && lacks > 0; cards &= cards - 1) {
+    uint64_t cards = place_cards_of(d, pl->l) & v->cards;
+    for (; cards && lacks > 0; cards &= cards - 1) {
         struct bargain b = {.card = __builtin_ctzll(cards)};
         l = ledger_without(pl, v);
         bool can = clear_card(pl, job, v, l, b.card, &b.n, &b.last) && b.n > 0;
-        b.gains = n_cards_for(d, l) - had;
+        b.gains = n_cards_for(d, l, v->cards) - had;
         ledger_free(l);
         if (b.gains > lacks)
             b.gains = lacks;
@@ -220,7 +216,7 @@ close_cards(struct planning *pl, const struct job *job, const struct victims *v)
     struct ledger *l = ledger_without(pl, v);
     struct placement where;
     struct blocked why;
-    if (pl->keep.job && reserve_place(pl, job, 0, l, UINT64_MAX, &where, &why)) {
+    if (pl->keep.job && reserve_place(pl, job, 0, l, v->cards, &where, &why)) {
         pl->closed |= cards_of_placement(&where);
         pl->closed_for = job->id;
     }
@@ -259,9 +255,11 @@ is_being_made_way_for(const struct planning *pl, const struct job *job)
 }
 
 void
-preempt_for(struct planning *pl, struct job *job)
+preempt_for(struct planning *pl, const struct user *u, struct job *job)
 {
     struct victims v = {0};
+    struct blocked unused;
+    (void)plan_users_allow(pl, u, &job->req.demand, &v.cards, &unused);
     find_victims(pl, job, &v);
     if (fits_without(pl, job, &v)) {
         if (is_being_made_way_for(pl, job)) {
