@@ -607,6 +607,54 @@ No matching screen sessions found."
     [ ! -e .berth ]
 }
 
+@test "a start with another daemon is refused while the last one, which no variable named, has jobs" {
+    local other=$ROOT/other
+    unset BERTH_SIM
+    export XDG_RUNTIME_DIR=$ROOT/runtime
+    mkdir "$XDG_RUNTIME_DIR"
+    mkfifo gate
+    echo "0,$PWD/job.py,,--gate gate" >jobs.txt
+    start_daemon 2
+    schedule run
+    wait_for_output run 'Job 1 assigned'
+    BERTH_DIR=$other start_daemon 2
+    has 'the cards that it asks for, whatever a command beside it is told' \
+        "$(BERTH_DIR=$other scheduler.py status)" '^0       BUSY \(100%\)'
+    kill -KILL "$pid_of_run"
+    finish run
+    BERTH_DIR=$other try scheduler.py start
+    is 'status with another daemon' "$status" 1
+    has 'its words' "$err" 'would run twice; go on there \(BERTH_SOCKET=.*, or cancel them: berth --socket .* cancel 1$'
+    schedule again
+    wait_for_output again 'Job 1 runs already'
+    pass gate
+    wait_for_output again 'Job 1 completed'
+    stop_scheduler again
+    is runs "$(wc -l <ran)" 1
+    BERTH_DIR=$other stop_daemon
+    stop_daemon
+}
+
+@test "sessions that outlive a scheduler keep a start with another daemon away" {
+    local other=$ROOT/other
+    mkfifo gate
+    echo "0,$PWD/job.py,,--gate gate" >jobs.txt
+    BERTH_DIR=$ROOT/i schedule run --screen
+    "$AWAIT" output "$LIMIT" ran gate >/dev/null
+    stop_scheduler run
+    BERTH_DIR=$other try scheduler.py start --screen
+    is 'status with another daemon' "$status" 1
+    has 'its words' "$err" 'would run twice; .* cancel 1$'
+    BERTH_DIR=$ROOT/i schedule again --screen
+    wait_for_output again 'Job 1 runs already'
+    pass gate
+    wait_for_output again 'Job 1 completed'
+    stop_scheduler again
+    is runs "$(wc -l <ran)" 1
+    BERTH_DIR=$other stop_daemon
+    BERTH_DIR=$ROOT/i stop_daemon
+}
+
 @test "a scheduler that stops removes its pending jobs from the queue of a daemon that is not its own" {
     export BERTH_DIR=$ROOT/i
     start_daemon 2

@@ -73,6 +73,22 @@ find_places(struct sched *s, struct err *e)
     return s->berth && s->log_dir && s->sync_path[0] == '/' ? 0 : -1;
 }
 
+/* How the commands beside it, and the next start, reach the same daemon: without a folder by
+ * its socket, for other daemons come up, and other environments name others. */
+static json_t *
+reach(const struct sched *s)
+{
+    const struct compat_link *link = &s->session.link;
+    const char *socket =
+        link->cli.socket || link->cli.dir ? link->cli.socket : client_path(link->client);
+    auto_free char *llm = compat_absolute(s->config.llm_file);
+    auto_free char *jobs = s->config.jobs_file[0] ? compat_absolute(s->config.jobs_file) : NULL;
+
+    return json_pack("{s:i,s:I,s:s*,s:s*,s:s*,s:s,s:s,s:s}", "pid", (int)getpid(), "started_us",
+                     (json_int_t)s->started_us, "dir", link->cli.dir, "socket", socket,
+                     "jobs_file", jobs, "llm_file", llm, "tag", s->tag, "self", s->berth);
+}
+
 /* --- the loop --- */
 
 static int
@@ -154,7 +170,7 @@ leave(struct sched *s)
 
     if (s->on_leave)
         s->on_leave(s);
-    (void)!ftruncate(s->lock, 0); /* no line is added from now on */
+    (void)sched_own_tell(s->lock, reach(s), false, NULL); /* no line is added from now on */
     sched_log(&s->log, SCHED_INFO, NULL, "Stopping...");
     left = compat_end(&s->session, &end, &e);
     if (left < 0) {
@@ -219,7 +235,7 @@ begin(struct sched *s, const char *const *settings, const json_t *last, struct e
     check_screen(s);
     if (compat_open(&s->session, &home, e) < 0 ||
         sched_check_left(last, s->session.link.client, s->tag, e) < 0 ||
-        sched_cards_read(s, e) < 0)
+        sched_cards_read(s, e) < 0 || sched_own_tell(s->lock, reach(s), false, e) < 0)
         return -1;
     if (s->config.n_gpus > __builtin_popcountll(s->exist))
         sched_log(&s->log, SCHED_WARNING, NULL, "There are %d GPUs here, not %d",
@@ -236,19 +252,6 @@ begin(struct sched *s, const char *const *settings, const json_t *last, struct e
     if ((s->config.is_10x && sched_recall_added(s, e) < 0) || update(s, e) < 0)
         return -1;
     return sched_cards_look(s, e);
-}
-
-/* How the commands beside it reach the same daemon. */
-static json_t *
-reach(const struct sched *s)
-{
-    auto_free char *llm = compat_absolute(s->config.llm_file);
-    auto_free char *jobs = s->config.jobs_file[0] ? compat_absolute(s->config.jobs_file) : NULL;
-
-    return json_pack("{s:i,s:I,s:s*,s:s*,s:s*,s:s,s:s,s:s}", "pid", (int)getpid(), "started_us",
-                     (json_int_t)s->started_us, "dir", s->session.link.cli.dir, "socket",
-                     s->session.link.cli.socket, "jobs_file", jobs, "llm_file", llm, "tag",
-                     s->tag, "self", s->berth);
 }
 
 /* And its rules, for `add`. */
@@ -301,11 +304,9 @@ sched_start(struct sched *s, const char *const *settings, int (*on_ready)(struct
     if (lock < 0)
         return fail(s, &e);
     s->lock = lock;
-    if (begin(s, settings, last, &e) < 0 || sched_own_tell(lock, about(s), &e) < 0) {
+    if (begin(s, settings, last, &e) < 0 || sched_own_tell(lock, about(s), true, &e) < 0)
         status = fail(s, &e);
-        if (last) /* where its jobs are is to be known the next time too */
-            (void)sched_own_tell(lock, TAKE(last), NULL);
-    } else
+    else
         status = on_ready(s);
     s->is_ready = status == 0;
     if (status == 0)

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/ask/answer.h"
 #include "compat/engine/compat_paths.h"
 #include "compat/engine/line_records.h"
 #include "compat/py/pytext.h"
@@ -156,11 +157,21 @@ sched_count_cards(void)
 
 /* --- the process that drives it --- */
 
+/* What the lock's file says. A longer text that was written over ends behind it. */
+static json_t *
+read_about(const char *path)
+{
+    auto_buf struct buf text = BUF_INIT;
+
+    return file_read(path, ABOUT_MAX, &text, NULL) < 0
+               ? NULL
+               : json_loadb(buf_str(&text), text.len, JSON_DISABLE_EOF_CHECK, NULL);
+}
+
 int
 sched_own(const char *state_file, bool *held, json_t **last, struct err *e)
 {
     auto_free char *path = records_lock_path(state_file);
-    auto_buf struct buf text = BUF_INIT;
     struct stat st;
 
     if (stat(state_file, &st) == 0 && !S_ISREG(st.st_mode))
@@ -170,21 +181,27 @@ sched_own(const char *state_file, bool *held, json_t **last, struct err *e)
 
     if (fd < 0)
         return -1;
-    if (file_read(path, ABOUT_MAX, &text, NULL) == 0)
-        *last = json_loadb(buf_str(&text), text.len, 0, NULL);
+    *last = read_about(path);
+    if (*last)
+        return sched_own_tell(fd, json_incref(*last), false, e) < 0 ? -1 : TAKE_FD(fd);
     if (ftruncate(fd, 0) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot write the lock of %s", state_file);
     return TAKE_FD(fd);
 }
 
+/* Over what stands there before that is cut off: one of the two is there at any time. */
 int
-sched_own_tell(int lock, json_t *about, struct err *e)
+sched_own_tell(int lock, json_t *about, bool open, struct err *e)
 {
-    auto_free char *text = json_dumps(about, JSON_COMPACT);
-    size_t n = strlen(text);
+    auto_free char *text = NULL;
+    size_t n;
 
+    if (!open)
+        json_object_set_new(about, "closed", json_true());
+    text = json_dumps(about, JSON_COMPACT);
+    n = strlen(text);
     json_decref(about);
-    if (pwrite(lock, text, n, 0) != (ssize_t)n)
+    if (pwrite(lock, text, n, 0) != (ssize_t)n || ftruncate(lock, (off_t)n) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot write the scheduler's lock");
     return 0;
 }
@@ -193,10 +210,8 @@ json_t *
 sched_owner(const char *state_file)
 {
     auto_free char *path = records_lock_path(state_file);
-    auto_buf struct buf text = BUF_INIT;
+    auto_json json_t *about =
+        file_is_locked_at(AT_FDCWD, path, NULL) == 1 ? read_about(path) : NULL;
 
-    if (file_is_locked_at(AT_FDCWD, path, NULL) != 1 ||
-        file_read(path, ABOUT_MAX, &text, NULL) < 0)
-        return NULL;
-    return json_loadb(buf_str(&text), text.len, 0, NULL);
+    return answer_bool(about, "closed") ? NULL : json_incref(about);
 }

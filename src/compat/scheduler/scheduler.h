@@ -104,9 +104,10 @@ int sched_count_cards(void);
 /* Takes the right to drive a state file. *held: another process does. *last: what the one
  * before wrote about itself; NULL, or the caller's. The descriptor of the lock, or -1. */
 int sched_own(const char *state_file, bool *held, json_t **last, struct err *e);
-/* What it says of itself (JSON, stolen), for sched_owner. */
-int sched_own_tell(int lock, json_t *about, struct err *e);
-/* What the one that drives it says of itself; NULL when there is none. */
+/* What it says of itself (JSON, stolen): for the next one, and if it is open for sched_owner.
+ * Not open, it begins or stops. */
+int sched_own_tell(int lock, json_t *about, bool open, struct err *e);
+/* What the one that drives it says of itself; NULL when there is none that is open. */
 json_t *sched_owner(const char *state_file);
 
 /* --- sched_log.c --- */
