@@ -412,6 +412,30 @@ PYTHON
     has 'history of c' "$(field 'echo c >>ran' history)" 'completed.*pending.*running.*completed'
 }
 
+@test "a command that is edited while it waits runs as it then is, whether a dispatcher runs or not" {
+    export BERTH_SIM=1x20000M
+    mkfifo gate
+    printf '%s\n' 'cat gate' 'echo old >>ran' 'echo former >>ran' >commands.txt
+    dispatch run --min-free-mem-mb 15000
+    wait_for_field 'cat gate' status running
+    wait_for_field 'echo former >>ran' status pending
+    wait_for_output run 'Unable to dispatch|Assigning'
+    sed -i 's/echo old/echo new/' jobs.jsonl
+    BERTH_DIR=$PWD/logs/.berth wait_for_event kind=submitted job=4 >/dev/null
+    kill -TERM "$pid_of_run"
+    finish run
+    sed -i 's/echo former/echo latter/' jobs.jsonl
+    : >commands.txt # what it says and no record does would be added
+    dispatch again --min-free-mem-mb 15000
+    BERTH_DIR=$PWD/logs/.berth wait_for_event kind=submitted job=5 >/dev/null
+    timeout "$LIMIT" sh -c ': >gate'
+    wait_for_field 'echo latter >>ran' status completed
+    is 'what ran' "$(paste -sd ' ' ran)" 'new latter'
+    is records "$(grep -c . jobs.jsonl)" 3
+    has assigned "$(cat "$ROOT/again.out")" "Assigning job 'echo new >>ran' to GPU 0"
+    stop "$pid_of_again" again
+}
+
 @test "a queue of the original: its running jobs are left alone, and their outcome is not invented" {
     setsid sleep 300 3>&- &
     local pid=$!

@@ -47,7 +47,8 @@ enum cq_status { CQ_PENDING, CQ_RUNNING, CQ_COMPLETED, CQ_FAILED, CQ_UNKNOWN, CQ
 
 /* A line of the jobs file. Its key names one wish that the command run: it is in the record
  * before the daemon hears of it, so that nothing runs twice, no matter what dies when. Setting
- * the record back to pending is a new wish. */
+ * the record back to pending is a new wish, and so is another command in one that waits: its
+ * key ends with a digest of the command, for nobody may be there when it is changed. */
 struct cq_job {
     /* As the file has it, without the end of the line; NULL: none yet, or no more. */
     char *text;
@@ -86,6 +87,10 @@ void cq_job_set(struct cudaq *q, struct cq_job *job, enum cq_status status, int6
 void cq_job_changed(struct cudaq *q, struct cq_job *job); /* it is to be written */
 void cq_job_forget_run(struct cudaq *q, struct cq_job *job);
 void cq_job_free(struct cq_job *job);
+/* A key that none has yet, for the command that it has. */
+void cq_job_name(struct cudaq *q, struct cq_job *job);
+/* It has the key of another command. */
+bool cq_job_is_renamed(const struct cq_job *job);
 
 /* --- cudaq_jobs.c, cudaq_old.c --- */
 

@@ -68,8 +68,8 @@ take_new(struct cudaq *q, struct cq_job *job, bool is_copy)
         return;
     (void)compat_first_time(&q->commands, job->command);
     q->count[status]++;
-    if (is_copy || (asked && status == CQ_PENDING))
-        job->key[0] = '\0'; /* it was that of another run */
+    if (is_copy || (status == CQ_PENDING && (asked || cq_job_is_renamed(job))))
+        job->key[0] = '\0'; /* it was that of another run, or of another command */
     if (job->key[0])
         HASH_ADD_KEYPTR(by_key, q->keys, job->key, strlen(job->key), job);
     if (asked)
@@ -83,12 +83,14 @@ take_new(struct cudaq *q, struct cq_job *job, bool is_copy)
 static void
 take_edit(struct cudaq *q, struct cq_job *job, struct cq_job *now)
 {
+    bool is_renamed = strcmp(job->command, now->command) != 0;
+
     if (job->text)
         HASH_DELETE(by_text, q->texts, job);
     free(job->text);
     job->text = TAKE(now->text);
     job->text_len = now->text_len;
-    q->sync_due |= strcmp(job->command, now->command) != 0;
+    q->sync_due |= is_renamed;
     free(job->command);
     job->command = TAKE(now->command);
     (void)compat_first_time(&q->commands, job->command);
@@ -101,6 +103,11 @@ take_edit(struct cudaq *q, struct cq_job *job, struct cq_job *now)
     } else if (now->status != now->noted) {
         take_wish(q, job, now->status);
     } else if (now->status != job->status) {
+        cq_job_changed(q, job);
+    }
+    /* To the daemon a key is one command for good. */
+    if (is_renamed && job->status == CQ_PENDING && job->key[0]) {
+        cq_job_forget_run(q, job);
         cq_job_changed(q, job);
     }
     cq_job_free(now);

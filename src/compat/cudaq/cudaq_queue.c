@@ -112,8 +112,7 @@ give_keys(struct cudaq *q, struct err *e)
         any |= job->dirty;
         if (job->key[0])
             continue;
-        snprintf(job->key, sizeof job->key, "%llx.%x", (unsigned long long)q->key_base,
-                 ++q->n_keys);
+        cq_job_name(q, job);
         HASH_ADD_KEYPTR(by_key, q->keys, job->key, strlen(job->key), job);
         cq_job_set(q, job, CQ_PENDING, 0);
         any = true;

@@ -6,11 +6,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "cli/ask/answer.h"
 #include "cli/common/cli.h"
 #include "compat/cudaq/cudaq.h"
 #include "compat/py/pytext.h"
 #include "wire/client.h"
+
+#define DIGEST_SIZE 9
 
 #define SETTLE_US 50000 /* what happens together is written together */
 
@@ -67,6 +70,40 @@ take_value(struct cq_job *job, const json_t *value)
     job->gpu = answer_int(value, "gpu_id", -1);
     job->began_us = read_iso(answer_str(value, "start_time"));
     return true;
+}
+
+/* --- its key --- */
+
+/* ".1-0a1b2c3d" is the end of a key; earlier versions had no digest in it. */
+static void
+digest_of(const char *command, char out[DIGEST_SIZE])
+{
+    char sha1[41];
+
+    text_sha1(command, strlen(command), sha1);
+    snprintf(out, DIGEST_SIZE, "%.8s", sha1);
+}
+
+void
+cq_job_name(struct cudaq *q, struct cq_job *job)
+{
+    char digest[DIGEST_SIZE];
+
+    digest_of(job->command, digest);
+    snprintf(job->key, sizeof job->key, "%llx.%x-%s", (unsigned long long)q->key_base,
+             ++q->n_keys, digest);
+}
+
+bool
+cq_job_is_renamed(const struct cq_job *job)
+{
+    const char *dash = strchr(job->key, '-');
+    char digest[DIGEST_SIZE];
+
+    if (!dash)
+        return false;
+    digest_of(job->command, digest);
+    return strcmp(dash + 1, digest) != 0;
 }
 
 struct cq_job *
