@@ -427,6 +427,25 @@ PY
     stop_scheduler run
 }
 
+@test "a shared daemon with less room than workers gets the lines as there is some" {
+    export BERTH_DIR=$ROOT/i
+    printf 'user_max_pending: 2\nuser_max_running: 1\n' >settings.yaml
+    timeout "$LIMIT" berth daemon start --sim 2x24000M --config settings.yaml >/dev/null
+    mkfifo gate
+    printf "0,$PWD/job.py,,--gate gate first\n" >jobs.txt
+    printf "0,$PWD/job.py,,--n %s\n" {1..11} >>jobs.txt
+    config scheduler.num_gpus=2 scheduler.max_workers=4
+    schedule run --config config.json
+    wait_for_output run 'Jobs wait until there is room in the queue'
+    stop_scheduler run
+    schedule again --config config.json
+    pass gate
+    "$AWAIT" output "$LIMIT" ran '^--n 11 ' >/dev/null
+    is 'what ran' "$(grep -c -- --n ran)" 11
+    stop_scheduler again
+    stop_daemon
+}
+
 @test "the log: one JSON object per line, rotated by size; or plain lines" {
     config logging.max_log_size_mb=1 logging.backup_count=2 logging.level='"DEBUG"' scheduler.num_gpus=2 scheduler.max_workers=4
     schedule run --config config.json

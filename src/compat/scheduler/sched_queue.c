@@ -333,8 +333,8 @@ sched_sync(struct sched *s, struct err *e)
     if (full)
         sched_log(&s->log, SCHED_WARNING, NULL,
                   "Jobs wait until there is room in the queue: %s", full);
-    /* Many of them had ended before, or cannot run. */
-    if (rc == 0 && s->no_room > 0 && room_of(s) > room_wanted(s))
+    /* Many of them had ended before, or cannot run. What the daemon leaves out has to wait. */
+    if (rc == 0 && !s->session.full && s->no_room > 0 && room_of(s) > room_wanted(s))
         sched_tell_all(s);
     if (rc == 0)
         sched_log(&s->log, SCHED_DEBUG, NULL, "The daemon knows of %zu jobs that wait or run",
