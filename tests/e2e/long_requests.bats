@@ -338,14 +338,14 @@ part()
 
 @test "the lines of a jobs file are read in pieces: others are answered meanwhile, and its parts keep their order" {
     start_daemon 2
-    out=$(ask_all "$(part one 1 9000 true)" '{"id":"status","method":"status"}' "$(part two 9001 9010 true)" "$(part three 9011 18000 false)")
+    out=$(ask_all "$(part one 1 40000 true)" '{"id":"status","method":"status"}' "$(part two 40001 40010 true)" "$(part three 40011 49010 false)")
     is 'who is answered first' "$(jq -r .id <<<"$out" | paste -sd ' ')" 'status one two three'
     is 'a part' "$(jq -c 'select(.id == "two") | .result' <<<"$out")" '{}'
-    is 'the whole' "$(jq -c 'select(.id == "three") | .result | [.new, (.lines | length), (.lines | map(.id) == [range(1; 18001)])]' <<<"$out")" \
-        '[18000,18000,true]'
-    out=$(ask_all "$(part one 1 9000 true file.plan)" '{"id":"status","method":"status"}' "$(part two 9001 18001 false file.plan)")
+    is 'the whole' "$(jq -c 'select(.id == "three") | .result | [.new, (.lines | length), (.lines | map(.id) == [range(1; 49011)])]' <<<"$out")" \
+        '[49010,49010,true]'
+    out=$(ask_all "$(part one 1 40000 true file.plan)" '{"id":"status","method":"status"}' "$(part two 40001 49011 false file.plan)")
     is 'who is answered first, of a plan' "$(jq -r .id <<<"$out" | paste -sd ' ')" 'status one two'
-    is 'lines of the plan' "$(jq -c 'select(.id == "two") | .result.lines | [length, .[0].key, .[18000].key]' <<<"$out")" '[18001,"k1","k18001"]'
+    is 'lines of the plan' "$(jq -c 'select(.id == "two") | .result.lines | [length, .[0].key, .[49010].key]' <<<"$out")" '[49011,"k1","k49011"]'
 }
 
 @test "a client that leaves while a part of its file is read leaves nothing behind" {
