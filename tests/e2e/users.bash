@@ -123,7 +123,8 @@ as()
     local user=$1 home=$USERS_HOME/alice
     shift
     if [ "$user" = "$BOB" ]; then home=$USERS_HOME/bob; fi
-    (cd "$home" && exec runuser -u "$user" -- env HOME="$home" USER="$user" "$@")
+    # The folder for settings is the test's own, in which they cannot write.
+    (cd "$home" && exec runuser -u "$user" -- env -u XDG_CONFIG_HOME HOME="$home" USER="$user" "$@")
 }
 
 # The same with output and status apart, as `try`.
