@@ -96,17 +96,18 @@ nvml_read_numbers(const struct nvml *nvml, nvml_device device, struct backend_ca
     }
 }
 
-/* 0, or NVML's status when the card has no UUID or no size to be known by. */
+/* 0, or NVML's status when the card has no UUID, or its memory cannot be read. One whose memory
+ * is the machine's (GB10) reports none. */
 static int
 read_card(const struct nvml *nvml, nvml_device device, struct backend_card *card)
 {
     const struct nvml_api *api = &nvml->api;
-    struct nvml_reading memory;
+    struct nvml_reading memory = {.total_mib = 0};
 
     int status = api->uuid(device, card->uuid, sizeof card->uuid);
     if (status == NVML_OK)
         status = nvml_read_memory(api, device, &memory);
-    if (status != NVML_OK)
+    if (status != NVML_OK && status != NVML_NOT_SUPPORTED)
         return status;
     card->total_mib = memory.total_mib;
     card->vendor = CARD_NVIDIA;

@@ -86,6 +86,15 @@ read_compute_mode(const char *column, struct backend_card *card)
     card->valid |= CARD_HAS_COMPUTE_MODE;
 }
 
+/* A card whose memory is the machine's (GB10) reports none: 0. */
+static bool
+read_size(char *column, int64_t *mib)
+{
+    *mib = 0;
+    return strcasecmp(column, "[N/A]") == 0 || strcasecmp(column, "N/A") == 0 ||
+           strcasecmp(column, "[Not Supported]") == 0 || read_number(column, mib);
+}
+
 /* False: the card is there in name only. */
 static bool
 read_card(char **columns, int n, struct backend_card *card)
@@ -95,7 +104,7 @@ read_card(char **columns, int n, struct backend_card *card)
     memset(card, 0, sizeof *card);
     if (!read_number(columns[0], &index) ||
         !read_text(columns[1], card->uuid, sizeof card->uuid) ||
-        !read_number(columns[2], &card->total_mib))
+        !read_size(columns[2], &card->total_mib))
         return false;
     card->index = (int32_t)index;
     card->vendor = CARD_NVIDIA;

@@ -423,3 +423,29 @@ PY
     berth submit -- true
     wait_for_event kind=ended job=2 state=COMPLETED
 }
+
+# GB10, whose memory is the machine's.
+@test "a GPU that does not report its memory is used by one job at a time" {
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    cc -shared -fPIC -o "$ROOT/libnvidia-ml.so.1" "$BATS_TEST_DIRNAME/../gpu/fake_nvml.c"
+    export BERTH_NVML=$ROOT/libnvidia-ml.so.1 BERTH_FAKE_NVML=$ROOT/world BERTH_KMSG=$ROOT/kmsg BERTH_NVIDIA_SMI=/none
+    export BERTH_SYS=$ROOT/sys BERTH_PROC=$ROOT/proc
+    mkdir "$ROOT/sys" "$ROOT/proc"
+    printf '%s\n' 'driver 580.95' 'card GPU-a 1 0 0' 'name 0 NVIDIA GB10' 'memory 0 3' 'load 0 7 41' >"$ROOT/world"
+    timeout "$LIMIT" berth daemon start >/dev/null
+    is gpu "$(gpu_field 0 name) $(gpu_field 0 state)" 'NVIDIA GB10 up'
+    is sizes "$(gpu_field 0 total_mib) $(gpu_field 0 used_mib) $(gpu_field 0 free_mib)" 'null null null'
+    has table "$(berth gpus)" 'GB10'
+    has_not metrics "$(berth metrics --prometheus)" 'berth_gpu_memory_(total|free|used)_bytes\{'
+    berth submit --vram 8G -- sh -c 'read line <gate'
+    is event "$(wait_for_event kind=started job=1 | json total_mib)" null
+    berth submit --vram 8G --max-used 50% -- true
+    berth submit --share 50% -- true
+    berth submit -- true
+    "$AWAIT" until "$LIMIT" 'berth show 2 --json' jobs.0.reason GpuBusy
+    has explain "$(berth explain 2)" 'job 1'
+    open_gate
+    timeout "$LIMIT" berth wait 1 2 3 4
+    has report "$(berth report)" '100 %|busy'
+    is report "$(berth report --json | json gpus.0.total_mib) $(berth report --json | json gpus.0.gone)" 'null false'
+}

@@ -21,6 +21,7 @@
  *   remapped INDEX PENDING FAILED  without it: not supported
  *   retired INDEX PENDING          the same, pages of older cards
  *   memory2 STATUS                 nvmlDeviceGetMemoryInfo_v2's answer
+ *   memory INDEX STATUS            what both of its functions answer about that card
  *   mig INDEX MODE                 0: the GPU can be divided, 1: it is; without it: it cannot
  *   instance INDEX GI CI UUID PROFILE TOTAL RESERVED USED  (MiB) a part of that GPU. It is
  *                                  known to the lines above by the numbers from 8 on, in the
@@ -68,7 +69,7 @@ struct card {
     char uuid[80];
     char name[64];
     unsigned long long total, reserved, used;
-    int status, util, celsius, mode;
+    int status, memory_status, util, celsius, mode;
     int cc_major, cc_minor;
     bool has_load, no_procs, has_remapped, has_retired;
     int remap_pending, remap_failed, retired_pending;
@@ -209,6 +210,8 @@ read_card_line(const char *line)
 
     if (sscanf(line, "status %d %d", &i, &a) == 2)
         world.cards[i].status = a;
+    else if (sscanf(line, "memory %d %d", &i, &a) == 2)
+        world.cards[i].memory_status = a;
     else if (sscanf(line, "remapped %d %d %d", &i, &a, &b) == 3)
         set_remapped(&world.cards[i], a, b);
     else if (sscanf(line, "accounting %d %d", &i, &a) == 2)
@@ -454,7 +457,7 @@ nvmlDeviceGetMemoryInfo(void *device, unsigned long long *out)
     out[0] = c->total * MIB;
     out[1] = (c->total - c->reserved - c->used) * MIB;
     out[2] = (c->reserved + c->used) * MIB;
-    return status_of(c);
+    return status_of(c) ? status_of(c) : c->memory_status;
 }
 
 int
@@ -774,8 +777,8 @@ nvmlDeviceGetMemoryInfo_v2(void *device, struct memory2 *out)
         pause();
     if (out->version != (sizeof *out | 2U << 24))
         return WRONG_VERSION;
-    if (world.memory2)
-        return world.memory2;
+    if (world.memory2 || c->memory_status)
+        return world.memory2 ? world.memory2 : c->memory_status;
     out->total = c->total * MIB;
     out->reserved = c->reserved * MIB;
     out->used = c->used * MIB;

@@ -303,6 +303,35 @@ test_memory_falls_back_when_the_newer_function_refuses(void **state)
     assert_int_equal(w->s.use[0].used_mib, 5300);
 }
 
+/* GB10: its memory is the machine's. */
+static void
+test_a_card_without_memory_of_its_own(void **state)
+{
+    struct world *w = *state;
+
+    script(w, TWO_CARDS "memory 0 3\nproc 0 compute 4711 400\n");
+    discover_or_fail(w);
+    assert_int_equal(w->m.n, 2);
+    assert_string_equal(w->m.cards[0].uuid, "GPU-a");
+    assert_int_equal(w->m.cards[0].total_mib, 0);
+    sample_or_fail(w);
+    assert_true(w->s.use[0].present);
+    assert_false(w->s.use[0].valid & CARD_HAS_USED);
+    assert_int_equal(w->s.use[0].n_procs, 1);
+    check_proc(&w->s.use[0], 0, 4711, 400);
+}
+
+static void
+test_a_card_whose_memory_fails_at_the_start_is_not_listed(void **state)
+{
+    struct world *w = *state;
+
+    script(w, TWO_CARDS "memory 0 999\n");
+    discover_or_fail(w);
+    assert_int_equal(w->m.n, 1);
+    assert_string_equal(w->m.cards[0].uuid, "GPU-b");
+}
+
 static void
 test_many_processes(void **state)
 {
@@ -759,6 +788,8 @@ main(void)
         TEST(test_accounts_that_may_not_be_kept),
         TEST(test_old_library),
         TEST(test_memory_falls_back_when_the_newer_function_refuses),
+        TEST(test_a_card_without_memory_of_its_own),
+        TEST(test_a_card_whose_memory_fails_at_the_start_is_not_listed),
         TEST(test_many_processes),
         TEST(test_processes_not_supported_is_unknown),
         TEST(test_a_lost_card_leaves_the_others),

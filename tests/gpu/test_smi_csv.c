@@ -110,13 +110,13 @@ test_units_and_commas_in_names(void **state)
 }
 
 static void
-test_a_card_without_identity_or_size_is_left_out(void **state)
+test_a_card_that_cannot_be_identified_or_read_is_left_out(void **state)
 {
     struct world *w = *state;
 
     assert_int_equal(
         gpus(w, "0, [Unknown Error], 8192, 0, 0, 0, A, 00000000:01:00.0, Default\n"
-                "1, GPU-b, [N/A], 0, 0, 0, B, 00000000:02:00.0, Default\n"
+                "1, GPU-b, [Unknown Error], 0, 0, 0, B, 00000000:02:00.0, Default\n"
                 "[Unknown Error], GPU-c, 8192, 0, 0, 0, C, 00000000:03:00.0, Default\n"
                 "Unable to determine the device handle for GPU 0000:04:00.0: GPU is lost.\n"
                 "3, GPU-d, 8192, 1, 2, 3, D, 00000000:05:00.0, Default\n"),
@@ -124,6 +124,25 @@ test_a_card_without_identity_or_size_is_left_out(void **state)
     assert_int_equal(w->m.n, 1);
     assert_string_equal(w->m.cards[0].uuid, "GPU-d");
     assert_int_equal(w->s.use[0].util, 2);
+}
+
+/* GB10: its memory is the machine's. */
+static void
+test_a_card_without_memory_of_its_own(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(gpus(w, "0, GPU-a, [N/A], [N/A], 7, 41, NVIDIA GB10, 0000000F:01:00.0, "
+                             "Default\n"
+                             "1, GPU-b, [Not Supported], [Not Supported], 0, 0, B, "
+                             "00000000:02:00.0, Default\n"),
+                     0);
+    assert_int_equal(w->m.n, 2);
+    assert_string_equal(w->m.cards[0].name, "NVIDIA GB10");
+    assert_int_equal(w->m.cards[0].total_mib, 0);
+    assert_int_equal(w->m.cards[1].total_mib, 0);
+    assert_false(w->s.use[0].valid & CARD_HAS_USED);
+    assert_int_equal(w->s.use[0].util, 7);
 }
 
 static void
@@ -240,7 +259,8 @@ main(void)
         TEST(test_two_cards),
         TEST(test_what_is_not_reported_has_no_bit),
         TEST(test_units_and_commas_in_names),
-        TEST(test_a_card_without_identity_or_size_is_left_out),
+        TEST(test_a_card_that_cannot_be_identified_or_read_is_left_out),
+        TEST(test_a_card_without_memory_of_its_own),
         TEST(test_no_devices),
         TEST(test_words_instead_of_a_table),
         TEST(test_more_cards_than_a_machine_has),

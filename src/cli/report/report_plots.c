@@ -111,7 +111,9 @@ add_card(const json_t *r, const json_t *gpu, struct buf *out)
              "<span>busy %.0f %%</span></div><svg height=\"%d\" role=\"img\" aria-label=\"GPU "
              "%lld, busy %.0f %% of the time\">",
              (long long)answer_int(gpu, "index", 0),
-             total > 0 ? format_mib(total, size) : "gone",
+             json_is_true(json_object_get(gpu, "gone"))
+                 ? "gone"
+                 : format_mib(total > 0 ? total : -1, size),
              json_number_value(json_object_get(gpu, "busy")) * 100,
              CARD_HEIGHT + BUSY_HEIGHT + 2, (long long)answer_int(gpu, "index", 0),
              json_number_value(json_object_get(gpu, "busy")) * 100);

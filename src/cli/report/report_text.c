@@ -99,7 +99,7 @@ add_gpus(const json_t *r, const struct term *term, bool utf8, struct buf *out)
     json_array_foreach(json_object_get(r, "gpus"), i, gpu)
     {
         auto_buf struct buf spark = BUF_INIT, busy = BUF_INIT;
-        bool gone = json_is_null(json_object_get(gpu, "total_mib"));
+        bool gone = json_is_true(json_object_get(gpu, "gone"));
 
         buf_addf(&busy, "%.0f %%", json_number_value(json_object_get(gpu, "busy")) * 100);
         buf_adds(&spark, "|");

@@ -111,8 +111,8 @@ report_busy(const json_t *report)
 
     json_array_foreach(gpus, i, gpu)
     {
-        if (json_is_null(json_object_get(gpu, "total_mib")))
-            continue; /* gone */
+        if (json_is_true(json_object_get(gpu, "gone")))
+            continue;
         sum += json_number_value(json_object_get(gpu, "busy"));
         n++;
     }

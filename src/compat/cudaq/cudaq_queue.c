@@ -35,8 +35,8 @@ bool
 cq_fits_somewhere(const struct cudaq *q)
 {
     for (int i = 0; i < GPU_MAX; i++) {
-        if (usable(q) >> i & 1 && q->cards.total_mib[i] >= 0 &&
-            (double)q->cards.total_mib[i] >= q->config.min_free_mib)
+        if (usable(q) >> i & 1 && (q->cards.total_mib[i] == 0 || /* not known */
+                                   (double)q->cards.total_mib[i] >= q->config.min_free_mib))
             return true;
     }
     return false;

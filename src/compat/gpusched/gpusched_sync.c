@@ -31,7 +31,7 @@ gs_is_infeasible(const struct gpusched *g, double vram_mib, int64_t gpus, struct
         if (g->cards.total_mib[i] < 0 || (g->opt.gpus_said && !(g->opt.devices >> i & 1)))
             continue;
         usable++;
-        fitting += (double)g->cards.total_mib[i] >= need;
+        fitting += g->cards.total_mib[i] == 0 || (double)g->cards.total_mib[i] >= need;
     }
     if (gpus > usable)
         buf_addf(why, "needs %lld GPUs but only %lld are usable", (long long)gpus,

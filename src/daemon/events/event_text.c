@@ -15,7 +15,7 @@
 #include "daemon/state/changes.h"
 
 static void
-write_vram(struct jsonw *w, const char *key, int32_t mib)
+write_vram(struct jsonw *w, const char *key, int64_t mib)
 {
     if (mib > 0)
         jsonw_kint(w, key, mib);
@@ -38,7 +38,7 @@ write_started(struct instance *inst, struct jsonw *w, const struct job *job)
         jsonw_num(w, job->req.demand.share_permille / 1000.0);
     }
     if (run->n_gpus > 0)
-        jsonw_kint(w, "total_mib", ledger_card(inst->ledger, run->gpus[0])->info.total_mib);
+        write_vram(w, "total_mib", ledger_card(inst->ledger, run->gpus[0])->info.total_mib);
     jsonw_kint(w, "attempt", run->number);
 }
 

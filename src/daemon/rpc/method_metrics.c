@@ -159,7 +159,9 @@ card_foreign(const struct card *c)
 static double
 card_free(const struct card *c)
 {
-    return !c->sampled_us ? -1 : c->headroom_mib > 0 ? (double)c->headroom_mib * MIB : 0;
+    if (!c->sampled_us || c->info.total_mib == 0)
+        return -1;
+    return c->headroom_mib > 0 ? (double)c->headroom_mib * MIB : 0;
 }
 
 static double

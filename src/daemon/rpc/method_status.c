@@ -154,7 +154,10 @@ put_card(struct rpc *rpc, const struct caller *who, struct jsonw *w, const struc
     put_known(w, "used_mib", sampled ? c->used_mib : -1);
     jsonw_kint(w, "held_mib", c->held_mib);
     put_known(w, "external_mib", sampled ? c->external_mib : -1);
-    put_known(w, "free_mib", !sampled ? -1 : c->headroom_mib > 0 ? c->headroom_mib : 0);
+    put_known(w, "free_mib",
+              !sampled || c->info.total_mib == 0 ? -1
+              : c->headroom_mib > 0              ? c->headroom_mib
+                                                 : 0);
     jsonw_key(w, "share_held");
     jsonw_num(w, (double)c->share_held / 1000);
     put_known(w, "util", sampled ? c->util : -1);

@@ -32,7 +32,10 @@ card_of(struct report *r, const char *uuid, int32_t index)
     for (int i = 0; i < r->n_cards; i++)
         if (strcmp(r->cards[i].uuid, uuid) == 0)
             return &r->cards[i];
-    return card_add(r, uuid, index, 0);
+    struct report_card *card = card_add(r, uuid, index, 0);
+    if (card)
+        card->gone = true;
+    return card;
 }
 
 /* from..to in bins: part us of each go to the field at this offset, times weight. */

@@ -102,7 +102,8 @@ struct report_bin {
 struct report_card {
     char uuid[80];
     int32_t index;
-    int64_t total_mib; /* 0: not known any more */
+    bool gone;         /* from the machine */
+    int64_t total_mib; /* 0: not known */
     int64_t low_us;    /* the earliest start so far: see report_cards.c */
     int64_t busy_us, runs;
     struct report_bin *bins; /* owned */

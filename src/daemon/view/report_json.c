@@ -265,9 +265,8 @@ static int
 compare_cards(const void *a, const void *b)
 {
     const struct report_card *x = a, *y = b;
-    int gone = (x->total_mib == 0) - (y->total_mib == 0);
-    if (gone)
-        return gone;
+    if (x->gone != y->gone)
+        return x->gone - y->gone;
     return x->index != y->index ? x->index - y->index : strcmp(x->uuid, y->uuid);
 }
 
@@ -284,6 +283,7 @@ write_cards(struct report *r, struct jsonw *w)
         jsonw_kint(w, "index", card->index);
         jsonw_kstr(w, "uuid", card->uuid);
         jsonw_kint_or_null(w, "total_mib", card->total_mib, card->total_mib > 0);
+        jsonw_kbool(w, "gone", card->gone);
         jsonw_kint(w, "busy_ms", card->busy_us / 1000);
         knum_or_null(w, "busy", (double)card->busy_us / span, true);
         jsonw_kint(w, "runs", card->runs);
