@@ -424,15 +424,21 @@ PY
     wait_for_event kind=ended job=2 state=COMPLETED
 }
 
-# GB10, whose memory is the machine's.
-@test "a GPU that does not report its memory is used by one job at a time" {
+# A machine whose driver is a library here, as the file `world` says.
+nvml_machine()
+{
     command -v cc >/dev/null || skip "there is no C compiler here"
     cc -shared -fPIC -o "$ROOT/libnvidia-ml.so.1" "$BATS_TEST_DIRNAME/../gpu/fake_nvml.c"
     export BERTH_NVML=$ROOT/libnvidia-ml.so.1 BERTH_FAKE_NVML=$ROOT/world BERTH_KMSG=$ROOT/kmsg BERTH_NVIDIA_SMI=/none
     export BERTH_SYS=$ROOT/sys BERTH_PROC=$ROOT/proc
-    mkdir "$ROOT/sys" "$ROOT/proc"
-    printf '%s\n' 'driver 580.95' 'card GPU-a 1 0 0' 'name 0 NVIDIA GB10' 'memory 0 3' 'load 0 7 41' >"$ROOT/world"
+    mkdir "$ROOT/sys" "$ROOT/proc" "$ROOT/live"
+    printf '%s\n' "$@" >"$ROOT/world"
     timeout "$LIMIT" berth daemon start >/dev/null
+}
+
+# GB10, whose memory is the machine's.
+@test "a GPU that does not report its memory is used by one job at a time" {
+    nvml_machine 'driver 580.95' 'card GPU-a 1 0 0' 'name 0 NVIDIA GB10' 'memory 0 3' 'load 0 7 41'
     is gpu "$(gpu_field 0 name) $(gpu_field 0 state)" 'NVIDIA GB10 up'
     is sizes "$(gpu_field 0 total_mib) $(gpu_field 0 used_mib) $(gpu_field 0 free_mib)" 'null null null'
     has table "$(berth gpus)" 'GB10'
@@ -448,4 +454,21 @@ PY
     timeout "$LIMIT" berth wait 1 2 3 4
     has report "$(berth report)" '100 %|busy'
     is report "$(berth report --json | json gpus.0.total_mib) $(berth report --json | json gpus.0.gone)" 'null false'
+}
+
+@test "the peak of another program that has ended is not the job's" {
+    nvml_machine 'driver 550.54' 'card GPU-a 81920 0 0' 'accounting 0 1' "live $ROOT/live"
+    timeout 60 sleep 1000 3>&- >/dev/null 2>&1 &
+    other=$!
+    echo 40960 >"$ROOT/live/0.$other"
+    echo 40960 >"$ROOT/live/0.$other.past"
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.0.used_mib 40960
+    berth submit --vram 8G -- sh -c 'read line <gate'
+    wait_for_event kind=started job=1
+    kill "$other"
+    wait "$other" || true
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.0.used_mib 0
+    open_gate
+    timeout "$LIMIT" berth wait 1
+    is peak "$(job_field 1 attempts.0.peak_mib.0)" null
 }

@@ -303,9 +303,10 @@ read_memory(const json_t *v)
 }
 
 /* One that was in no sample while it lived. It is the command of a job there; or the card's
- * only job has started it, if nobody else's programs are there. */
+ * only job has started it, if nobody else's programs are there. had_others: such a program was
+ * in the sample before, and it may be its peak. */
 static uint32_t
-job_of_unseen(const struct instance *inst, int card, int32_t pid)
+job_of_unseen(const struct instance *inst, int card, int32_t pid, bool had_others)
 {
     const struct card *c = ledger_card(inst->ledger, card);
     for (int i = 0; i < c->n_holds; i++) {
@@ -313,13 +314,13 @@ job_of_unseen(const struct instance *inst, int card, int32_t pid)
         if (job && job->run && job->run->command_pid == pid)
             return job->id;
     }
-    return c->n_holds == 1 && c->n_strangers == 0 ? c->holds[0].job : 0;
+    return c->n_holds == 1 && c->n_strangers == 0 && !had_others ? c->holds[0].job : 0;
 }
 
 /* The driver's own memory of each process's peak, where it keeps accounts: no less than what
  * its job had, and often more than was seen in a sample. */
 static void
-take_peaks(struct cards *cards, int card, const json_t *list)
+take_peaks(struct cards *cards, int card, const json_t *list, bool had_others)
 {
     size_t i;
     const json_t *j;
@@ -329,7 +330,7 @@ take_peaks(struct cards *cards, int card, const json_t *list)
         int32_t pid = (int32_t)probejson_int(json_object_get(j, "pid"), 0);
         uint32_t job = health_owner_of(cards, pid);
         if (!job)
-            job = job_of_unseen(cards->inst, card, pid);
+            job = job_of_unseen(cards->inst, card, pid, had_others);
         if (job && peak_mib > 0)
             ledger_restore_peak(cards->inst->ledger, card, job, peak_mib);
     }
@@ -353,9 +354,10 @@ take_one(struct cards *cards, const json_t *j, int64_t asked_us, uint64_t *seen)
     struct gpu_group *groups =
         read_groups(cards->inst, json_object_get(j, "groups"), &s.n_groups);
     s.groups = groups;
+    bool had_others = ledger_card(cards->inst->ledger, card)->n_strangers > 0;
     ledger_sample(cards->inst->ledger, card, &s, asked_us, on_excess, cards);
-    take_peaks(cards, card, json_object_get(j, "procs"));
-    take_peaks(cards, card, json_object_get(j, "ended"));
+    take_peaks(cards, card, json_object_get(j, "procs"), had_others);
+    take_peaks(cards, card, json_object_get(j, "ended"), had_others);
     telemetry_card(cards, card);
     health_seen(cards, card, read_memory(json_object_get(j, "memory")));
     free(procs);
