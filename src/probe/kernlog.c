@@ -2,8 +2,8 @@
  * still there; a record that was overwritten while we read is skipped by the kernel (EPIPE).
  * Simulated cards have a plain file instead, of the same lines, to which a test appends.
  *
- * Drivers repeat themselves by the thousand (XID 45): what says the same as the message
- * before, and what goes beyond FAULTS_MAX in one go, is left out. */
+ * Drivers repeat themselves by the thousand (XID 45): what says the same as a message since the
+ * driver was loaded, and what goes beyond FAULTS_MAX in one go, is left out. */
 #include "probe/kernlog.h"
 
 #include <errno.h>
@@ -19,8 +19,9 @@
 #include "gpu/kmsg.h"
 #include "gpu/probe_message.h"
 
-#define RECORD_MAX 8192 /* the kernel's own bound of what a read returns */
-#define FAULTS_MAX 64
+#define RECORD_MAX  8192 /* the kernel's own bound of what a read returns */
+#define FAULTS_MAX  4096
+#define FAULTS_LINE 64 /* so many in a line for the daemon */
 
 struct kernlog {
     char *path;
@@ -29,8 +30,9 @@ struct kernlog {
     bool fresh;    /* what is there already is to be passed over */
     int64_t seq;
     struct buf part; /* of a line whose end has not come */
-    int n;
-    struct kmsg_record found[FAULTS_MAX];
+    int n, n_before; /* n_before: found before the driver was loaded for the last time */
+    size_t cap;
+    struct kmsg_record *found;
 };
 
 static void
@@ -43,11 +45,19 @@ open_log(struct kernlog *k)
         k->is_plain = S_ISREG(st.st_mode);
 }
 
+/* The text says whether the error is fatal, or what the driver asks to be done. */
+static bool
+text_decides(int32_t code)
+{
+    return (code >= 144 && code <= 150) || code == 154;
+}
+
 static bool
 says_the_same(const struct kmsg_record *a, const struct kmsg_record *b)
 {
     return a->kind == b->kind && a->code == b->code && a->pid == b->pid && a->gi == b->gi &&
-           a->ci == b->ci && strcmp(a->bus_id, b->bus_id) == 0;
+           a->ci == b->ci && strcmp(a->bus_id, b->bus_id) == 0 &&
+           (!text_decides(a->code) || strcmp(a->text, b->text) == 0);
 }
 
 static void
@@ -62,11 +72,14 @@ take_line(struct kernlog *k, const char *line, size_t n)
         k->seq = r.seq;
     if (is_known || r.kind == KMSG_OTHER || k->n == FAULTS_MAX)
         return;
-    for (int i = 0; i < k->n; i++) {
+    for (int i = k->n_before; i < k->n; i++) {
         if (says_the_same(&k->found[i], &r))
             return;
     }
+    k->found = xgrow(k->found, k->n, &k->cap, sizeof *k->found);
     k->found[k->n++] = r;
+    if (r.kind == KMSG_DRIVER)
+        k->n_before = k->n - 1;
 }
 
 static void
@@ -123,6 +136,7 @@ kernlog_close(struct kernlog *k)
     if (k->fd >= 0)
         close(k->fd);
     buf_free(&k->part);
+    free(k->found);
     free(k->path);
     free(k);
 }
@@ -143,7 +157,10 @@ void
 kernlog_report(struct kernlog *k, struct buf *out)
 {
     drain(k);
-    if (k->n > 0)
-        message_faults(out, k->seq, k->found, k->n);
-    k->n = 0;
+    for (int at = 0, n; at < k->n; at += n) {
+        n = k->n - at < FAULTS_LINE ? k->n - at : FAULTS_LINE;
+        bool is_last = at + n == k->n;
+        message_faults(out, is_last ? k->seq : k->found[at + n - 1].seq, &k->found[at], n);
+    }
+    k->n = k->n_before = 0;
 }

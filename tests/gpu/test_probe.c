@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "drm_tree.h"
@@ -221,6 +222,45 @@ test_the_kernels_log_is_read_from_where_the_daemon_stood(void **state)
         json_decref(v);
         assert_int_equal(child_end(&c), 0);
     }
+}
+
+/* What differs in a way that decides what becomes of the GPU is no repetition. */
+static void
+test_errors_that_repeat_others_in_part_are_told(void **state)
+{
+    auto_buf struct buf log = BUF_INIT;
+    struct child c;
+    int told = 0, last = 0;
+
+    (void)state;
+    buf_adds(&log, "3,1,0,-;NVRM: Xid (PCI:0000:01:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 3\n"
+                   "3,2,0,-;NVRM: Xid (PCI:0000:01:00): 145, RLW_REMAP Fatal XC0 i0 Link 3\n"
+                   "3,3,0,-;NVRM: Xid (PCI:0000:01:00): 48, DBE\n"
+                   "3,4,0,-;NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.54.15\n"
+                   "3,5,0,-;NVRM: Xid (PCI:0000:01:00): 48, DBE\n");
+    for (int i = 0; i < 70; i++)
+        buf_addf(&log, "3,%d,0,-;NVRM: Xid (PCI:0000:01:00): 45, pid=%d, name=a, Ch 1\n", 6 + i,
+                 1000 + i);
+    buf_adds(&log, "3,76,0,-;NVRM: Xid (PCI:0000:01:00): 95, pid=7, name=a, Uncontained\n");
+    support_write(dir, "kmsg", buf_str(&log));
+    c = start_sim_after("0");
+    json_decref(child_json(&c));
+    child_say(&c, "sample 1\n");
+    for (;;) {
+        json_t *v = child_json(&c);
+        const json_t *faults = json_object_get(v, "faults");
+        size_t n = json_array_size(faults);
+        told += (int)n;
+        if (n > 0)
+            last =
+                (int)json_integer_value(json_object_get(json_array_get(faults, n - 1), "xid"));
+        json_decref(v);
+        if (n == 0)
+            break;
+    }
+    assert_int_equal(told, 76);
+    assert_int_equal(last, 95);
+    assert_int_equal(child_end(&c), 0);
 }
 
 static void
@@ -707,6 +747,7 @@ main(void)
         TEST(test_no_gpu_says_what_was_tried_and_what_would_work),
         TEST(test_bad_options),
         TEST(test_the_kernels_log_is_read_from_where_the_daemon_stood),
+        TEST(test_errors_that_repeat_others_in_part_are_told),
         TEST(test_errors_come_before_the_sample_that_may_hang),
         TEST(test_errors_are_told_as_they_come),
         TEST(test_nvml_names_the_users_of_processes),
