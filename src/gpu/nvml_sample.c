@@ -53,6 +53,14 @@ nvml_is_broken(int status)
            status == NVML_VERSION_MISMATCH;
 }
 
+/* Neither an answer nor a reason why there is none. */
+static bool
+has_failed(int status)
+{
+    return status != NVML_OK && status != NVML_NOT_SUPPORTED && status != NVML_NO_PERMISSION &&
+           status != NVML_FUNCTION_NOT_FOUND && status != NVML_INSUFFICIENT_SIZE;
+}
+
 /* Calls one function until the room suffices; processes come and go between two calls. */
 static int
 call_list(struct nvml *nvml, nvml_processes_fn list, nvml_device device, uint32_t *count)
@@ -210,6 +218,7 @@ nvml_read_usage(struct nvml *nvml, int card, struct backend_usage *u)
 {
     struct nvml_reading memory;
     int status = nvml_read_memory(&nvml->api, nvml->devices[card], &memory);
+    bool fails = has_failed(status);
 
     if (status == NVML_OK) {
         u->used_mib = memory.used_mib;
@@ -217,6 +226,7 @@ nvml_read_usage(struct nvml *nvml, int card, struct backend_usage *u)
     }
     if (!card_is_lost(status) && !nvml_is_broken(status))
         status = read_processes(nvml, card, u);
+    fails = fails && has_failed(status); /* of a card that works one of the two is known */
     if (!card_is_lost(status) && !nvml_is_broken(status))
         status = read_load(nvml, card, u);
     if (nvml_is_broken(status))
@@ -225,6 +235,6 @@ nvml_read_usage(struct nvml *nvml, int card, struct backend_usage *u)
         read_energy(nvml, card, u);
     if (nvml->instances[card].shares_memory)
         sum_processes(u);
-    u->present = !card_is_lost(status);
+    u->present = !card_is_lost(status) && !fails;
     return NVML_OK;
 }
