@@ -491,6 +491,27 @@ test_a_card_that_disappears(void **state)
     assert_true(w->s.use[0].present);
 }
 
+/* Both were unbound, and bound again in the other order. */
+static void
+test_cards_that_change_places(void **state)
+{
+    struct world *w = *state;
+
+    drm_tree_add_mi210(&w->t, 0, "0000:03:00.0", "1\n");
+    drm_tree_add_mi210(&w->t, 1, "0000:04:00.0", "2\n");
+    assert_int_equal(discover(w), 0);
+    for (int i = 0; i < 2; i++) {
+        auto_free char *link = xasprintf("%s/class/drm/card%d/device", w->t.sys, i);
+        drm_tree_delete(&w->t, "sys/class/drm/card%d/device", i);
+        assert_int_equal(symlink(i ? "../../../bus/pci/devices/0000:03:00.0"
+                                   : "../../../bus/pci/devices/0000:04:00.0",
+                                 link),
+                         0);
+    }
+    assert_false(sample(w, 0)->present);
+    assert_false(w->s.use[1].present);
+}
+
 int
 main(void)
 {
@@ -511,6 +532,7 @@ main(void)
         TEST(test_hidden_processes),
         TEST(test_files_that_cannot_be_read),
         TEST(test_a_card_that_disappears),
+        TEST(test_cards_that_change_places),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

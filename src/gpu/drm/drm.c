@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "gpu/sysfs.h"
 
 #define MIB (INT64_C(1) << 20)
@@ -108,13 +110,29 @@ is_asleep(const struct drm_card *card)
     return state && strcmp(state, "suspended") == 0;
 }
 
+/* The numbers of cards are given out anew when drivers are bound again: another card may have
+ * this one's. */
+static bool
+is_there(const struct drm_card *card)
+{
+    auto_buf struct buf text = BUF_INIT;
+    auto_free char *path = xasprintf("%s/uevent", card->dir);
+    char slot[32], bus_id[CARD_BUS_MAX];
+
+    return file_read(path, 65536, &text, NULL) == 0 &&
+           drm_find_value(buf_str(&text), "PCI_SLOT_NAME", '=', slot, sizeof slot) &&
+           sysfs_bus_id(slot, bus_id, sizeof bus_id) == 0 && strcmp(bus_id, card->bus_id) == 0;
+}
+
 static void
 read_files(const struct drm_card *card, struct backend_usage *u)
 {
-    auto_free char *uevent = sysfs_read_line(card->dir, "uevent");
+    if (!is_there(card))
+        return;
+
     int64_t used = sysfs_read_number(card->dir, "mem_info_vram_used"), busy = 0;
 
-    u->present = uevent != NULL;
+    u->present = true;
     if (used >= 0) {
         u->used_mib = used / MIB + (used % MIB != 0);
         u->valid |= CARD_HAS_USED;
