@@ -11,6 +11,9 @@
 /* More processes on one card than any machine has; beyond it the answer is nonsense. */
 #define PROCESSES_MAX 65536
 
+#define UNTOUCHED   0xa5 /* no record ends in it: it would be of an exabyte */
+#define LONG_RECORD 32   /* of the drivers 535 before 535.98 */
+
 #define INSTANCE_MAX 63 /* the largest number of a GPU or compute instance that is believed */
 
 static int64_t
@@ -73,6 +76,8 @@ call_list(struct nvml *nvml, nvml_processes_fn list, nvml_device device, uint32_
                                        nvml->cap_processes * 2 * sizeof(struct nvml_process));
         }
         *count = nvml->cap_processes;
+        memset(nvml->processes, UNTOUCHED,
+               nvml->cap_processes * 2 * sizeof(struct nvml_process));
         int status = list(device, count, nvml->processes);
         if (status != NVML_INSUFFICIENT_SIZE)
             return status;
@@ -92,6 +97,19 @@ is_of_another(const struct nvml_instance *card, const struct nvml_process *p)
            (p->instances[0] != card->gi || p->instances[1] != card->ci);
 }
 
+/* The length of the records that a call left in nvml->processes. Nothing but what stands behind
+ * them, if they were short, says that they are long. */
+static size_t
+record_size(const struct nvml *nvml, uint32_t count)
+{
+    const unsigned char *bytes = (const unsigned char *)nvml->processes;
+
+    for (size_t i = count * sizeof(struct nvml_process); i < (size_t)count * LONG_RECORD; i++)
+        if (bytes[i] != UNTOUCHED)
+            return LONG_RECORD;
+    return sizeof(struct nvml_process);
+}
+
 /* Adds the records that a call left in nvml->processes. */
 static void
 add_records(const struct nvml *nvml, int card, uint32_t count, size_t stride,
@@ -99,7 +117,8 @@ add_records(const struct nvml *nvml, int card, uint32_t count, size_t stride,
 {
     for (uint32_t i = 0; i < count; i++) {
         struct nvml_process p = {.instances = {UINT32_MAX, UINT32_MAX}};
-        memcpy(&p, (const char *)nvml->processes + i * stride, stride);
+        memcpy(&p, (const char *)nvml->processes + i * stride,
+               stride < sizeof p ? stride : sizeof p);
         if (p.pid == 0 || p.pid > INT32_MAX || is_of_another(&nvml->instances[card], &p))
             continue;
         backend_usage_add(u, (int32_t)p.pid,
@@ -122,7 +141,7 @@ read_list(struct nvml *nvml, int card, enum nvml_process_kind kind, struct backe
         status = call_list(nvml, list, nvml->devices[card], &count);
         if (status == NVML_OK)
             add_records(nvml, card, count,
-                        is_oldest ? NVML_PROCESS_V1_SIZE : sizeof(struct nvml_process), u);
+                        is_oldest ? NVML_PROCESS_V1_SIZE : record_size(nvml, count), u);
         if (status != NVML_FUNCTION_NOT_FOUND)
             break;
     }

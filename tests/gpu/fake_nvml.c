@@ -13,6 +13,7 @@
  *   cc INDEX MAJOR MINOR           without it: not supported
  *   proc INDEX KIND PID MIB        KIND compute, graphics or mps; MIB -1: not reported
  *   crowd INDEX N                  N compute processes, pids from 100000, 1 MiB each
+ *   long                           records of 32 bytes, as the driver wrote before 535.98
  *   noprocs INDEX                  process lists are not supported
  *   link INDEX LINK PEER           to the card PEER, or to a switch with PEER -1
  *   hang                           memory is never told
@@ -93,7 +94,7 @@ struct proc {
 
 static struct {
     int init, memory2, n_cards, n_instances, n_procs;
-    bool hang;
+    bool hang, is_long;
     char limits[2000]; /* "": not supported */
     int set_status;
     char driver[64];
@@ -166,6 +167,10 @@ read_machine_line(const char *line)
     }
     if (strcmp(line, "nocompiler\n") == 0)
         return true; /* fake_cuda's */
+    if (strcmp(line, "long\n") == 0) {
+        world.is_long = true;
+        return true;
+    }
     if (strcmp(line, "hang\n") == 0) {
         world.hang = true;
         return true;
@@ -591,6 +596,8 @@ list(void *device, const char *kind, size_t stride, unsigned *n, char *out)
 
     if (status_of(c) || c->no_procs)
         return status_of(c) ? status_of(c) : NOT_SUPPORTED;
+    if (world.is_long && stride == 24)
+        stride = 32;
     for (int i = 0; i < world.n_procs; i++) {
         const struct proc *p = &world.procs[i];
         if (p->card != index_of(c) || strcmp(p->kind, kind) != 0)
@@ -606,6 +613,8 @@ list(void *device, const char *kind, size_t stride, unsigned *n, char *out)
             memcpy(record + 16, &c->gi, sizeof c->gi);
             memcpy(record + 20, &c->ci, sizeof c->ci);
         }
+        if (stride == 32)
+            memset(record + 24, 0, 8);
     }
     *n = found;
     return found > room ? TOO_SMALL : OK;

@@ -348,6 +348,26 @@ test_many_processes(void **state)
 }
 
 static void
+test_long_records_of_processes(void **state)
+{
+    struct world *w = *state;
+
+    script(w, TWO_CARDS "long\nproc 0 compute 4711 400\nproc 1 compute 4712 7\n"
+                        "proc 1 compute 4713 8\nproc 1 compute 4714 -1\n");
+    discover_or_fail(w);
+    sample_or_fail(w);
+    assert_int_equal(w->s.use[0].n_procs, 1);
+    check_proc(&w->s.use[0], 0, 4711, 400);
+    assert_int_equal(w->s.use[1].n_procs, 3);
+    check_proc(&w->s.use[1], 0, 4712, 7);
+    check_proc(&w->s.use[1], 1, 4713, 8);
+    check_proc(&w->s.use[1], 2, 4714, -1);
+    script(w, TWO_CARDS "proc 1 compute 4712 7\nproc 1 compute 4713 8\n");
+    sample_or_fail(w);
+    check_proc(&w->s.use[1], 1, 4713, 8);
+}
+
+static void
 test_processes_not_supported_is_unknown(void **state)
 {
     struct world *w = *state;
@@ -801,6 +821,7 @@ main(void)
         TEST(test_a_card_without_memory_of_its_own),
         TEST(test_a_card_whose_memory_fails_at_the_start_is_not_listed),
         TEST(test_many_processes),
+        TEST(test_long_records_of_processes),
         TEST(test_processes_not_supported_is_unknown),
         TEST(test_a_lost_card_leaves_the_others),
         TEST(test_a_card_lost_at_the_start_is_not_listed),
