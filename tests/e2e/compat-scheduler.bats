@@ -655,6 +655,31 @@ No matching screen sessions found."
     BERTH_DIR=$ROOT/i stop_daemon
 }
 
+@test "a full disk and a lost GPU are reported, and end no scheduler" {
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
+    cc -shared -fPIC -D_LARGEFILE64_SOURCE -o "$ROOT/bad_disk.so" "$E2E/bad_disk.c" -ldl
+    export BAD_DISK=$ROOT/bad_disk BAD_DISK_BELOW=$WORK/.berth
+    echo "0,$PWD/job.py,,one" >jobs.txt
+    LD_PRELOAD=$ROOT/bad_disk.so schedule run
+    wait_for_output run 'Job 1 completed'
+    echo 28 >"$ROOT/new" && mv "$ROOT/new" "$BAD_DISK"
+    echo "0,$PWD/job.py,,two" >>jobs.txt
+    wait_for_output run 'ERROR .*no space left.*; it is tried again every 5 s'
+    rm "$BAD_DISK"
+    "$AWAIT" output "$LIMIT" ran '^two ' >/dev/null
+    scheduler.py pause 1 >/dev/null
+    wait_for_state '[0.0, 0.0] [1]'
+    echo 'lost 1' >.berth/sim/fault
+    BERTH_DIR=$PWD/.berth wait_for_event kind=gpu gpu=1 state=lost >/dev/null
+    scheduler.py resume 1 >/dev/null
+    wait_for_output run 'WARNING .*gpu 1 is lost'
+    echo "0,$PWD/job.py,,three" >>jobs.txt
+    "$AWAIT" output "$LIMIT" ran '^three ' >/dev/null
+    stop_scheduler run
+    is 'what ran' "$(cut -d ' ' -f 1 ran | paste -sd ' ')" 'one two three'
+}
+
 @test "a scheduler that stops removes its pending jobs from the queue of a daemon that is not its own" {
     export BERTH_DIR=$ROOT/i
     start_daemon 2

@@ -130,7 +130,11 @@ set_paused(struct sched *s, uint64_t bits, bool pause, struct err *e)
     rc = compat_call(&s->session, pause ? "gpu.pause" : "gpu.resume", params, NULL, e);
     if (rc < 0 && e->code == ERR_PERMISSION)
         return pause_alone(s, bits, pause);
-    return rc;
+    if (rc == 0 || e->code == ERR_UNREACHABLE || e->code == ERR_NO_SPACE)
+        return rc;
+    /* A card that is lost is not resumed; the file will say so again. */
+    sched_log(&s->log, SCHED_WARNING, NULL, "%s", e->text);
+    return 0;
 }
 
 static bool

@@ -320,7 +320,10 @@ sched_stop(void *sched, struct err *e)
     struct sched *s = sched;
     json_t *running;
 
-    if ((s->config.is_10x && list_added(s, NULL, e) < 0) || sched_put_aside(s, e) < 0 ||
+    if (s->config.is_10x && list_added(s, NULL, e) < 0)
+        return -1;
+    /* On a full disk what waits stays, and what runs is ended all the same. */
+    if ((sched_put_aside(s, e) < 0 && e->code != ERR_NO_SPACE) ||
         hold_added(s, SCHED_WAITING, "hold", e) < 0)
         return -1;
     sched_take_events(s); /* of what has begun until now */

@@ -328,7 +328,8 @@ sched_sync(struct sched *s, struct err *e)
         sched_tell_all(s);
         return sched_sync(s, e);
     }
-    s->all_due |= rc < 0;
+    if (rc < 0)
+        sched_tell_all(s);
     full = rc == 0 ? compat_full(&s->session) : NULL;
     if (full)
         sched_log(&s->log, SCHED_WARNING, NULL,

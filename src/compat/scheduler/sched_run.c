@@ -24,6 +24,7 @@
  * killed one is over, and to say otherwise of it would be wrong. */
 #define STOP_SLACK_US 20000000
 #define ROUND_MIN_US  100000
+#define RETRY_US      5000000
 
 /* --- places --- */
 
@@ -102,6 +103,23 @@ update(struct sched *s, struct err *e)
     return 0;
 }
 
+/* What cannot be done now, as on a full disk, stays due and is tried again with the next look.
+ * Only a daemon that has gone is more than a complaint. */
+static int
+bear(struct sched *s, int rc, struct err *e)
+{
+    if (rc < 0 && e->code == ERR_UNREACHABLE)
+        return -1;
+    if (rc < 0 && (!s->complaint || strcmp(s->complaint, e->text) != 0))
+        sched_log(&s->log, SCHED_ERROR, NULL, "%s; it is tried again every %d s", e->text,
+                  RETRY_US / 1000000);
+    free(s->complaint);
+    s->complaint = rc < 0 ? xstrdup(e->text) : NULL;
+    if (rc < 0)
+        s->look_due_us = clock_boot_us() + RETRY_US;
+    return 0;
+}
+
 static int
 retell(void *sched, struct err *e)
 {
@@ -112,7 +130,7 @@ retell(void *sched, struct err *e)
     for (struct sched_job *job = s->jobs; job; job = job->hh.next)
         job->again = false;
     sched_tell_all(s);
-    return update(s, e) < 0 ? -1 : sched_cards_look(s, e);
+    return bear(s, update(s, e) < 0 || sched_cards_look(s, e) < 0 ? -1 : 0, e);
 }
 
 static int64_t
@@ -124,13 +142,11 @@ round_of(double seconds)
 }
 
 static int
-work(void *sched, int woke, int *status, struct err *e)
+do_due(struct sched *s, int woke, struct err *e)
 {
-    struct sched *s = sched;
     int64_t now = clock_boot_us();
     bool scan = now >= s->scan_us, look = now >= s->round_us;
 
-    (void)status;
     if (scan)
         s->scan_us = round_of(s->config.monitor_s);
     if (look)
@@ -139,15 +155,24 @@ work(void *sched, int woke, int *status, struct err *e)
     sched_take_events(s);
     /* First apply pauses, then start jobs: a user who paused a card and then added a line
      * expects that order. */
-    if ((woke & WOKE_FILE || look) && sched_cards_look(s, e) < 0)
+    s->file_due |= (woke & WOKE_FILE) != 0;
+    if ((s->file_due || look) && sched_cards_look(s, e) < 0)
         return -1;
-    if ((woke & WOKE_FILE && run_file_has_changed(&s->jobs_mark)) || (scan && s->missing))
+    if ((s->file_due && run_file_has_changed(&s->jobs_mark)) || (scan && s->missing))
         sched_load(s);
+    s->file_due = false;
     if (update(s, e) < 0)
         return -1;
     if (s->look_due_us && clock_boot_us() >= s->look_due_us && sched_cards_look(s, e) < 0)
         return -1;
     return update(s, e);
+}
+
+static int
+work(void *sched, int woke, int *status, struct err *e)
+{
+    (void)status;
+    return bear(sched, do_due(sched, woke, e), e);
 }
 
 static int64_t
@@ -334,4 +359,5 @@ sched_free(struct sched *s)
     free(s->berth);
     free(s->tag);
     free(s->failure);
+    free(s->complaint);
 }

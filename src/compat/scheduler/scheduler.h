@@ -194,6 +194,7 @@ struct sched {
     int64_t scan_us, round_us; /* the next look at the jobs file, at both */
     int64_t started_us;
     int last_line; /* of the file that was sent to the daemon; 0: none */
+    bool file_due; /* a file has changed that was not looked at yet */
     bool sync_due; /* there is something to send */
     bool all_due;  /* and more than lines behind the last one */
     bool leaving, began_look, is_ready;
@@ -202,6 +203,7 @@ struct sched {
     bool missing;                      /* some script was not there */
     bool no_priority;                  /* above the usual, for this user */
     char *failure;                     /* why it did not start; owned */
+    char *complaint; /* what could not be done last, and is tried again; owned */
 };
 
 /* The whole of `start`: sched_run.c. Config and log are filled; settings are for a daemon
