@@ -260,6 +260,22 @@ LINES
     has journal "$(cat gpusched_logs/journal.jsonl)" '"status": "failed_oom", "returncode": 1'
 }
 
+@test "D14 D17 a line that was removed while it ran does not run again, and nothing of it is left" {
+    mkfifo gate
+    printf '[vram=2000 retries=3] read line <gate; echo CUDA out of memory; exit 1\n' >jobs.txt
+    background run gpusched jobs.txt --sim 1 --poll 0.2
+    wait_for_start run
+    echo '[vram=2000] echo b' >new
+    mv new jobs.txt
+    wait_for_output run 'job 2 finished'
+    echo go >gate
+    wait_for_output run 'job 1 hit CUDA OOM'
+    finish run
+    is status "$status" 0
+    "$AWAIT" gone "$LIMIT"
+    has_not 'what ran' "$out" 'job 1 finished \[(OK|EXIT)'
+}
+
 @test "D15 only out-of-memory failures are retried" {
     printf '[vram=1G retries=3] echo x >>ran; exit 7\n' >jobs.txt
     sched jobs.txt --sim 1

@@ -171,13 +171,14 @@ retell(void *gpusched, struct err *e)
     struct gpusched *g = gpusched;
 
     g->sync_due = true;
+    g->drop_due = g->n_unwanted > 0;
     return gs_tick(g, e) < 0 ? -1 : gs_look_at_running(g, e);
 }
 
 static bool
 is_drained(struct gpusched *g)
 {
-    return g->n_pending == 0 && g->n_running == 0;
+    return g->n_pending == 0 && g->n_running == 0 && g->n_unwanted == 0;
 }
 
 static int64_t

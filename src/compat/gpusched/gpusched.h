@@ -93,6 +93,7 @@ struct gs_job {
     int lost;             /* how often its supervisor vanished */
     bool waits;           /* its line is pending, as of the last tick */
     bool touched;         /* is in gpusched.touched */
+    bool unwanted;        /* waits again without a line, until the daemon has ended it */
     const struct gs_spec *spec; /* its line; NULL: the file has none */
     struct gs_run *run;         /* owned; NULL: does not run */
     UT_hash_handle hh;
@@ -140,6 +141,8 @@ struct gpusched {
     struct gs_job **touched; /* likewise: those whose line is to be looked at again */
     size_t n_touched, cap_touched;
     size_t n_pending;
+    size_t n_unwanted;
+    bool drop_due;      /* the daemon is to be told of those */
     struct buf trouble; /* why nothing new starts, as it was said */
     bool orphans;       /* of the original run at the last look */
     struct compat_cards cards;

@@ -187,6 +187,17 @@ on_usage(struct gpusched *g, struct gs_job *job, const json_t *ev)
     gs_check_exceeds(g, job);
 }
 
+static void
+set_unwanted(struct gpusched *g, struct gs_job *job, bool unwanted)
+{
+    if (unwanted && !job->unwanted)
+        g->n_unwanted++;
+    else if (!unwanted && job->unwanted)
+        g->n_unwanted--;
+    job->unwanted = unwanted;
+    g->drop_due |= unwanted;
+}
+
 /* It waits again: after an OOM with a larger demand, else because it was stopped for that. */
 static void
 on_requeued(struct gpusched *g, struct gs_job *job, const json_t *ev)
@@ -201,6 +212,8 @@ on_requeued(struct gpusched *g, struct gs_job *job, const json_t *ev)
     note_start_now(g, job);
     on_usage(g, job, ev);
     end_run(g, job);
+    /* Its line was removed while it ran. */
+    set_unwanted(g, job, !job->spec);
     if (!answer_bool(ev, "oom")) {
         gs_note_interrupted(g, job);
         return;
@@ -264,6 +277,7 @@ end_unstarted(struct gpusched *g, struct gs_job *job, const json_t *ev)
 static void
 on_ended(struct gpusched *g, struct gs_job *job, const json_t *ev)
 {
+    set_unwanted(g, job, false);
     if (!job->run) {
         if (!g->leaving)
             end_unstarted(g, job, ev);

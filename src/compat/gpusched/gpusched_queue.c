@@ -200,10 +200,30 @@ look_at_lines(struct gpusched *g, struct err *e)
     return compat_cancel(&g->session, ids, e);
 }
 
+/* One whose line has come back is a line's again. On a full disk nothing starts, and this stays
+ * due. */
+static int
+drop_unwanted(struct gpusched *g, struct err *e)
+{
+    json_t *ids = json_array();
+    int rc;
+
+    for (struct gs_job *job = g->jobs; job; job = job->hh.next) {
+        if (job->unwanted && !job->spec)
+            json_array_append_new(ids, json_integer(job->id));
+        else if (job->unwanted)
+            g->n_unwanted--;
+        job->unwanted &= !job->spec;
+    }
+    rc = compat_cancel(&g->session, ids, e);
+    g->drop_due = rc < 0;
+    return rc < 0 && e->code != ERR_NO_SPACE ? -1 : 0;
+}
+
 int
 gs_tick(struct gpusched *g, struct err *e)
 {
-    if (look_at_lines(g, e) < 0)
+    if (look_at_lines(g, e) < 0 || (g->drop_due && drop_unwanted(g, e) < 0))
         return -1;
     if (g->sync_due && g->trouble.len == 0 && (gs_sync(g, e) < 0 || look_at_lines(g, e) < 0))
         return -1;
