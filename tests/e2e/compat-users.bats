@@ -156,6 +156,44 @@ start_all()
     finish server
 }
 
+@test "a card that an ordinary user's scheduler_10x has paused gets none of the jobs that add hands over" {
+    local home args id
+    start_system --sim 2x24G
+    make_files "$ALICE"
+    home=$(home_of "$ALICE")
+    : >"$home/x10/jobs.txt"
+    echo '{"default_requirement": 1.0, "models": {}}' >"$home/x10/llm_config.json"
+    cat >"$home/x10/a.py" <<'PY'
+import os, sys
+open("ran", "a").write(f"{sys.argv[1]} on {os.environ['CUDA_VISIBLE_DEVICES'][-1]}\n")
+if sys.argv[1] == "first":
+    open("../gate").read()
+PY
+    background x10 be "$ALICE" x10 berth compat scheduler_10x start
+    wait_for_output x10 '^Press Ctrl'
+    (be "$ALICE" x10 berth compat scheduler_10x add a.py --gpus 0 --args first)
+    wait_for_event kind=started job=1 >/dev/null
+    (be "$ALICE" x10 berth compat scheduler_10x add a.py --gpus 0 --args queued)
+    is pause "$(be "$ALICE" x10 berth compat scheduler_10x pause-gpu 0)" '✅ GPU 0 paused'
+    (be "$ALICE" x10 berth compat scheduler_10x add a.py --gpus 0 --args new)
+    for id in 2 3; do is "job $id" "$(job_field $id state)" HELD; done
+    open_gate "$ALICE"
+    wait_for_event kind=ended job=1 >/dev/null
+    (be "$ALICE" x10 berth compat scheduler_10x add a.py --args any)
+    wait_for_event kind=ended job=4 >/dev/null
+    # One that comes next finds them held too, and knows whose pause that is.
+    eval "kill -INT \$pid_of_x10"
+    finish x10
+    background x10 be "$ALICE" x10 berth compat scheduler_10x start
+    wait_for_output x10 '^Press Ctrl'
+    for id in 2 3; do is "job $id, later" "$(job_field $id state)" HELD; done
+    is resume "$(be "$ALICE" x10 berth compat scheduler_10x resume-gpu 0)" '✅ GPU 0 resumed'
+    for id in 2 3; do wait_for_event kind=ended job=$id >/dev/null; done
+    eval "kill -INT \$pid_of_x10"
+    finish x10
+    is 'what ran where' "$(sort "$home/x10/ran" | paste -sd ' ')" 'any on 1 first on 0 new on 0 queued on 0'
+}
+
 @test "lines for which limits leave no room wait in the front end, and none ends it" {
     local home tool last=5
     start_system --set user_max_pending=2 --set user_max_running=1 --set time_max_s=3600

@@ -112,9 +112,9 @@ sched_ask_jobs(struct client *c, json_t *params, const char *const fields[], jso
 json_t *
 sched_live_jobs(struct client *c, const char *tag, struct err *e)
 {
-    static const char *const fields[] = {"id",   "tags",     "state", "command",
-                                         "name", "priority", "gpus",  "submitted",
-                                         "key",  "run_ms",   "log",   NULL};
+    static const char *const fields[] = {
+        "id",        "tags", "state",  "command", "name",    "priority", "gpus",
+        "submitted", "key",  "run_ms", "log",     "devices", NULL};
     auto_json json_t *all = json_array();
     json_t *ours, *job;
     size_t i;

@@ -94,13 +94,21 @@ sched_cards_read(struct sched *s, struct err *e)
     return 0;
 }
 
-/* On another user's daemon pauses are kept here: our jobs keep away from those cards. */
+/* On another user's daemon pauses are kept here: our jobs keep away from those cards. `add`,
+ * which waits for the lock of the state file meanwhile, hears of it or was before it. */
 static int
-pause_alone(struct sched *s, uint64_t bits, bool pause)
+pause_alone(struct sched *s, uint64_t bits, bool pause, struct err *e)
 {
-    s->paused_alone = pause ? s->paused_alone | bits : s->paused_alone & ~bits;
+    uint64_t was = s->paused_alone, now = pause ? was | bits : was & ~bits;
+
+    if (now == was)
+        return 0;
+    if (s->config.is_10x && s->is_ready && sched_list_added(s, e) < 0)
+        return -1;
+    s->paused_alone = now;
+    sched_tell_about(s);
     sched_tell_all(s);
-    return 0;
+    return sched_hold_paused(s, e);
 }
 
 static int
@@ -117,8 +125,8 @@ set_paused(struct sched *s, uint64_t bits, bool pause, struct err *e)
             sched_log(&s->log, SCHED_INFO, json_pack("{s:[i]}", "gpu_ids", i), "GPU %d %s", i,
                       pause ? "paused" : "resumed");
     }
-    if (!pause)
-        pause_alone(s, bits, false);
+    if (!pause && pause_alone(s, bits, false, e) < 0)
+        return -1;
     list = json_array();
     for (int i = 0; i < GPU_MAX; i++) {
         if (bits >> i & 1)
@@ -129,7 +137,7 @@ set_paused(struct sched *s, uint64_t bits, bool pause, struct err *e)
         json_object_set_new(params, "reason", json_string(reason));
     rc = compat_call(&s->session, pause ? "gpu.pause" : "gpu.resume", params, NULL, e);
     if (rc < 0 && e->code == ERR_PERMISSION)
-        return pause_alone(s, bits, pause);
+        return pause_alone(s, bits, pause, e);
     if (rc == 0 || e->code == ERR_UNREACHABLE || e->code == ERR_NO_SPACE)
         return rc;
     /* A card that is lost is not resumed; the file will say so again. */
@@ -257,5 +265,8 @@ sched_cards_look(struct sched *s, struct err *e)
         s->began_look = true;
         s->paused = paused_there(json_object_get(result, "gpus"), reason) & s->managed;
     }
+    /* One that waits again, after a failure. */
+    if (sched_hold_paused(s, e) < 0)
+        return -1;
     return look_locked(s, json_object_get(result, "gpus"), first, e);
 }

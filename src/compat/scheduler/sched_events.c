@@ -41,6 +41,24 @@ read_command(struct sched_spec *spec, const char *command)
     return spec->script != NULL;
 }
 
+/* The cards that it was submitted for; all where it has no list. */
+static uint64_t
+devices_of(const json_t *object)
+{
+    const json_t *list = json_object_get(object, "devices"), *index;
+    uint64_t bits = 0;
+    size_t i;
+
+    json_array_foreach(list, i, index)
+    {
+        json_int_t at = json_integer_value(index);
+
+        if (at >= 0 && at < GPU_MAX)
+            bits |= UINT64_C(1) << at;
+    }
+    return bits ? bits : UINT64_MAX;
+}
+
 static struct sched_job *
 take_added(struct sched *s, const json_t *object)
 {
@@ -55,6 +73,9 @@ take_added(struct sched *s, const json_t *object)
     snprintf(job->spec.key, sizeof job->spec.key, "+%lld", (long long)id);
     job->added = true;
     job->status = SCHED_WAITING;
+    job->devices = devices_of(object);
+    job->held_back = strcmp(answer_str(object, "state"), "HELD") == 0 &&
+                     (job->devices & s->paused_alone) != 0;
     HASH_ADD_STR(s->jobs, spec.key, job);
     compat_bind(&s->session, &job->id, id, job);
     if (render_state_is_active(answer_str(object, "state")))
@@ -76,8 +97,50 @@ list_added(struct sched *s, json_t *held, struct err *e)
     {
         const struct sched_job *job = take_added(s, object);
 
-        if (held && job && job->added && strcmp(answer_str(object, "state"), "HELD") == 0)
+        if (held && job && job->added && !job->held_back &&
+            strcmp(answer_str(object, "state"), "HELD") == 0)
             json_array_append_new(held, json_sprintf("%lld", (long long)job->id));
+    }
+    return 0;
+}
+
+int
+sched_list_added(struct sched *s, struct err *e)
+{
+    return list_added(s, NULL, e);
+}
+
+/* One that begins or ends in this moment is neither held nor released. */
+static int
+hold_or_release(struct sched *s, bool hold, struct err *e)
+{
+    json_t *ids = json_array();
+    int rc = 0;
+
+    for (struct sched_job *job = s->jobs; job; job = job->hh.next) {
+        bool is_kept = (job->devices & s->paused_alone) != 0;
+
+        if (job->added && job->status == SCHED_WAITING && is_kept == hold &&
+            job->held_back != hold)
+            json_array_append_new(ids, json_sprintf("%lld", (long long)job->id));
+    }
+    if (json_array_size(ids) > 0)
+        rc = compat_call(&s->session, hold ? "hold" : "release",
+                         json_pack("{s:O}", "select", ids), NULL, e);
+    json_decref(ids);
+    return rc < 0 && (e->code == ERR_UNREACHABLE || e->code == ERR_NO_SPACE) ? -1 : 0;
+}
+
+int
+sched_hold_paused(struct sched *s, struct err *e)
+{
+    if (!s->config.is_10x)
+        return 0;
+    if (hold_or_release(s, true, e) < 0 || hold_or_release(s, false, e) < 0)
+        return -1;
+    for (struct sched_job *job = s->jobs; job; job = job->hh.next) {
+        if (job->added)
+            job->held_back = job->status == SCHED_WAITING && job->devices & s->paused_alone;
     }
     return 0;
 }
@@ -89,7 +152,8 @@ sched_recall_added(struct sched *s, struct err *e)
     const struct compat_file file = sched_file(s);
 
     /* Before asking: an event reports what starts or ends in between. */
-    if (compat_listen(&s->session, &file, e) < 0 || list_added(s, held, e) < 0)
+    if (compat_listen(&s->session, &file, e) < 0 || list_added(s, held, e) < 0 ||
+        sched_hold_paused(s, e) < 0)
         return -1;
     if (json_array_size(held) == 0)
         return 0;

@@ -166,7 +166,7 @@ sched_request_fill(const struct sched *s, const struct sched_job *job, struct re
     r->limit_ms = s->config.limit_ms;
     if (s->config.is_10x)
         r->grace_ms = s->config.stop_ms < GRACE_MAX_MS ? s->config.stop_ms : GRACE_MAX_MS;
-    r->hold = s->leaving;
+    r->hold |= s->leaving;
     r->gpus_said = true;
     r->priority = priority_of(s, job);
     r->tags = xcalloc(2, sizeof *r->tags);

@@ -90,6 +90,36 @@ reach(const struct sched *s)
                      "jobs_file", jobs, "llm_file", llm, "tag", s->tag, "self", s->berth);
 }
 
+/* And its rules, for `add`. */
+static json_t *
+about(const struct sched *s)
+{
+    const struct sched_config *c = &s->config;
+    json_t *paths = c->allowed_paths ? json_array() : NULL, *all = reach(s);
+    json_t *rules = json_pack(
+        "{s:I,s:I,s:I,s:I,s:I,s:i,s:i,s:b,s:f,s:f,s:f}", "paused_alone",
+        (json_int_t)s->paused_alone, "queue_max", (json_int_t)c->queue_max, "limit_ms",
+        (json_int_t)c->limit_ms, "mem_mib", (json_int_t)c->mem_mib, "stop_ms",
+        (json_int_t)c->stop_ms, "retries", c->retries, "n_gpus",
+        64 - __builtin_clzll(s->managed), "screen", c->screen, "mem_threshold",
+        c->mem_threshold, "load_threshold", c->load_threshold, "precision", c->precision);
+
+    for (char **path = c->allowed_paths; path && *path; path++)
+        json_array_append_new(paths, json_string(*path));
+    if (paths)
+        json_object_set_new(rules, "allowed_paths", paths);
+    json_object_update(all, rules);
+    json_decref(rules);
+    return all;
+}
+
+void
+sched_tell_about(struct sched *s)
+{
+    if (s->is_ready && !s->leaving)
+        (void)sched_own_tell(s->lock, about(s), true, NULL);
+}
+
 /* --- the loop --- */
 
 static int
@@ -277,28 +307,6 @@ begin(struct sched *s, const char *const *settings, const json_t *last, struct e
     if ((s->config.is_10x && sched_recall_added(s, e) < 0) || update(s, e) < 0)
         return -1;
     return sched_cards_look(s, e);
-}
-
-/* And its rules, for `add`. */
-static json_t *
-about(const struct sched *s)
-{
-    const struct sched_config *c = &s->config;
-    json_t *paths = c->allowed_paths ? json_array() : NULL, *all = reach(s);
-    json_t *rules = json_pack(
-        "{s:I,s:I,s:I,s:I,s:i,s:i,s:b,s:f,s:f,s:f}", "queue_max", (json_int_t)c->queue_max,
-        "limit_ms", (json_int_t)c->limit_ms, "mem_mib", (json_int_t)c->mem_mib, "stop_ms",
-        (json_int_t)c->stop_ms, "retries", c->retries, "n_gpus",
-        64 - __builtin_clzll(s->managed), "screen", c->screen, "mem_threshold",
-        c->mem_threshold, "load_threshold", c->load_threshold, "precision", c->precision);
-
-    for (char **path = c->allowed_paths; path && *path; path++)
-        json_array_append_new(paths, json_string(*path));
-    if (paths)
-        json_object_set_new(rules, "allowed_paths", paths);
-    json_object_update(all, rules);
-    json_decref(rules);
-    return all;
 }
 
 static int

@@ -161,9 +161,11 @@ struct sched_job {
     enum sched_status status;
     bool added; /* by `add`: no line of the file */
     bool in_file;
-    bool held_back; /* of too many, or GPUs that are paused: not sent to the daemon yet */
-    bool again;     /* it has ended, and is to run once more */
-    bool never;     /* cannot start: reported, and not sent to the daemon */
+    bool held_back;   /* of too many, or GPUs that are paused: not sent to the daemon yet, or
+                       * (added) held there */
+    uint64_t devices; /* of an added one: what it was given to run on */
+    bool again;       /* it has ended, and is to run once more */
+    bool never;       /* cannot start: reported, and not sent to the daemon */
     int line;
     int copies, said_copies; /* lines that say the same: now, at the last look */
     int64_t id;              /* the daemon's; 0: none */
@@ -209,6 +211,8 @@ struct sched {
 /* The whole of `start`: sched_run.c. Config and log are filled; settings are for a daemon
  * of its own. on_ready is called when it works. Returns the exit status. */
 int sched_start(struct sched *s, const char *const *settings, int (*on_ready)(struct sched *s));
+/* What the lock says of it is to change. */
+void sched_tell_about(struct sched *s);
 void sched_free(struct sched *s);
 
 /* sched_file.c */
@@ -241,6 +245,11 @@ json_t *sched_details(const struct sched_job *job); /* for the log */
 /* Whether a person ended it, so that it is not run again; `by`: cancelled_by, "" for none. */
 bool sched_called_off(const char *state, const char *by);
 int sched_recall_added(struct sched *s, struct err *e);
+/* Learns of those that the daemon has by now. */
+int sched_list_added(struct sched *s, struct err *e);
+/* Holds those that wait and may use a GPU of paused_alone, and releases the others that were
+ * held for one. */
+int sched_hold_paused(struct sched *s, struct err *e);
 void sched_take_events(void *sched);
 /* Nothing more starts, and what runs is to end. */
 int sched_stop(void *sched, struct err *e);

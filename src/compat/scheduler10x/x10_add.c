@@ -137,10 +137,14 @@ static int
 hand_over(const struct x10 *x, struct sched *s, struct sched_job *job, int64_t *id,
           struct err *e)
 {
+    uint64_t open = sched_devices(s, job) & ~s->paused_alone;
     struct request r;
     int rc;
 
     request_init(&r);
+    r.hold = __builtin_popcountll(open) < sched_cards_needed(s, job->spec.need);
+    if (r.hold) /* until the scheduler releases it */
+        s->paused_alone = 0;
     sched_request_fill(s, job, &r);
     rc = request_validate(&r, e);
     if (rc == 0)
@@ -154,12 +158,17 @@ hand_over(const struct x10 *x, struct sched *s, struct sched_job *job, int64_t *
     return rc;
 }
 
-/* Two simultaneous `add`s must not take the same room. */
+/* Two simultaneous `add`s must not take the same room. GPUs that are paused change under the
+ * same lock. */
 static int
 enter(const struct x10 *x, struct sched *s, struct sched_job *job, int64_t *id, struct err *e)
 {
     auto_close int lock = sched_state_lock(x->state_file, e);
+    auto_json json_t *about = sched_owner(x->state_file);
 
+    if (lock >= 0 && !about)
+        return err_set(e, ERR_REFUSED, "the scheduler has stopped");
+    s->paused_alone = (uint64_t)answer_int(about, "paused_alone", 0);
     return lock < 0 || check_room(x, e) < 0 ? -1 : hand_over(x, s, job, id, e);
 }
 

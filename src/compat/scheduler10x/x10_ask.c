@@ -3,6 +3,7 @@
  * report has happened. x10_add.c has `add`, x10_show.c and x10_status.c those that only
  * look. */
 #include <libgen.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,9 @@
 
 #define PAGE       1000 /* jobs in one answer */
 #define PATH_BYTES 4096
+
+#define PAUSE_TRIES   40
+#define PAUSE_STEP_MS 50
 
 #define CANCEL_GRACE_MS 5000 /* from TERM to KILL, as the original has it */
 #define CANCEL_WAIT_MS  (CANCEL_GRACE_MS + 5000)
@@ -195,6 +199,21 @@ count_gpus(const struct x10 *x)
     return sched_count_cards();
 }
 
+/* Only an administrator of the daemon pauses for all: a scheduler of another user does it for
+ * its own jobs. */
+static void
+await_scheduler(const struct x10 *x, int64_t gpu, bool pause)
+{
+    for (int i = 0; i < PAUSE_TRIES; i++) {
+        auto_json json_t *about = sched_owner(x->state_file);
+        uint64_t paused = (uint64_t)answer_int(about, "paused_alone", 0);
+
+        if (!about || (paused >> gpu & 1) == pause)
+            return;
+        poll(NULL, 0, PAUSE_STEP_MS);
+    }
+}
+
 int
 x10_pause(const struct x10 *x, int64_t gpu, bool pause)
 {
@@ -211,10 +230,12 @@ x10_pause(const struct x10 *x, int64_t gpu, bool pause)
     if (sched_state_pause(x->state_file, (int)gpu, n, pause, &e) < 0)
         return x10_fail("Failed to %s GPU %lld: %s", word, (long long)gpu, e.text);
     /* The scheduler would do it within a second; then it has been done. */
-    if (x->client)
-        (void)client_call(x->client, pause ? "gpu.pause" : "gpu.resume",
-                          json_pack("{s:[I],s:s*}", "gpus", (json_int_t)gpu, "reason", reason),
-                          NULL, &e);
+    if (x->client &&
+        client_call(x->client, pause ? "gpu.pause" : "gpu.resume",
+                    json_pack("{s:[I],s:s*}", "gpus", (json_int_t)gpu, "reason", reason), NULL,
+                    &e) < 0 &&
+        e.code == ERR_PERMISSION)
+        await_scheduler(x, gpu, pause);
     return compat_say("✅ GPU %lld %sd%s", (long long)gpu, word,
                       x->about ? ""
                                : " (no scheduler runs here: it holds from the next start)");
