@@ -300,6 +300,28 @@ assert q["queue"][5]["gpu_ids"] == ["0"] and q["queue"][5]["mem"] == 20000'
     [ ! -e "$USERS_HOME/alice/ran" ]
 }
 
+@test "the log of an interactive job is cut, and its client goes on behind the cut" {
+    start_system --set job_log_max_mib=4
+    export MGPU_SCHEDULER_SOCKET=$ROOT/mgpu.sock
+    berth compat install "$ROOT/bin" >/dev/null
+    background server env -u BERTH_DIR BERTH_SOCKET="$BERTH_DIR/berth.sock" mgpu_scheduler_server
+    wait_for_output server '^mgpu_scheduler_server started$'
+    mkfifo -m 666 "$ROOT/gate"
+    # It stops when its log is cut, which is then shorter than what has been shown of it.
+    in_background run "$ALICE" mgpu_srun --gpu-ids 0 --interactive -- "echo first; yes | head -c 3000000; echo ready; cat $ROOT/gate
+until grep -q 'were cut out' ~/.mgpu_job_*.log; do yes | head -c 100000; done; cat $ROOT/gate; echo last"
+    wait_for_output run '^ready'
+    echo >"$ROOT/gate"
+    wait_for_output run 'were cut out'
+    echo >"$ROOT/gate"
+    finish run
+    is status "$status" 0
+    is 'first and last words' "$(grep -cx first "$ROOT/run.out") $(grep -cx last "$ROOT/run.out")" '1 1'
+    rm "$USERS_HOME/alice"/.mgpu_job_*.log
+    kill -TERM "$pid_of_server"
+    finish server
+}
+
 @test "C19 closing the client of an interactive job leaves it running; Ctrl-C twice ends it" {
     serve
     mkfifo -m 666 "$ROOT/gate"

@@ -1,5 +1,6 @@
 /* Showing a file that grows: see text_follow.h. Called by logs_verb.c and daemon_logs.c; the
- * file is opened here, as the calling user. */
+ * file is opened here, as the calling user. mgpu_stream.c, which shows it elsewhere, asks where
+ * to go on. */
 #include "cli/ask/text_follow.h"
 
 #include <errno.h>
@@ -111,10 +112,10 @@ find_cut(int fd, off_t size)
     }
 }
 
-/* What was shown last, to be found in front of what comes next. */
-static void
-note_shown(struct textfile *f, const char *bytes, size_t n)
+void
+textfile_shown(struct textfile *f, const char *bytes, size_t n)
 {
+    f->at += (off_t)n;
     f->n_shown = n < sizeof f->shown ? n : sizeof f->shown;
     memcpy(f->shown, bytes + n - f->n_shown, f->n_shown);
 }
@@ -153,12 +154,18 @@ find_place(struct textfile *f)
     return true;
 }
 
+bool
+textfile_place(struct textfile *f)
+{
+    return is_as_shown(f) || find_place(f);
+}
+
 int
 textfile_copy(struct textfile *f, struct err *e)
 {
     char chunk[CHUNK];
 
-    if (f->fd < 0 || (!is_as_shown(f) && !find_place(f)))
+    if (f->fd < 0 || !textfile_place(f))
         return 0;
     for (;;) {
         ssize_t n = pread(f->fd, chunk, sizeof chunk, f->at);
@@ -173,8 +180,7 @@ textfile_copy(struct textfile *f, struct err *e)
             f->broken = true;
             return 0;
         }
-        f->at += n;
-        note_shown(f, chunk, (size_t)n);
+        textfile_shown(f, chunk, (size_t)n);
     }
 }
 

@@ -34,6 +34,14 @@ int textfile_open(struct textfile *f, int64_t tail, struct err *e);
  * cut; one that was begun anew is shown from its beginning. */
 int textfile_copy(struct textfile *f, struct err *e);
 
+/* Before the open file is read from `at` on: where it is no longer what was shown, sets `at` to
+ * where to go on, behind what was cut out of it, else at the beginning. False: it does not say
+ * why yet, so nothing is to be read now; the next call, a moment or a notification later,
+ * decides. */
+bool textfile_place(struct textfile *f);
+/* These n > 0 bytes, from `at` on, have been shown. */
+void textfile_shown(struct textfile *f, const char *bytes, size_t n);
+
 /* Whether another file has taken its name; then this one is at its end once it is copied. */
 bool textfile_is_replaced(const struct textfile *f);
 

@@ -31,8 +31,8 @@ struct stream {
     const struct mgpu_stream *what;
     struct client *client; /* NULL: the daemon has gone */
     struct client *other;  /* owned; found again */
-    int log, watch;        /* watch: of the folder until the log is open, then of the log */
-    off_t at;
+    struct textfile log;
+    int watch;        /* of the log; -1: none */
     struct buf carry; /* the beginning of a character */
     json_t *end;      /* owned; what `wait` said of the job */
     bool asked;       /* the question is out */
@@ -123,24 +123,24 @@ open_log(struct stream *s)
 {
     const char *path = s->what->job->log;
 
-    s->log = file_open_regular(path);
+    s->log.fd = file_open_regular(path);
     s->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (s->watch >= 0 && inotify_add_watch(s->watch, path, IN_MODIFY) < 0)
         close(TAKE_FD(s->watch));
 }
 
-/* Everything that the log has. One that became shorter was begun anew. */
+/* Everything that the log has. */
 static void
 copy_log(struct stream *s, bool last)
 {
     char chunk[CHUNK];
-    struct stat st;
     ssize_t n;
+    /* The last time there is no next one. */
+    bool placed = textfile_place(&s->log) || (last && textfile_place(&s->log));
 
-    if (fstat(s->log, &st) == 0 && st.st_size < s->at)
-        s->at = 0;
-    while (s->log >= 0 && !s->gone && (n = pread(s->log, chunk, sizeof chunk, s->at)) > 0) {
-        s->at += n;
+    while (placed && s->log.fd >= 0 && !s->gone &&
+           (n = pread(s->log.fd, chunk, sizeof chunk, s->log.at)) > 0) {
+        textfile_shown(&s->log, chunk, (size_t)n);
         if (s->what->bytes) {
             put_bytes(s, chunk, (size_t)n);
         } else {
@@ -251,7 +251,9 @@ turn(struct stream *s)
                           {.fd = s->watch, .events = POLLIN},
                           {.fd = s->client ? client_fd(s->client) : -1, .events = POLLIN}};
 
-    if (poll(p, 3, !s->client ? RETRY_MS : s->watch < 0 ? LOOK_MS : -1) < 0 && errno != EINTR)
+    bool look = s->watch < 0 || s->log.is_unclear;
+
+    if (poll(p, 3, !s->client ? RETRY_MS : look ? LOOK_MS : -1) < 0 && errno != EINTR)
         err_abort("poll: %s", strerror(errno));
     look_at_client(s, p[0].revents);
     if (p[1].revents)
@@ -286,7 +288,8 @@ follow(struct stream *s)
 void
 mgpu_stream(const struct mgpu_stream *what, struct client *c)
 {
-    struct stream s = {.what = what, .client = c, .log = -1, .watch = -1};
+    struct stream s = {
+        .what = what, .client = c, .log = TEXTFILE_INIT(what->job->log), .watch = -1};
 
     open_log(&s);
     follow(&s);
@@ -295,8 +298,7 @@ mgpu_stream(const struct mgpu_stream *what, struct client *c)
     client_free(s.other);
     json_decref(s.end);
     buf_free(&s.carry);
-    if (s.log >= 0)
-        close(s.log);
+    textfile_close(&s.log);
     if (s.watch >= 0)
         close(s.watch);
 }
