@@ -50,7 +50,8 @@ test_warned_before_the_limit(void **state)
     assert_int_equal(rec.ending.outcome, OUTCOME_EXITED);
     assert_int_equal(rec.ending.code, 7);
     assert_int_equal(rec.warned_us, at_us);
-    assert_true(at_us - rec.started_us >= 2900 * 1000);
+    /* The limit counts from before its process was made, which may take a while. */
+    assert_true(at_us - rec.started_us >= 2000 * 1000);
     rig_close(&r);
 }
 
