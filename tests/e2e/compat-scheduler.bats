@@ -692,6 +692,20 @@ No matching screen sessions found."
     stop_daemon
 }
 
+@test "a failed line that was removed and is added again later runs once more" {
+    echo 'raise SystemExit(3)' >fails.py
+    echo 'import time; time.sleep(1.5)' >later.py
+    echo '0,fails.py,' >jobs.txt
+    schedule run --retries 0
+    wait_for_output run 'Job 1 failed'
+    # It starts once the file has been read, so that the line is away for as long as it takes.
+    echo '0,later.py,' >jobs.txt
+    wait_for_output run 'Job 2 completed'
+    echo '0,fails.py,' >>jobs.txt
+    wait_for_output run 'Job 3 failed'
+    stop_scheduler run
+}
+
 @test "a line that is added again runs once more, even if the daemon dies while it receives it" {
     local daemon job jobs_of_line='.jobs[] | select(.command | endswith("-- fails.py")) | .id'
     export BERTH_DIR=$ROOT/i

@@ -6,11 +6,13 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "compat/engine/compat_paths.h"
 #include "compat/scheduler/scheduler.h"
 
 #define JOBS_MAX_BYTES (256UL << 20)
+#define SAVE_US        1000000 /* a file that is being saved lacks lines for less than that */
 #define UTF8_MARK      "\xef\xbb\xbf" /* what editors of Windows begin a file with */
 
 static bool
@@ -109,12 +111,22 @@ take_line(struct sched *s, const char *text, size_t n, int number)
     }
 }
 
-/* A user who adds an ended line once more wants it to run once more. */
+/* A user who adds an ended line once more wants it to run once more, whether the file still has
+ * it or had it no more. */
 static void
 note_copies(struct sched *s)
 {
+    int64_t now = clock_boot_us();
+
     for (struct sched_job *job = s->jobs; job; job = job->hh.next) {
-        bool is_more = job->copies > job->said_copies;
+        bool is_back = job->left_us && now > job->left_us + SAVE_US;
+        bool is_more = job->copies > job->said_copies || is_back;
+
+        if (job->copies == 0) {
+            job->left_us = job->left_us ? job->left_us : now;
+            continue;
+        }
+        job->left_us = 0;
 
         if (is_more && job->said_copies > 0 && job->status == SCHED_FAILED) {
             job->status = SCHED_NEW;

@@ -167,7 +167,8 @@ struct sched_job {
     bool again;       /* it has ended, and is to run once more */
     bool never;       /* cannot start: reported, and not sent to the daemon */
     int line;
-    int copies, said_copies; /* lines that say the same: now, at the last look */
+    int copies, said_copies; /* lines that say the same: now, when there last were some */
+    int64_t left_us;         /* boot time at which there were none any more; 0: there are */
     int64_t id;              /* the daemon's; 0: none */
     int64_t stamp_us;        /* when it was handed on: in its log's name */
     int n_gpus;
