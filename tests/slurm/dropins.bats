@@ -27,11 +27,13 @@ needs_22_05()
 }
 
 # What driver.sh prints on the cluster, and then on Berth with as many GPUs. Without what Slurm's srun says
-# when it has to wait, as for a node that is not yet idle again.
+# when it has to wait, as for a node that is not yet idle again, or a step that has just ended.
 compare()
 {
     timeout $LIMIT "$BATS_TEST_DIRNAME/driver.sh" "$1" 2>&1 |
-        sed -E '/^srun: job [0-9]+ (queued and waiting for|has been allocated) resources$/d' >slurm.out
+        sed -zE -e 's/srun: job [0-9]+ (queued and waiting for|has been allocated) resources\n//g' \
+            -e 's/srun: Job [0-9]+ step creation temporarily disabled, retrying \([^)]*\)\n//g' \
+            -e 's/srun: Step created for job [0-9]+\n//g' >slurm.out
     berth daemon start --sim 2 >/dev/null
     PATH=$ROOT/bin:$PATH timeout $LIMIT env -u SLURM_CONF "$BATS_TEST_DIRNAME/driver.sh" "$1" >berth.out 2>&1
     diff -u slurm.out berth.out
