@@ -88,6 +88,5 @@ storage_conf()
 # What podman still has of containers, by its own lists: later versions keep those with --rm in one of their own.
 containers_left()
 {
-    python3 -c 'import glob, json, sys
-print(sum(len(json.load(open(name))) for name in glob.glob(sys.argv[1] + "/graph/vfs-containers/*containers.json")))' "$1"
+    "$E2E/containers_left.py" "$1"
 }
