@@ -1,4 +1,4 @@
-/* What script.c and sbatch.c share. No other file includes it. */
+/* What script.c and the files of sbatch share. No other file includes it. */
 #ifndef SPEC_SCRIPT_PRIV_H
 #define SPEC_SCRIPT_PRIV_H
 
@@ -40,7 +40,8 @@ int sbatch_apply(struct sbatch *s, int i, const char *value, int line, struct er
 /* An attribute was said outright, and replaces what was said by the core, GPU or task. */
 void sbatch_replace(struct sbatch *s, const char *attr);
 
-/* After the last line. *line: where it was said. As sbatch_apply; is called until it is 0. */
+/* After the last line (sbatch_finish.c). *line: where it was said. As sbatch_apply; is called
+ * until it is 0. */
 int sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e);
 
 /* Why something cannot be honoured. Returns 1. */

@@ -1,5 +1,5 @@
 /* The line that stands in a log where output was cut out of it: the supervisor writes it, and
- * whoever follows the log looks for it. */
+ * a client that follows the log looks for it. */
 #ifndef SYS_LOG_CUT_H
 #define SYS_LOG_CUT_H
 
