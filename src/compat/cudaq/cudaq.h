@@ -41,7 +41,7 @@ void cq_config_free(struct cq_config *c);
 
 /* --- cudaq_record.c --- */
 
-#define CQ_KEY_SIZE 32
+#define CQ_KEY_SIZE 48 /* whole: with its digest cut, a command would count as another */
 
 enum cq_status { CQ_PENDING, CQ_RUNNING, CQ_COMPLETED, CQ_FAILED, CQ_UNKNOWN, CQ_STATUSES };
 
