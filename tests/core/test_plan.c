@@ -544,17 +544,13 @@ test_a_vram_limit_allows_cards_of_unlike_size(void **state)
     world_free(&w);
 }
 
-/* A wide job of a user's at the limit on GPUs, whose narrow ones start while it waits for room:
- * so it is over the limit whenever another's job ends, and that one's next job has the room. */
 static void
-test_nobody_starves_between_a_limit_and_the_others(void **state)
+nobody_starves_between(const struct limits *limits)
 {
-    (void)state;
-    static const struct limits limits = {.each = {.gpus = 2}};
     struct plan_rules rules = ordered(PLAN_QUEUE);
     struct world w;
     uint32_t next = 100;
-    rules.limits = &limits;
+    rules.limits = limits;
     rules.patience_ms = 900 * 1000;
     world_init(&w, 2, &rules);
     add(&w, (struct spec){.id = next++, .uid = 2, .run = 79, .limit = 36000});
@@ -568,6 +564,51 @@ test_nobody_starves_between_a_limit_and_the_others(void **state)
         run_to(&w, w.now + 50);
     }
     assert_in_range(w.started[1], 1, 2 * 900 + 400);
+    world_free(&w);
+}
+
+/* A wide job of a user's at the limit on GPUs, whose narrow ones start while it waits for room:
+ * so it is over the limit whenever another's job ends, and that one's next job has the room. */
+static void
+test_nobody_starves_between_a_limit_and_the_others(void **state)
+{
+    (void)state;
+    static const struct limits of_gpus = {.each = {.gpus = 2}};
+    static const struct limits of_jobs = {.each = {.running = 1}};
+    nobody_starves_between(&of_gpus);
+    nobody_starves_between(&of_jobs);
+}
+
+/* What is kept for one that waits for room is what it needs itself: a later job of its user's
+ * starts as long as both stay within the limit. */
+static void
+test_a_limit_is_kept_no_further_than_needed(void **state)
+{
+    (void)state;
+    static const struct limits limits = {.each = {.gpus = 2}};
+    struct plan_rules rules = ordered(PLAN_QUEUE);
+    struct world w;
+    rules.limits = &limits;
+    rules.patience_ms = 900 * 1000;
+    world_init(&w, 3, &rules);
+    struct gpu_info large = ledger_card(w.l, 0)->info;
+    large.total_mib = 81920;
+    ledger_set_info(w.l, 0, &large);
+    add(&w, (struct spec){.id = 1, .uid = 2, .vram = 60000, .run = 36000, .limit = 36000});
+    add(&w, (struct spec){.id = 2, .uid = 1, .run = 60, .limit = 60});
+    add(&w, (struct spec){.id = 3, .uid = 1, .run = 60, .limit = 60});
+    assert_string_equal(plan_now(&w), "1@0 2@1 3@2");
+    add(&w, (struct spec){.id = 4, .uid = 1, .vram = 60000, .limit = 60});
+    plan_now(&w);
+    run_to(&w, 2000);
+    assert_int_equal(w.started[4], -1);
+    add(&w, (struct spec){.id = 5, .uid = 1, .run = 60, .limit = 60});
+    add(&w, (struct spec){.id = 6, .uid = 1, .run = 60, .limit = 60});
+    plan_now(&w);
+    assert_int_equal(w.started[5], 2000);
+    assert_int_equal(w.started[6], -1);
+    run_to(&w, 2070);
+    assert_int_equal(w.started[6], 2060);
     world_free(&w);
 }
 
@@ -654,6 +695,7 @@ main(void)
         cmocka_unit_test(test_limits_bind_within_a_pass),
         cmocka_unit_test(test_a_vram_limit_allows_cards_of_unlike_size),
         cmocka_unit_test(test_nobody_starves_between_a_limit_and_the_others),
+        cmocka_unit_test(test_a_limit_is_kept_no_further_than_needed),
         cmocka_unit_test(test_nobody_starves_under_a_limit),
         cmocka_unit_test(test_a_vram_limit_leaves_small_cards),
     };

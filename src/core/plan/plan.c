@@ -302,11 +302,11 @@ pass_over(struct planning *pl, const struct front *f)
         plan_users_keep(pl, f->user, job, &job->kind->blocked);
         return;
     }
-    plan_users_keep_on(pl, f->user, job);
     if (job->blocked_since_us == 0)
         job->blocked_since_us = pl->now_us;
     if (job->req.priority > pl->users.lowest_preemptible)
         preempt_for(pl, f->user, job);
+    plan_users_keep_on(pl, f->user, job);
     /* One that only a promise to another holds back goes on when that one has started: room
      * kept for it would keep the other waiting, and be idle. */
     if (!pl->keep.job && fronts_reserves(pl, f) && !job->kind->blocked.until_firm) {

@@ -50,11 +50,10 @@ struct have {
 };
 
 /* What a limit leaves is kept for a job that it has held back for longer than the patience: a
- * later job that would count against the limit does not start. */
+ * later job starts only if both of them are within the limit. */
 struct kept {
-    uint32_t job; /* 0: for none */
-    int64_t limit;
-    uint8_t of; /* as in struct blocked */
+    uint32_t job;      /* 0: for none */
+    struct have needs; /* what the job will have */
 };
 
 struct user {
@@ -245,7 +244,9 @@ bool plan_users_allow(const struct planning *pl, const struct user *u, const str
  * its patience is out. */
 void plan_users_keep(struct planning *pl, struct user *u, struct job *job,
                      const struct blocked *why);
-/* The job was held back by a limit of its user's before and waits for room now: the same. */
+/* The job was held back by a limit of its user's before and waits for room now: the same. To be
+ * called when the job itself has been looked at, which what is kept for it is not to hold back.
+ */
 void plan_users_keep_on(struct planning *pl, struct user *u, const struct job *job);
 
 /* plan_ends.c */

@@ -199,7 +199,7 @@ is_within(const struct planning *pl, const struct limit *limit, const struct hav
 {
     int n = demand_n_gpus(d);
     if (is_reached(why, 'r', limit->running, have->running, 1) ||
-        is_reached(why, 'g', limit->gpus, have->gpus, n))
+        (n > 0 && is_reached(why, 'g', limit->gpus, have->gpus, n)))
         return false;
     if (limit->vram_mib <= 0 || n == 0)
         return true;
@@ -216,14 +216,16 @@ is_within(const struct planning *pl, const struct limit *limit, const struct hav
     return false;
 }
 
+/* The same beside the job for which something is kept, if there is one. */
 static bool
-is_kept_for_another(const struct kept *kept, const struct demand *d, struct blocked *why)
+is_within_beside(const struct planning *pl, const struct limit *limit, const struct have *have,
+                 const struct kept *kept, const struct demand *d, uint64_t *cards,
+                 struct blocked *why)
 {
-    if (!kept->job || demand_n_gpus(d) == 0)
-        return false;
-    why->limit = kept->limit;
-    why->limit_of = kept->of;
-    return true;
+    struct have both = {.running = have->running + kept->needs.running,
+                        .gpus = have->gpus + kept->needs.gpus,
+                        .vram_mib = have->vram_mib + kept->needs.vram_mib};
+    return is_within(pl, limit, &both, d, cards, why);
 }
 
 bool
@@ -237,13 +239,42 @@ plan_users_allow(const struct planning *pl, const struct user *u, const struct d
     *why = (struct blocked){.gpu = -1};
     if (u->barred)
         why->reason = REASON_MACHINE;
-    else if (!is_within(pl, u->limit, &u->have, d, cards, why) ||
-             is_kept_for_another(&u->kept, d, why))
+    else if (!is_within_beside(pl, u->limit, &u->have, &u->kept, d, cards, why))
         why->reason = REASON_USER_LIMIT;
-    else if (!is_within(pl, &limits->all, &pl->users.all, d, cards, why) ||
-             is_kept_for_another(&pl->users.kept, d, why))
+    else if (!is_within_beside(pl, &limits->all, &pl->users.all, &pl->users.kept, d, cards,
+                               why))
         why->reason = REASON_QUEUE_LIMIT;
     return why->reason == REASON_NONE;
+}
+
+/* The most VRAM that the job may come to have within the limit: on its largest GPUs of those
+ * that it may have. */
+static int64_t
+most_vram(const struct planning *pl, const struct limit *limit, const struct demand *d)
+{
+    int n = demand_n_gpus(d);
+    int64_t most = 0;
+    uint64_t cards = n > 0 ? place_cards_of(d, pl->l) : 0;
+    if (limit->vram_mib > 0 && n > 0)
+        cards &= cards_within(d, pl->l, n, limit->vram_mib);
+    if (!cards)
+        return limit->vram_mib;
+    for (; cards; cards &= cards - 1) {
+        int64_t vram = vram_on(d, pl->l, __builtin_ctzll(cards));
+        most = vram > most ? vram : most;
+    }
+    return most * n;
+}
+
+static void
+keep_for(struct planning *pl, const struct limit *limit, const struct job *job,
+         struct kept *kept)
+{
+    const struct demand *d = &job->req.demand;
+    *kept = (struct kept){
+        .job = job->id,
+        .needs = {.running = 1, .gpus = demand_n_gpus(d), .vram_mib = most_vram(pl, limit, d)}};
+    lines_watch(pl->planner, job->id);
 }
 
 /* One that waits for room now is not to be pushed over the limit again, by later jobs of its
@@ -251,41 +282,33 @@ plan_users_allow(const struct planning *pl, const struct user *u, const struct d
 void
 plan_users_keep_on(struct planning *pl, struct user *u, const struct job *job)
 {
-    const struct limit *limit = u->limit;
-    if (!limit || (limit->gpus <= 0 && limit->vram_mib <= 0) || u->kept.job ||
-        job->limited_since_us == 0 || patience_ends_us(pl, job->limited_since_us) > pl->now_us)
-        return;
-    u->kept = (struct kept){.job = job->id,
-                            .limit = limit->gpus > 0 ? limit->gpus : limit->vram_mib,
-                            .of = limit->gpus > 0 ? 'g' : 'v'};
-    lines_watch(pl->planner, job->id);
+    if (u->limit && !u->kept.job && job->limited_since_us != 0 &&
+        patience_ends_us(pl, job->limited_since_us) <= pl->now_us)
+        keep_for(pl, u->limit, job, &u->kept);
 }
 
-/* A limit on the number of jobs is the same for all of them, so no job slips in under it; and
- * for one that could not start if nothing ran, nothing is kept. */
+/* Nothing is kept for one that could not start if nothing ran. */
 void
 plan_users_keep(struct planning *pl, struct user *u, struct job *job, const struct blocked *why)
 {
     const struct limits *limits = pl->planner->rules.limits;
     bool is_users = why->reason == REASON_USER_LIMIT;
+    const struct limit *limit = is_users ? u->limit : &limits->all;
     struct kept *kept = is_users ? &u->kept : &pl->users.kept;
     struct have none = {0};
     struct blocked unused;
     uint64_t cards = UINT64_MAX;
     if (kept->job)
         return;
-    if (why->limit_of == 'r' || !is_within(pl, is_users ? u->limit : &limits->all, &none,
-                                           &job->req.demand, &cards, &unused)) {
+    if (!is_within(pl, limit, &none, &job->req.demand, &cards, &unused)) {
         job->limited_since_us = 0;
         return;
     }
     if (job->limited_since_us == 0)
         job->limited_since_us = pl->now_us;
     int64_t until_us = patience_ends_us(pl, job->limited_since_us);
-    if (until_us > pl->now_us) {
+    if (until_us > pl->now_us)
         wake_at(pl, until_us);
-    } else {
-        *kept = (struct kept){.job = job->id, .limit = why->limit, .of = why->limit_of};
-        lines_watch(pl->planner, job->id);
-    }
+    else
+        keep_for(pl, limit, job, kept);
 }
