@@ -199,6 +199,19 @@ cgroup_find_base(const char *name, char **out, struct err *e)
 }
 
 int
+cgroup_base_again(const char *base)
+{
+    if (access(base, F_OK) == 0)
+        return 0;
+    if (cgroup_make_folder(AT_FDCWD, base) < 0)
+        return -1;
+    auto_close int fd = cgroup_open(base);
+    if (fd >= 0)
+        enable_controllers(fd); /* v1 has no such file */
+    return 1;
+}
+
+int
 cgroup_adopt(const char *path, const char *base, const char *name,
              bool (*keep)(void *ctx, pid_t pid), void *ctx)
 {

@@ -24,6 +24,10 @@ struct cgroup_limits {
  * in words when there is no such place; then jobs simply run without. */
 int cgroup_find_base(const char *name, char **out, struct err *e);
 
+/* Makes a base that was found once, of v2 or v1, again if it has been removed: programs that
+ * tidy up remove groups that are empty. 1: it was; 0: it is there; -1 with errno. */
+int cgroup_base_again(const char *base);
+
 /* Moves every process of the group at `path` (in the v2 tree, as /proc/PID/cgroup has it) into
  * the leaf `name` beside the base, but for those whose pid `keep` says yes to. How many
  * moved. */

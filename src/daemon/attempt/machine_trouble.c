@@ -174,14 +174,37 @@ end_trial(struct machine *m)
     uv_timer_stop(&m->next);
 }
 
+static bool
+has_gone(const char *group)
+{
+    return group && access(group, F_OK) < 0 && errno == ENOENT;
+}
+
+/* A group that has been removed; NULL: none has. The nursery makes them again before it forks
+ * anything for a trial, if it can. */
+static const char *
+missing_group(const struct nursery *n)
+{
+    const struct confinement *place = nursery_place(n);
+    const char *gone = has_gone(place->base) ? place->base : NULL;
+    for (int i = 0; i < CGROUP_V1_N && !gone; i++)
+        gone = has_gone(place->v1[i]) ? place->v1[i] : NULL;
+    return gone;
+}
+
 /* What came of it: errnum 0 means that a process was forked and has spoken. */
 static void
 judge(struct machine *m, int errnum)
 {
     struct err e = {0};
+    const char *gone = missing_group(m->attempts->nursery);
     end_trial(m);
     if (errnum) {
         err_errno(&e, ERR_FAILED, errnum, "no process can be started");
+        still_bad(m, &e);
+    } else if (gone) {
+        err_set(&e, ERR_FAILED,
+                "the cgroup %s of jobs has been removed, and cannot be made again", gone);
         still_bad(m, &e);
     } else {
         m->woken = false;
@@ -272,34 +295,13 @@ start_trial(struct machine *m, struct err *e)
     return 0;
 }
 
-static bool
-has_gone(const char *group)
-{
-    return group && access(group, F_OK) < 0 && errno == ENOENT;
-}
-
-/* Empty groups are removed by programs that tidy up. A nursery makes them when it starts. */
-static int
-try_groups(struct nursery *n, struct err *e)
-{
-    const struct confinement *place = nursery_place(n);
-    const char *gone = has_gone(place->base) ? place->base : NULL;
-    for (int i = 0; i < CGROUP_V1_N && !gone; i++)
-        gone = has_gone(place->v1[i]) ? place->v1[i] : NULL;
-    if (!gone)
-        return 0;
-    log_warn("event=cgroup-gone cgroup=%s replacing the nursery", gone);
-    return nursery_replace(n, e);
-}
-
 static void
 try_out(struct machine *m)
 {
     struct err e = {0};
     if (m->trial)
         return;
-    if (folders_try(m->attempts->inst, &e) < 0 || try_groups(m->attempts->nursery, &e) < 0 ||
-        start_trial(m, &e) < 0)
+    if (folders_try(m->attempts->inst, &e) < 0 || start_trial(m, &e) < 0)
         still_bad(m, &e);
 }
 

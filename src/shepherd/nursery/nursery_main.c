@@ -60,6 +60,65 @@ struct nursery {
     bool stopping; /* the unit is being stopped: nothing new is begun */
 };
 
+/* --- where it is --- */
+
+static const char *
+base_of(const struct nursery *n, int i)
+{
+    return i == CGROUP_V1_N ? n->place.base : n->place.v1[i];
+}
+
+/* False when one of the folders was removed by an exiting process before it was claimed. */
+static bool
+claim(struct nursery *n)
+{
+    bool all = true;
+    for (int i = 0; i <= CGROUP_V1_N; i++) {
+        const char *base = base_of(n, i);
+        n->claims[i] = base ? packet_move_up(cgroup_claim(base)) : -1;
+        all &= !base || n->claims[i] >= 0;
+    }
+    return all;
+}
+
+/* What others claim as well, or holds jobs, stays. */
+static void
+leave_place(struct nursery *n)
+{
+    for (int i = 0; i <= CGROUP_V1_N; i++)
+        cgroup_disclaim(base_of(n, i), n->claims[i]);
+    confine_free(&n->place);
+}
+
+static void
+find_place(struct nursery *n, const char *name)
+{
+    for (int i = 0; i < FIND_TRIES; i++) {
+        leave_place(n);
+        confine_find(name, &n->place);
+        if (claim(n))
+            break;
+    }
+    for (int i = 0; i <= CGROUP_V1_N; i++)
+        if (n->claims[i] >= 0)
+            cgroup_remove_abandoned(base_of(n, i));
+}
+
+/* Where a base has been removed. What cannot be made again is the daemon's to say. */
+static void
+make_place_again(struct nursery *n)
+{
+    for (int i = 0; i <= CGROUP_V1_N; i++) {
+        const char *base = base_of(n, i);
+        if (!base || cgroup_base_again(base) <= 0)
+            continue;
+        fprintf(stderr, "berth-shepherd: the cgroup %s had been removed\n", base);
+        if (n->claims[i] >= 0)
+            close(n->claims[i]);
+        n->claims[i] = packet_move_up(cgroup_claim(base));
+    }
+}
+
 /* --- what is asked --- */
 
 /* Whether a start would get as far as executing something: said, and nothing else done. */
@@ -154,48 +213,12 @@ serve_one(struct nursery *n)
         return;
     if (kind == NURSERY_SWEEP)
         finish_before_sweep(n, fds[1]);
+    if (kind == NURSERY_TRY)
+        make_place_again(n);
     if (kind != NURSERY_AHEAD || !children_hand_over(&n->children, fds))
         fork_one(n, kind, fds);
     for (int i = 0; i < NURSERY_FDS; i++)
         close(fds[i]);
-}
-
-/* --- where it is --- */
-
-/* False when one of the folders was removed by an exiting process before it was claimed. */
-static bool
-claim(struct nursery *n)
-{
-    bool all = true;
-    for (int i = 0; i <= CGROUP_V1_N; i++) {
-        const char *base = i == CGROUP_V1_N ? n->place.base : n->place.v1[i];
-        n->claims[i] = base ? packet_move_up(cgroup_claim(base)) : -1;
-        all &= !base || n->claims[i] >= 0;
-    }
-    return all;
-}
-
-/* What others claim as well, or holds jobs, stays. */
-static void
-leave_place(struct nursery *n)
-{
-    for (int i = 0; i <= CGROUP_V1_N; i++)
-        cgroup_disclaim(i == CGROUP_V1_N ? n->place.base : n->place.v1[i], n->claims[i]);
-    confine_free(&n->place);
-}
-
-static void
-find_place(struct nursery *n, const char *name)
-{
-    for (int i = 0; i < FIND_TRIES; i++) {
-        leave_place(n);
-        confine_find(name, &n->place);
-        if (claim(n))
-            break;
-    }
-    for (int i = 0; i <= CGROUP_V1_N; i++)
-        if (n->claims[i] >= 0)
-            cgroup_remove_abandoned(i == CGROUP_V1_N ? n->place.base : n->place.v1[i]);
 }
 
 /* The daemon is the process that made our socket. */
