@@ -366,7 +366,7 @@ waiting_ids()
 }
 
 @test "a jobs file that lacks a part, as that was refused, is not taken for the whole" {
-    local bad
+    local bad one two
     start_daemon 2
     ask_all "$(part all 1 6 false)" >/dev/null
     # A line of it, the request, or its JSON; the others behind it are sent before the client hears of that.
@@ -384,9 +384,14 @@ waiting_ids()
     out=$(ask_all "$bad" "$(part one 1 8 false)" "$(part two 1 8 false)")
     is 'without' "$(jq -c 'if .error then .error.code else .result.new end' <<<"$out" | paste -sd ' ')" '2 6 1'
     is 'what waits' "$(waiting_ids)" '[1,2,3,4,5,6,7,8]'
+    # What could not be read may have been of any file: each is refused once, and then read.
+    one=$(jq -c '.params.path = "/other"' <<<"$(part other 1 1 false)")
+    two=$(part two 1 8 false)
+    out=$(ask_all "{$bad" "$two" "$one" "$two" "$one" "$two")
+    is 'each once' "$(jq -c 'if .error then .error.code else .result.new end' <<<"$out" | paste -sd ' ')" '-32700 6 6 0 1 0'
     # Another file came between them.
     out=$(ask_all "$(part one 1 4 true)" "$(jq -c '.params.path = "/other"' <<<"$(part other 1 1 false)")" "$(part two 5 8 false)")
-    is 'with another between' "$(jq -c 'if .error then .error.code else .result.new // 0 end' <<<"$out" | paste -sd ' ')" '0 1 6'
+    is 'with another between' "$(jq -c 'if .error then .error.code else .result.new // 0 end' <<<"$out" | paste -sd ' ')" '0 0 6'
     # A part's token does not stand for its lines.
     out=$(ask_all "$(jq -c '.token = "0123456789abcdef"' <<<"$(part one 1 4 true)")")
     out=$(ask_all "$(jq -c '.token = "0123456789abcdef"' <<<"$(part one 1 4 true)")" "$(part two 5 8 false)")

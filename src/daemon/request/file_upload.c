@@ -33,6 +33,7 @@ struct upload {
     struct sync kept;          /* its lines alone */
     const struct sync *reader; /* the request that has them now, and adds its own; NULL: none */
     uint64_t begun;            /* the request that said that it begins it; 0: none did */
+    uint64_t from;             /* the request with which what is kept begins */
 };
 
 /* A request that is to be read, in the order in which they came: another one of its connection
@@ -266,6 +267,7 @@ begin(struct upload **at, const struct caller *c, const struct sync *s)
     u->group = c->group;
     u->path = xstrdup(s->path);
     u->begun = s->is_first ? s->number : 0;
+    u->from = s->number;
     *at = u; /* the last of the list */
     return u;
 }
@@ -297,7 +299,7 @@ take(struct uploads *all, const struct caller *c, struct sync *s, struct err *e)
     s->cap = u->kept.cap;
     u->kept = (struct sync){.n = 0};
     s->reads = true;
-    if (!s->has_more && gaps_take(&all->gaps, s->client, s->path, u->begun, s->number))
+    if (!s->has_more && gaps_take(&all->gaps, s->client, s->path, u->begun, u->from, s->number))
         return err_set(e, ERR_REFUSED,
                        "%s: a part of it was refused, or could not be read; send all of it "
                        "again",

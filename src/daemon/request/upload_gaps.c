@@ -1,5 +1,7 @@
 /* See upload_gaps.h. Called by file_upload.c. A client has one gap at most: with a second file
- * it becomes one of whichever file, so that nothing is kept for each path that it names. */
+ * it becomes one of whichever file, so that nothing is kept for each path that it names. Of
+ * such a gap the files are remembered that were refused for it, the last few: what is sent of
+ * them after that has no part in it. */
 #include "daemon/request/upload_gaps.h"
 
 #include <stdlib.h>
@@ -7,11 +9,20 @@
 
 #include "base/err.h"
 
+#define TOLD_MAX 4
+
+struct told {
+    char *path; /* owned; NULL: none */
+    uint64_t at;
+};
+
 struct gap {
     struct gap *next;
     const struct client *client;
     char *path;           /* owned; NULL: whichever */
     uint64_t first, last; /* requests of the connection: there may be others between */
+    struct told told[TOLD_MAX];
+    size_t n_told; /* in all; the oldest make room */
 };
 
 static struct gap **
@@ -27,8 +38,30 @@ drop(struct gap **at)
 {
     struct gap *x = *at;
     *at = x->next;
+    for (size_t i = 0; i < TOLD_MAX; i++)
+        free(x->told[i].path);
     free(x->path);
     free(x);
+}
+
+static void
+note_told(struct gap *x, const char *path, uint64_t at)
+{
+    struct told *t = &x->told[x->n_told++ % TOLD_MAX];
+    free(t->path);
+    *t = (struct told){.path = xstrdup(path), .at = at};
+}
+
+/* Whether this file was refused for all that is missing, and sent anew since. */
+static bool
+is_anew(const struct gap *x, const char *path, uint64_t from)
+{
+    for (size_t i = 0; i < TOLD_MAX; i++) {
+        const struct told *t = &x->told[i];
+        if (t->path && strcmp(t->path, path) == 0 && t->at > x->last && t->at < from)
+            return true;
+    }
+    return false;
 }
 
 static bool
@@ -56,15 +89,18 @@ gaps_note(struct gap **all, const struct client *client, const char *path, uint6
 
 bool
 gaps_take(struct gap **all, const struct client *client, const char *path, uint64_t after,
-          uint64_t before)
+          uint64_t from, uint64_t before)
 {
     struct gap **at = find(all, client), *x = *at;
-    if (!x || !is_of(x, path) || x->last <= after || x->first >= before)
+    if (!x || !is_of(x, path) || x->last <= after || x->first >= before ||
+        is_anew(x, path, from))
         return false;
-    if (x->path && x->last < before)
+    if (x->path && x->last < before) {
         drop(at);
-    else
+    } else {
         x->first = x->last;
+        note_told(x, path, before);
+    }
     return true;
 }
 

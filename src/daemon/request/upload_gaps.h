@@ -15,10 +15,12 @@ struct gap;
 void gaps_note(struct gap **all, const struct client *client, const char *path,
                uint64_t number);
 
-/* Whether one is between these two requests of the connection. True is said once, unless the
- * file is not known. */
+/* Whether one is between the requests `after`, from which on the client has said that it sends
+ * all of the file (0: it has not), and `before`, the last of the file's. What is kept of it
+ * begins with the request `from`. True is said once of each file, unless one of them was named
+ * more than a few others ago. */
 bool gaps_take(struct gap **all, const struct client *client, const char *path, uint64_t after,
-               uint64_t before);
+               uint64_t from, uint64_t before);
 
 void gaps_drop_client(struct gap **all, const struct client *client);
 
