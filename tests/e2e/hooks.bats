@@ -106,6 +106,15 @@ own"
     is 'what comes again' "$(events_with kind=hook job=1 state=done | wc -l)" 0
 }
 
+@test "daemon stop --cancel does not stay for what waits for another try, nor for what comes after that" {
+    start_daemon
+    berth submit -G 0 --webhook "http://127.0.0.1:1/nobody" -- sleep 600
+    wait_for_event kind=hook job=1 state=again
+    stop_daemon --cancel # within seconds: it tries for six minutes
+    start_daemon
+    is state "$(job_field 1 state)" CANCELLED
+}
+
 @test "a rejected webhook is not sent again, and an impossible URL is refused" {
     serve 404
     start_daemon

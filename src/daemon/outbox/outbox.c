@@ -196,6 +196,7 @@ on_timer(uv_timer_t *timer)
     while (c->later && c->later->due_us <= now) {
         struct letter *l = c->later;
         DL_DELETE(c->later, l);
+        find_told(c, l)->later = false;
         wait_in_line(c, l);
     }
     if (c->later)
@@ -215,6 +216,7 @@ try_later(struct courier *c, struct letter *l)
     int at = l->tries - 1 < COURIER_TRIES_MAX - 2 ? l->tries - 1 : COURIER_TRIES_MAX - 2;
     at = at < 0 ? 0 : at;
     l->result = UNKNOWN;
+    find_told(c, l)->later = true;
     l->due_us = clock_boot_us() + pauses_s[at] * INT64_C(1000000);
     DL_INSERT_INORDER(c->later, l, by_due);
     if (c->later == l)
@@ -281,14 +283,29 @@ courier_not_saved(struct courier *c)
     }
 }
 
+/* How many wait for another try, their own or that of an earlier one about the same job. */
+static size_t
+count_later(const struct courier *c)
+{
+    const struct letter *l;
+    const struct box *b, *next;
+    size_t n;
+    DL_COUNT(c->later, l, n);
+    HASH_ITER(hh, c->boxes, b, next)
+    {
+        DL_FOREACH(b->waiting, l)
+        {
+            const struct told *t = find_told(c, l);
+            n += t && t->id != l->id && t->later;
+        }
+    }
+    return n;
+}
+
 bool
 courier_is_idle(const struct courier *c, bool now)
 {
-    size_t later = 0;
-    const struct letter *l;
-    if (now)
-        DL_COUNT(c->later, l, later);
-    return c->n == later && !c->fresh;
+    return c->n == (now ? count_later(c) : 0) && !c->fresh;
 }
 
 size_t

@@ -35,6 +35,7 @@ struct letter {
 struct told {
     uint64_t key; /* job; from bit 32 on: channel; from bit 40 on: site */
     int64_t id;   /* of the letter */
+    bool later;   /* which waits for another try */
     UT_hash_handle hh;
 };
 
