@@ -245,8 +245,7 @@ bool plan_users_allow(const struct planning *pl, const struct user *u, const str
 void plan_users_keep(struct planning *pl, struct user *u, struct job *job,
                      const struct blocked *why);
 /* The job was held back by a limit of its user's before and waits for room now: the same. To be
- * called when the job itself has been looked at, which what is kept for it is not to hold back.
- */
+ * called behind its own look for room, as what is kept would hold it back too. */
 void plan_users_keep_on(struct planning *pl, struct user *u, const struct job *job);
 
 /* plan_ends.c */
