@@ -287,6 +287,19 @@ waiters()
     if [ -e "$ROOT/begun-it" ]; then fail_with "it ran"; fi
 }
 
+@test "the client of an interactive job that is cancelled while it waits for its control daemon ends with it" {
+    start_daemon 1
+    be_slow
+    # Somebody goes on typing there.
+    background client sh -c 'while echo; do sleep 1; done | berth submit --interactive --vram 4000 -- true'
+    waiters 2
+    berth cancel 1
+    finish client
+    is status "$status" 130
+    has words "$out" 'job 1: cancelled'
+    be_slow_no_more
+}
+
 @test "a daemon that comes while a job waits for its control daemon reaches its supervisor" {
     start_daemon 1
     be_slow

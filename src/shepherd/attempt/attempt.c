@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/err.h"
@@ -372,10 +373,12 @@ is_called_off(void *ctx)
     return a->facts.cause != CAUSE_NONE;
 }
 
-/* Without a record it is an attempt that never ran, which the daemon knows what to make of. */
+/* Without a record it is an attempt that never ran, which the daemon knows what to make of, and
+ * from which clients turn to the next. */
 static void
 leave_unstarted(struct shepherd *a)
 {
+    attach_free(TAKE(a->attach));
     mps_leave(&a->facts.mps);
     groups_remove(&a->spec.groups);
     a->done = true;
