@@ -265,4 +265,9 @@ PY
     kill_daemon
     berth submit -G 0 --wait -- sh -c 'echo "$A $B"'
     is "what the job has" "$(berth logs @)" 'one back\slash'
+    kill_daemon
+    # What stands there without a line break was written as it is.
+    echo 'set=env_setup=export A="ends\no" B=line' >"$BERTH_DIR/state/options"
+    berth submit -G 0 --wait -- sh -c 'printf "%s %s" "$A" "$B"'
+    is "what the next one has" "$(berth logs @)" 'ends\no line'
 }

@@ -1,6 +1,7 @@
-/* One line each, `config=/path` and `set=KEY=VALUE`, in the file `options` of the state folder;
- * a line break in a value is \n there, and a backslash \\. Of a settings file the path is kept
- * and not the words, so that an edit counts. */
+/* One line each, `config=/path` and `set=KEY=VALUE`, in the file `options` of the state folder.
+ * A value with a line break has `escaped-` before its word, \n for the line break and \\ for
+ * a backslash; all others stand as they are. Of a settings file the path is kept and not the
+ * words, so that an edit counts. */
 #include "daemon/service/kept_options.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include "daemon/service/daemon_options.h"
 
 #define FILE_NAME "options"
+#define ESCAPED   "escaped-"
 #define MAX_BYTES ((size_t)1 << 16)
 
 static int
@@ -34,26 +36,31 @@ take_line(char *line, struct options *o)
 static void
 add_line(struct buf *text, const char *key, const char *value)
 {
-    buf_addf(text, "%s=", key);
+    bool escapes = strchr(value, '\n') != NULL;
+    buf_addf(text, "%s%s=", escapes ? ESCAPED : "", key);
     for (const char *p = value; *p; p++) {
-        if (*p == '\n' || *p == '\\')
+        if (escapes && (*p == '\n' || *p == '\\'))
             buf_addc(text, '\\');
         buf_addc(text, *p == '\n' ? 'n' : *p);
     }
     buf_addc(text, '\n');
 }
 
-/* In its place. */
-static void
+/* The line as it was, in its place. */
+static char *
 unescape(char *line)
 {
+    const size_t n = sizeof ESCAPED - 1;
+    if (strncmp(line, ESCAPED, n) != 0)
+        return line;
     char *out = line;
-    for (const char *p = line; *p; p++) {
+    for (const char *p = line + n; *p; p++) {
         bool escaped = *p == '\\' && p[1];
         p += escaped;
         *out++ = escaped && *p == 'n' ? '\n' : *p;
     }
     *out = '\0';
+    return line;
 }
 
 int
@@ -68,8 +75,7 @@ recall_options(const char *state, struct options *o, struct err *e)
     o->recalled = buf_take(&text);
     char *rest = o->recalled, *line;
     while ((line = strsep(&rest, "\n"))) {
-        unescape(line);
-        if (*line && take_line(line, o))
+        if (*line && take_line(unescape(line), o))
             return err_set(e, ERR_FAILED,
                            "%s is damaged; remove it to start with only the files of settings",
                            path);
