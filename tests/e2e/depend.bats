@@ -200,6 +200,27 @@ gated()
     has err "$err" 'pending already'
 }
 
+@test "requeue: what a job ran after holds it up no longer once it is deleted from the history" {
+    mkdir -p "$BERTH_DIR"
+    echo 'keep_jobs: 3' >"$BERTH_DIR/config.yaml"
+    start_daemon 1
+    gated 3
+    wait_for_event kind=started job=1
+    berth submit --gpus 0 --after-failed 1 -- true
+    berth submit --gpus 0 --after 1 -- true
+    berth submit --gpus 0 --after 2 --array 0-0 -- true
+    open_gate
+    wait_for_event kind=ended job=3 state=CANCELLED
+    wait_for_event kind=ended job=4 state=COMPLETED
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" 'event=pruned jobs=2'
+    try berth show 2
+    is 'the ones that the others ran after are gone' "$status" 3
+    berth requeue 3
+    wait_for_event kind=ended job=3 state=COMPLETED
+    berth requeue 4_0
+    wait_for_event kind=ended job=5 state=COMPLETED attempt=2
+}
+
 @test "a requeue that the daemon's death interrupted is completed" {
     start_daemon 1
     berth submit --gpus 0 -- sh -c 'trap "" TERM; echo deaf; read line <gate'

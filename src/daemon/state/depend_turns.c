@@ -181,6 +181,16 @@ depend_is_gone(struct state *s, uint32_t id)
 }
 
 void
+depend_forget_gone(struct state *s, struct request *r)
+{
+    for (int i = 0; i < r->n_deps; i++) {
+        struct dep *dep = &r->deps[i];
+        if (!dep->ended && depend_is_gone(s, dep->job))
+            dep->ended = dep->type == DEP_FAILED ? JOB_FAILED : JOB_COMPLETED;
+    }
+}
+
+void
 depend_on_line(struct state *s, struct dep *dep, uint32_t id, enum job_state state)
 {
     bool gone = job_state_is_final(state) && depend_is_gone(s, id);
