@@ -412,6 +412,19 @@ print(answer.get("error", {}).get("code", 0))' "$BERTH_DIR/berth.sock" "$id" >"$
     as "$ALICE" berth cancel 1
 }
 
+@test "with private: true all users see what keeps every job from starting" {
+    start_system --set private=true
+    as "$ALICE" berth submit -G 0 --wait -- true
+    chmod 700 "$BERTH_DIR/logs"
+    as "$ALICE" berth submit -G 0 -- true
+    "$AWAIT" prints "$LIMIT" "berth health || true" '^bad +starts .*logs.*Permission denied'
+    try_as "$BOB" berth health
+    has "bob's view" "$out" '^bad +starts .*logs.*Permission denied'
+    has "the same, of alice's job" "$(as "$BOB" berth explain 2)" 'logs.*Permission denied'
+    chmod 755 "$BERTH_DIR/logs"
+    as "$ALICE" berth wait 2
+}
+
 @test "waiting for another user's tasks changes nothing about them" {
     start_system
     id=$(as "$ALICE" berth submit --parsable -G 0 --hold --array 0-3 -- true)

@@ -47,7 +47,8 @@ why_blocked(struct views *views, const struct job *job, struct blocked *why)
     if (why->reason == REASON_PROBE && why->gpu < 0)
         why->trouble = prober_error(views->cards->prober);
     const char *machine = machine_says_of(views->attempts, job->uid);
-    if (machine && roles_is_hidden(views->roles, job->uid))
+    bool is_users = machine && !machine_says(views->attempts);
+    if (is_users && roles_is_hidden(views->roles, job->uid))
         machine = "what its user's jobs need is lacking"; /* a path of theirs may be in it */
     if (machine && job->kind)
         *why = (struct blocked){.reason = REASON_MACHINE, .gpu = -1, .trouble = machine};
