@@ -150,6 +150,18 @@ three_jobs()
     see '3  HELD'
 }
 
+@test "shows the newest ended jobs beside any number of live ones" {
+    start_daemon 1
+    berth submit --gpus 0 --wait -- sh -c 'exit 3' || true
+    awk 'BEGIN { for (i = 0; i < 700; i++) print "[hold] python train.py --seed", i }' >many.txt
+    try berth run --detach many.txt
+    is status "$status" 0
+    open_terminal 100 30 berth top
+    see '2  HELD'
+    press a
+    see '1  FAILED +cpu .*exit 3'
+}
+
 @test "fits any window, and a resized one" {
     start_daemon 16x80G
     three_jobs

@@ -245,8 +245,9 @@ jobs_params(struct top_feed *f)
 
     f->limit = t->filter[0] || t->sort > 0 || t->at + 100 > LIST_LIMIT ? LIST_MORE : LIST_LIMIT;
     if (t->ended) {
-        f->limit = LIST_LIMIT + ENDED_LIMIT; /* live ones first, then the newest ended */
+        f->limit += ENDED_LIMIT;
         json_object_set_new(params, "all", json_true());
+        json_object_set_new(params, "ended_room", json_integer(ENDED_LIMIT));
     }
     json_object_set_new(params, "limit", json_integer((json_int_t)f->limit));
     return params;

@@ -36,9 +36,10 @@ struct listing {
     bool is_noted;
     uint32_t *sorted; /* owned; the same ids, where ended jobs are listed before them */
     size_t at;
-    int64_t limit;    /* so many are listed at most; 0: all */
-    int64_t n_newest; /* live ones first, then the newest that have ended */
-    uint32_t oldest;  /* of these */
+    int64_t limit;      /* so many are listed at most; 0: all */
+    int64_t ended_room; /* so many of these may be ended ones, however many are live */
+    int64_t n_newest;   /* live ones first, then the newest that have ended */
+    uint32_t oldest;    /* of these */
     bool chosen;
     struct page page;
 };
@@ -155,12 +156,13 @@ note_live(struct instance *inst, struct listing *l, int64_t until_us)
 
 /* --- the newest --- */
 
-/* Those that are live, as far as there is room. False: there is more to do. */
+/* Those that are live, as far as they leave the room of the ended ones. False: there is more to
+ * do. */
 static bool
 count_live(struct listing *l, int64_t until_us)
 {
     const struct queue *queue = l->rpc->inst->queue;
-    while (l->at < l->live.n && l->n_newest < l->limit) {
+    while (l->at < l->live.n && l->n_newest < l->limit - l->ended_room) {
         const struct job *job = queue_get(queue, l->live.ids[l->at++]);
         l->n_newest += job && select_matches(&l->select, job);
         if (l->at % LOOK_EACH == 0 && clock_boot_us() >= until_us)
@@ -275,8 +277,10 @@ begin_list(const json_t *params, struct listing *l, struct err *e)
     l->only_ended = json_is_true(json_object_get(params, "ended"));
     l->ended_left =
         l->only_ended || !l->select.everything || json_is_true(json_object_get(params, "all"));
-    if (l->limit < 0)
-        return err_set(e, ERR_USAGE, "\"limit\" must not be negative");
+    l->ended_room = json_integer_value(json_object_get(params, "ended_room"));
+    if (l->limit < 0 || l->ended_room < 0)
+        return err_set(e, ERR_USAGE, "\"%s\" must not be negative",
+                       l->limit < 0 ? "limit" : "ended_room");
     return select_read_where(params, &l->select, e);
 }
 
