@@ -1,6 +1,8 @@
 /* A lower bound of the makespan, from dual feasible functions as the reference simulator has
  * them. On cards of unequal size the largest is taken for all, which is still a bound, and
- * the plain sum of VRAM is weighed against the plain sum of cards beside it. */
+ * the plain sum of VRAM is weighed against the plain sum of cards beside it. Of the parts of a
+ * card that jobs leave free, the smallest is taken for all: a share leaves none, and a line of
+ * a jobs file may have a margin of its own. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +30,28 @@ struct capacity {
     int n;
 };
 
-static struct capacity
-capacity_of(const struct machine *m)
+static int32_t
+least_margin(const struct workload *w, const struct machine *m)
 {
+    int32_t least = m->margin_mib;
+    for (size_t i = 0; i < w->n_shapes; i++)
+        if (w->shapes[i].share_permille > 0)
+            least = 0;
+    for (size_t i = 0; i < w->n_requests; i++) {
+        int32_t own = w->requests[i].demand.margin_mib;
+        if (own >= 0 && own < least)
+            least = own;
+    }
+    return least;
+}
+
+static struct capacity
+capacity_of(const struct workload *w, const struct machine *m)
+{
+    const int32_t margin_mib = least_margin(w, m);
     struct capacity c = {.largest = 1, .smallest = INT64_MAX, .n = m->n};
     for (int i = 0; i < m->n; i++) {
-        int64_t usable = m->total_mib[i] - m->margin_mib;
+        int64_t usable = m->total_mib[i] - margin_mib;
         if (usable < 1)
             usable = 1;
         c.largest = usable > c.largest ? usable : c.largest;
@@ -43,13 +61,13 @@ capacity_of(const struct machine *m)
     return c;
 }
 
-/* VRAM that a job takes of a card, of cap at most; whole is what a whole card counts. */
+/* VRAM that a job takes of a card, of cap at most; whole is what a whole card counts, and of
+ * which shares are parts. */
 static int64_t
 size_of(const struct shape *s, int64_t cap, int64_t whole)
 {
-    if (s->alone && s->vram_mib == 0)
-        return whole;
-    return s->vram_mib > cap ? cap : s->vram_mib;
+    int64_t size = shape_takes_mib(s, whole);
+    return size > cap ? cap : size;
 }
 
 static int
@@ -150,7 +168,7 @@ int64_t
 bound_makespan(const struct workload *w, const struct machine *m)
 {
     struct weights x;
-    struct capacity c = capacity_of(m);
+    struct capacity c = capacity_of(w, m);
     weights_make(w, &c, &x);
     int64_t bound = add_work(w, &x);
     free(x.weight);

@@ -53,11 +53,9 @@ percentile(int64_t *v, size_t n, size_t percent)
 static int64_t
 vram_taken(const struct shape *s, const struct machine *m, uint64_t cards)
 {
-    if (s->vram_mib > 0 || !s->alone)
-        return (int64_t)s->vram_mib * s->n;
     int64_t sum = 0;
     for (; cards; cards &= cards - 1)
-        sum += m->total_mib[__builtin_ctzll(cards)];
+        sum += shape_takes_mib(s, m->total_mib[__builtin_ctzll(cards)]);
     return sum;
 }
 

@@ -115,7 +115,7 @@ draw_on_card(const struct drawing *d, size_t job, int card, struct lane *lane)
 {
     const struct shape *s = &d->w->shapes[d->w->jobs[job].shape];
     int64_t total = d->m->total_mib[card], until = d->s->runs[job].start;
-    int64_t want = s->alone && s->vram_mib == 0 ? total : s->vram_mib;
+    int64_t want = shape_takes_mib(s, total);
     lane_expire(lane, until);
     until += d->w->jobs[job].duration;
     for (size_t i = 0; i <= lane->n; i++) {
@@ -144,11 +144,12 @@ draw_job(const struct drawing *d, size_t job, struct lane *lanes)
     const struct sim_run *run = &d->s->runs[job];
     const struct shape *s = &d->w->shapes[j->shape];
     char ran[24], vram[24], waited[24] = "0s";
+    int64_t takes_mib = shape_takes_mib(s, d->m->total_mib[__builtin_ctzll(run->cards)]);
     if (run->start > j->arrival)
         format_duration((run->start - j->arrival) * 1000, waited);
     buf_addf(d->out, "<g%s><title>job %" PRId64 ": %d GPU%s, %s; waited %s, ran %s</title>",
              s->n > 1 ? " class=\"m\"" : "", j->id, s->n, s->n > 1 ? "s" : "",
-             s->alone && s->vram_mib == 0 ? "whole" : format_mib(s->vram_mib, vram), waited,
+             s->alone && s->vram_mib == 0 ? "whole" : format_mib(takes_mib, vram), waited,
              format_duration(j->duration * 1000, ran));
     for (uint64_t cards = run->cards; cards; cards &= cards - 1) {
         int card = __builtin_ctzll(cards);

@@ -5,6 +5,7 @@
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
 #include "sim/live_sim.h"
+#include "sim/schedule_figures.h"
 #include "sim/schedule_output.h"
 #include "support.h"
 
@@ -270,6 +271,38 @@ test_shares(void **state)
                      1, "1,0,30,0\n2,30,60,0\n3,0,20,0\n4,60,80,0\n");
 }
 
+/* The schedule of a file is as good as its bound says that one can be. */
+static void
+expect_bound_met(const char *text, const struct machine *m, double use)
+{
+    auto_workload struct workload w = WORKLOAD_INIT;
+    auto_schedule struct schedule s = {0};
+    struct read_notes notes = {0};
+    struct live_rules rules;
+    struct metrics x;
+    struct err e;
+    if (read_jobs("f", text, strlen(text), m, &a_minute, &w, &notes, &e) < 0 ||
+        workload_sort(&w, "f", &e) < 0)
+        fail_msg("%s", e.text);
+    live_rules_init(&rules, PLAN_QUEUE);
+    live_schedule(&w, m, &rules, &s);
+    metrics_compute(&w, m, &s, &x);
+    assert_int_equal(x.makespan, 60);
+    assert_int_equal(bound_makespan(&w, m), 60);
+    assert_true(x.mem_util == use);
+}
+
+static void
+test_bound_of_what_keeps_no_margin(void **state)
+{
+    struct machine one = machine_of(1, 24576), unlike = machine_of(2, 81920);
+    (void)state;
+    unlike.total_mib[1] = 20480;
+    expect_bound_met("[gpus=0.5] a\n[gpus=0.5] b\n[gpus=0.5] c\n[gpus=0.5] d\n", &unlike, 1);
+    expect_bound_met("[vram=12288] a\n[gpus=0.5] b\n", &one, 1);
+    expect_bound_met("[vram=12288 margin=0] a\n[vram=12288 margin=0] b\n", &one, 1);
+}
+
 static void
 test_unknown_dependency(void **state)
 {
@@ -290,6 +323,7 @@ main(void)
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_dependencies),
         cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_bound_of_what_keeps_no_margin),
         cmocka_unit_test(test_unknown_dependency),
         cmocka_unit_test(test_wide_job_in_a_stream),
         cmocka_unit_test(test_three_users),

@@ -23,6 +23,14 @@ node_init(struct node *d, const int32_t *total_mib, int n, int32_t margin_mib)
     }
 }
 
+int64_t
+shape_takes_mib(const struct shape *s, int64_t total_mib)
+{
+    if (s->share_permille > 0)
+        return total_mib * s->share_permille / 1000;
+    return s->alone && s->vram_mib == 0 ? total_mib : s->vram_mib;
+}
+
 /* A job that has a card to itself needs no margin beside it, but for one that shares nothing
  * and yet declared what it needs: that is placed as declared. */
 static int32_t

@@ -12,10 +12,12 @@
 
 /* What a job asks of the cards. Jobs with the same shape stand in one line. */
 struct shape {
-    uint64_t allowed; /* cards it may have */
-    int32_t vram_mib; /* on each card */
-    uint8_t n;        /* cards, at least 1 */
-    bool alone;       /* wants empty cards and does not share them */
+    uint64_t allowed;       /* cards it may have */
+    int32_t vram_mib;       /* on each card */
+    uint8_t n;              /* cards, at least 1 */
+    bool alone;             /* wants empty cards and does not share them */
+    int16_t share_permille; /* asked for as this part of a card, and vram_mib is that of the
+                               largest; 0: MiB were named */
 };
 
 struct node {
@@ -32,6 +34,9 @@ struct node {
 
 /* n empty cards with these totals; the rule is FIT_BEST and whole false until set. */
 void node_init(struct node *d, const int32_t *total_mib, int n, int32_t margin_mib);
+
+/* What a job of this shape takes of a card with so much, as the daemon counts it. */
+int64_t shape_takes_mib(const struct shape *s, int64_t total_mib);
 
 /* Whether the shape fits on this card if it had this much free and this many jobs. */
 bool node_card_does(const struct node *d, const struct shape *s, int card, int64_t free_mib,

@@ -27,6 +27,7 @@ shape_of(const struct demand *d, const struct machine *m)
         .vram_mib = vram_of(d, m),
         .n = (uint8_t)d->gpus,
         .alone = demand_is_whole(d) || d->exclusive,
+        .share_permille = d->vram_mib == 0 ? (int16_t)d->share_permille : 0,
     };
     if (d->n_ids) {
         s.allowed = 0;

@@ -28,14 +28,14 @@ static bool
 is_same_shape(const struct shape *a, const struct shape *b)
 {
     return a->allowed == b->allowed && a->vram_mib == b->vram_mib && a->n == b->n &&
-           a->alone == b->alone;
+           a->alone == b->alone && a->share_permille == b->share_permille;
 }
 
 static size_t
 hash_shape(const struct shape *s)
 {
-    uint64_t h =
-        s->allowed ^ (uint64_t)(uint32_t)s->vram_mib << 16 ^ (uint64_t)s->n << 1 ^ s->alone;
+    uint64_t h = s->allowed ^ (uint64_t)(uint32_t)s->vram_mib << 16 ^ (uint64_t)s->n << 1 ^
+                 s->alone ^ (uint64_t)(uint16_t)s->share_permille << 8;
     return (size_t)(h * UINT64_C(0x9e3779b97f4a7c15) >> 20);
 }
 
