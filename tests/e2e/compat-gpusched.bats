@@ -473,6 +473,43 @@ LINES
     is 'in the journal' "$(grep -c '"event": "done"' gpusched_logs/journal.jsonl)" 3
 }
 
+# `leaves_a_removed_line LINE`: a gpusched begins the line and is killed; then another line takes its place.
+leaves_a_removed_line()
+{
+    mkfifo gate
+    echo "$1" >jobs.txt
+    background first gpusched jobs.txt --sim 1 --poll 0.2
+    wait_for_start first
+    kill -KILL "$pid_of_first"
+    finish first
+    echo '[vram=2000] echo b' >jobs.txt
+}
+
+@test "D21 a job whose line was removed while no gpusched ran is found again, and its exit code is recorded" {
+    leaves_a_removed_line '[vram=2000] echo x >>ran; read line <gate; exit 5'
+    background run gpusched jobs.txt --sim 1 --poll 0.2
+    wait_for_output run 'job 1 is still running on gpu \[0\] — following it again'
+    wait_for_output run 'job 2 finished'
+    echo go >gate
+    finish run
+    is status "$status" 5
+    has journal "$(record 'done')" '"status": "failed", "returncode": 5'
+    sched jobs.txt --sim 1
+    is 'status of the next' "$status" 0
+    has_not 'the next' "$out" 'job 1 '
+}
+
+@test "D21 Ctrl-C also ends a job whose line was removed while no gpusched ran" {
+    leaves_a_removed_line '[vram=2000] echo $$ >pid; read line <gate'
+    background run gpusched jobs.txt --sim 1 --poll 0.2
+    wait_for_output run 'job 2 finished'
+    kill -INT "$pid_of_run"
+    finish run
+    is status "$status" 130
+    "$AWAIT" pid "$LIMIT" "$(cat pid)"
+    "$AWAIT" gone "$LIMIT"
+}
+
 @test "D21 a daemon that is killed is started again, with the same GPUs" {
     mkfifo gate
     printf '[vram=20G] echo a >>ran; read line <gate; exit 5\n[vram=20G] echo b >>ran\n' >jobs.txt

@@ -200,20 +200,38 @@ on_known(void *gpusched, void *gs_job, int64_t id, const char *state)
     return true;
 }
 
+/* What the journal has of it is to be asked about. Also of a line that the file has no more: it
+ * may run on, as one that is removed while it runs does. */
+static bool
+is_to_recall(const struct gs_job *job)
+{
+    return job->known && !job->terminal && (job->spec || job->command);
+}
+
+static struct compat_line
+line_of(struct gs_job *job, size_t number)
+{
+    return (struct compat_line){
+        .key = job->key, .number = (int)number, .job = job, .id = &job->id};
+}
+
 int
 gs_recall(struct gpusched *g, struct err *e)
 {
-    auto_free struct compat_line *lines = xcalloc(g->specs.n + 1, sizeof *lines);
+    auto_free struct compat_line *lines = xcalloc(HASH_COUNT(g->jobs) + 1, sizeof *lines);
     struct compat_file file = gs_file(g);
+    struct gs_job *job, *next;
     size_t n = 0;
 
     file.known = on_known;
     for (size_t i = 0; i < g->specs.n; i++) {
-        struct gs_job *job = g->specs.at[i].job;
-
-        if (job->known && !job->terminal)
-            lines[n++] = (struct compat_line){
-                .key = job->key, .number = (int)i + 1, .job = job, .id = &job->id};
+        if (is_to_recall(g->specs.at[i].job))
+            lines[n++] = line_of(g->specs.at[i].job, i + 1);
+    }
+    HASH_ITER(hh, g->jobs, job, next)
+    {
+        if (!job->spec && is_to_recall(job))
+            lines[n++] = line_of(job, g->specs.n + 1);
     }
     return compat_recall(&g->session, &file, lines, n, e);
 }
