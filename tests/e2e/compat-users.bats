@@ -300,3 +300,22 @@ at_machine()
     finish bob
     is "bob's exit status" "$status" 7
 }
+
+@test "a front end stays with the user's own daemon when that dies while the system daemon runs" {
+    local own
+    unshare -m true || skip "no mount namespaces here"
+    make_machine
+    make_files "$ALICE"
+    (at_machine "$ALICE" . berth daemon start)
+    background gs at_machine "$ALICE" gs berth compat gpusched jobs.txt --poll 0.2
+    wait_for_output gs 'job 1 started'
+    own=$( (at_machine "$ALICE" . berth status --json) | jq .daemon.pid)
+    start_system
+    kill_hard "$own"
+    open_gate "$ALICE"
+    finish gs
+    is "exit status" "$status" 7
+    is "how often it ran" "$(wc -l <"$(home_of "$ALICE")/gs/who")" 1
+    is "jobs of the machine's daemon" "$(berth history --json | jq '.jobs | length')" 0
+    (at_machine "$ALICE" . berth daemon stop)
+}

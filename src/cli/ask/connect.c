@@ -75,8 +75,15 @@ find_places(const struct cli *cli, const struct daemon_args *args, struct places
     return places_system(cli->dir, p, e);
 }
 
-/* The order is: what was named, the user's own, the machine's. The machine's daemon has no
- * simulated cards, so a caller who wants some skips it. With ERR_UNREACHABLE there is none. */
+/* The machine's daemon has no simulated cards, and not the jobs of the user's own. */
+static bool
+skips_machine(const struct daemon_args *args)
+{
+    return args && (args->sim || args->own);
+}
+
+/* The order is: what was named, the user's own, the machine's. With ERR_UNREACHABLE there is
+ * none. */
 static struct client *
 connect_found(const struct cli *cli, const struct places *p, const struct daemon_args *args,
               struct err *e)
@@ -91,7 +98,7 @@ connect_found(const struct cli *cli, const struct places *p, const struct daemon
     c = connect_trusted(p->socket, &why);
     /* One that may not be used, or that another user made, is as good as none. */
     bool is_none = !c && (why.code == ERR_UNREACHABLE || why.code == ERR_PERMISSION);
-    if (is_none && !p->system && !(args && args->sim))
+    if (is_none && !p->system && !skips_machine(args))
         c = connect_trusted(PLACES_SYSTEM_SOCKET, NULL);
     if (!c && e)
         *e = why;
@@ -186,7 +193,7 @@ is_machines_turn(const struct cli *cli, const struct places *p, const struct dae
     struct stat st;
 
     *strrchr(folder, '/') = '\0';
-    return !cli->socket && !p->root && !p->system && !(args && args->sim) &&
+    return !cli->socket && !p->root && !p->system && !skips_machine(args) &&
            lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0;
 }
 

@@ -17,6 +17,7 @@ struct daemon_args {
     bool stay;                   /* do not leave when idle */
     bool need_gpus;              /* do not start where no GPU can be read */
     bool system;                 /* the machine's daemon, not the user's */
+    bool own;                    /* the user's, also where the machine's runs */
 };
 
 /* So long a daemon may be silent while an answer is due, on every connection from here. */

@@ -272,6 +272,8 @@ compat_link_open(struct compat_link *l, const struct compat_home *home, struct e
     /* When that restarts it is awaited: jobs that it has are not to be given to another too. */
     if (strcmp(client_path(l->client), PLACES_SYSTEM_SOCKET) == 0)
         l->cli.socket = PLACES_SYSTEM_SOCKET;
+    else
+        l->args.own = true; /* likewise */
     return 0;
 }
 
