@@ -59,6 +59,25 @@ sorted()
     berth cancel 1
 }
 
+@test "squeue reads which jobs to show from its variables, unless an option says so" {
+    sbatch -H -J one --wrap true >/dev/null
+    sbatch -H -J two --wrap true >/dev/null
+    scancel 2
+    is 'names' "$(SQUEUE_NAMES=two,three squeue -h -t all -o %i)" 2
+    is 'states' "$(SQUEUE_STATES=ca squeue -h -o %i)" 2
+    is 'states and names' "$(SQUEUE_STATES=all SQUEUE_NAMES=one squeue -h -o %i)" 1
+    is 'a user' "$(SQUEUE_USERS=$(id -u) squeue -h -o %i)" 1
+    is 'another' "$(SQUEUE_USERS=nobody squeue -h -o %i)" ''
+    is 'options' "$(SQUEUE_USERS=nobody SQUEUE_STATES=CA SQUEUE_NAMES=two squeue -h --me -t PD -n one -o %i)" 1
+    is 'empty ones' "$(SQUEUE_USERS='' SQUEUE_STATES='' SQUEUE_NAMES='' squeue -h -o %i)" 1
+    is 'what means nothing here' "$(SQUEUE_PARTITION=gpu SQUEUE_ACCOUNT=lab SQUEUE_QOS=low SQUEUE_ALL=1 squeue -h -o %i)" 1
+    SQUEUE_STATES=foo try squeue
+    is 'no state' "$status" 1
+    has 'no state' "$err" '^squeue: error: Invalid job state specified: foo$'
+    SQUEUE_USERS=nobody-of-that-name try squeue
+    has 'no user' "$err" '^squeue: error: Invalid user: nobody-of-that-name$'
+}
+
 @test "a job that never ran has no node" {
     sbatch -H --wrap true >/dev/null
     scancel 1

@@ -173,6 +173,35 @@ take_option(void *into, struct slurm_reader *r, int opt)
     return 0;
 }
 
+/* An empty variable is none. */
+static const char *
+variable(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && value[0] ? value : NULL;
+}
+
+/* What no option has said. Those of partitions, accounts and the like mean as little as their
+ * options do. */
+static int
+take_variables(struct squeue *s)
+{
+    const char *users = s->users ? NULL : variable("SQUEUE_USERS");
+    const char *states = s->states ? NULL : variable("SQUEUE_STATES");
+
+    if (!s->names)
+        s->names = variable("SQUEUE_NAMES");
+    if (users) {
+        s->users = users;
+        say_unknown_users(users);
+    }
+    if (!states)
+        return 0;
+    s->states = states;
+    return check_states(states);
+}
+
 /* --- which jobs --- */
 
 static bool
@@ -394,7 +423,8 @@ compat_squeue(int argc, char **argv)
     int status;
 
     if (slurm_read(&r, argc, argv, &s, take_option, &status) &&
-        (status = slurm_refuse_words(&r)) == 0 && (status = choose_columns(&s)) == 0) {
+        (status = slurm_refuse_words(&r)) == 0 && (status = take_variables(&s)) == 0 &&
+        (status = choose_columns(&s)) == 0) {
         s.sort = s.sort ? s.sort : s.starts ? "S" : "";
         status = check_sort(s.sort);
         status = status ? status : watch(&s);
