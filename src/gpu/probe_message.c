@@ -242,7 +242,7 @@ health_name(enum card_memory_health health)
 }
 
 static void
-put_procs(struct jsonw *w, const struct backend_usage *u, message_user_fn user, void *arg)
+put_procs(struct jsonw *w, const struct backend_usage *u, message_uid_fn uid_of)
 {
     jsonw_key(w, "procs");
     if (!(u->valid & CARD_HAS_PROCS)) {
@@ -260,7 +260,8 @@ put_procs(struct jsonw *w, const struct backend_usage *u, message_user_fn user, 
             jsonw_knull(w, "mib");
         if (p->peak_mib >= 0)
             jsonw_kint(w, "peak_mib", p->peak_mib);
-        jsonw_kstr(w, "user", user(arg, p->pid));
+        int64_t uid = uid_of(p->pid);
+        jsonw_kint_or_null(w, "uid", uid, uid >= 0);
         jsonw_end_object(w);
     }
     jsonw_end_array(w);
@@ -311,7 +312,7 @@ put_groups(struct jsonw *w, int card, const struct backend_group *groups, int n)
 void
 message_sample(struct buf *out, int64_t number, const struct backend_machine *m,
                const struct backend_sample *s, const struct backend_group *groups, int n_groups,
-               message_user_fn user, void *arg)
+               message_uid_fn uid_of)
 {
     struct jsonw w;
 
@@ -332,7 +333,7 @@ message_sample(struct buf *out, int64_t number, const struct backend_machine *m,
         if (u->valid & CARD_HAS_ENERGY)
             jsonw_kint(&w, "energy_mj", u->energy_mj);
         jsonw_kstr(&w, "memory", u->valid & CARD_HAS_HEALTH ? health_name(u->health) : NULL);
-        put_procs(&w, u, user, arg);
+        put_procs(&w, u, uid_of);
         put_ended(&w, u);
         put_groups(&w, i, groups, n_groups);
         jsonw_end_object(&w);

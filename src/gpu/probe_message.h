@@ -16,8 +16,9 @@ void message_hello(struct buf *out, const char *backend, const struct backend_ma
                    int64_t kernel_log);
 void message_error(struct buf *out, const char *words);
 
-/* The name of the user whose process this is; NULL when not known. Borrowed. */
-typedef const char *(*message_user_fn)(void *arg, int32_t pid);
+/* The user whose process this is, -1 when not known. A number, because the name may come from a
+ * directory server that does not answer, which would stop the samples. */
+typedef int64_t (*message_uid_fn)(int32_t pid);
 
 /* What the kernel's log says about cards. */
 void message_faults(struct buf *out, int64_t kernel_log, const struct kmsg_record *records,
@@ -25,6 +26,6 @@ void message_faults(struct buf *out, int64_t kernel_log, const struct kmsg_recor
 
 void message_sample(struct buf *out, int64_t number, const struct backend_machine *m,
                     const struct backend_sample *s, const struct backend_group *groups,
-                    int n_groups, message_user_fn user, void *arg);
+                    int n_groups, message_uid_fn uid_of);
 
 #endif

@@ -1,5 +1,5 @@
 /* Reads /proc/PID/stat and /proc/PID/status. Used for the holders of simulated memory and
- * for the user names in a sample. */
+ * for the users in a sample. */
 #include "gpu/procfs.h"
 
 #include <errno.h>

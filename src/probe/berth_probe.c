@@ -30,10 +30,10 @@
 #include "base/long_options.h"
 #include "base/parse.h"
 #include "gpu/probe_message.h"
+#include "gpu/procfs.h"
 #include "probe/card_groups.h"
 #include "probe/choose_backend.h"
 #include "probe/kernlog.h"
-#include "probe/process_users.h"
 #include "sys/cgroup.h"
 
 /* A line of a request is far shorter; a longer one is no request. */
@@ -57,7 +57,6 @@ struct probe {
     void *state;
     struct backend_machine machine;
     struct backend_sample sample;
-    struct users *users;
     struct card_groups groups; /* asked for since the last sample */
     struct kernlog *log;
     struct buf out;
@@ -174,7 +173,7 @@ answer(struct probe *p, int64_t number, struct err *e)
         return -1;
     card_groups_read_use(&p->groups, p->backend, p->state, &p->machine);
     message_sample(&p->out, number, &p->machine, &p->sample, p->groups.list, p->groups.n,
-                   process_users_of_process, p->users);
+                   procfs_uid);
     card_groups_clear(&p->groups);
     return 0;
 }
@@ -338,12 +337,10 @@ main(int argc, char **argv)
     if (o.cap)
         return run_cap(&o);
     p = xcalloc(1, sizeof *p);
-    p->users = process_users_new();
     int status = run(p, &o);
     if (p->backend)
         p->backend->close(p->state);
     kernlog_close(p->log);
-    process_users_free(p->users);
     backend_sample_free(&p->sample);
     card_groups_free(&p->groups);
     buf_free(&p->out);

@@ -49,7 +49,7 @@ machine_new(int n, int64_t total_mib)
 static inline void
 machine_stranger(struct ledger *l, int card, int32_t pid, int32_t mib, int64_t now_us)
 {
-    struct gpu_proc p = {.pid = pid, .mib = mib, .user = "eve"};
+    struct gpu_proc p = {.pid = pid, .mib = mib, .uid = 1001};
     machine_sample(l, card, mib, &p, 1, now_us);
 }
 

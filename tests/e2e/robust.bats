@@ -107,6 +107,21 @@ gpu_field()
     has explain "$(job_field 2 explain)" 'not Berth|stranger|pid'
 }
 
+@test "a user directory that does not answer makes no GPU unknown: the uid of another program's user replaces the name" {
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    quick_settings
+    cc -shared -fPIC -o "$ROOT/slow_names.so" "$E2E/slow_names.c" -ldl
+    touch "$ROOT/slow"
+    ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 LD_PRELOAD=$ROOT/slow_names.so SLOW_UID=$(id -u) SLOW_WHILE=$ROOT/slow start_daemon 1
+    export BERTH_SIM_DIR=$BERTH_DIR/sim
+    background other berth simjob --gpu 0 --vram 642 --ramp 0 --hold 600
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.0.strangers.0.user "uid:$(id -u)"
+    berth submit -- true
+    wait_for_event kind=ended job=1 state=COMPLETED
+    rm "$ROOT/slow"
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.0.strangers.0.user "$(id -un)"
+}
+
 @test "two jobs of 14G that arrive together never share one GPU of 24G" {
     cat >jobs.txt <<'JOBS'
 [vram=14G] berth simjob --vram 14000 --ramp 0 --hold 0.5

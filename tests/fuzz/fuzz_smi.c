@@ -13,12 +13,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *
-nobody(void *arg, int32_t pid)
+static int64_t
+nobody(int32_t pid)
 {
-    (void)arg;
     (void)pid;
-    return NULL;
+    return -1;
 }
 
 static void
@@ -73,7 +72,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_promises(&m, &s);
     message_hello(&line, "nvidia-smi", &m, -1);
     check_line(&line);
-    message_sample(&line, 1, &m, &s, NULL, 0, nobody, NULL);
+    message_sample(&line, 1, &m, &s, NULL, 0, nobody);
     check_line(&line);
     return 0;
 }

@@ -15,11 +15,10 @@
 #include "gpu/probe_message.h"
 #include "support.h"
 
-static const char *
-user_of(void *arg, int32_t pid)
+static int64_t
+uid_of(int32_t pid)
 {
-    (void)arg;
-    return pid == 1 ? "root" : NULL;
+    return pid == 1 ? 0 : -1;
 }
 
 static json_t *
@@ -149,7 +148,7 @@ test_sample(void **state)
     backend_usage_add(&s->use[0], 4711, 400);
     backend_usage_add(&s->use[0], 4711, -1);
     s->use[1].present = true;
-    message_sample(&out, 77, m, s, NULL, 0, user_of, NULL);
+    message_sample(&out, 77, m, s, NULL, 0, uid_of);
     json_t *v = parse(&out);
     check_int(v, "sample", 77);
     check_size(v, "gpus", 2);
@@ -160,9 +159,9 @@ test_sample(void **state)
     check_size(v, "gpus.0.procs", 2);
     check_int(v, "gpus.0.procs.0.pid", 1);
     check_null(v, "gpus.0.procs.0.mib");
-    check_str(v, "gpus.0.procs.0.user", "root");
+    check_int(v, "gpus.0.procs.0.uid", 0);
     check_int(v, "gpus.0.procs.1.mib", 400);
-    check_null(v, "gpus.0.procs.1.user");
+    check_null(v, "gpus.0.procs.1.uid");
     check_null(v, "gpus.1.used_mib");
     check_null(v, "gpus.1.util");
     check_null(v, "gpus.1.temperature_c");
@@ -182,7 +181,7 @@ test_absent_card_is_left_out(void **state)
 
     (void)state;
     s->use[1].present = true;
-    message_sample(&out, 1, m, s, NULL, 0, user_of, NULL);
+    message_sample(&out, 1, m, s, NULL, 0, uid_of);
     json_t *v = parse(&out);
     check_size(v, "gpus", 1);
     check_str(v, "gpus.0.uuid", "GPU-b");

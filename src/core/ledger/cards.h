@@ -75,7 +75,7 @@ struct gpu_proc {
     int32_t mib;   /* -1: not reported */
     uint32_t job;  /* 0: a stranger's, or not attributable */
     int64_t start; /* start time in any unit, to detect a reused pid; 0: not known */
-    char user[33]; /* "" not known */
+    int64_t uid;   /* whose process it is; -1: not known */
 };
 
 struct gpu_sample {

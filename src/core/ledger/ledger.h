@@ -48,8 +48,8 @@ struct stranger {
     int32_t peak_mib; /* -1 */
     int64_t start;
     int64_t since_us; /* first seen, on the clock of ledger_sample */
-    char user[33];
-    bool seen; /* in the newest list; only while one is read */
+    int64_t uid;      /* -1: not known */
+    bool seen;        /* in the newest list; only while one is read */
 };
 
 /* That MPS could not be started for a user. It is the user's own doing more often than not, so

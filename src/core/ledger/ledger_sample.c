@@ -41,10 +41,12 @@ stranger_add(struct card *c, const struct gpu_proc *p, int64_t now_us)
 {
     c->strangers = xgrow(c->strangers, c->n_strangers, &c->cap_strangers, sizeof *c->strangers);
     struct stranger *s = &c->strangers[c->n_strangers++];
-    *s = (struct stranger){
-        .pid = p->pid, .mib = -1, .peak_mib = -1, .start = p->start, .since_us = now_us};
-    memcpy(s->user, p->user, sizeof s->user);
-    s->user[sizeof s->user - 1] = '\0';
+    *s = (struct stranger){.pid = p->pid,
+                           .mib = -1,
+                           .peak_mib = -1,
+                           .start = p->start,
+                           .since_us = now_us,
+                           .uid = p->uid};
     return s;
 }
 

@@ -145,7 +145,7 @@ read_procs(struct cards *cards, int card, const json_t *list, int32_t *n)
         struct gpu_proc *p = &procs[*n];
         p->pid = (int32_t)probejson_int(json_object_get(j, "pid"), 0);
         p->mib = (int32_t)probejson_int(json_object_get(j, "mib"), -1);
-        probejson_copy(p->user, sizeof p->user, json_object_get(j, "user"));
+        p->uid = probejson_int(json_object_get(j, "uid"), -1);
         p->job = job_of_process(cards, p->pid, &p->start);
         if (p->job)
             health_own_process(cards, p->pid, p->job);

@@ -51,7 +51,7 @@ put_strangers(struct jsonw *w, const struct card *c)
         const struct stranger *s = &c->strangers[i];
         jsonw_object(w);
         jsonw_kint(w, "pid", s->pid);
-        jsonw_kstr(w, "user", s->user[0] ? s->user : NULL);
+        jsonw_kstr(w, "user", s->uid < 0 ? NULL : daemon_user_name((uid_t)s->uid));
         put_known(w, "mib", s->mib);
         put_known(w, "peak_mib", s->peak_mib);
         /* The ledger's clock counts from boot; people want the day. */
