@@ -4,8 +4,8 @@
  *
  *   hello line, then for every line "sample N" one sample line; or {"error":...} and exit 1
  *
- * Where there are other cards than before (MIG instances were made or removed), it says hello
- * again instead.
+ * Where there are other cards than before (MIG instances were made or removed), or they have
+ * other numbers, it says hello again instead.
  *
  * With --cap it does one thing else: a supervisor has it hold the group of its attempt to a
  * part of some cards' memory, or to nothing any more.

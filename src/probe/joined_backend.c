@@ -37,7 +37,8 @@ joined_has_changed(void *state)
 {
     const struct joined *j = state;
 
-    return j->first->has_changed && j->first->has_changed(j->first_state);
+    return (j->first->has_changed && j->first->has_changed(j->first_state)) ||
+           backend_drm.has_changed(j->drm_state);
 }
 
 static void

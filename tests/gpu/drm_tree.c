@@ -81,6 +81,15 @@ drm_tree_delete(const struct drm_tree *t, const char *fmt, ...)
 }
 
 void
+drm_tree_rename(const struct drm_tree *t, const char *name, const char *other)
+{
+    auto_free char *from = xasprintf("%s/%s", t->root, name);
+    auto_free char *to = xasprintf("%.*s/%s", (int)(strrchr(from, '/') - from), from, other);
+
+    assert_int_equal(rename(from, to), 0);
+}
+
+void
 drm_tree_put_card(const struct drm_tree *t, const char *bus_id, const char *name,
                   const char *text)
 {
@@ -95,8 +104,6 @@ drm_tree_add_card(const struct drm_tree *t, int n, const char *bus_id, const cha
         xasprintf("DRIVER=%s\nPCI_CLASS=38000\nPCI_ID=%s\nPCI_SUBSYS_ID=1002:0C34\n"
                   "PCI_SLOT_NAME=%s\nMODALIAS=pci:v00001002d0000740F\n",
                   driver, pci_id, bus_id);
-    auto_free char *link = xasprintf("%s/class/drm/card%d/device", t->sys, n);
-    auto_free char *target = xasprintf("../../../bus/pci/devices/%s", bus_id);
 
     drm_tree_put_card(t, bus_id, "uevent", uevent);
     drm_tree_put(t, "226:0\n", "sys/bus/pci/devices/%s/drm/card%d/dev", bus_id, n);
@@ -104,7 +111,18 @@ drm_tree_add_card(const struct drm_tree *t, int n, const char *bus_id, const cha
     drm_tree_put(t, "226:0\n", "sys/class/drm/card%d/dev", n);
     drm_tree_put(t, "connected\n", "sys/class/drm/card%d-DP-1/status", n);
     drm_tree_put(t, "226:128\n", "sys/class/drm/renderD%d/dev", 128 + n);
-    assert_int_equal(symlink(target, link), 0);
+    drm_tree_move_card(t, n, bus_id);
+}
+
+void
+drm_tree_move_card(const struct drm_tree *t, int n, const char *bus_id)
+{
+    auto_free char *link = xasprintf("%s/class/drm/card%d/device", t->sys, n);
+    auto_free char *target = bus_id ? xasprintf("../../../bus/pci/devices/%s", bus_id) : NULL;
+
+    (void)unlink(link);
+    if (target)
+        assert_int_equal(symlink(target, link), 0);
 }
 
 void

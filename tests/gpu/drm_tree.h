@@ -17,10 +17,14 @@ void drm_tree_put(const struct drm_tree *t, const char *text, const char *fmt, .
     __attribute__((format(printf, 3, 4)));
 void drm_tree_delete(const struct drm_tree *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* ROOT/NAME, in the same folder. */
+void drm_tree_rename(const struct drm_tree *t, const char *name, const char *other);
 
 /* A PCI device with that driver and its entry cardN in class/drm, renderD(128+N) below it. */
 void drm_tree_add_card(const struct drm_tree *t, int n, const char *bus_id, const char *driver,
                        const char *pci_id);
+/* cardN is from now on the number of the card at that address; NULL: of none. */
+void drm_tree_move_card(const struct drm_tree *t, int n, const char *bus_id);
 /* A file of that card's device. */
 void drm_tree_put_card(const struct drm_tree *t, const char *bus_id, const char *name,
                        const char *text);

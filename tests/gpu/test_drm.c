@@ -486,12 +486,16 @@ test_a_card_that_disappears(void **state)
     drm_tree_add_mi210(&w->t, 1, "0000:04:00.0", "2\n");
     assert_int_equal(discover(w), 0);
     assert_true(sample(w, 1)->present);
-    drm_tree_delete(&w->t, "sys/class/drm/card1/device");
+    drm_tree_move_card(&w->t, 1, NULL);
     assert_false(sample(w, 1)->present);
     assert_true(w->s.use[0].present);
+    assert_false(backend_drm.has_changed(w->drm)); /* it is lost, and may come back */
+    drm_tree_move_card(&w->t, 1, "0000:04:00.0");
+    assert_false(backend_drm.has_changed(w->drm));
+    assert_true(sample(w, 1)->present);
 }
 
-/* Both were unbound, and bound again in the other order. */
+/* Both were unbound, and bound again in the other order, one after the other. */
 static void
 test_cards_that_change_places(void **state)
 {
@@ -500,16 +504,43 @@ test_cards_that_change_places(void **state)
     drm_tree_add_mi210(&w->t, 0, "0000:03:00.0", "1\n");
     drm_tree_add_mi210(&w->t, 1, "0000:04:00.0", "2\n");
     assert_int_equal(discover(w), 0);
-    for (int i = 0; i < 2; i++) {
-        auto_free char *link = xasprintf("%s/class/drm/card%d/device", w->t.sys, i);
-        drm_tree_delete(&w->t, "sys/class/drm/card%d/device", i);
-        assert_int_equal(symlink(i ? "../../../bus/pci/devices/0000:03:00.0"
-                                   : "../../../bus/pci/devices/0000:04:00.0",
-                                 link),
-                         0);
-    }
+    assert_false(backend_drm.has_changed(w->drm));
+    drm_tree_move_card(&w->t, 1, NULL);
+    drm_tree_move_card(&w->t, 0, "0000:04:00.0");
     assert_false(sample(w, 0)->present);
     assert_false(w->s.use[1].present);
+    assert_true(backend_drm.has_changed(w->drm));
+    assert_int_equal(discover(w), 0);
+    assert_int_equal(w->m.n, 1);
+    assert_int_equal(w->m.cards[0].dri_card, 0);
+    assert_string_equal(w->m.cards[0].uuid, "GPU-0000000000000002");
+    assert_false(backend_drm.has_changed(w->drm));
+    drm_tree_move_card(&w->t, 1, "0000:03:00.0");
+    assert_true(backend_drm.has_changed(w->drm));
+    assert_int_equal(discover(w), 0);
+    assert_int_equal(w->m.n, 2);
+    assert_string_equal(w->m.cards[0].uuid, "GPU-0000000000000001");
+    assert_int_equal(w->m.cards[0].dri_card, 1);
+    assert_false(backend_drm.has_changed(w->drm));
+    assert_true(sample(w, 0)->present);
+    assert_true(w->s.use[1].present);
+}
+
+/* It is what the device filter goes by. */
+static void
+test_a_card_with_another_render_node(void **state)
+{
+    struct world *w = *state;
+
+    drm_tree_add_a770(&w->t, 0, "0000:00:02.0", "i915"); /* left out, which is no change */
+    drm_tree_add_a770(&w->t, 1, "0000:03:00.0", "xe");
+    assert_int_equal(discover(w), 0);
+    assert_int_equal(w->m.cards[0].dri_render, 129);
+    assert_false(backend_drm.has_changed(w->drm));
+    drm_tree_rename(&w->t, "sys/bus/pci/devices/0000:03:00.0/drm/renderD129", "renderD130");
+    assert_true(backend_drm.has_changed(w->drm));
+    assert_int_equal(discover(w), 0);
+    assert_int_equal(w->m.cards[0].dri_render, 130);
 }
 
 int
@@ -533,6 +564,7 @@ main(void)
         TEST(test_files_that_cannot_be_read),
         TEST(test_a_card_that_disappears),
         TEST(test_cards_that_change_places),
+        TEST(test_a_card_with_another_render_node),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

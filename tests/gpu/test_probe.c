@@ -478,6 +478,36 @@ test_cards_of_two_backends(void **state)
     assert_int_equal(child_end(&c), 0);
 }
 
+/* Also beside those of NVIDIA. */
+static void
+test_a_card_with_another_number_is_another_hello(void **state)
+{
+    static const char *const names[] = {"drm", "auto"};
+
+    (void)state;
+    write_script("card GPU-a 24576 76 500\n");
+    for (int i = 0; i < 2; i++) {
+        struct child c = start(names[i], NULL);
+        json_t *v = child_json(&c);
+        check_int(v, i ? "gpus.1.dri.0" : "gpus.0.dri.0", i ? 2 : 0);
+        json_decref(v);
+        drm_tree_move_card(&tree, i ? 2 : 0, NULL);
+        drm_tree_put(&tree, "226:2\n", "sys/class/drm/card%d/dev", i ? 3 : 2);
+        drm_tree_move_card(&tree, i ? 3 : 2, "0000:41:00.0");
+        child_say(&c, "sample 1\n");
+        v = child_json(&c);
+        check_int(v, "hello", 1);
+        check_int(v, i ? "gpus.1.dri.0" : "gpus.0.dri.0", i ? 3 : 2);
+        json_decref(v);
+        child_say(&c, "sample 2\n");
+        v = child_json(&c);
+        check_int(v, "sample", 2);
+        check_str(v, i ? "gpus.1.uuid" : "gpus.0.uuid", "GPU-0c1e8a2b5f3d4960");
+        json_decref(v);
+        assert_int_equal(child_end(&c), 0);
+    }
+}
+
 static void
 test_a_file_that_hangs(void **state)
 {
@@ -754,6 +784,7 @@ main(void)
         TREE(test_drm_is_the_third_choice),
         TREE(test_sizes_by_dmem),
         TREE(test_cards_of_two_backends),
+        TREE(test_a_card_with_another_number_is_another_hello),
         TREE(test_a_file_that_hangs),
     };
 

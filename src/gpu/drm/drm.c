@@ -35,12 +35,13 @@ nvidia_is_loaded(const struct drm *drm)
 }
 
 /* A driver that is loaded late, as after its installation, brings cards that this backend does
- * not have: the choice among the backends is made again. */
+ * not have: the choice among the backends is made again. Cards that are bound to their driver
+ * again may have each other's numbers. */
 static bool
 drm_has_changed(void *state)
 {
     const struct drm *drm = state;
-    return !drm->beside_nvidia && nvidia_is_loaded(drm);
+    return (!drm->beside_nvidia && nvidia_is_loaded(drm)) || drm_cards_differ(drm);
 }
 
 static int

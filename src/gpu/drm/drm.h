@@ -21,6 +21,13 @@ struct drm_card {
     uint32_t kfd_id; /* its name in KFD's files; 0: KFD does not have it */
 };
 
+/* A card of one of the drivers, used or not, and its numbers in /dev/dri. */
+struct drm_place {
+    char bus_id[CARD_BUS_MAX];
+    int32_t card;
+    int32_t render; /* -1: none */
+};
+
 /* An open file of /dev/dri, as last seen. */
 struct drm_client {
     struct drm_client_key {
@@ -37,6 +44,8 @@ struct drm {
     bool beside_nvidia; /* NVIDIA's driver was loaded when this was opened */
     int n;
     struct drm_card cards[GPU_MAX];
+    int n_places;
+    struct drm_place places[GPU_MAX]; /* when the cards were last looked for */
     uint64_t samplings;
     int64_t sampled_us;         /* boot clock */
     struct drm_client *clients; /* a hash: a process may have a hundred thousand files open */
@@ -49,6 +58,8 @@ const char *drm_proc_root(const struct drm *drm);
 
 /* Fills drm->cards and the machine: those that are used, by address. */
 void drm_find_cards(struct drm *drm, struct backend_machine *out);
+/* Whether there is a card now that was not there then, or had other numbers. */
+bool drm_cards_differ(const struct drm *drm);
 
 /* --- files of sysfs; drm_files.c --- */
 

@@ -27,9 +27,8 @@ static const char *const driver_names[] = {
 struct found {
     char *dir;
     enum drm_driver driver;
-    char bus_id[CARD_BUS_MAX];
+    struct drm_place place;
     unsigned vendor, device; /* PCI numbers */
-    int dri_card;
 };
 
 struct finds {
@@ -55,6 +54,17 @@ read_driver(const char *uevent, enum drm_driver *out)
     return false;
 }
 
+static int32_t
+read_render(const char *dir)
+{
+    auto_free char *render = drm_first_entry(dir, "drm", "renderD");
+    int64_t minor;
+
+    return render && parse_int(strrchr(render, 'D') + 1, 0, INT32_MAX, &minor, NULL) == 0
+               ? (int32_t)minor
+               : -1;
+}
+
 /* "card0" is one, "card0-DP-1" and "renderD128" are not. */
 static bool
 read_found(const char *folder, const char *name, struct found *out)
@@ -69,12 +79,13 @@ read_found(const char *folder, const char *name, struct found *out)
     auto_free char *path = xasprintf("%s/uevent", dir);
     if (file_read(path, 65536, &text, NULL) < 0 || !read_driver(buf_str(&text), &out->driver) ||
         !drm_find_value(buf_str(&text), "PCI_SLOT_NAME", '=', slot, sizeof slot) ||
-        sysfs_bus_id(slot, out->bus_id, sizeof out->bus_id) < 0)
+        sysfs_bus_id(slot, out->place.bus_id, sizeof out->place.bus_id) < 0)
         return false;
     out->vendor = out->device = 0;
     if (drm_find_value(buf_str(&text), "PCI_ID", '=', id, sizeof id))
         (void)sscanf(id, "%x:%x", &out->vendor, &out->device);
-    out->dri_card = (int)number;
+    out->place.card = (int32_t)number;
+    out->place.render = read_render(dir);
     out->dir = TAKE(dir);
     return true;
 }
@@ -82,7 +93,8 @@ read_found(const char *folder, const char *name, struct found *out)
 static int
 by_address(const void *a, const void *b)
 {
-    return strcmp(((const struct found *)a)->bus_id, ((const struct found *)b)->bus_id);
+    return strcmp(((const struct found *)a)->place.bus_id,
+                  ((const struct found *)b)->place.bus_id);
 }
 
 static void
@@ -96,6 +108,14 @@ list_cards(const char *sys_root, struct finds *out)
     while (d && out->n < GPU_MAX && (entry = readdir(d)))
         out->n += read_found(folder, entry->d_name, &out->list[out->n]);
     qsort(out->list, (size_t)out->n, sizeof out->list[0], by_address);
+}
+
+static void
+free_finds(struct finds *finds)
+{
+    for (int i = 0; i < finds->n; i++)
+        free(finds->list[i].dir);
+    finds->n = 0;
 }
 
 /* --- cards without memory of their own --- */
@@ -120,7 +140,7 @@ is_apu(const struct found *f)
 static bool
 is_integrated(const struct found *f)
 {
-    return f->driver == DRM_AMDGPU ? is_apu(f) : strcmp(f->bus_id, "0000:00:02.0") == 0;
+    return f->driver == DRM_AMDGPU ? is_apu(f) : strcmp(f->place.bus_id, "0000:00:02.0") == 0;
 }
 
 static void __attribute__((format(printf, 3, 4)))
@@ -132,8 +152,8 @@ leave_out(const struct found *f, struct backend_machine *m, const char *fmt, ...
     va_start(ap, fmt);
     vsnprintf(why, sizeof why, fmt, ap);
     va_end(ap);
-    backend_machine_leave_out(m, "%s (%s) is left out: %s", f->bus_id, driver_names[f->driver],
-                              why);
+    backend_machine_leave_out(m, "%s (%s) is left out: %s", f->place.bus_id,
+                              driver_names[f->driver], why);
 }
 
 /* --- what a card is --- */
@@ -164,7 +184,7 @@ read_total(const struct found *f)
     case DRM_XE:
         return sum_of_tiles(f->dir);
     case DRM_I915:
-        snprintf(name, sizeof name, "drm/card%d/lmem_total_bytes", f->dri_card);
+        snprintf(name, sizeof name, "drm/card%d/lmem_total_bytes", f->place.card);
         break;
     }
     return sysfs_read_number(f->dir, name);
@@ -197,20 +217,16 @@ read_uuid(const struct found *f, struct backend_card *card)
     if (id > 0)
         snprintf(card->uuid, sizeof card->uuid, "GPU-%016" PRIx64, id);
     else
-        snprintf(card->uuid, sizeof card->uuid, "PCI-%s", f->bus_id);
+        snprintf(card->uuid, sizeof card->uuid, "PCI-%s", f->place.bus_id);
 }
 
 static void
 read_devices(const struct found *f, struct backend_card *card)
 {
-    auto_free char *render = drm_first_entry(f->dir, "drm", "renderD");
-    const char *digits = render ? strrchr(render, 'D') + 1 : "";
-    int64_t minor;
-
-    if (parse_int(digits, 0, INT32_MAX, &minor, NULL) < 0)
+    if (f->place.render < 0)
         return;
-    card->dri_card = f->dri_card;
-    card->dri_render = (int32_t)minor;
+    card->dri_card = f->place.card;
+    card->dri_render = f->place.render;
     card->valid |= CARD_HAS_DRI;
 }
 
@@ -224,7 +240,7 @@ add_card(struct drm *drm, const struct found *f, int order, uint32_t kfd_id, int
     card->index = m->n;
     card->vendor = f->driver == DRM_AMDGPU ? CARD_AMD : CARD_INTEL;
     card->total_mib = bytes > 0 ? bytes / MIB : 0;
-    memcpy(card->bus_id, f->bus_id, sizeof card->bus_id);
+    memcpy(card->bus_id, f->place.bus_id, sizeof card->bus_id);
     card->valid = CARD_HAS_BUS_ID;
     if (order >= 0) {
         card->order = order;
@@ -238,7 +254,7 @@ add_card(struct drm *drm, const struct found *f, int order, uint32_t kfd_id, int
              "the kernel does not count its memory by cgroup (dmem, Linux 6.14 and later)");
     drm->cards[m->n] =
         (struct drm_card){.dir = xstrdup(f->dir), .driver = f->driver, .kfd_id = kfd_id};
-    memcpy(drm->cards[m->n].bus_id, f->bus_id, sizeof f->bus_id);
+    memcpy(drm->cards[m->n].bus_id, f->place.bus_id, sizeof f->place.bus_id);
     m->n++;
 }
 
@@ -251,7 +267,7 @@ find_kfd(const struct found *f, const struct drm_kfd_node *nodes, int n, int *or
     *order = -1;
     for (int i = 0; i < n; i++) {
         /* the function's number means something else there */
-        if (strncmp(nodes[i].bus_id, f->bus_id, strlen("0000:00:00")) != 0)
+        if (strncmp(nodes[i].bus_id, f->place.bus_id, strlen("0000:00:00")) != 0)
             continue;
         if (parts++ == 0)
             *order = i;
@@ -319,7 +335,34 @@ drm_find_cards(struct drm *drm, struct backend_machine *out)
     list_cards(drm_sys_root(drm), finds);
     consider_all(drm, finds, out);
     for (int i = 0; i < finds->n; i++)
-        free(finds->list[i].dir);
+        drm->places[i] = finds->list[i].place;
+    drm->n_places = finds->n;
+    free_finds(finds);
     drm->n = out->n;
     name_drivers(drm, out);
+}
+
+static bool
+has_place(const struct drm *drm, const struct drm_place *p)
+{
+    for (int i = 0; i < drm->n_places; i++) {
+        const struct drm_place *old = &drm->places[i];
+        if (strcmp(old->bus_id, p->bus_id) == 0)
+            return old->card == p->card && old->render == p->render;
+    }
+    return false;
+}
+
+/* A card that is missing now is no difference: it is lost, and may come back. */
+bool
+drm_cards_differ(const struct drm *drm)
+{
+    auto_free struct finds *finds = xcalloc(1, sizeof *finds);
+    bool differ = false;
+
+    list_cards(drm_sys_root(drm), finds);
+    for (int i = 0; i < finds->n; i++)
+        differ |= !has_place(drm, &finds->list[i].place);
+    free_finds(finds);
+    return differ;
 }
