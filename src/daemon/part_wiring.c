@@ -82,7 +82,7 @@ static void
 add_capped(void *arg, struct buf *out)
 {
     const struct daemon *d = arg;
-    confines_add_capped(d->attempts, out);
+    watch_add_capped(d->attempts, out);
 }
 
 static void

@@ -10,6 +10,11 @@ case_setup()
     echo 'sample_ms: 100' >"$BERTH_DIR/config.yaml"
 }
 
+case_teardown()
+{
+    if [ -n "${elsewhere:-}" ]; then find "$elsewhere" -depth -type d -exec rmdir {} +; fi
+}
+
 # Caps are lifted once a job's end is recorded.
 all_are_lifted()
 {
@@ -175,6 +180,25 @@ nvidia_daemon()
     try berth wait 2
     is status "$status" 0
     has why "$(job_field 2 attempts.0.text)" 'the driver does not limit its memory: Driver Not Loaded'
+}
+
+# The lists of processes say nothing here, so what is seen is what the group is said to have.
+@test "NVIDIA: a daemon whose jobs' groups are elsewhere than its own still reads their use" {
+    nvidia_daemon
+    elsewhere=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/berth-test-$$
+    mkdir "$elsewhere" 2>/dev/null || { elsewhere=; skip 'cannot make a cgroup'; }
+    echo 'noprocs 0' >>"$ROOT/world"
+    mkfifo gate
+    berth submit --vram 8000 -- sh -c "read line <gate; echo 3000 >'$ROOT/live/0.'\$\$; exec sleep 1000"
+    wait_until_running 1
+    before=$(berth status --json | json daemon.cgroup)
+    kill_daemon
+    timeout "$LIMIT" sh -c 'echo $$ >"$0/cgroup.procs" && exec berth daemon start' "$elsewhere" >/dev/null
+    [ "$(berth status --json | json daemon.cgroup)" != "$before" ] || fail_with "both daemons use $before"
+    timeout "$LIMIT" sh -c 'echo go >gate'
+    "$AWAIT" until "$LIMIT" 'berth show 1 --json' jobs.0.peak_mib.0 3000
+    berth cancel 1
+    "$AWAIT" prints "$LIMIT" "ls '$ROOT/limits' | wc -l" '^0$'
 }
 
 @test "NVIDIA: an older driver has no limits, which is said, and nothing is claimed" {

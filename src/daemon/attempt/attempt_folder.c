@@ -4,12 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/crash.h"
 #include "base/err.h"
@@ -21,9 +23,11 @@
 #include "daemon/common/folder_name.h"
 #include "daemon/common/instance.h"
 #include "sys/exitrec.h"
+#include "wire/json_text.h"
 
-#define STRAYS_MS     5000
-#define STRAYS_MAX_MS (INT64_C(3600) * 1000)
+#define STRAYS_MS      5000
+#define STRAYS_MAX_MS  (INT64_C(3600) * 1000)
+#define LOCK_MAX_BYTES (64 * 1024 * 1024) /* what is to run came in one request */
 
 static void
 remove_file(int jobs_fd, const char *folder, const char *name)
@@ -269,6 +273,25 @@ folder_make(struct attempts *a, const struct job *job, struct err *e)
     }
     close(fd);
     return 0;
+}
+
+char *
+folder_read_cap_group(const struct attempts *a, const struct job *job)
+{
+    char folder[32];
+    auto_buf struct buf lock = BUF_INIT;
+    auto_free char *name = xasprintf("%s/lock", folder_name(job->id, job->run->number, folder));
+    if (file_read_at(a->inst->jobs_fd, name, LOCK_MAX_BYTES, &lock, NULL) < 0 ||
+        lock.len <= EXITREC_HEAD_BYTES)
+        return NULL;
+    const char *spec = lock.data + EXITREC_HEAD_BYTES;
+    const char *end = memchr(spec, '\n', lock.len - EXITREC_HEAD_BYTES);
+    json_t *what = end ? json_text_read(spec, (size_t)(end - spec), NULL) : NULL;
+    const char *group =
+        json_string_value(json_object_get(json_object_get(what, "cap"), "group"));
+    char *copy = group ? xstrdup(group) : NULL;
+    json_decref(what);
+    return copy;
 }
 
 /* What a start needs of this folder: room for a name and for some bytes. */

@@ -24,6 +24,11 @@ void folder_remove(struct attempts *a, const struct job *job);
  * be kept for another attempt (spare_folders.h). */
 void folder_done(struct attempts *a, const struct job *job);
 
+/* The group by which the job's attempt is held to its VRAM, as what stands in the folder has
+ * it: where this daemon makes groups may be elsewhere. NULL: there is none, or that cannot be
+ * read. The caller frees. */
+char *folder_read_cap_group(const struct attempts *a, const struct job *job);
+
 /* At the start: removes folders of attempts that are settled, or that no commit ever knew;
  * those that are still in use later. */
 int folders_clean(struct attempts *a, struct err *e);

@@ -11,7 +11,6 @@
 #include "base/jsonw.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
-#include "core/queue/queue.h"
 #include "daemon/attempt/attempts.h"
 #include "daemon/attempt/cpu_nodes.h"
 #include "daemon/common/instance.h"
@@ -127,26 +126,13 @@ write_devices(const struct attempts *a, const struct job *job, struct jsonw *w)
     write_instances(a, run, w);
 }
 
-/* The group of its attempt; the simulator does without. */
+/* The group that its attempt is to have; the simulator does without. */
 static char *
 group_of(const struct attempts *a, const struct job *job)
 {
     const char *base = nursery_place(a->nursery)->base;
     return xasprintf("%s%sjob-%u.%d", base ? base : "", base ? "/" : "", job->id,
                      job->run->number);
-}
-
-void
-confines_add_capped(const struct attempts *a, struct buf *out)
-{
-    for (struct job *job = queue_active(a->inst->queue); job; job = queue_active_next(job)) {
-        if (job->run->cap_mib == 0 || job->state == JOB_COMPLETING)
-            continue;
-        auto_free char *group = group_of(a, job);
-        for (int i = 0; i < job->run->n_gpus; i++)
-            buf_addf(out, "group %s %s\n",
-                     ledger_card(a->inst->ledger, job->run->gpus[i])->info.uuid, group);
-    }
 }
 
 /* Cards of the one kind by their regions, those of the other by their UUIDs. */

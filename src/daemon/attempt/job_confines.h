@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 struct attempts;
-struct buf;
 struct instance;
 struct job;
 struct jsonw;
@@ -29,8 +28,5 @@ bool confines_devices(const struct attempts *a);
 /* Words about a limit of memory that the job asks for and that nothing here enforces; NULL:
  * there is none. The caller frees. */
 char *confines_unenforced(const struct attempts *a, const struct job *job);
-
-/* For the probe: a line "group UUID GROUP" for each card of each job that runs under a cap. */
-void confines_add_capped(const struct attempts *a, struct buf *out);
 
 #endif

@@ -28,6 +28,7 @@
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/unixsock.h"
+#include "core/ledger/ledger.h"
 #include "core/queue/endings.h"
 #include "core/queue/queue.h"
 #include "daemon/attempt/attempt_folder.h"
@@ -96,6 +97,7 @@ watch_drop(struct watcher *w, struct watch *x)
     unlink_watch(x);
     HASH_DEL(w->watches, x);
     watch_mps_arrived(x);
+    free(x->cap_group);
     free(x);
 }
 
@@ -607,4 +609,25 @@ watch_job_of_shepherd(const struct attempts *a, pid_t pid)
         if (x->shepherd == pid)
             return x->job;
     return 0;
+}
+
+static void
+add_groups(const struct attempts *a, struct watch *x, const struct job *job, struct buf *out)
+{
+    if (!x->cap_group)
+        x->cap_group = folder_read_cap_group(a, job);
+    for (int i = 0; x->cap_group && i < job->run->n_gpus; i++)
+        buf_addf(out, "group %s %s\n",
+                 ledger_card(a->inst->ledger, job->run->gpus[i])->info.uuid, x->cap_group);
+}
+
+void
+watch_add_capped(const struct attempts *a, struct buf *out)
+{
+    for (struct job *job = queue_active(a->inst->queue); job; job = queue_active_next(job)) {
+        struct watch *x = find(a->watcher, job->id);
+        if (x && x->attempt == job->run->number && job->run->cap_mib > 0 &&
+            job->state != JOB_COMPLETING)
+            add_groups(a, x, job, out);
+    }
 }

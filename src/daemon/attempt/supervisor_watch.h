@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 struct attempts;
+struct buf;
 struct change;
 struct err;
 struct job;
@@ -58,6 +59,9 @@ void watch_exceeded(struct attempts *a, const struct job *job);
 
 /* Sends the signal to its processes. False: its supervisor cannot be reached now. */
 bool watch_signal(struct attempts *a, const struct job *job, int sig);
+
+/* For the probe: a line "group UUID GROUP" for each card of each job that runs under a cap. */
+void watch_add_capped(const struct attempts *a, struct buf *out);
 
 /* The job whose supervisor is this process, 0: none. For attributing GPU processes. */
 uint32_t watch_job_of_shepherd(const struct attempts *a, pid_t pid);

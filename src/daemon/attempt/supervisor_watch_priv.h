@@ -41,6 +41,7 @@ struct watch {
     int64_t sweep_us;  /* boot clock: when that is tried again; 0: nothing is due */
     int64_t young_until_us; /* boot clock: until then a supervisor that cannot be reached may be
                                one that is still starting its command; 0: it is not */
+    char *cap_group;        /* holds it to its VRAM; NULL: nothing does, or not looked up yet */
     int mps_fd; /* to the keeper that was started for it, until its supervisor is there; -1 */
     int64_t io_error_us; /* boot clock: the first I/O error of its folder; 0: there was none */
     UT_hash_handle hh;
