@@ -159,6 +159,49 @@ test_require_is_refused_where_none_can(void **state)
     ledger_free(l);
 }
 
+/* A share of a size that is not known is no number of MiB. */
+static void
+test_shares_of_an_unknown_size(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(2, 0);
+    struct demand share = want_share(250, 0), vram = want_share(250, 8000);
+    uint8_t gpu = 0, both[] = {0, 1};
+    describe(l, 0, GPU_CAP_NVML, "");
+    describe(l, 1, GPU_CAP_NVML, "");
+    ledger_set_caps(l, VRAM_CAP_AUTO, 100);
+    assert_int_equal(ledger_cap_mib(l, &share, &gpu, 1), 0);
+    assert_int_equal(ledger_cap_mib(l, &vram, &gpu, 1), 8800);
+    expect_place(l, share, "0");
+    share.vram_cap = vram.vram_cap = VRAM_CAP_REQUIRE;
+    expect_place(l, vram, "0");
+    expect_infeasible(l, share,
+                      "no GPU here can enforce a job's VRAM: the size of its memory is not "
+                      "known, so a share of it is not; use --vram");
+    share.n_ids = 1;
+    share.ids[0] = 1;
+    expect_infeasible(l, share,
+                      "gpu 1 cannot enforce a job's VRAM: the size of its memory is not known, "
+                      "so a share of it is not; use --vram");
+    /* Beside one whose size is known. */
+    struct gpu_info info = ledger_card(l, 1)->info;
+    info.total_mib = CARD_MIB;
+    ledger_set_info(l, 1, &info);
+    share.n_ids = 0;
+    expect_place(l, share, "1");
+    share.gpus = 2;
+    share.vram_cap = VRAM_CAP_AUTO;
+    assert_int_equal(ledger_cap_mib(l, &share, both, 2), 0);
+    /* One that was not described since a restart may have a size. */
+    describe(l, 0, GPU_CAP_NONE, "");
+    share.gpus = 1;
+    share.vram_cap = VRAM_CAP_REQUIRE;
+    share.n_ids = 1;
+    share.ids[0] = 0;
+    assert_true(place_feasible(&share, l, NULL));
+    ledger_free(l);
+}
+
 static void
 sample(struct ledger *l, int64_t used, const struct gpu_proc *procs, int n,
        const struct gpu_group *groups, int n_groups, int64_t now_us)
@@ -217,6 +260,7 @@ main(void)
         cmocka_unit_test(test_who_shares),
         cmocka_unit_test(test_require_places_where_it_can),
         cmocka_unit_test(test_require_is_refused_where_none_can),
+        cmocka_unit_test(test_shares_of_an_unknown_size),
         cmocka_unit_test(test_a_groups_use_is_what_was_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

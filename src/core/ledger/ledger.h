@@ -162,8 +162,11 @@ enum vram_cap ledger_cap_mode(const struct ledger *l, const struct demand *d);
 /* Whether the card can cap jobs at all: the settings let it, and nothing says why it cannot. A
  * card that has not been described since a restart may. */
 bool ledger_can_cap(const struct ledger *l, const struct card *c);
+/* Whether it could cap jobs, but not one with this demand, which is for a share of its memory:
+ * the size of that is not known. */
+bool ledger_lacks_size(const struct card *c, const struct demand *d);
 /* What a job with this demand is held to on each of its cards; 0: nothing holds it, as one of
- * them cannot or it is not wanted. */
+ * them cannot, or lacks the size, or it is not wanted. */
 int32_t ledger_cap_mib(const struct ledger *l, const struct demand *d, const uint8_t *gpus,
                        int n);
 /* The card's driver would not cap a job: none is tried until the card is described again or

@@ -41,6 +41,12 @@ ledger_can_cap(const struct ledger *l, const struct card *c)
     return l->cap_mode != VRAM_CAP_OFF && !cannot;
 }
 
+bool
+ledger_lacks_size(const struct card *c, const struct demand *d)
+{
+    return c->info.cap != GPU_CAP_NONE && c->info.total_mib <= 0 && d->vram_mib == 0;
+}
+
 int32_t
 ledger_with_tolerance(const struct ledger *l, int64_t mib)
 {
@@ -56,7 +62,8 @@ ledger_cap_mib(const struct ledger *l, const struct demand *d, const uint8_t *gp
         return 0;
     for (int i = 0; i < n; i++) {
         const struct card *c = ledger_card(l, gpus[i]);
-        if (!ledger_can_cap(l, c) || c->info.cap == GPU_CAP_NONE || c->cap_refused[0])
+        if (!ledger_can_cap(l, c) || c->info.cap == GPU_CAP_NONE || ledger_lacks_size(c, d) ||
+            c->cap_refused[0])
             return 0;
         int64_t mib = demand_vram_mib(d, c->info.total_mib);
         most = mib > most ? mib : most;

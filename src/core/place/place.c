@@ -40,7 +40,7 @@ may_use(const struct placing *p, const struct card *c, int card)
     const struct demand *d = p->d;
     if (c->gone || (p->want > 1 && c->info.mig_gpu[0]))
         return false;
-    if (p->capped && !ledger_can_cap(p->l, c))
+    if (p->capped && (!ledger_can_cap(p->l, c) || ledger_lacks_size(c, d)))
         return false;
     if (d->n_ids && !memchr(d->ids, card, d->n_ids))
         return false;

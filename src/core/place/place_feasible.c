@@ -257,6 +257,10 @@ cap_exists(const struct demand *d, const struct ledger *l, uint64_t named, struc
         say_none_of(d, named, why);
         SAY(why, " can enforce a job's VRAM");
     }
+    if (ledger_can_cap(l, c) && ledger_lacks_size(c, d)) {
+        SAY(why, ": the size of its memory is not known, so a share of it is not; use --vram");
+        return false;
+    }
     if (c->info.cap != GPU_CAP_NONE || !c->info.cap_why[0])
         SAY(why, ": the settings have vram_cap: off");
     else
