@@ -31,16 +31,18 @@ export function path(points, x, y, bottom) {
     return text;
 }
 
-// used: [[at_us, mib]], load: [[at_us, percent]].
+// used: [[at_us, mib]], load: [[at_us, percent]]. Where the total is not known, the most that was used
+// is the height.
 export function sparkline(used, total, load, label) {
     const w = 240, h = 36;
     const all = used.length ? used : load;
     if (all.length < 2) return null;
     const from = all[0][0], to = all[all.length - 1][0];
     const x = (t) => to > from ? (t - from) / (to - from) * w : 0;
+    const most = total || Math.max(1, ...used.map((p) => p[1]).filter(known));
     const node = svg("svg", {viewBox: `0 0 ${w} ${h}`, class: "spark", preserveAspectRatio: "none",
         role: "img", "aria-label": label});
-    node.append(svg("path", {class: "area", d: path(used, x, (v) => h - v / total * (h - 2), h)}));
+    node.append(svg("path", {class: "area", d: path(used, x, (v) => h - v / most * (h - 2), h)}));
     node.append(svg("path", {class: "load", d: path(load, x, (v) => h - 1 - v / 100 * (h - 3))}));
     return node;
 }
