@@ -43,3 +43,17 @@ in_browser()
     start_web --token-file token
     in_browser pages "$open" 2 login "$url" 0123456789abcdef0123
 }
+
+@test "VRAM in use is that of the GPUs that report theirs" {
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    cc -shared -fPIC -o "$ROOT/libnvidia-ml.so.1" "$BATS_TEST_DIRNAME/../gpu/fake_nvml.c"
+    export BERTH_NVML=$ROOT/libnvidia-ml.so.1 BERTH_FAKE_NVML=$ROOT/world BERTH_NVIDIA_SMI=/none BERTH_SYS=$ROOT BERTH_PROC=$ROOT
+    printf '%s\n' 'driver 580.95' 'card GPU-a 24564 564 512' 'card GPU-b 1 0 0' 'memory 1 3' >"$ROOT/world"
+    timeout "$LIMIT" berth daemon start >/dev/null
+    start_web
+    in_browser vram "$url" '0.5 / 23.4 GiB VRAM used on 1 of 2 GPUs'
+    stop_daemon
+    echo 'memory 0 3' >>"$ROOT/world"
+    timeout "$LIMIT" berth daemon start >/dev/null
+    in_browser vram "$url" 'n/a VRAM used'
+}

@@ -7,6 +7,7 @@ these one behind the other:
     elsewhere URL         another site's page gets nothing
     restart URL CMD CMD   the daemon goes and comes back under an open page
     details URL JOB       a job that waits for others, a card that is paused, a page of no job
+    vram URL TEXT         the tile with the VRAM in use says that
     login URL TOKEN       the form, and what a session then opens
 """
 import http.server
@@ -185,6 +186,18 @@ def restart(browser, url, stop, start):
     insist("the page was not loaded again", page.value("window.isTheSame") is True)
 
 
+def vram(browser, url, text):
+    for width in (390, 1400):
+        page = browser.open(url, width=width)
+        page.until("document.querySelector('.card[data-gpu]')")
+        says = page.value("[...document.querySelectorAll('.tile')].map((n) => n.innerText.replace(/\\s+/g, ' '))"
+                          ".filter((text) => text.includes('VRAM')).join()")
+        insist(f"the tile says '{says}', not '{text}'", says == text)
+        check_fits(page, f"the page at {width} px")
+        check_quiet(page, f"the page at {width} px")
+        page.close()
+
+
 def login(browser, url, token):
     page = browser.open(url + "history")
     insist("the form", page.value("document.querySelector('input[name=token]').type") == "password")
@@ -200,7 +213,7 @@ def login(browser, url, token):
     page.until("document.querySelector('input[name=token]')")
 
 
-LOOKS = {look: 1, live: 2, pages: 2, details: 2, elsewhere: 1, restart: 3, login: 2}
+LOOKS = {look: 1, live: 2, pages: 2, details: 2, elsewhere: 1, restart: 3, vram: 2, login: 2}
 
 
 def main():

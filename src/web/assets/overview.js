@@ -28,10 +28,18 @@ function tile(value, of, label, tone) {
         el("span", null, label));
 }
 
+// GPUs that do not report their memory have no part in the sum, which says so.
+function vramTile(gpus) {
+    const counted = gpus.filter((g) => known(g.used_mib) && known(g.total_mib));
+    const sum = (key) => counted.reduce((n, g) => n + g[key], 0);
+    if (!counted.length) return tile("n/a", null, "VRAM used");
+    return tile(gib(sum("used_mib")), gib(sum("total_mib")) + " GiB",
+        counted.length === gpus.length ? "VRAM used" : `VRAM used on ${counted.length} of ${gpus.length} GPUs`);
+}
+
 function tiles() {
     const counts = data.counts, gpus = data.gpus;
     const busy = gpus.filter((g) => g.jobs.length).length;
-    const sum = (key) => gpus.reduce((n, g) => n + (g[key] || 0), 0);
     const active = counts.RUNNING + counts.STARTING + counts.COMPLETING + counts.SUSPENDED;
     // With many cards, whose turn it is stands far below.
     const first = data.queue.find((job) => job.state === "PENDING" && job.reason);
@@ -40,7 +48,7 @@ function tiles() {
         tile(active, null, "running", active ? "good" : null),
         tile(counts.PENDING, null, first ? `pending (${first.reason})` : "pending", counts.PENDING ? "wait" : null),
         counts.HELD ? tile(counts.HELD, null, "held") : null,
-        gpus.length ? tile(gib(sum("used_mib")), gib(sum("total_mib")) + " GiB", "VRAM used") : null,
+        gpus.length ? vramTile(gpus) : null,
     ];
 }
 
