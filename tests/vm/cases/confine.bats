@@ -115,6 +115,13 @@ still_runs()
     still_runs
 }
 
+@test "limits hold after something removed the jobs' cgroups, which were empty" {
+    alice_runs
+    guest 'berth cancel 1; berth wait 1 || true
+        find /sys/fs/cgroup -depth -type d -name "berth-????????" -print -exec rmdir {} \; | grep berth-'
+    all_hold
+}
+
 @test "limits hold after a kill by the watchdog" {
     alice_runs
     guest 'mkdir -p /run/systemd/system/berthd.service.d
