@@ -161,11 +161,13 @@ run_file()
 }
 
 # Puts a command in the background; its output is in $ROOT/NAME.out, its status is had with
-# `finish NAME`.
+# `finish NAME`. What an earlier one of that name printed is gone when this returns: the shell
+# empties the file only in its child, and `wait_for_output` may look before that.
 background()
 {
     local name=$1
     shift
+    : >"$ROOT/$name.out"
     "$@" >"$ROOT/$name.out" 2>&1 </dev/null 3>&- &
     eval "pid_of_$name=$!"
     background_pids="$background_pids $!"
