@@ -68,6 +68,21 @@ assert all(l["time"].endswith("Z") and l["level"] for l in lines), lines'
     [ -f "$BERTH_DIR/daemon.log.1" ] || fail_with "nothing was put aside: $(ls "$BERTH_DIR")"
 }
 
+@test "a follower shows a log that was emptied from its beginning" {
+    mkdir -p "$BERTH_DIR"
+    seq 1 1000 >"$BERTH_DIR/daemon.log"
+    background follow berth daemon logs -f
+    wait_for_output follow '^1000$'
+    # It finds other text in the place of what it has shown, and nothing more is written that would wake it.
+    kill -STOP "$pid_of_follow"
+    echo anew >"$BERTH_DIR/daemon.log"
+    kill -CONT "$pid_of_follow"
+    wait_for_output follow '^anew$'
+    kill "$pid_of_follow"
+    finish follow
+    is "all that was shown" "$(tail -n 2 <<<"$out")" $'1000\nanew'
+}
+
 kill_and_start()
 {
     kill_daemon

@@ -24,9 +24,11 @@ case_setup()
 }
 
 @test "logs -f goes on behind what is cut out of a log, and begins anew with one that was emptied" {
+    mkfifo end # another one: whoever opens the gate may not have closed it yet
     start_daemon 1
     berth submit -G 0 --log-max 1M -o big -- sh -c \
-        'seq 1 110000; read line <gate; seq 110001 250000; until grep -q "cut out" big; do sleep 0.1; done; read line <gate; : >big; echo anew'
+        'seq 1 110000; read line <gate; seq 110001 250000; until grep -q "cut out" big; do sleep 0.1; done
+        read line <gate; : >big; echo anew; read line <end; : >big; echo last'
     background follows berth logs -f 1
     wait_for_output follows '^110000$'
     # It looks only once what is left of the log is longer again than what it has shown.
@@ -37,9 +39,19 @@ case_setup()
     kill -CONT "$pid_of_follows"
     wait_for_output follows 'MiB of output were cut out of this log here'
     wait_for_output follows '^250000$'
+    # It finds other text in the place of what it has shown, and nothing more is written that would wake it.
+    kill -STOP "$pid_of_follows"
     echo >gate
+    "$AWAIT" prints "$LIMIT" 'cat big' '^anew$'
+    kill -CONT "$pid_of_follows"
+    wait_for_output follows '^anew$'
+    # And once more, when the job has ended.
+    kill -STOP "$pid_of_follows"
+    echo >end
+    berth wait 1
+    kill -CONT "$pid_of_follows"
     finish follows
     is status "$status" 0
     is "the first line" "$(grep -c '^1$' <<<"$out")" 1
-    is "the last lines" "$(tail -n 2 <<<"$out")" $'250000\nanew'
+    is "the last lines" "$(tail -n 3 <<<"$out")" $'250000\nanew\nlast'
 }

@@ -201,7 +201,7 @@ textfile_notify(const struct textfile *f, struct err *e)
     return notify < 0 ? err_errno(e, ERR_FAILED, errno, "cannot watch %s", f->path) : notify;
 }
 
-int
+void
 textfile_watch(struct textfile *f, int notify)
 {
     auto_free char *copy = xstrdup(f->path);
@@ -211,6 +211,11 @@ textfile_watch(struct textfile *f, int notify)
         f->is_watched = inotify_add_watch(notify, dirname(copy),
                                           IN_CREATE | IN_MODIFY | IN_MOVED_TO) >= 0 &&
                         fs_kind_of(f->path, &name) == FS_LOCAL;
+}
+
+int
+textfile_wait_ms(const struct textfile *f)
+{
     return f->is_watched && !f->is_unclear ? -1 : LOOK_MS;
 }
 

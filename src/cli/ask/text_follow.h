@@ -48,9 +48,12 @@ bool textfile_is_replaced(const struct textfile *f);
 /* A descriptor of inotify, the caller's; -1. */
 int textfile_notify(const struct textfile *f, struct err *e);
 /* Has changes in the folder that it lies in notified there; to be called before each look at
- * it. How long that look will do, in ms: -1, until there is a notification, or less where some
- * changes are not notified: there is no such folder yet, or it is not on this machine. */
-int textfile_watch(struct textfile *f, int notify);
+ * it. */
+void textfile_watch(struct textfile *f, int notify);
+/* How long the last look at it will do, in ms: -1, until there is a notification, or less where
+ * what happens is not notified: there is no such folder yet, it is not on this machine, or that
+ * look left open why the file is no longer what was shown. */
+int textfile_wait_ms(const struct textfile *f);
 void textfile_drain(int notify); /* discards pending notifications */
 
 #endif

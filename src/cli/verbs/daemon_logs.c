@@ -57,7 +57,7 @@ follow(struct textfile *f, int watch, struct err *e)
     struct pollfd p[2] = {{.fd = watch, .events = POLLIN}, {.fd = STDOUT_FILENO}};
 
     while (!f->broken) {
-        int wait_ms = textfile_watch(f, watch);
+        textfile_watch(f, watch);
         bool replaced = textfile_is_replaced(f);
         if (textfile_copy(f, e) < 0)
             return -1;
@@ -67,7 +67,7 @@ follow(struct textfile *f, int watch, struct err *e)
         }
         if (f->fd < 0 && (textfile_open(f, 0, e) < 0 || textfile_copy(f, e) < 0))
             return -1;
-        if (poll(p, 2, wait_ms) < 0 && errno != EINTR)
+        if (poll(p, 2, textfile_wait_ms(f)) < 0 && errno != EINTR)
             return err_errno(e, ERR_FAILED, errno, "cannot wait");
         f->broken |= (p[1].revents & (POLLERR | POLLHUP)) != 0;
         textfile_drain(watch);

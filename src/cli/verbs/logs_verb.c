@@ -71,8 +71,8 @@ follow_log(struct follow *f, struct err *e)
 
     while (!f->log.broken) {
         bool last = f->ended;
-        int wait_ms = textfile_watch(&f->log, f->watch);
 
+        textfile_watch(&f->log, f->watch);
         if (f->log.fd < 0 && textfile_open(&f->log, 0, e) < 0)
             return -1;
         if (textfile_copy(&f->log, e) < 0)
@@ -87,7 +87,7 @@ follow_log(struct follow *f, struct err *e)
             return err_prefix(e, "the job may continue, but");
         if (f->ended)
             continue;
-        if (poll(p, 3, wait_ms) < 0 && errno != EINTR)
+        if (poll(p, 3, textfile_wait_ms(&f->log)) < 0 && errno != EINTR)
             return err_errno(e, ERR_FAILED, errno, "cannot wait");
         f->log.broken = (p[2].revents & (POLLERR | POLLHUP)) != 0; /* the reader has gone */
         textfile_drain(f->watch);
