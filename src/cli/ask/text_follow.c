@@ -11,14 +11,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fs_kind.h"
 #include "cli/ask/job_log.h"
 #include "cli/common/cli.h"
 #include "sys/log_cut.h"
 
-#define CHUNK   65536
-#define LOOK_MS 1000 /* where changes are not notified */
+#define CHUNK 65536
+/* Between looks where changes are not notified; and after so long a cut has been explained. */
+#define LOOK_MS 1000
 /* From the end of a log, in which a cut is looked for: the lines that are kept behind one, and
  * what was written since. */
 #define CUT_MAX (INT64_C(64) << 20)
@@ -30,6 +32,7 @@ textfile_close(struct textfile *f)
         close(f->fd);
     f->fd = -1;
     f->n_shown = 0;
+    f->unclear_us = 0;
 }
 
 /* Where the last n lines begin. */
@@ -135,8 +138,19 @@ is_as_shown(const struct textfile *f)
                                               memcmp(now, f->shown, f->n_shown) == 0));
 }
 
-/* Of a log that is no longer what was shown. False: the line that says that it was cut may be
- * about to come, as that is written after the cut. */
+/* The line that says that a log was cut is written after the cut. However often the log is
+ * looked at in between, whoever cuts it needs time for that line. */
+static bool
+may_be_explained(struct textfile *f)
+{
+    int64_t now = clock_boot_us();
+
+    if (!f->unclear_us)
+        f->unclear_us = now;
+    return !f->is_final && now - f->unclear_us < LOOK_MS * INT64_C(1000);
+}
+
+/* Of a log that is no longer what was shown. */
 static bool
 find_place(struct textfile *f)
 {
@@ -144,11 +158,8 @@ find_place(struct textfile *f)
     off_t size = fstat(f->fd, &st) == 0 ? st.st_size : 0;
     off_t cut = size > 0 ? find_cut(f->fd, size) : -1;
 
-    if (cut < 0 && size > 0 && !f->is_unclear) {
-        f->is_unclear = true;
+    if (cut < 0 && size > 0 && may_be_explained(f))
         return false;
-    }
-    f->is_unclear = false;
     f->at = cut < 0 ? 0 : cut;
     f->n_shown = 0;
     return true;
@@ -157,7 +168,10 @@ find_place(struct textfile *f)
 bool
 textfile_place(struct textfile *f)
 {
-    return is_as_shown(f) || find_place(f);
+    if (!is_as_shown(f) && !find_place(f))
+        return false;
+    f->unclear_us = 0;
+    return true;
 }
 
 int
@@ -216,7 +230,7 @@ textfile_watch(struct textfile *f, int notify)
 int
 textfile_wait_ms(const struct textfile *f)
 {
-    return f->is_watched && !f->is_unclear ? -1 : LOOK_MS;
+    return f->is_watched && !f->unclear_us ? -1 : LOOK_MS;
 }
 
 void

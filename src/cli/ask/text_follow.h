@@ -15,9 +15,10 @@ struct textfile {
     off_t at;         /* shown so far */
     char shown[64];   /* the end of that, n_shown bytes of it */
     size_t n_shown;
-    bool is_unclear; /* why it is no longer what was shown */
-    bool is_watched; /* every change is notified */
-    bool broken;     /* standard output is gone */
+    int64_t unclear_us; /* 0, or since when it is not what was shown, without saying why */
+    bool is_final;      /* nothing more will be written, so it will not say so later either */
+    bool is_watched;    /* every change is notified */
+    bool broken;        /* standard output is gone */
 };
 #define TEXTFILE_INIT(name)                                                                    \
     {                                                                                          \
@@ -36,8 +37,7 @@ int textfile_copy(struct textfile *f, struct err *e);
 
 /* Before the open file is read from `at` on: where it is no longer what was shown, sets `at` to
  * where to go on, behind what was cut out of it, else at the beginning. False: it does not say
- * why yet, so nothing is to be read now; the next call, a moment or a notification later,
- * decides. */
+ * why yet, so nothing is to be read now; a call a second later or with is_final decides. */
 bool textfile_place(struct textfile *f);
 /* These n > 0 bytes, from `at` on, have been shown. */
 void textfile_shown(struct textfile *f, const char *bytes, size_t n);

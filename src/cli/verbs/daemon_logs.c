@@ -59,11 +59,13 @@ follow(struct textfile *f, int watch, struct err *e)
     while (!f->broken) {
         textfile_watch(f, watch);
         bool replaced = textfile_is_replaced(f);
+        f->is_final = replaced;
         if (textfile_copy(f, e) < 0)
             return -1;
         if (replaced) {
             textfile_close(f);
             f->at = 0;
+            f->is_final = false;
         }
         if (f->fd < 0 && (textfile_open(f, 0, e) < 0 || textfile_copy(f, e) < 0))
             return -1;

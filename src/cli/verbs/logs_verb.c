@@ -72,6 +72,7 @@ follow_log(struct follow *f, struct err *e)
     while (!f->log.broken) {
         bool last = f->ended;
 
+        f->log.is_final = last;
         textfile_watch(&f->log, f->watch);
         if (f->log.fd < 0 && textfile_open(&f->log, 0, e) < 0)
             return -1;
@@ -81,7 +82,7 @@ follow_log(struct follow *f, struct err *e)
             *e = f->error;
             return err_prefix(e, "the job may continue, but");
         }
-        if (last && !f->log.is_unclear)
+        if (last)
             break;
         if (client_pump(f->client, e) < 0)
             return err_prefix(e, "the job may continue, but");

@@ -135,9 +135,10 @@ copy_log(struct stream *s, bool last)
 {
     char chunk[CHUNK];
     ssize_t n;
-    /* The last time there is no next one. */
-    bool placed = textfile_place(&s->log) || (last && textfile_place(&s->log));
+    bool placed;
 
+    s->log.is_final = last;
+    placed = textfile_place(&s->log);
     while (placed && s->log.fd >= 0 && !s->gone &&
            (n = pread(s->log.fd, chunk, sizeof chunk, s->log.at)) > 0) {
         textfile_shown(&s->log, chunk, (size_t)n);
@@ -251,7 +252,7 @@ turn(struct stream *s)
                           {.fd = s->watch, .events = POLLIN},
                           {.fd = s->client ? client_fd(s->client) : -1, .events = POLLIN}};
 
-    bool look = s->watch < 0 || s->log.is_unclear;
+    bool look = s->watch < 0 || s->log.unclear_us;
 
     if (poll(p, 3, !s->client ? RETRY_MS : look ? LOOK_MS : -1) < 0 && errno != EINTR)
         err_abort("poll: %s", strerror(errno));
