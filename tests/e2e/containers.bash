@@ -90,3 +90,10 @@ containers_left()
 {
     "$E2E/containers_left.py" "$1"
 }
+
+# Until there are so many of them in $STORE: podman may yet be removing one whose job has ended.
+containers_come_to()
+{
+    "$AWAIT" prints "$LIMIT" "$E2E/containers_left.py $STORE" "^$1\$" ||
+        fail_with "there are $(containers_left "$STORE") containers instead of $1"
+}

@@ -301,7 +301,7 @@ EOF
     has ended "$(berth show @)" "cannot execute '/none' in the image"
     try berth submit -G 0 --container localhost/small --container-mount /not/there:/x --wait -- true
     has ended "$(berth show @)" 'set-up failed: .*podman: .*/not/there: no such file'
-    is containers "$(containers_left "$STORE")" 0
+    containers_come_to 0
 }
 
 # All that podman has started for a job is in its group, what runs in the container with it.
@@ -329,20 +329,20 @@ all_are_in_group()
     berth submit -G 0 -t 1s --grace 1s --container localhost/small -- sh -c "$ignored"
     try berth wait 2
     is state "$(job_field 2 state)" TIMEOUT
-    is containers "$(containers_left "$STORE")" 0
+    containers_come_to 0
     for victim in supervisor podman; do
         id=$(berth submit --parsable -G 0 --container localhost/small -- sh -c "$ignored")
         wait_for_line "$id" ready
         pid=$(berth show "$id" --json | json jobs.0.pid)
         all_are_in_group "$id"
-        is "containers while it runs" "$(containers_left "$STORE")" 1
+        containers_come_to 1
         case $victim in
         supervisor) kill -KILL "$(awk '{print $4}' "/proc/$pid/stat")" ;;
         podman) kill -KILL "$pid" ;;
         esac
         try berth wait "$id"
         [ "$status" -ne 0 ] || fail_with "job $id of a killed $victim completed"
-        is "containers after a killed $victim" "$(containers_left "$STORE")" 0
+        containers_come_to 0
     done
 }
 
@@ -358,5 +358,5 @@ all_are_in_group()
     timeout "$LIMIT" script -qec "berth submit -G 0 --pty --container localhost/small -- sh -c 'readlink /proc/self/fd/0; exit 4'" /dev/null >output </dev/null || status=$?
     is status "$status" 4
     has output "$(cat output)" '/dev/pts/0'
-    is containers "$(containers_left "$STORE")" 0
+    containers_come_to 0
 }

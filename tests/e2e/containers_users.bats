@@ -58,13 +58,6 @@ run_one()
     pid=$(berth show "$id" --json | json jobs.0.pid)
 }
 
-# Podman may yet be removing one whose job has ended.
-containers_come_to()
-{
-    "$AWAIT" prints "$LIMIT" "$E2E/containers_left.py $STORE" "^$1\$" ||
-        fail_with "there are $(containers_left "$STORE") containers instead of $1"
-}
-
 @test "two containers of a user run side by side, and any death leaves none behind" {
     local first
     start_with_image
