@@ -269,7 +269,7 @@ waiters()
     berth submit --vram 4000 -- true
     waiters 4
     be_slow_no_more
-    berth wait @
+    berth wait 1 2
     for job in 1 2; do
         has why "$(job_field $job attempts.0.text)" 'fake_mps_daemon ended with exit status 1: An instance of this daemon is already running'
     done
@@ -371,7 +371,7 @@ nvidia_daemon()
     berth submit --vram 8000 -- sh -c "echo 3000 >'$ROOT/live/0.'\$\$; exec '$AWAIT' until 120 'berth show 1 --json' jobs.0.peak_mib.0 3000"
     berth submit --vram 8000 -- sh -c "echo 2000 >'$ROOT/live/0.'\$\$; exec '$AWAIT' until 120 'berth show 2 --json' jobs.0.peak_mib.0 2000"
     berth submit --vram 4000 -- "$AWAIT" prints 120 "ls $ROOT" '^go'
-    try berth wait 1 2
+    berth wait 1 2
     is status "$status" 0
     # The third keeps the server, whose 30 MiB are used and no program's.
     "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.0.used_mib 30
