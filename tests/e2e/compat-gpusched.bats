@@ -164,8 +164,8 @@ LINES
 }
 
 @test "jobs that start together are journaled in the order in which they were started" {
-    # Each ends when all have begun, as an end would bring its start forward.
-    seq -f ': >ran%.0f; until [ "$(echo ran*)" = "ran1 ran2 ran3 ran4 ran5 ran6 ran7 ran8" ]; do sleep 0.05; done; sleep 0.3' 8 >jobs.txt
+    # Each ends when all starts are in the journal, as an end would bring its own forward.
+    seq -f ': >ran%.0f; until [ "$(grep -c "\"event\": \"started\"" gpusched_logs/journal.jsonl)" = 8 ]; do sleep 0.05; done' 8 >jobs.txt
     sched jobs.txt --sim 8
     is status "$status" 0
     is order "$(jq -c 'select(.event == "started") | .gpus[]' gpusched_logs/journal.jsonl | paste -sd ' ')" '0 1 2 3 4 5 6 7'
@@ -559,7 +559,7 @@ JOURNAL
 @test "D21 a reused process id is not adopted, nor is any other process" {
     mkdir gpusched_logs
     local other
-    setsid sleep 300 3>&- &
+    setsid sleep 1000 3>&- &
     other=$!
     wait_until_alone "$other"
     cat >gpusched_logs/journal.jsonl <<JOURNAL
