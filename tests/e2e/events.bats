@@ -4,10 +4,11 @@
 
 load lib
 
-kinds_of()
+# One field of each event on standard input.
+field_of_each()
 {
     python3 -c 'import json, sys
-print(" ".join(json.loads(line)["kind"] for line in sys.stdin))'
+print(" ".join(str(json.loads(line)[sys.argv[1]]) for line in sys.stdin))' "$1"
 }
 
 @test "events are filtered by kind, user and job" {
@@ -15,7 +16,7 @@ print(" ".join(json.loads(line)["kind"] for line in sys.stdin))'
     berth submit -G 0 --wait -- true
     berth submit -G 0 --wait -- false || true
     berth pause 0
-    is "all of job 2" "$(berth events 2 --kind submitted,started,ended | kinds_of)" "submitted started ended"
+    is "all of job 2" "$(berth events 2 --kind submitted,started,ended | field_of_each kind)" "submitted started ended"
     is "ends" "$(berth events -k ended | wc -l)" 2
     is "of the machine" "$(berth events --kind gpu | json state)" paused
     is "of me" "$(berth events --kind ended --user "$(id -un)" | wc -l)" 2
@@ -35,7 +36,13 @@ print(" ".join(json.loads(line)["kind"] for line in sys.stdin))'
     is "first behind it" "$(berth events --since "$last" | head -1 | json seq)" $((last + 1))
     is "of the last hour" "$(berth events --since 1h | wc -l)" "$(berth events | wc -l)"
     is "of today" "$(berth events --since today | wc -l)" "$(berth events | wc -l)"
-    is "since a moment ago" "$(berth events --since "@$(date +%s)" --kind submitted | wc -l | grep -cE '^[0-2]$')" 1
+    # Of a later second than all others, as a time is written in seconds.
+    second=$(($(berth events | tail -1 | json at_us) / 1000000))
+    "$AWAIT" prints "$LIMIT" "[ \$(date +%s) -gt $second ] && echo later" later
+    last=$(berth events | tail -1 | json seq)
+    berth submit -G 0 --wait -- true
+    second=$(($(berth events --since "$last" | head -1 | json at_us) / 1000000))
+    is "from a second on" "$(berth events --since "@$second" | field_of_each seq)" "$(berth events --since "$last" | field_of_each seq)"
     try berth events --since tomorrow
     is "exit status" "$status" 2
     has "words" "$err" "'tomorrow' is in the future"
