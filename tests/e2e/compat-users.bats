@@ -174,6 +174,13 @@ PY
     (be "$ALICE" x10 berth compat scheduler_10x add a.py --gpus 0 --args first)
     wait_for_event kind=started job=1 >/dev/null
     (be "$ALICE" x10 berth compat scheduler_10x add a.py --gpus 0 --args queued)
+    # What has not happened is not said, however long the scheduler takes.
+    kill -STOP "$pid_of_x10"
+    status=0
+    out=$(be "$ALICE" x10 berth compat scheduler_10x pause-gpu 0) || status=$?
+    is 'pause, of one that does nothing' "$status:$out" '1:❌ GPU 0 is not paused yet: the scheduler that runs here has not answered; it will pause it'
+    kill -CONT "$pid_of_x10"
+    wait_for_output x10 'GPU 0 paused'
     is pause "$(be "$ALICE" x10 berth compat scheduler_10x pause-gpu 0)" '✅ GPU 0 paused'
     (be "$ALICE" x10 berth compat scheduler_10x add a.py --gpus 0 --args new)
     for id in 2 3; do is "job $id" "$(job_field $id state)" HELD; done

@@ -26,7 +26,7 @@
 #define PAGE       1000 /* jobs in one answer */
 #define PATH_BYTES 4096
 
-#define PAUSE_TRIES   40
+#define PAUSE_TRIES   200
 #define PAUSE_STEP_MS 50
 
 #define CANCEL_GRACE_MS 5000 /* from TERM to KILL, as the original has it */
@@ -200,8 +200,8 @@ count_gpus(const struct x10 *x)
 }
 
 /* Only an administrator of the daemon pauses for all: a scheduler of another user does it for
- * its own jobs. */
-static void
+ * its own jobs. False: it has not done so yet. */
+static bool
 await_scheduler(const struct x10 *x, int64_t gpu, bool pause)
 {
     for (int i = 0; i < PAUSE_TRIES; i++) {
@@ -209,9 +209,10 @@ await_scheduler(const struct x10 *x, int64_t gpu, bool pause)
         uint64_t paused = (uint64_t)answer_int(about, "paused_alone", 0);
 
         if (!about || (paused >> gpu & 1) == pause)
-            return;
+            return true;
         poll(NULL, 0, PAUSE_STEP_MS);
     }
+    return false;
 }
 
 int
@@ -234,8 +235,10 @@ x10_pause(const struct x10 *x, int64_t gpu, bool pause)
         client_call(x->client, pause ? "gpu.pause" : "gpu.resume",
                     json_pack("{s:[I],s:s*}", "gpus", (json_int_t)gpu, "reason", reason), NULL,
                     &e) < 0 &&
-        e.code == ERR_PERMISSION)
-        await_scheduler(x, gpu, pause);
+        e.code == ERR_PERMISSION && !await_scheduler(x, gpu, pause))
+        return x10_fail("GPU %lld is not %sd yet: the scheduler that runs here has not "
+                        "answered; it will %s it",
+                        (long long)gpu, word, word);
     return compat_say("✅ GPU %lld %sd%s", (long long)gpu, word,
                       x->about ? ""
                                : " (no scheduler runs here: it holds from the next start)");
