@@ -78,6 +78,25 @@ sorted()
     has 'no user' "$err" '^squeue: error: Invalid user: nobody-of-that-name$'
 }
 
+@test "squeue takes its columns from an option, else from SQUEUE_FORMAT, else from SQUEUE_FORMAT2" {
+    sbatch -H -J one --wrap true >/dev/null
+    export SQUEUE_FORMAT='%j of format' SQUEUE_FORMAT2=partition
+    is 'both variables' "$(squeue -h)" 'one of format'
+    is '-o' "$(squeue -h -o %i)" 1
+    is '-O' "$(squeue -h -O jobid | tr -d ' ')" 1
+    has '-l' "$(squeue -l)" 'TIME_LIMI +NODES'
+    has '--start' "$(squeue --start)" 'START_TIME +NODES'
+    is 'the second variable' "$(unset SQUEUE_FORMAT && squeue -h | tr -d ' ')" berth
+    is 'the second one and -o' "$(unset SQUEUE_FORMAT && squeue -h -o %i)" 1
+    has 'the second one and -l' "$(unset SQUEUE_FORMAT && squeue -l)" 'TIME_LIMI +NODES'
+    for options in '-o %i -O jobid' '-O jobid -o %i'; do
+        try squeue $options
+        is "$options" "$status:$out:$err" '1::squeue: error: -o (--format) is incompatible with -O (--Format)'
+    done
+    try squeue -l -o %i
+    has '-l -o' "$status:$err" '^1:squeue: error: Options -o\(--format\) and -l\(--long\) are mutually exclusive'
+}
+
 @test "a job that never ran has no node" {
     sbatch -H --wrap true >/dev/null
     scancel 1

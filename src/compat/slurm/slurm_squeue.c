@@ -53,7 +53,6 @@ struct squeue {
 enum {
     OPT_ITERATE,
     OPT_JOBS,
-    OPT_LONG,
     OPT_ME,
     OPT_STATES,
     OPT_STEPS,
@@ -62,7 +61,6 @@ enum {
 static const struct slurm_option own[] = {
     [OPT_ITERATE] = {.option = {"iterate", 'i', TAKES_VALUE}},
     [OPT_JOBS] = {.option = {"jobs", 'j', TAKES_MAYBE}},
-    [OPT_LONG] = {.option = {"long", 'l', TAKES_NOTHING}},
     [OPT_ME] = {.option = {"me", 0, TAKES_NOTHING}},
     [OPT_STATES] = {.option = {"states", 't', TAKES_VALUE}},
     [OPT_STEPS] = {.option = {"steps", 's', TAKES_MAYBE}},
@@ -77,6 +75,7 @@ static const struct slurm_option own[] = {
     {.option = {"json", 0, TAKES_NOTHING}, SLURM_INTO(struct squeue, json)},
     {.option = {"licenses", 'L', TAKES_VALUE}},
     {.option = {"local", 0, TAKES_NOTHING}},
+    {.option = {"long", 'l', TAKES_NOTHING}, SLURM_INTO(struct squeue, is_long)},
     {.option = {"clusters", 'M', TAKES_VALUE}},
     {.option = {"name", 'n', TAKES_VALUE}, SLURM_INTO(struct squeue, names)},
     {.option = {"nodelist", 'w', TAKES_VALUE}, SLURM_INTO(struct squeue, nodes)},
@@ -151,10 +150,6 @@ take_option(void *into, struct slurm_reader *r, int opt)
         break;
     case OPT_JOBS:
         return take_ids(s, r->value ? r->value : slurm_take_word(r));
-    case OPT_LONG:
-        s->letters = LONG_COLUMNS;
-        s->is_long = true;
-        break;
     case OPT_ME:
         s->users = slurm_own_name();
         break;
@@ -381,18 +376,39 @@ show(struct squeue *s)
     return cli_put(&out);
 }
 
+/* Variables count only where no option says which columns, as those of a user's profile do not
+ * replace what a script asks for; SQUEUE_FORMAT counts more than the other. */
+static int
+take_columns(struct squeue *s)
+{
+    if (s->letters && s->words)
+        return slurm_fail(1, "-o (--format) is incompatible with -O (--Format)");
+    if (s->letters && s->is_long)
+        return slurm_fail(1, "Options -o(--format) and -l(--long) are mutually exclusive. "
+                             "Please remove one and retry.");
+    if (!s->letters && !s->words && !s->is_long && !s->starts) {
+        s->letters = getenv("SQUEUE_FORMAT");
+        s->words = s->letters ? NULL : getenv("SQUEUE_FORMAT2");
+    }
+    return 0;
+}
+
 static int
 choose_columns(struct squeue *s)
 {
     struct err e = {0};
+    int status = take_columns(s);
 
+    if (status != 0)
+        return status;
     if (s->words && slurm_table_names(&s->table, squeue_fields, s->words, &e) < 0)
         return slurm_fail(1, "%s", e.text);
     if (!s->words)
         slurm_table_letters(&s->table, squeue_fields,
-                            s->letters  ? s->letters
-                            : s->starts ? START_COLUMNS
-                                        : DEFAULT_COLUMNS);
+                            s->letters   ? s->letters
+                            : s->starts  ? START_COLUMNS
+                            : s->is_long ? LONG_COLUMNS
+                                         : DEFAULT_COLUMNS);
     for (const char *p = s->table.unknown; p && *p; p++)
         (void)slurm_fail(1, "Invalid job format specification: %c", *p);
     return 0;
@@ -416,10 +432,7 @@ compat_squeue(int argc, char **argv)
 {
     struct slurm_reader r = {
         .name = "squeue", .usage = usage, .own = own, .anywhere = true, .wrong = 1};
-    struct squeue s = {.letters = getenv("SQUEUE_FORMAT"),
-                       .words = getenv("SQUEUE_FORMAT2"),
-                       .sort = getenv("SQUEUE_SORT"),
-                       .each = getenv("SQUEUE_ARRAY") != NULL};
+    struct squeue s = {.sort = getenv("SQUEUE_SORT"), .each = getenv("SQUEUE_ARRAY") != NULL};
     int status;
 
     if (slurm_read(&r, argc, argv, &s, take_option, &status) &&
