@@ -252,10 +252,10 @@ at_terminal()
 
 @test "a shell is warned before its time limit" {
     start_daemon 1
-    at_terminal 'see:job 1 has 0.2s left of its time limit' -- berth shell -t 2s --grace 0
+    at_terminal 'see:job 1 has 1.0s left of its time limit' -- berth shell -t 10s --grace 0
     is status "$status" 124
     is mode "$mode" cooked
-    has words "$out" 'job 1: time limit of 2.0s reached'
+    has words "$out" 'job 1: time limit of 10s reached'
 }
 
 @test "invalid input is refused with a message that says what would work" {

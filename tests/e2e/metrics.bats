@@ -144,6 +144,14 @@ PYTHON
     has error "$(ask series '{"gpus": true, "points": 1}')" '"code": 2'
 }
 
+# Until nothing is bad, as a probe may be late on a busy machine: $out.
+until_healthy()
+{
+    "$AWAIT" prints "$LIMIT" "berth health >$ROOT/health.out && echo healthy" healthy >/dev/null ||
+        fail_with "$(cat "$ROOT/health.out")"
+    out=$(cat "$ROOT/health.out")
+}
+
 @test "health: no daemon, all well, a paused GPU, a probe that hangs" {
     try berth health
     is "status without a daemon" "$status" 4
@@ -153,11 +161,10 @@ PYTHON
     is state "$(json state <<<"$out")" bad
 
     mkdir -p "$BERTH_DIR"
-    printf 'sample_ms: 100\nidle_sample_ms: 200\nprobe_deadline_ms: 1000\n' \
+    printf 'sample_ms: 100\nidle_sample_ms: 200\nprobe_deadline_ms: 3000\n' \
         >"$BERTH_DIR/config.yaml"
     start_daemon 2
-    try berth health
-    is "status when all is well" "$status" 0
+    until_healthy
     has_not text "$out" '^bad'
     has text "$out" '^ok +gpu +all 2 GPUs are available'
     for check in daemon probe disk database socket clients shepherds files memory clock; do
@@ -165,8 +172,7 @@ PYTHON
     done
 
     berth pause 1 --reason 'new fan'
-    try berth health
-    is "status with a warning" "$status" 0
+    until_healthy # the status with a warning is 0
     has text "$out" '^warn +gpu +gpu 1 is paused by .* \(new fan\)'
     try berth health --strict
     is "status with a warning" "$status" 1

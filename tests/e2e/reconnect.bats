@@ -169,7 +169,7 @@ replace_daemon()
     is 'with a silent daemon' "$status" 7
     kill -CONT "$pid"
     # A socket that is named belongs to somebody: nobody starts its daemon.
-    background waits berth --socket "$BERTH_DIR/berth.sock" wait -t 2 1
+    background waits berth --socket "$BERTH_DIR/berth.sock" wait -t 10 1
     wait_for_clients 1
     kill_daemon
     finish waits

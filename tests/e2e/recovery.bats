@@ -219,7 +219,8 @@ END
     : >"$BERTH_DIR/state/jobs/7.1/lock"
     : >"$BERTH_DIR/state/jobs/8.2/exit"
     start_daemon 1
-    is "folders" "$(ls "$BERTH_DIR/state/jobs")" ''
+    # On a slow machine the second attempt has begun by now.
+    is "folders" "$(ls "$BERTH_DIR/state/jobs" | grep -v '^2\.[2-5]$')" ''
 }
 
 # In a group of its own where one can be made, and elsewhere (users.bats) because it falls to who

@@ -331,10 +331,11 @@ print(sum(s["at_us"] > at_us and s["seq"] < seq for s in starts))' "$1" "$2")
     with_settings 4
     # Four that end when they are told to, or at their limit: on a slow machine, too, there is time
     # to ask for the promise.
-    stream 4 '[time=10]' 'until [ -e enough ]; do sleep 0.05; done'
+    stream 4 '[time=60]' 'until [ -e enough ]; do sleep 0.05; done'
     holder wide --gpus 4 --time 10
     promised=$(berth explain "$id_wide" --json | json jobs.0.expected_start.unix)
-    stream 150 '[time=1]' 'sleep 0.6'
+    # More than end before that.
+    stream 500 '[time=1]' 'sleep 0.6'
     kill_daemon
     with_settings 4
     touch enough

@@ -326,16 +326,27 @@ children_cpu_us(void)
            use.ru_utime.tv_usec + use.ru_stime.tv_usec;
 }
 
+static int64_t
+run_cpu_us(const char *arguments)
+{
+    int64_t before_us = children_cpu_us();
+
+    check_run(arguments, 0, "");
+    return children_cpu_us() - before_us;
+}
+
+/* What a start takes varies, on a busy machine and with sanitizers by more than that; whoever
+ * holds in a loop takes more each time. */
 static void
 test_holding_takes_no_processor(void **state)
 {
+    int64_t most_us = run_cpu_us("--vram 1 --ramp 0 --hold 0") + 100000;
+    bool is_idle = false;
+
     (void)state;
-    int64_t before_us = children_cpu_us();
-    check_run("--vram 1 --ramp 0 --hold 0", 0, "");
-    int64_t start_us = children_cpu_us() - before_us;
-    before_us = children_cpu_us();
-    check_run("--vram 1 --ramp 0 --hold 1", 0, "");
-    assert_true(children_cpu_us() - before_us < start_us + 100000);
+    for (int i = 0; i < 5 && !is_idle; i++)
+        is_idle = run_cpu_us("--vram 1 --ramp 0 --hold 1") < most_us;
+    assert_true(is_idle);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
