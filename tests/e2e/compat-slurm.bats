@@ -638,6 +638,21 @@ status 2'
     is 'nothing is left' "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name "berth-steps-*-1-*" -newer typed)" ''
 }
 
+@test "srun -K ends a task that has only just begun" {
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    cc -shared -fPIC -o "$ROOT/signal_after_fork.so" "$E2E/signal_after_fork.c" -ldl
+    cat >steps.sh <<SCRIPT
+#!/bin/sh
+#SBATCH -n 2 -o steps.out
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
+LD_PRELOAD=$ROOT/signal_after_fork.so srun -K sh -c 'exec sleep 1000' 2>/dev/null | cat # until the last task has closed it
+echo over
+LD_PRELOAD=$ROOT/signal_after_fork.so srun -K sh -c 'exec sleep 1000' 2>/dev/null || echo "status \$?"
+SCRIPT
+    timeout "$LIMIT" sbatch -W steps.sh >/dev/null
+    is output "$(cat steps.out)" $'over\nstatus 137'
+}
+
 @test "a job of srun or salloc ends with it" {
     mkfifo ready never
     for sign in TERM HUP INT; do
