@@ -23,11 +23,15 @@ def attempt_folders(instance_dir):
     jobs, found = os.path.join(instance_dir, "state", "jobs"), []
     for name in os.listdir(jobs):
         folder = os.path.join(jobs, name)
-        with contextlib.suppress(FileNotFoundError):  # it goes while it is looked at
-            if not name.startswith(".spare.") or \
-                    os.path.getsize(os.path.join(folder, "lock")) > 0 or \
-                    not set(os.listdir(folder)) <= {"lock", "exit", "exit.tmp", "ctl.sock"}:
-                found.append(name)
+        try:
+            if name.startswith(".spare.") and \
+                    os.path.getsize(os.path.join(folder, "lock")) == 0 and \
+                    set(os.listdir(folder)) <= {"lock", "exit", "exit.tmp", "ctl.sock"}:
+                continue
+        except FileNotFoundError:
+            pass
+        if os.path.isdir(folder):  # it may have gone while it was looked at
+            found.append(name)
     return found
 
 

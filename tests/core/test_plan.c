@@ -579,6 +579,59 @@ test_nobody_starves_between_a_limit_and_the_others(void **state)
     nobody_starves_between(&of_jobs);
 }
 
+/* GPUs of unlike size: the sum counts that the wide job needs, not twice the smallest. */
+static void
+test_a_vram_limit_is_kept_for_unlike_cards(void **state)
+{
+    (void)state;
+    static const struct limits limits = {.each = {.vram_mib = 81920 + CARD_MIB}};
+    struct plan_rules rules = ordered(PLAN_QUEUE);
+    struct world w;
+    rules.limits = &limits;
+    rules.patience_ms = 900 * 1000;
+    world_init(&w, 3, &rules);
+    for (int card = 0; card < 2; card++) {
+        struct gpu_info large = ledger_card(w.l, card)->info;
+        large.total_mib = 81920;
+        ledger_set_info(w.l, card, &large);
+    }
+    for (uint32_t id = 1; id <= 2; id++)
+        add(&w,
+            (struct spec){.id = id, .uid = 1 + id, .vram = 60000, .run = 5000, .limit = 36000});
+    add(&w, (struct spec){.id = 3, .uid = 1, .vram = 22000, .run = 60, .limit = 60});
+    assert_string_equal(plan_now(&w), "1@0 2@1 3@2");
+    add(&w, (struct spec){.id = 4, .uid = 1, .gpus = 2, .limit = 60});
+    plan_now(&w);
+    run_to(&w, 2000);
+    add(&w, (struct spec){.id = 5, .uid = 1, .vram = 16000, .run = 60, .limit = 60});
+    assert_string_equal(plan_now(&w), "");
+    world_free(&w);
+}
+
+/* Nothing is kept of the limit for one that waits for anything but GPUs. */
+static void
+test_a_limit_is_not_kept_in_vain(void **state)
+{
+    (void)state;
+    static const struct limits limits = {.each = {.running = 1, .vram_mib = 30000}};
+    struct plan_rules rules = ordered(PLAN_QUEUE);
+    struct world w;
+    rules.limits = &limits;
+    rules.patience_ms = 900 * 1000;
+    world_init(&w, 2, &rules);
+    ledger_set_host(w.l, 4, 0);
+    add(&w, (struct spec){.id = 1, .uid = 1, .run = 60, .limit = 60});
+    add(&w, (struct spec){.id = 9, .uid = 2, .cpus = 3, .run = 5000, .limit = 5000});
+    assert_string_equal(plan_now(&w), "1@0 9@1");
+    add(&w, (struct spec){.id = 2, .uid = 1, .cpus = 2, .limit = 60});
+    plan_now(&w);
+    run_to(&w, 2000);
+    assert_int_equal(w.started[2], -1);
+    add(&w, (struct spec){.id = 3, .uid = 1, .run = 60, .limit = 60});
+    assert_string_equal(plan_now(&w), "3@0");
+    world_free(&w);
+}
+
 /* What is kept for one that waits for room is what it needs itself: a later job of its user's
  * starts as long as both stay within the limit. */
 static void
@@ -696,6 +749,8 @@ main(void)
         cmocka_unit_test(test_a_vram_limit_allows_cards_of_unlike_size),
         cmocka_unit_test(test_nobody_starves_between_a_limit_and_the_others),
         cmocka_unit_test(test_a_limit_is_kept_no_further_than_needed),
+        cmocka_unit_test(test_a_limit_is_not_kept_in_vain),
+        cmocka_unit_test(test_a_vram_limit_is_kept_for_unlike_cards),
         cmocka_unit_test(test_nobody_starves_under_a_limit),
         cmocka_unit_test(test_a_vram_limit_leaves_small_cards),
     };

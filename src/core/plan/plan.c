@@ -117,9 +117,8 @@ refuse_infeasible(struct planning *pl, struct kind *k)
     return true;
 }
 
-/* Whether this is about cards alone: not about what is kept there, nor about the host. */
-static bool
-is_about_cards(enum reason reason)
+bool
+plan_is_about_cards(enum reason reason)
 {
     return reason == REASON_RESOURCES || reason == REASON_GPU_BUSY ||
            reason == REASON_GPU_SHARE || reason == REASON_GPU_MEMORY;
@@ -142,7 +141,7 @@ static void
 note_refusal(struct planning *pl, struct kind *k)
 {
     k->refused = 0;
-    if (!is_about_cards(k->blocked.reason))
+    if (!plan_is_about_cards(k->blocked.reason))
         return;
     *refused_slot(pl, k) = (struct refused_line){k, pl->n_booked};
     remember_refusal(pl, k);
@@ -153,7 +152,7 @@ static bool
 is_refused_still(const struct planning *pl, const struct kind *k)
 {
     return k->refused && k->refused == ledger_changes(pl->l) && k->refused_on == pl->l &&
-           is_about_cards(k->blocked.reason) && !k->blocked.told_needs;
+           plan_is_about_cards(k->blocked.reason) && !k->blocked.told_needs;
 }
 
 /* The line with the same demand that has been refused cards since the last start; NULL: there

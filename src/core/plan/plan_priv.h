@@ -224,6 +224,9 @@ const struct job *plan_array_bound(const struct planning *pl, const struct job *
 bool plan_array_is_full(struct planning *pl, const struct job *job);
 void plan_array_starts(struct planning *pl, const struct job *job); /* a task, in this pass */
 
+/* plan.c: whether it is about cards alone; not about what is kept there, nor about the host */
+bool plan_is_about_cards(enum reason reason);
+
 /* plan_users.c */
 void plan_users_begin(struct planning *pl);
 void plan_users_free(struct planning *pl);

@@ -247,17 +247,17 @@ plan_users_allow(const struct planning *pl, const struct user *u, const struct d
     return why->reason == REASON_NONE;
 }
 
-/* The most VRAM that the job may come to have within the limit: on its largest GPUs of those
- * that it may have. */
+/* The most VRAM that the job may come to have within the limit: on its largest GPUs of those of
+ * which each takes an equal part of it, or else, of unlike GPUs, all that there is. */
 static int64_t
 most_vram(const struct planning *pl, const struct limit *limit, const struct demand *d)
 {
     int n = demand_n_gpus(d);
     int64_t most = 0;
-    uint64_t cards = n > 0 ? place_cards_of(d, pl->l) : 0;
-    if (limit->vram_mib > 0 && n > 0)
-        cards &= cards_within(d, pl->l, n, limit->vram_mib);
-    if (!cards)
+    if (limit->vram_mib <= 0 || n == 0)
+        return 0;
+    uint64_t cards = place_cards_of(d, pl->l) & cards_within(d, pl->l, n, limit->vram_mib);
+    if (__builtin_popcountll(cards) < n)
         return limit->vram_mib;
     for (; cards; cards &= cards - 1) {
         int64_t vram = vram_on(d, pl->l, __builtin_ctzll(cards));
@@ -277,12 +277,16 @@ keep_for(struct planning *pl, const struct limit *limit, const struct job *job,
     lines_watch(pl->planner, job->id);
 }
 
-/* One that waits for room now is not to be pushed over the limit again, by later jobs of its
- * user's that would start meanwhile. */
+/* One that waits for room on GPUs now is not to be pushed over the limit again, by later jobs
+ * of its user's that would start meanwhile. One that waits for something else, such as a GPU
+ * that is paused, may wait without end, and keeps nobody. */
 void
 plan_users_keep_on(struct planning *pl, struct user *u, const struct job *job)
 {
+    enum reason why = job->kind->blocked.reason;
     if (u->limit && !u->kept.job && job->limited_since_us != 0 &&
+        demand_n_gpus(&job->req.demand) > 0 &&
+        (plan_is_about_cards(why) || why == REASON_RESERVATION) &&
         patience_ends_us(pl, job->limited_since_us) <= pl->now_us)
         keep_for(pl, u->limit, job, &u->kept);
 }

@@ -153,8 +153,8 @@ struct job {
     int64_t lined_us;
     int64_t joined_us; /* wall clock: when it joined its line last; 0: not yet. Not stored */
     int64_t blocked_since_us; /* wall clock: passed over since then; 0: it has not been */
-    int64_t limited_since_us; /* wall clock: since when a limit on GPUs or VRAM holds it back;
-                                 0: none does */
+    int64_t limited_since_us; /* wall clock: since when a limit has held it back, or
+                                 kept something for it; 0: none */
     int64_t
         first_since_us;  /* wall clock: since when it comes first (balance.h); 0: it does not */
     int64_t span_ms;     /* what the scheduler expects one run to take, part of its kind: the

@@ -203,6 +203,10 @@ judge(struct machine *m, int errnum)
         err_errno(&e, ERR_FAILED, errnum, "no process can be started");
         still_bad(m, &e);
     } else if (gone) {
+        struct err kept; /* where jobs would end with its unit */
+        m->woken = false;
+        if (nursery_replace(m->attempts->nursery, &kept) == 0)
+            log_warn("event=cgroup-gone cgroup=%s the nursery has been replaced", gone);
         err_set(&e, ERR_FAILED,
                 "the cgroup %s of jobs has been removed, and cannot be made again", gone);
         still_bad(m, &e);
