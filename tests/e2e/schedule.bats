@@ -79,7 +79,7 @@ waits_for()
     stop_daemon
     with_settings 2 'patience_s: 0'
     holder d
-    holder short --time 5
+    holder short --time 60
     has "explanation" "$(berth explain "$id_wide" --json)" '"reserved":true'
     let_go b
     waits_for "$id_d" Reservation

@@ -269,7 +269,7 @@ PY
 @test "an open berth-web without visitors does not keep an idle daemon running" {
     local pid
     mkdir -p "$BERTH_DIR"
-    echo 'idle_exit_s: 1' >"$BERTH_DIR/config.yaml"
+    echo 'idle_exit_s: 10' >"$BERTH_DIR/config.yaml"
     berth submit --sim 1 -G 0 --wait -- true
     start_web
     get api/v1/status
