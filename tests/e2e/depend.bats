@@ -258,6 +258,7 @@ gated()
     wait_for_event kind=started job=1 attempt=2
     wait_for_event kind=ended job=2 state=COMPLETED
     wait_for_event kind=ended job=1 state=TIMEOUT
+    wait_for_event kind=requeued job=1 attempt=1 allowed=2
     is requeues "$(job_field 1 requeues)" 1
 }
 

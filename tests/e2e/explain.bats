@@ -131,7 +131,7 @@ ended_as()
     has expected "$(berth explain "$id")" '^  expected +start at [0-9:]+ \(in (1h5[0-9]|2h00)m\), with gpus 0,1 kept for it'
     has promised "$(berth explain "$id")" '^  promised +to start at [0-9:]+ \(in (1h5[0-9]|2h00)m\) at the latest'
     has text "$(berth explain "$id")" "^job $id PENDING: Resources: wants 2 idle GPUs; 1 of them has room, 1 more when job 1 ends$"
-    has position "$(berth explain "$id")" '^  position +first of 1 pending jobs'
+    has position "$(berth explain "$id")" '^  position +the only pending job$'
     waits Reservation ".*job $id" 'with a time limit'
     has running "$(berth explain 1)" '^job 1 RUNNING: running for .* on gpu 0'
     has running "$(berth explain 1)" '^  expected +end at [0-9:]+ \(in (1h5[0-9]|2h00)m\)'

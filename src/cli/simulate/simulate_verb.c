@@ -46,7 +46,7 @@ enum {
 
 static const struct opt options[] = {
     {"gpus", 0, "SPEC", "the machine: 8x24G (the default), 2x24G,1x80G"},
-    {"policy", 0, "P,...", "policies (queue; --compare: the daemon's); 'all', 'list'"},
+    {"policy", 0, "P,...", "policies (balanced; --compare: the daemon's); 'all', 'list'"},
     {"compare", 0, NULL, "compare policies over one file or several"},
     {"draws", 0, "N", "with --compare: over N random workloads like each file"},
     {"seed", 0, "S", "seed of the first of these, the next is S + 1 (1)"},

@@ -82,13 +82,14 @@ static void
 add_position(struct buf *out, const json_t *job)
 {
     auto_buf struct buf line = BUF_INIT;
-    int64_t position = answer_int(job, "position", 0);
+    int64_t position = answer_int(job, "position", 0), all = answer_int(job, "waiting", 0);
 
-    if (position == 1)
-        buf_addf(&line, "first of %lld pending jobs", (long long)answer_int(job, "waiting", 0));
+    if (position == 1 && all == 1)
+        buf_adds(&line, "the only pending job");
+    else if (position == 1)
+        buf_addf(&line, "first of %lld pending jobs", (long long)all);
     else if (position > 1)
-        buf_addf(&line, "%lld of %lld pending jobs", (long long)position,
-                 (long long)answer_int(job, "waiting", 0));
+        buf_addf(&line, "%lld of %lld pending jobs", (long long)position, (long long)all);
     add_fact(out, "position", &line);
 }
 

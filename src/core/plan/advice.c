@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/parse.h"
@@ -214,6 +215,11 @@ for_limit(const struct job *job, struct buf *out)
 static void
 for_not_started(const struct ending *e, struct buf *out)
 {
+    bool is_log = strncmp(e->text, "cannot open the log", 19) == 0;
+    if (is_log && e->errno_value != ENOSPC && e->errno_value != EDQUOT) {
+        buf_adds(out, "--log with a file that the job's user may write");
+        return;
+    }
     switch (e->errno_value) {
     case ENOENT:
         buf_adds(out, "check the name of the program, its PATH and its folder");

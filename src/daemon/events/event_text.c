@@ -87,6 +87,16 @@ write_ended(struct instance *inst, struct jsonw *w, const struct job *job,
     jsonw_kstr(w, "text", x->text);
 }
 
+/* Of the kind of try that comes next. */
+static int32_t
+tries_allowed(const struct job *job, bool oom)
+{
+    if (oom)
+        return 1 + job->req.oom_retries;
+    return 1 + (job->run->ending.outcome == OUTCOME_TIMEOUT ? job->req.max_requeues
+                                                            : job->req.retries);
+}
+
 static void
 write_retried(struct jsonw *w, const struct job *job, const struct change *x)
 {
@@ -98,9 +108,7 @@ write_retried(struct jsonw *w, const struct job *job, const struct change *x)
     write_vram(w, "vram_mib_old", x->vram_old);
     write_vram(w, "vram_mib", x->vram);
     jsonw_kint(w, "attempt", run->number);
-    jsonw_kint(
-        w, "allowed",
-        1 + (oom || run->ending.oom == OOM_CUDA ? job->req.oom_retries : job->req.retries));
+    jsonw_kint(w, "allowed", tries_allowed(job, oom || run->ending.oom == OOM_CUDA));
     jsonw_kbool(w, "oom", run->ending.oom == OOM_CUDA);
     events_write_peaks(w, run);
     if (x->begin_us)
