@@ -226,3 +226,12 @@ ended_as()
     kill -KILL "$shepherd"
     ended_as LOST 'lost: its supervisor vanished' 'berth requeue 1' 1
 }
+
+@test "a log that cannot be opened: the advice is about it, and not about the program" {
+    [ "$(id -u)" -eq 0 ] || skip 'for others it is refused at submission'
+    start_daemon 1
+    try berth submit -W -o /proc/none/here.log --gpus 0 -- true
+    is status "$status" 127
+    has why "$(berth explain 1)" 'cannot open the log /proc/none/here.log'
+    has advice "$(berth explain 1)" 'would help +--log with a file'
+}

@@ -215,7 +215,9 @@ for_limit(const struct job *job, struct buf *out)
 static void
 for_not_started(const struct ending *e, struct buf *out)
 {
-    bool is_log = strncmp(e->text, "cannot open the log", 19) == 0;
+    static const char no_log[] =
+        "cannot open the log"; /* shepherd/begin/berth_user.c says so */
+    bool is_log = strncmp(e->text, no_log, sizeof no_log - 1) == 0;
     if (is_log && e->errno_value != ENOSPC && e->errno_value != EDQUOT) {
         buf_adds(out, "--log with a file that the job's user may write");
         return;
