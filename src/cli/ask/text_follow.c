@@ -139,7 +139,7 @@ is_as_shown(const struct textfile *f)
 }
 
 /* The line that says that a log was cut is written after the cut. However often the log is
- * looked at in between, whoever cuts it needs time for that line. */
+ * looked at in between, the supervisor needs time for that line. */
 static bool
 may_be_explained(struct textfile *f)
 {

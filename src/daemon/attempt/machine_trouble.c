@@ -3,7 +3,8 @@
  * machine is kept, the newest words of it, and one for each user whose own it is. A trial does
  * what every start does, but for the command: it makes a folder with a file in it, a file among
  * the logs, and has a process forked (NURSERY_TRY). Pauses between trials double until
- * something has really started. A nursery that does not answer a trial in time is replaced. */
+ * something has really started. A nursery that does not answer a trial in time, or cannot make
+ * the groups of jobs again that something has removed, is replaced. */
 #include "daemon/attempt/machine_trouble.h"
 
 #include <errno.h>
@@ -203,9 +204,9 @@ judge(struct machine *m, int errnum)
         err_errno(&e, ERR_FAILED, errnum, "no process can be started");
         still_bad(m, &e);
     } else if (gone) {
-        struct err kept; /* where jobs would end with its unit */
+        struct err ignored; /* it stays where jobs would end with its unit */
         m->woken = false;
-        if (nursery_replace(m->attempts->nursery, &kept) == 0)
+        if (nursery_replace(m->attempts->nursery, &ignored) == 0)
             log_warn("event=cgroup-gone cgroup=%s the nursery has been replaced", gone);
         err_set(&e, ERR_FAILED,
                 "the cgroup %s of jobs has been removed, and cannot be made again", gone);
