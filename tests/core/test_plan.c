@@ -498,6 +498,19 @@ test_nobody_starves_under_a_limit(void **state)
     }
 }
 
+#define LARGE_MIB 81920
+
+/* The first n of its GPUs. */
+static void
+make_large(struct world *w, int n)
+{
+    for (int card = 0; card < n; card++) {
+        struct gpu_info large = ledger_card(w->l, card)->info;
+        large.total_mib = LARGE_MIB;
+        ledger_set_info(w->l, card, &large);
+    }
+}
+
 /* On cards of several sizes a limit on VRAM leaves the small ones. */
 static void
 test_a_vram_limit_leaves_small_cards(void **state)
@@ -509,9 +522,7 @@ test_a_vram_limit_leaves_small_cards(void **state)
     struct world w;
     rules.limits = &limits;
     world_init(&w, 2, &rules);
-    struct gpu_info large = ledger_card(w.l, 0)->info;
-    large.total_mib = 81920;
-    ledger_set_info(w.l, 0, &large);
+    make_large(&w, 1);
     add(&w, (struct spec){.id = 1, .uid = 1});
     add(&w, (struct spec){.id = 2, .uid = 2});
     assert_string_equal(plan_now(&w), "1@1");
@@ -526,16 +537,12 @@ static void
 test_a_vram_limit_allows_cards_of_unlike_size(void **state)
 {
     (void)state;
-    static const struct limits limits = {.each = {.vram_mib = 81920 + CARD_MIB}};
+    static const struct limits limits = {.each = {.vram_mib = LARGE_MIB + CARD_MIB}};
     struct plan_rules rules = ordered(PLAN_QUEUE);
     struct world w;
     rules.limits = &limits;
     world_init(&w, 3, &rules);
-    for (int card = 0; card < 2; card++) {
-        struct gpu_info large = ledger_card(w.l, card)->info;
-        large.total_mib = 81920;
-        ledger_set_info(w.l, card, &large);
-    }
+    make_large(&w, 2);
     add(&w, (struct spec){.id = 1, .uid = 1, .gpus = 2, .limit = 10});
     assert_string_equal(plan_now(&w), "1@0,2");
     run_to(&w, 10);
@@ -584,17 +591,13 @@ static void
 test_a_vram_limit_is_kept_for_unlike_cards(void **state)
 {
     (void)state;
-    static const struct limits limits = {.each = {.vram_mib = 81920 + CARD_MIB}};
+    static const struct limits limits = {.each = {.vram_mib = LARGE_MIB + CARD_MIB}};
     struct plan_rules rules = ordered(PLAN_QUEUE);
     struct world w;
     rules.limits = &limits;
     rules.patience_ms = 900 * 1000;
     world_init(&w, 3, &rules);
-    for (int card = 0; card < 2; card++) {
-        struct gpu_info large = ledger_card(w.l, card)->info;
-        large.total_mib = 81920;
-        ledger_set_info(w.l, card, &large);
-    }
+    make_large(&w, 2);
     for (uint32_t id = 1; id <= 2; id++)
         add(&w,
             (struct spec){.id = id, .uid = 1 + id, .vram = 60000, .run = 5000, .limit = 36000});
@@ -644,9 +647,7 @@ test_a_limit_is_kept_no_further_than_needed(void **state)
     rules.limits = &limits;
     rules.patience_ms = 900 * 1000;
     world_init(&w, 3, &rules);
-    struct gpu_info large = ledger_card(w.l, 0)->info;
-    large.total_mib = 81920;
-    ledger_set_info(w.l, 0, &large);
+    make_large(&w, 1);
     add(&w, (struct spec){.id = 1, .uid = 2, .vram = 60000, .run = 36000, .limit = 36000});
     add(&w, (struct spec){.id = 2, .uid = 1, .run = 60, .limit = 60});
     add(&w, (struct spec){.id = 3, .uid = 1, .run = 60, .limit = 60});
