@@ -154,6 +154,34 @@ verdict()
     has "newcomer" "$(cat "$ROOT/crowd")" "the newcomer is answered"
 }
 
+@test "requests that wait for their answer count as what their user keeps in the daemon" {
+    start_system --set user_max_buffer_mib=16
+    as "$BOB" berth submit -G 0 --hold --array 0-9 -- true
+    # Sends so many waits, each with an id of so many bytes, and counts those that are refused.
+    cat >"$ROOT/waits.py" <<'END'
+import json, socket, sys
+path, id_bytes, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+wait = {"id": "x" * id_bytes, "method": "wait", "params": {"select": ["1"]}}
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(path)
+    s.sendall((json.dumps(wait).encode() + b"\n") * n)
+    s.sendall(b'{"id":1,"method":"status"}\n')
+    refused = 0
+    for line in s.makefile():
+        answer = json.loads(line)
+        if answer["id"] == 1:
+            break
+        refused += "user_max_buffer_mib" in answer["error"]["message"]
+    print(refused)
+END
+    waits() { as "$1" python3 "$ROOT/waits.py" "$BERTH_DIR/berth.sock" "$2" "$3"; }
+    is "a hundred" "$(waits "$BOB" 8 100)" 0
+    [ "$(waits "$BOB" 8 400)" -gt 200 ]
+    [ "$(waits "$BOB" 300000 40)" -ge 10 ]
+    is "a hundred, when those are gone" "$(waits "$BOB" 8 100)" 0
+    is "root's" "$(waits root 8 400)" 0
+}
+
 @test "a long list is made in pieces: other requests are answered in between" {
     start_system
     as "$BOB" sh -c 'seq 1 30000 | sed "s/.*/[hold] : line &/" >long.txt'

@@ -91,6 +91,8 @@ load berth
         berth signal @ USR1
         berth cancel @
         run -130 wait_for @
-        [ "$(tr '\n' ' ' <got)" = "usr1 term " ]
+        said=$(tr '\n' ' ' <got)
+        echo "it got $said"
+        [ "$said" = "usr1 term " ]
     done
 }

@@ -135,6 +135,11 @@ begin(struct asked *a, const struct caller *c, struct err *e)
 {
     struct rpc *rpc = a->rpc;
     struct select *s = &a->select;
+    if (!server_may_wait(rpc->server, c->group))
+        return err_set(
+            e, ERR_REFUSED,
+            "your requests that wait for their answer take half of the memory that one user "
+            "may have (user_max_buffer_mib); wait for several jobs in one request");
     int rc = target_find(rpc->roles, c, a->params, s, e);
     if (rc == 0)
         rc = select_read(rpc->roles, c->uid, a->params, &a->names, e);

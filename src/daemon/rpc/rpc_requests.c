@@ -23,8 +23,10 @@
 #include "daemon/state/state.h"
 #include "store/store.h"
 
-#define TOKEN_MIN          16
-#define TOKEN_MAX          64
+#define TOKEN_MIN 16
+#define TOKEN_MAX 64
+/* What an unanswered request counts for: so a user may have some 1,000 by default. */
+#define TICKET_BYTES       INT64_C(65536)
 #define RPC_PARSE_ERROR    -32700
 #define RPC_BAD_REQUEST    -32600
 #define RPC_UNKNOWN_METHOD -32601
@@ -32,6 +34,7 @@
 struct ticket {
     struct client *client;
     char *id;
+    int64_t kept; /* bytes that count as its user's until the answer */
     bool changes;
     bool progress; /* the client wants signs until then */
 };
@@ -227,6 +230,13 @@ rpc_handle(struct client *c, struct parsed *p, size_t len)
         server_trim_soon(c->server);
 }
 
+void
+ticket_keep(struct ticket *t, int64_t bytes)
+{
+    t->kept += bytes;
+    server_keep(t->client->server, t->client->group, bytes);
+}
+
 struct ticket *
 server_ticket(struct caller *c)
 {
@@ -234,6 +244,7 @@ server_ticket(struct caller *c)
     t->client = c->client;
     t->client->n_tickets++;
     t->id = id_text(c->id);
+    ticket_keep(t, TICKET_BYTES + (int64_t)strlen(t->id));
     const struct method *m = c->client->server->find(c->method);
     t->changes = m && m->changes;
     t->progress = c->progress;
@@ -272,6 +283,7 @@ ticket_free(struct ticket *t)
 {
     if (!t)
         return;
+    server_keep(t->client->server, t->client->group, -t->kept);
     t->client->n_tickets--;
     free(t->id);
     free(t);

@@ -265,6 +265,12 @@ server_keep(struct server *s, uid_t group, int64_t bytes)
     (void)peers_keep(s->peers, group, bytes);
 }
 
+bool
+server_may_wait(const struct server *s, uid_t group)
+{
+    return peers_may_wait(s->peers, group);
+}
+
 void
 server_changed(struct server *s, uid_t group)
 {

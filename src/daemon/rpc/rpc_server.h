@@ -41,8 +41,10 @@ bool server_has_callers(const struct server *s); /* connected, and not accepted 
 /* What is done from now on is done for this caller; NULL: for none. */
 void rpc_serve(struct rpc *rpc, const struct caller *c);
 
-/* A place in line for a later answer to this call. */
+/* A place in line for a later answer to this call. It counts as some of what its user may keep
+ * here, as each job that ends may have to look at it; so does what is kept for it. */
 struct ticket *server_ticket(struct caller *c);
+void ticket_keep(struct ticket *t, int64_t bytes);
 /* Answers and frees the ticket. result: one JSON value; it is taken. */
 void server_answer(struct ticket *t, struct buf *result);
 /* Tells a client that asked for it that the answer is still to come. The client may be dropped,
@@ -56,6 +58,8 @@ bool server_may_work(struct server *s, uid_t group);
 void server_charge(struct server *s, uid_t group, int64_t us);
 /* Bytes of a request that is kept beyond its line: more, or fewer. */
 void server_keep(struct server *s, uid_t group, int64_t bytes);
+/* Whether another of its requests may wait for its answer (user_shares.h). */
+bool server_may_wait(const struct server *s, uid_t group);
 /* What a turn has cost, to those whose requests changed something in it. */
 void server_charge_turn(struct server *s, int64_t us);
 void server_changed(struct server *s, uid_t group);

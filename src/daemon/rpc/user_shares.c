@@ -163,6 +163,13 @@ peers_leave(struct peers *p, uid_t group)
 }
 
 bool
+peers_may_wait(const struct peers *p, uid_t group)
+{
+    const struct peer *x = find(p, group);
+    return !x || !is_bound(p, group) || x->bytes < p->bytes_max / 2;
+}
+
+bool
 peers_keep(struct peers *p, uid_t group, int64_t bytes)
 {
     struct peer *x = find(p, group);

@@ -246,6 +246,8 @@ waits_begin(struct waits *all, struct wait *x, struct ticket *t)
     x->ticket = t;
     x->names = NULL;
     put_in_order(x);
+    ticket_keep(t, (int64_t)(x->cap_jobs * sizeof *x->jobs + x->cap_tasks * sizeof *x->tasks +
+                             x->cap_ended * sizeof *x->ended + x->done.len));
     for (size_t i = 0; i < x->n_jobs; i++)
         x->left += !x->jobs[i].ended;
     for (size_t i = 0; i < x->n_tasks; i++)
