@@ -49,6 +49,7 @@ struct client {
     int64_t last_id;
     struct buf in;
     size_t taken;                  /* bytes of in that are dealt with */
+    uint64_t n_taken;              /* lines that were */
     size_t scanned;                /* bytes of in known to hold no further newline */
     char token[CLIENT_TOKEN_SIZE]; /* of the next request; "": none has been set */
     client_notify_fn on_notify;
@@ -531,6 +532,7 @@ take_lines(struct client *c, struct err *e)
         }
         n = (size_t)(nl - c->in.data) - start;
         c->taken = c->scanned = start + n + 1;
+        c->n_taken++;
         if (n > 0 && take_line(c, c->in.data + start, n, e) < 0)
             return -1;
     }
@@ -588,9 +590,12 @@ int
 client_wait(struct client *c, int timeout_ms, struct err *e)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLIN};
+    uint64_t before = c->n_taken;
 
     if (take_lines(c, e) < 0)
         return -1;
+    if (c->n_taken != before)
+        return 0; /* it came with the last answer, and may be all that the caller waits for */
     if (poll(&p, 1, timeout_ms) <= 0)
         return 0;
     return client_pump(c, e);

@@ -106,7 +106,8 @@ int64_t client_send(struct client *c, const char *method, json_t *params, struct
  * Call it once before polling the descriptor: messages may be here already. */
 int client_pump(struct client *c, struct err *e);
 
-/* Waits at most timeout_ms (-1: for ever) for something to arrive, then pumps. */
+/* Delivers what has arrived; where that is nothing, waits at most timeout_ms (-1: for ever) for
+ * something to arrive, then pumps. */
 int client_wait(struct client *c, int timeout_ms, struct err *e);
 
 #define auto_client __attribute__((cleanup(client_cleanup)))

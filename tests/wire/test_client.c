@@ -170,6 +170,39 @@ test_a_client_with_patience_asks_for_signs_and_keeps_them_to_itself(void **state
     finish(&w, c);
 }
 
+static void
+count(void *ctx, const char *method, json_t *params)
+{
+    (void)method;
+    (void)params;
+    ++*(int *)ctx;
+}
+
+/* What came in one piece with an answer is delivered behind it, and nothing else may follow. */
+static void
+test_what_came_with_an_answer_is_not_waited_for(void **state)
+{
+    static const char both[] =
+        "{\"id\":1,\"result\":{}}\n{\"method\":\"event\",\"params\":{}}\n";
+    int ends[2], n = 0;
+    struct client *c;
+    struct err e = {0};
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    assert_int_equal(write(ends[1], both, strlen(both)), strlen(both));
+    c = client_from_fd(ends[0]);
+    client_listen(c, count, NULL, &n);
+    assert_int_equal(client_call(c, "gpu.pause", NULL, NULL, &e), 0);
+    assert_int_equal(n, 0);
+    alarm(30); /* or it would wait for ever */
+    assert_int_equal(client_wait(c, -1, &e), 0);
+    alarm(0);
+    assert_int_equal(n, 1);
+    client_free(c);
+    close(ends[1]);
+}
+
 int
 main(void)
 {
@@ -179,6 +212,7 @@ main(void)
         cmocka_unit_test(test_a_long_wait_survives_any_number_of_restarts),
         cmocka_unit_test(test_a_daemon_that_was_stopped_is_not_looked_for),
         cmocka_unit_test(test_a_client_with_patience_asks_for_signs_and_keeps_them_to_itself),
+        cmocka_unit_test(test_what_came_with_an_answer_is_not_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
