@@ -55,6 +55,7 @@ struct client {
     client_notify_fn on_notify;
     client_answer_fn on_answer;
     client_text_fn on_text;
+    client_sign_fn on_sign;
     void *ctx;
     /* client_keep */
     client_again_fn again;
@@ -213,6 +214,12 @@ bool
 client_was_stopped(const struct client *c)
 {
     return c->stopped;
+}
+
+void
+client_listen_signs(struct client *c, client_sign_fn on_sign)
+{
+    c->on_sign = on_sign;
 }
 
 void
@@ -489,6 +496,14 @@ take_text(struct client *c, const char *line, size_t n)
     return true;
 }
 
+/* To one who waits, that it came is all: patience begins anew with each byte. */
+static void
+take_sign(const struct client *c, const json_t *params)
+{
+    if (c->on_sign)
+        c->on_sign(c->ctx, json_integer_value(json_object_get(params, "id")));
+}
+
 static int
 take_line(struct client *c, const char *line, size_t n, struct err *e)
 {
@@ -510,7 +525,7 @@ take_line(struct client *c, const char *line, size_t n, struct err *e)
     else if (strcmp(method, "stopped") == 0)
         c->stopped = true;
     else if (strcmp(method, "progress") == 0)
-        return 0; /* that it came is all: patience begins anew with each byte */
+        take_sign(c, json_object_get(msg, "params"));
     else if (c->on_notify)
         c->on_notify(c->ctx, method, json_object_get(msg, "params"));
     return 0;

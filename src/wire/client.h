@@ -77,6 +77,11 @@ void client_listen(struct client *c, client_notify_fn on_notify, client_answer_f
  * error still goes to on_answer, as does a result in a form that berthd does not write. */
 void client_listen_text(struct client *c, client_text_fn on_text);
 
+/* Told of the signs by which the daemon, asked with patience, says that it is still about the
+ * answer to a client_send. */
+typedef void (*client_sign_fn)(void *ctx, int64_t id);
+void client_listen_signs(struct client *c, client_sign_fn on_sign);
+
 /* Asks and waits for the answer. params is stolen (NULL: none). The caller owns *result
  * (which may be NULL: not wanted). An error answer becomes e, code and words. */
 int client_call(struct client *c, const char *method, json_t *params, json_t **result,

@@ -25,8 +25,8 @@
 
 struct question {
     struct question *next;
-    int64_t id; /* 0: not sent yet */
-    int64_t sent_us;
+    int64_t id;       /* 0: not sent yet */
+    int64_t heard_us; /* boot clock: when it was sent, or the daemon gave a sign of it */
     char *method;
     json_t *params;
     upstream_answer_fn fn; /* NULL: it is not waited for */
@@ -158,6 +158,17 @@ on_notify(void *ctx, const char *method, json_t *params)
         u->calls.on_event(u->calls.ctx, params);
 }
 
+/* It is still about the answer: a long report may take minutes. */
+static void
+on_sign(void *ctx, int64_t id)
+{
+    const struct upstream *u = ctx;
+
+    for (struct question *q = u->asked; q; q = q->next)
+        if (q->id == id)
+            q->heard_us = clock_boot_us();
+}
+
 static void
 on_readable(uv_poll_t *poll, int status, int events)
 {
@@ -191,6 +202,7 @@ reconnect(struct upstream *u)
     u->client = client_from_fd(fd);
     client_set_patience(u->client, SEND_MS);
     client_listen(u->client, on_notify, on_answer, u);
+    client_listen_signs(u->client, on_sign);
     u->poll = xcalloc(1, sizeof *u->poll);
     u->poll->data = u;
     uv_poll_init(u->loop, u->poll, fd);
@@ -239,7 +251,7 @@ static bool
 is_overdue(const struct upstream *u, int64_t now_us)
 {
     for (const struct question *q = u->asked; q; q = q->next)
-        if (q->id && now_us - q->sent_us > PATIENCE_US)
+        if (q->id && now_us - q->heard_us > PATIENCE_US)
             return true;
     return false;
 }
@@ -282,7 +294,7 @@ send_waiting(struct upstream *u)
         if (q->id)
             continue;
         q->id = client_send(u->client, q->method, TAKE(q->params), &e);
-        q->sent_us = clock_boot_us();
+        q->heard_us = clock_boot_us();
         u->n_sent++;
         if (q->id < 0) {
             disconnect(u, e.text);
