@@ -127,6 +127,18 @@ slurm_is_limit(const char *words)
     return slurm_refusal_of(words) == SLURM_LATER && has_any(words, parts);
 }
 
+const char *const slurm_unsure_words[] = {"Socket timed out",
+                                          "Zero Bytes were transmitted",
+                                          "Message send failure",
+                                          "Message receive failure",
+                                          "(send failure)",
+                                          "(receive failure)",
+                                          "(shutdown failure)",
+                                          "Communication shutdown failure",
+                                          "Unexpected message",
+                                          "receive timeout",
+                                          NULL};
+
 enum slurm_refusal
 slurm_refusal_of(const char *words)
 {
@@ -154,21 +166,9 @@ slurm_refusal_of(const char *words)
                                         "Required partition not available",
                                         "Requested partition configuration not available now",
                                         NULL};
-    /* It may have been sent before this went wrong. */
-    static const char *const unknown[] = {"Socket timed out",
-                                          "Zero Bytes were transmitted",
-                                          "Message send failure",
-                                          "Message receive failure",
-                                          "(send failure)",
-                                          "(receive failure)",
-                                          "(shutdown failure)",
-                                          "Communication shutdown failure",
-                                          "Unexpected message",
-                                          "receive timeout",
-                                          NULL};
     if (has_any(words, never))
         return SLURM_NEVER;
-    if (has_any(words, unknown))
+    if (has_any(words, slurm_unsure_words))
         return SLURM_UNKNOWN;
     if (has_any(words, later))
         return SLURM_LATER;

@@ -48,6 +48,9 @@ enum slurm_refusal {
     SLURM_NEVER,   /* nor will it be */
 };
 enum slurm_refusal slurm_refusal_of(const char *words);
+/* Parts of what sbatch says where the job may have been sent before something went wrong. Up to
+ * NULL. */
+extern const char *const slurm_unsure_words[];
 
 /* Whether it is SLURM_LATER for a limit on this user's or account's jobs: then fewer of them
  * may be taken, and others are not concerned. */

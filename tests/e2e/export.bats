@@ -161,7 +161,10 @@ END
     run out/submit-all
     [ "$status" -eq 1 ]
     [[ $output == *"job 3 was not submitted, or"* ]]
-    run out/submit-all
+    # What Slurm does not show yet may still come: its answer was lost, and nothing was refused.
+    grep -x '3 ? .*' <(tail -n 1 out/submitted)
+    [ -z "$(out/submit-all --accepted)" ]
+    SETTLE=0 run out/submit-all
     [ "$output" = "$(printf '3 is 102\n4 is 103\n5 is 104')" ]
     grep -x -- '--dependency=afterany:101 --parsable ./scripts/3.sh is 102' fake/calls
     # slurmctld was killed before it had saved the last two, and gives their numbers again.
@@ -172,6 +175,40 @@ END
     [ "$(wc -l <fake/jobs)" -eq 4 ]
     run out/submit-all
     [ "$status" -eq 0 ] && [ -z "$output" ]
+}
+
+@test "a job that comes to Slurm after sbatch has given up is not submitted twice" {
+    blocked
+    berth submit --gpus 0 true
+    berth export --to slurm -o out
+    fake_slurm
+    echo job >fake/lose
+    run out/submit-all
+    [ "$status" -eq 1 ]
+    # It comes while the next one waits for it.
+    printf '#!/bin/sh\ncat %s/fake/jobs\necho "101|berth:%s.2" >%s/fake/jobs\n' "$WORK" \
+        "$(sed -n 's/^key=//p' out/submit-all)" "$WORK" >fake/squeue
+    SETTLE=2 run out/submit-all
+    [ "$status" -eq 0 ]
+    [ ! -e fake/calls ]
+}
+
+@test "only those that Slurm has accepted are cancelled in Berth" {
+    blocked
+    for name in 2 3 4; do berth submit --gpus 0 --hold true; done
+    berth export --to slurm -o out
+    fake_slurm
+    sed -i '2i case $* in *scripts/3.sh) echo "sbatch: error: invalid partition specified" >\&2; exit 1 ;; esac' fake/sbatch
+    run out/submit-all
+    [ "$status" -eq 1 ]
+    [[ $output == *"invalid partition specified"*"job 3 was not submitted"* ]]
+    grep -x '3 - .*' out/submitted
+    [ "$(out/submit-all --accepted)" = 2 ]
+    berth cancel $(out/submit-all --accepted)
+    [ "$(berth queue --all --json | jq -r '.jobs[] | select(.id > 1) | .state' | tr '\n' ' ')" = "CANCELLED HELD HELD " ]
+    rm out/submitted
+    run berth cancel $(out/submit-all --accepted)
+    [ "$status" -eq 2 ]
 }
 
 @test "submit-all stops where it cannot know what was submitted, and refuses Berth's own sbatch" {

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "cli/common/quote.h"
 #include "cli/export/export_priv.h"
+#include "slurm/slurm_answers.h"
 
 static const char head[] =
     "#!/bin/bash\n"
@@ -12,12 +13,18 @@ static const char head[] =
     "#   ./submit-all [OPTION...]     options of sbatch for all jobs, such as --partition=gpu\n"
     "#   ./submit-all --test-only     asks Slurm whether it would accept them; submits "
     "nothing\n"
+    "#   ./submit-all --accepted      prints Berth's numbers of the jobs that Slurm has "
+    "accepted\n"
     "#\n"
     "# The file `submitted` gets lines \"BERTH-JOB SLURM-JOB TIME\". Run again, this submits "
     "what\n"
     "# Slurm has not got yet, or has forgotten. With ENVIRONMENT=here, jobs get the "
     "environment of\n"
-    "# this shell in the place of the one in which they were submitted to Berth.\n";
+    "# this shell in the place of the one in which they were submitted to Berth. An answer may "
+    "be "
+    "lost:\n"
+    "# a job may come to slurmctld up to a minute (SETTLE=SECONDS) after sbatch has given "
+    "up.\n";
 
 static const char program[] =
     "set -u\n"
@@ -43,6 +50,21 @@ static const char program[] =
     "if it is not there\"\n"
     "}\n"
     "\n"
+    "# Those whose last line in the file has a number of Slurm's.\n"
+    "accepted()\n"
+    "{\n"
+    "    local id number at\n"
+    "    [ -f submitted ] || fail 'nothing has been submitted'\n"
+    "    while read -r id number at; do slurm[$id]=$number; done <submitted\n"
+    "    for id in \"${!slurm[@]}\"; do [[ ! ${slurm[$id]} =~ ^[0-9]+$ ]] || echo \"$id\"; "
+    "done "
+    "| sort -n\n"
+    "}\n"
+    "\n"
+    "if [ \"${1-}\" = --accepted ]; then\n"
+    "    accepted\n"
+    "    exit\n"
+    "fi\n"
     "program=$(command -v sbatch) || fail 'there is no sbatch here'\n"
     "[[ $(readlink -f \"$program\") != */berth-compat ]] ||\n"
     "    fail \"$program submits to Berth; put Slurm's own sbatch first in PATH\"\n"
@@ -63,6 +85,23 @@ static const char program[] =
     "    return 0\n"
     "}\n"
     "\n"
+    "# A job whose answer was lost may still be on its way.\n"
+    "settle()\n"
+    "{\n"
+    "    local id now last=0\n"
+    "    for id in \"${!slurm[@]}\"; do\n"
+    "        [ \"${slurm[$id]}\" != '?' ] || [ -n \"${known[$id]:-}\" ] || [ \"${since[$id]}\" "
+    "-le $last ] ||\n"
+    "            last=${since[$id]}\n"
+    "    done\n"
+    "    printf -v now '%(%s)T' -1\n"
+    "    [ $((last + ${SETTLE:-60} - now)) -gt 0 ] || return 0\n"
+    "    echo \"submit-all: waiting, as a job whose answer was lost may still come to Slurm\" "
+    ">&2\n"
+    "    sleep $((last + ${SETTLE:-60} - now))\n"
+    "    ask_slurm || fail 'slurmctld does not answer'\n"
+    "}\n"
+    "\n"
     "# Compares the file with what Slurm knows. Slurm keeps an ended job for MinJobAge, so a "
     "younger one\n"
     "# that it does not know is lost: its answer did not arrive, or slurmctld was killed "
@@ -77,6 +116,7 @@ static const char program[] =
     "    done <submitted\n"
     "    [ ${#slurm[@]} -gt 0 ] || return 0\n"
     "    ask_slurm || fail 'slurmctld does not answer'\n"
+    "    settle\n"
     "    age=$(scontrol show config | sed -n 's/^MinJobAge *= *\\([0-9]*\\).*/\\1/p')\n"
     "    printf -v now '%(%s)T' -1\n"
     "    for id in \"${!slurm[@]}\"; do\n"
@@ -108,7 +148,7 @@ static const char program[] =
     "# submit ID USER ENVIRONMENT DEPENDENCY\n"
     "submit()\n"
     "{\n"
-    "    local id=$1 user=$2 environment=$3 dependency=$4 number sbatch=(\"$program\")\n"
+    "    local id=$1 user=$2 environment=$3 dependency=$4 number bad= sbatch=(\"$program\")\n"
     "    [ -z \"${slurm[$id]:-}\" ] || return 0\n"
     "    # The program that submits never has a job's variables among its own: LD_PRELOAD in "
     "them\n"
@@ -129,10 +169,12 @@ static const char program[] =
     "    fi\n"
     "    if [ -n \"$dependency\" ]; then sbatch+=(--dependency=\"$dependency\"); fi\n"
     "    record \"$id\" '?'\n"
-    "    if ! number=$(\"${sbatch[@]}\" --parsable \"${options[@]}\" \"./scripts/$id.sh\"); "
-    "then\n"
+    "    number=$(\"${sbatch[@]}\" --parsable \"${options[@]}\" \"./scripts/$id.sh\" "
+    "2>.words) || bad=yes\n"
+    "    cat .words >&2\n"
+    "    if [ -n \"$bad\" ]; then\n"
     "        # The answer may have been lost, not the job.\n"
-    "        if ask_slurm && [ -z \"${known[$id]:-}\" ]; then record \"$id\" -; fi\n"
+    "        [ ! -s .words ] || grep -qF \"$unsure_words\" .words || record \"$id\" -\n"
     "        fail \"job $id was not submitted, or its number is not known; see scripts/$id.sh, "
     "then run this again\"\n"
     "    fi\n"
@@ -154,7 +196,7 @@ static const char program[] =
 
 static const char tail[] =
     "\n"
-    "rm -f .environment\n"
+    "rm -f .environment .words\n"
     "[ \"$failed\" -eq 0 ] || fail \"Slurm would refuse $failed jobs\"\n";
 
 /* "${slurm[12]-}_3": every exported part of what dep names. */
@@ -178,7 +220,10 @@ void
 export_submit_all(const struct export_data *x, struct buf *out)
 {
     buf_adds(out, head);
-    buf_addf(out, "key=%s\n", x->key);
+    buf_addf(out, "key=%s\nunsure_words='", x->key);
+    for (size_t i = 0; slurm_unsure_words[i]; i++)
+        buf_addf(out, "%s%s", i > 0 ? "\n" : "", slurm_unsure_words[i]);
+    buf_adds(out, "'\n");
     buf_adds(out, program);
     for (size_t i = 0; i < x->n; i++) {
         const struct export_job *job = &x->jobs[i];

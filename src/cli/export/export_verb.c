@@ -59,7 +59,7 @@ static const struct page page = {
     .options = options,
     .notes = "Running jobs stay here. The exported ones stay too, until they are cancelled:\n"
              "  berth export --to slurm --hold -o DIR && DIR/submit-all\n"
-             "  berth cancel $(cut -d' ' -f1 DIR/submitted | uniq)",
+             "  berth cancel $(DIR/submit-all --accepted)",
 };
 
 struct wish {
