@@ -124,11 +124,12 @@ void
 login_finish(struct login *l, const struct gate *g, const struct page_context *page,
              struct reply **out)
 {
-    const char *next = gate_next_path(buf_str(&l->next));
+    const char *next;
 
     if (l->form)
         MHD_destroy_post_processor(l->form); /* hands over what it still has */
     l->form = NULL;
+    next = gate_next_path(buf_str(&l->next));
     if (l->leaves) {
         l->cookie = make_cookie(l, "", 0);
         lead_to("/login", out);

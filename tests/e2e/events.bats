@@ -52,6 +52,38 @@ print(" ".join(str(json.loads(line)[sys.argv[1]]) for line in sys.stdin))' "$1"
     has "words" "$err" "'rhubarb' is not a time; write 2h or 7d \(ago\), 16:00"
 }
 
+@test "a request with a limit follows only once it has reached the end" {
+    start_daemon 1
+    timeout "$LIMIT" berth submit -G 0 -W -- true
+    cat >follow.py <<'END'
+import json, socket, subprocess, sys
+
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(sys.argv[1])
+    lines = s.makefile()
+    def ask(number, method, params):
+        s.sendall((json.dumps({"id": number, "method": method, "params": params}) + "\n").encode())
+    def count_until(number):
+        n = 0
+        while (message := json.loads(lines.readline())).get("id") != number:
+            n += 1
+        return n, message["result"]
+    def job():
+        subprocess.run(["berth", "submit", "-G", "0", "-W", "--", "true"], check=True, stdout=subprocess.DEVNULL)
+    ask(1, "events", {"limit": 1, "follow": True})
+    more = count_until(1)[1]["more"]
+    job()
+    ask(2, "status", {})
+    missed = count_until(2)[0]
+    ask(3, "events", {"limit": 1000, "follow": True})
+    count_until(3)
+    job()
+    ask(4, "status", {})
+    print(more, missed, count_until(4)[0] > 0)
+END
+    is "with more to come, then at the end" "$(timeout "$LIMIT" python3 follow.py "$BERTH_DIR/berth.sock")" "True 0 True"
+}
+
 @test "followers get 'launched' with the process id, and it is not stored" {
     start_daemon
     background follow berth events -f

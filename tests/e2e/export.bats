@@ -100,6 +100,18 @@ assert all(None not in row and None not in row.values() for row in rows)
 END
 }
 
+@test "a limit that Slurm has no counterpart of is named, and locks nobody out there" {
+    blocked
+    berth submit --gpus 0 true
+    printf 'user_max_pending: 100\n' >pending.yaml
+    printf 'user_max_pending: 100\nuser_max_running: 20\n' >both.yaml
+    berth export --to slurm -o one --config pending.yaml
+    grep -q '^# user_max_pending of .*, 100: Slurm has no limit on pending jobs alone' one/accounts.sh
+    [ -z "$(grep '^sacctmgr.*GrpSubmitJobs' one/accounts.sh)" ]
+    berth export --to slurm -o two --config both.yaml
+    grep -q '^sacctmgr.* GrpJobs=20 GrpSubmitJobs=120' two/accounts.sh
+}
+
 @test "wrong options are refused, and a folder with something in it" {
     start_daemon 1
     run berth export

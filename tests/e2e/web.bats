@@ -166,6 +166,20 @@ load web
     is "a form with its character set" "$status" 303
 }
 
+# libmicrohttpd keeps the beginning of an escape until the form is destroyed, and a path of any
+# length may be the one at which its buffer grows then.
+@test "a login form that ends within an escape leads back to the whole path" {
+    start_daemon 1
+    (umask 077; echo 0123456789abcdef0123 >token)
+    start_web --token-file token
+    path=/
+    for _ in $(seq 140); do
+        path+=a
+        get login -d "token=0123456789abcdef0123&next=$path%2"
+        has "it leads there" "$head" "^Location: $path"
+    done
+}
+
 @test "options that would open the page to others are refused with a message" {
     try berth-web --listen 0.0.0.0:0
     is "exit status" "$status" 2

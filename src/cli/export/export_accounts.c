@@ -12,6 +12,8 @@ struct limits {
 };
 
 /* " GrpJobs=4 ...", each only where there is a limit. */
+/* Slurm's limit on submitted jobs counts those that run too: without one on these there is no
+ * counterpart. */
 static void
 add_limits(struct buf *out, const struct limits *l)
 {
@@ -19,7 +21,7 @@ add_limits(struct buf *out, const struct limits *l)
         buf_addf(out, " GrpJobs=%lld", (long long)l->running);
     if (l->gpus > 0)
         buf_addf(out, " GrpTRES=gres/gpu=%lld", (long long)l->gpus);
-    if (l->pending > 0)
+    if (l->pending > 0 && l->running > 0)
         buf_addf(out, " GrpSubmitJobs=%lld", (long long)l->pending + (long long)l->running);
 }
 
@@ -56,6 +58,11 @@ add_user(struct buf *out, const struct config *c, const char *name)
         buf_adds(out, " fairshare=100");
     add_limits(out, &l);
     buf_adds(out, "\n");
+    if (l.pending > 0 && l.running == 0)
+        buf_addf(out,
+                 "# user_max_pending of %s, %lld: Slurm has no limit on pending jobs alone; "
+                 "GrpSubmitJobs counts running ones too\n",
+                 name, (long long)l.pending);
     if (l.vram_mib > 0)
         buf_addf(out,
                  "# user_max_vram_mib of %s, %lld: Slurm has no limit on VRAM; "

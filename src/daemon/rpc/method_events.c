@@ -104,7 +104,7 @@ step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int6
     jsonw_kint(out, "next", r->at);
     jsonw_kbool(out, "more", r->more);
     jsonw_end_object(out);
-    if (r->follow) {
+    if (r->follow && !r->more) { /* or what is in between would be missing */
         turn_retell_waiting(rpc->inst, r->filter.file);
         server_follow(c->client, &r->filter);
     }

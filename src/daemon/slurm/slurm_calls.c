@@ -445,6 +445,8 @@ take_job(struct slurm *s, const struct slurm_job *j)
         s->poll_pause_us = POLL_FIRST_US;
     r->is_known = r->was_listed = true;
     r->phase = phase;
+    if (strcmp(j->state, "RUNNING") == 0 && strcmp(r->state, "RUNNING") != 0)
+        r->pulse_us = clock_boot_us(); /* while Slurm had it suspended, it was silent */
     snprintf(r->state, sizeof r->state, "%s", j->state);
     snprintf(r->reason, sizeof r->reason, "%s", j->reason);
     snprintf(r->node, sizeof r->node, "%s", j->node);
