@@ -296,6 +296,27 @@ jsonw_kstr(struct jsonw *w, const char *key, const char *s)
 }
 
 void
+jsonw_kobject(struct jsonw *w, const char *key)
+{
+    jsonw_key(w, key);
+    jsonw_object(w);
+}
+
+void
+jsonw_karray(struct jsonw *w, const char *key)
+{
+    jsonw_key(w, key);
+    jsonw_array(w);
+}
+
+void
+jsonw_knum(struct jsonw *w, const char *key, double v)
+{
+    jsonw_key(w, key);
+    jsonw_num(w, v);
+}
+
+void
 jsonw_kint(struct jsonw *w, const char *key, int64_t v)
 {
     jsonw_key(w, key);

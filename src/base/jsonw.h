@@ -43,8 +43,11 @@ void jsonw_raw(struct jsonw *w, const char *json, size_t n); /* one ready-made v
 void jsonw_kstr(struct jsonw *w, const char *key, const char *s);
 void jsonw_kint(struct jsonw *w, const char *key, int64_t v);
 void jsonw_kint_or_null(struct jsonw *w, const char *key, int64_t v, bool known);
+void jsonw_knum(struct jsonw *w, const char *key, double v);
 void jsonw_kbool(struct jsonw *w, const char *key, bool v);
 void jsonw_knull(struct jsonw *w, const char *key);
 void jsonw_ktime(struct jsonw *w, const char *key, int64_t wall_us);
+void jsonw_kobject(struct jsonw *w, const char *key); /* and what begins there */
+void jsonw_karray(struct jsonw *w, const char *key);
 
 #endif

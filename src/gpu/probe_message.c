@@ -47,8 +47,7 @@ put_dri(struct jsonw *w, const struct backend_card *card)
 {
     if (!(card->valid & CARD_HAS_DRI))
         return;
-    jsonw_key(w, "dri");
-    jsonw_array(w);
+    jsonw_karray(w, "dri");
     jsonw_int(w, card->dri_card);
     jsonw_int(w, card->dri_render);
     jsonw_end_array(w);
@@ -59,14 +58,12 @@ put_instance(struct jsonw *w, const struct backend_card *card)
 {
     if (!card->mig_gpu[0])
         return;
-    jsonw_key(w, "mig");
-    jsonw_object(w);
+    jsonw_kobject(w, "mig");
     jsonw_kstr(w, "gpu", card->mig_gpu);
     jsonw_kint(w, "gi", card->mig_gi);
     jsonw_kint(w, "ci", card->mig_ci);
     if (card->mig_gi_cap >= 0 && card->mig_ci_cap >= 0) {
-        jsonw_key(w, "caps");
-        jsonw_array(w);
+        jsonw_karray(w, "caps");
         jsonw_int(w, card->mig_gi_cap);
         jsonw_int(w, card->mig_ci_cap);
         jsonw_end_array(w);
@@ -80,8 +77,7 @@ put_mig_gpus(struct jsonw *w, const struct backend_machine *m)
 {
     if (m->n_mig_gpus == 0)
         return;
-    jsonw_key(w, "mig_gpus");
-    jsonw_array(w);
+    jsonw_karray(w, "mig_gpus");
     for (int i = 0; i < m->n_mig_gpus; i++)
         jsonw_str(w, m->mig_gpus[i]);
     jsonw_end_array(w);
@@ -122,8 +118,7 @@ put_nodes(struct jsonw *w, const struct backend_machine *m)
 {
     if (m->n_nodes == 0)
         return;
-    jsonw_key(w, "nodes");
-    jsonw_array(w);
+    jsonw_karray(w, "nodes");
     for (int i = 0; i < m->n_nodes; i++) {
         auto_buf struct buf cpus = BUF_INIT;
         cpu_list_add(&m->nodes[i].cpus, &cpus);
@@ -150,13 +145,11 @@ message_hello(struct buf *out, const char *backend, const struct backend_machine
         jsonw_kint(&w, "kernel_log", kernel_log);
     else
         jsonw_knull(&w, "kernel_log");
-    jsonw_key(&w, "gpus");
-    jsonw_array(&w);
+    jsonw_karray(&w, "gpus");
     for (int i = 0; i < m->n; i++)
         put_card(&w, &m->cards[i]);
     jsonw_end_array(&w);
-    jsonw_key(&w, "links");
-    jsonw_array(&w);
+    jsonw_karray(&w, "links");
     for (int i = 0; i < m->n_links; i++) {
         jsonw_array(&w);
         jsonw_int(&w, m->cards[m->links[i][0]].index);
@@ -167,8 +160,7 @@ message_hello(struct buf *out, const char *backend, const struct backend_machine
     put_mig_gpus(&w, m);
     put_nodes(&w, m);
     if (m->n_left_out > 0) {
-        jsonw_key(&w, "left_out");
-        jsonw_array(&w);
+        jsonw_karray(&w, "left_out");
         for (int i = 0; i < m->n_left_out; i++)
             jsonw_str(&w, m->left_out[i]);
         jsonw_end_array(&w);
@@ -220,8 +212,7 @@ message_faults(struct buf *out, int64_t kernel_log, const struct kmsg_record *re
     jsonw_init(&w, out);
     jsonw_object(&w);
     jsonw_kint(&w, "kernel_log", kernel_log);
-    jsonw_key(&w, "faults");
-    jsonw_array(&w);
+    jsonw_karray(&w, "faults");
     for (int i = 0; i < n; i++)
         put_fault(&w, &records[i]);
     jsonw_end_array(&w);
@@ -272,8 +263,7 @@ put_ended(struct jsonw *w, const struct backend_usage *u)
 {
     if (u->n_ended == 0)
         return;
-    jsonw_key(w, "ended");
-    jsonw_array(w);
+    jsonw_karray(w, "ended");
     for (int i = 0; i < u->n_ended; i++) {
         jsonw_object(w);
         jsonw_kint(w, "pid", u->ended[i].pid);
@@ -293,14 +283,12 @@ put_groups(struct jsonw *w, int card, const struct backend_group *groups, int n)
         if (g->card != card)
             continue;
         if (!begun) {
-            jsonw_key(w, "groups");
-            jsonw_array(w);
+            jsonw_karray(w, "groups");
             begun = true;
         }
         jsonw_object(w);
         jsonw_kstr(w, "group", g->name);
-        jsonw_key(w, "mib");
-        jsonw_int_or_null(w, g->mib, g->mib >= 0);
+        jsonw_kint_or_null(w, "mib", g->mib, g->mib >= 0);
         if (g->peak_mib >= 0)
             jsonw_kint(w, "peak_mib", g->peak_mib);
         jsonw_end_object(w);
@@ -319,8 +307,7 @@ message_sample(struct buf *out, int64_t number, const struct backend_machine *m,
     jsonw_init(&w, out);
     jsonw_object(&w);
     jsonw_kint(&w, "sample", number);
-    jsonw_key(&w, "gpus");
-    jsonw_array(&w);
+    jsonw_karray(&w, "gpus");
     for (int i = 0; i < m->n; i++) {
         const struct backend_usage *u = &s->use[i];
         if (!u->present)

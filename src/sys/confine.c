@@ -228,20 +228,17 @@ confine_write(const struct confinement *c, struct jsonw *w)
 {
     jsonw_object(w);
     jsonw_kstr(w, "cgroup", c->base);
-    jsonw_key(w, "v1");
-    jsonw_object(w);
+    jsonw_kobject(w, "v1");
     for (int i = 0; i < CGROUP_V1_N; i++)
         if (c->v1[i])
             jsonw_kstr(w, cgroup_v1_names[i], c->v1[i]);
     jsonw_end_object(w);
     jsonw_kstr(w, "cpus", c->cpus);
-    jsonw_key(w, "enforced");
-    jsonw_object(w);
+    jsonw_kobject(w, "enforced");
     for (int i = 0; i < CONFINE_PARTS; i++)
         jsonw_kbool(w, names[i], c->has[i]);
     jsonw_end_object(w);
-    jsonw_key(w, "why");
-    jsonw_object(w);
+    jsonw_kobject(w, "why");
     for (int i = 0; i < CONFINE_PARTS; i++)
         if (c->why[i])
             jsonw_kstr(w, names[i], c->why[i]);

@@ -261,8 +261,7 @@ add_login(struct jsonw *w, const struct env_choice *c)
 void
 env_add(struct jsonw *w, const struct env_choice *c)
 {
-    jsonw_key(w, "env");
-    jsonw_array(w);
+    jsonw_karray(w, "env");
     for (char **entry = environ; *entry; entry++) {
         if (is_chosen(c, *entry) && text_is_utf8(*entry, strlen(*entry), NULL))
             jsonw_str(w, *entry);

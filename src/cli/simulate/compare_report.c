@@ -215,16 +215,11 @@ put_spread(const struct comparison *c, int file, int trial, enum figure f, struc
     static const char *const keys[FIGURES] = {"wait_mean_to_greedy", "bsld_to_greedy",
                                               "multi_max_to_easy", "multi_max_to_greedy"};
     struct spread s = compare_spread(c, file, trial, f);
-    jsonw_key(w, keys[f]);
-    jsonw_object(w);
-    jsonw_key(w, "median");
-    jsonw_num(w, s.median);
-    jsonw_key(w, "p90");
-    jsonw_num(w, s.p90);
-    jsonw_key(w, "above_1_15");
-    jsonw_num(w, s.late);
-    jsonw_key(w, "draws");
-    jsonw_array(w);
+    jsonw_kobject(w, keys[f]);
+    jsonw_knum(w, "median", s.median);
+    jsonw_knum(w, "p90", s.p90);
+    jsonw_knum(w, "above_1_15", s.late);
+    jsonw_karray(w, "draws");
     for (int draw = 0; draw < c->n_draws; draw++)
         jsonw_num(w, figure_of(c, file, draw, trial, f));
     jsonw_end_array(w);
@@ -246,8 +241,7 @@ put_file(const struct comparison *c, int file, struct jsonw *w)
     jsonw_object(w);
     jsonw_kstr(w, "file", c->files[file]);
     jsonw_kint(w, "jobs", (int64_t)c->workloads[file].n);
-    jsonw_key(w, "policies");
-    jsonw_array(w);
+    jsonw_karray(w, "policies");
     for (int trial = BASES; trial < c->n_trials; trial++) {
         jsonw_object(w);
         jsonw_kstr(w, "policy", policy_name(c, trial));
@@ -271,8 +265,7 @@ compare_print_json(const struct comparison *c)
     jsonw_kint(&w, "version", 1);
     jsonw_kint(&w, "draws", c->sim->draws);
     jsonw_kint(&w, "seed", c->sim->seed);
-    jsonw_key(&w, "files");
-    jsonw_array(&w);
+    jsonw_karray(&w, "files");
     for (int file = 0; file < c->n_files; file++)
         put_file(c, file, &w);
     jsonw_end_array(&w);

@@ -92,8 +92,7 @@ simulate_print_table(const struct simulation *sim, const struct trial *trials)
 static void
 json_number(struct jsonw *w, const char *key, double v)
 {
-    jsonw_key(w, key);
-    jsonw_num(w, v);
+    jsonw_knum(w, key, v);
 }
 
 static void
@@ -135,14 +134,12 @@ simulate_print_json(const struct simulation *sim, const struct trial *trials)
     jsonw_kbool(&w, "batch", sim->batch);
     json_number(&w, "scale", sim->scale);
     jsonw_kint(&w, "margin_mib", sim->machine.margin_mib);
-    jsonw_key(&w, "gpus_mib");
-    jsonw_array(&w);
+    jsonw_karray(&w, "gpus_mib");
     for (int i = 0; i < sim->machine.n; i++)
         jsonw_int(&w, sim->machine.total_mib[i]);
     jsonw_end_array(&w);
     jsonw_kint(&w, "lower_bound", sim->bound);
-    jsonw_key(&w, "policies");
-    jsonw_array(&w);
+    jsonw_karray(&w, "policies");
     for (int i = 0; i < sim->n_policies; i++)
         json_trial(sim, &trials[i], &w);
     jsonw_end_array(&w);

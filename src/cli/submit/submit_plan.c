@@ -31,8 +31,7 @@ write_params(const struct request *req, const struct submit_words *words, struct
     jsonw_object(&w);
     jsonw_kstr(&w, "path", "/dev/null");
     jsonw_kbool(&w, "fresh", true);
-    jsonw_key(&w, "jobs");
-    jsonw_array(&w);
+    jsonw_karray(&w, "jobs");
     jsonw_object(&w);
     jobreq_add_fields(&w, &one);
     jsonw_kstr(&w, "key", "000000000000#0");

@@ -70,8 +70,7 @@ write_params(const struct submission *s, struct buf *out)
 
     jsonw_init(&w, out);
     jsonw_object(&w);
-    jsonw_key(&w, "jobs");
-    jsonw_array(&w);
+    jsonw_karray(&w, "jobs");
     jsonw_object(&w);
     jobreq_add_fields(&w, &s->req);
     jsonw_end_object(&w);

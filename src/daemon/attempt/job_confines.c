@@ -71,8 +71,7 @@ has_device(const struct gpu_info *info)
 static void
 write_denied(const struct instance *inst, const struct attempt *run, struct jsonw *w)
 {
-    jsonw_key(w, "dri_denied");
-    jsonw_array(w);
+    jsonw_karray(w, "dri_denied");
     for (int i = 0; i < ledger_n_cards(inst->ledger); i++) {
         const struct gpu_info *info = &ledger_card(inst->ledger, i)->info;
         if (!is_of_dri(info) || info->dri_render < 0 ||
@@ -91,8 +90,7 @@ write_instances(const struct attempts *a, const struct attempt *run, struct json
     if (a->cards->mig_major == 0)
         return;
     jsonw_kint(w, "mig_major", a->cards->mig_major);
-    jsonw_key(w, "mig_minors");
-    jsonw_array(w);
+    jsonw_karray(w, "mig_minors");
     for (int i = 0; run && i < run->n_gpus; i++) {
         const struct gpu_info *info = &ledger_card(a->inst->ledger, run->gpus[i])->info;
         for (int k = 0; info->mig_gpu[0] && k < 2; k++)
@@ -114,8 +112,7 @@ write_devices(const struct attempts *a, const struct job *job, struct jsonw *w)
         if (run->gpus[i] >= ledger_n_cards(a->inst->ledger) ||
             !has_device(&ledger_card(a->inst->ledger, run->gpus[i])->info))
             return;
-    jsonw_key(w, "minors");
-    jsonw_array(w);
+    jsonw_karray(w, "minors");
     for (int i = 0; i < n; i++) {
         const struct gpu_info *info = &ledger_card(a->inst->ledger, run->gpus[i])->info;
         if (!is_of_dri(info))
@@ -145,12 +142,10 @@ write_cap(const struct attempts *a, const struct job *job, struct jsonw *w)
     if (run->cap_mib == 0)
         return;
     auto_free char *group = group_of(a, job);
-    jsonw_key(w, "cap");
-    jsonw_object(w);
+    jsonw_kobject(w, "cap");
     jsonw_kint(w, "mib", run->cap_mib);
     jsonw_kstr(w, "group", group);
-    jsonw_key(w, "keys");
-    jsonw_array(w);
+    jsonw_karray(w, "keys");
     for (int i = 0; i < run->n_gpus; i++) {
         const struct gpu_info *info = &ledger_card(a->inst->ledger, run->gpus[i])->info;
         if (info->cap == GPU_CAP_DMEM) {

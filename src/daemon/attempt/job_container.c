@@ -131,16 +131,14 @@ add_device(void *ctx, const char *path)
 static void
 write_nvidia(const struct instance *inst, const struct attempt *run, struct jsonw *w)
 {
-    jsonw_key(w, "uuids");
-    jsonw_array(w);
+    jsonw_karray(w, "uuids");
     for (int i = 0; i < run->n_gpus; i++) {
         const struct gpu_info *info = &ledger_card(inst->ledger, run->gpus[i])->info;
         if (info->vendor == GPU_VENDOR_NVIDIA)
             jsonw_str(w, info->uuid);
     }
     jsonw_end_array(w);
-    jsonw_key(w, "indices");
-    jsonw_array(w);
+    jsonw_karray(w, "indices");
     for (int i = 0; i < run->n_gpus; i++) {
         const struct gpu_info *info = &ledger_card(inst->ledger, run->gpus[i])->info;
         if (info->vendor == GPU_VENDOR_NVIDIA) {
@@ -158,21 +156,18 @@ container_write(const struct instance *inst, const struct job *job, int captured
     bool is_apptainer;
     auto_free char *program = find_runtime(inst, job->req.container, &is_apptainer);
     auto_free char *name = xasprintf("berth-%.8s-%u.%d", inst->name, job->id, job->run->number);
-    jsonw_key(w, "container");
-    jsonw_object(w);
+    jsonw_kobject(w, "container");
     jsonw_kstr(w, "image", job->req.container);
     jsonw_kstr(w, "program", program ? program : is_apptainer ? "apptainer" : "podman");
     jsonw_kbool(w, "apptainer", is_apptainer);
     jsonw_kstr(w, "name", name);
     jsonw_kint(w, "captured", captured);
     jsonw_kbool(w, "amd", has_vendor(inst, job->run, GPU_VENDOR_AMD));
-    jsonw_key(w, "mounts");
-    jsonw_array(w);
+    jsonw_karray(w, "mounts");
     for (char *const *m = job->req.container_mounts; m && *m; m++)
         jsonw_str(w, *m);
     jsonw_end_array(w);
-    jsonw_key(w, "devices");
-    jsonw_array(w);
+    jsonw_karray(w, "devices");
     each_device(inst, job->run, write_device, w);
     jsonw_end_array(w);
     write_nvidia(inst, job->run, w);

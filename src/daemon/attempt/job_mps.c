@@ -101,8 +101,7 @@ mps_write(const struct instance *inst, const struct job *job, struct jsonw *w)
     if (card < 0)
         return;
     auto_free char *folder = folder_of(inst, card);
-    jsonw_key(w, "mps");
-    jsonw_object(w);
+    jsonw_kobject(w, "mps");
     jsonw_kstr(w, "dir", folder);
     jsonw_kint(w, "uid", user_of(inst, job));
     jsonw_kint(w, "since_us", clock_boot_us());

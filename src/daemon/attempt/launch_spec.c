@@ -31,8 +31,7 @@
 static void
 write_argv(struct jsonw *w, const struct job *job)
 {
-    jsonw_key(w, "argv");
-    jsonw_array(w);
+    jsonw_karray(w, "argv");
     if (job->req.argv) {
         for (char **a = job->req.argv; *a; a++)
             jsonw_str(w, *a);
@@ -146,8 +145,7 @@ write_spec(struct attempts *a, const struct job *job, int lock, struct err *e)
     mps_write(a->inst, job, &w);
     if (job->req.container)
         container_write(a->inst, job, captured, &w);
-    jsonw_key(&w, "oom_patterns");
-    jsonw_array(&w);
+    jsonw_karray(&w, "oom_patterns");
     for (char **p = a->inst->config.oom_patterns; p && *p; p++)
         jsonw_str(&w, *p);
     jsonw_end_array(&w);

@@ -43,8 +43,7 @@ again_name_at(int i)
 static void
 write_counts(struct jsonw *w, const char *key, const uint64_t *counts, int n, name_fn name)
 {
-    jsonw_key(w, key);
-    jsonw_object(w);
+    jsonw_kobject(w, key);
     for (int i = 0; i < n; i++)
         if (counts[i] > 0)
             jsonw_kint(w, name(i), (int64_t)counts[i]);
@@ -54,11 +53,9 @@ write_counts(struct jsonw *w, const char *key, const uint64_t *counts, int n, na
 static void
 write_histogram(struct jsonw *w, const char *key, const struct histogram *h)
 {
-    jsonw_key(w, key);
-    jsonw_object(w);
+    jsonw_kobject(w, key);
     jsonw_kint(w, "sum_us", h->sum_us);
-    jsonw_key(w, "counts");
-    jsonw_array(w);
+    jsonw_karray(w, "counts");
     for (int i = 0; i <= h->n; i++)
         jsonw_int(w, (int64_t)h->counts[i]);
     jsonw_end_array(w);

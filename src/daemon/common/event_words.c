@@ -55,8 +55,7 @@ events_write_command(struct jsonw *w, const struct job *job, int max)
 void
 events_write_peaks(struct jsonw *w, const struct attempt *run)
 {
-    jsonw_key(w, "peak_mib");
-    jsonw_object(w);
+    jsonw_kobject(w, "peak_mib");
     for (int i = 0; run && i < run->n_gpus; i++) {
         char key[12];
         snprintf(key, sizeof key, "%d", run->gpus[i]);
@@ -73,8 +72,7 @@ events_write_peaks(struct jsonw *w, const struct attempt *run)
 void
 events_write_gpus(struct jsonw *w, const struct attempt *run)
 {
-    jsonw_key(w, "gpus");
-    jsonw_array(w);
+    jsonw_karray(w, "gpus");
     for (int i = 0; run && i < run->n_gpus; i++)
         jsonw_int(w, run->gpus[i]);
     jsonw_end_array(w);

@@ -34,8 +34,7 @@ write_started(struct instance *inst, struct jsonw *w, const struct job *job)
     if (run->cap_mib > 0)
         jsonw_kint(w, "cap_mib", run->cap_mib);
     if (job->req.demand.share_permille > 0) {
-        jsonw_key(w, "share");
-        jsonw_num(w, job->req.demand.share_permille / 1000.0);
+        jsonw_knum(w, "share", job->req.demand.share_permille / 1000.0);
     }
     if (run->n_gpus > 0)
         write_vram(w, "total_mib", ledger_card(inst->ledger, run->gpus[0])->info.total_mib);

@@ -134,8 +134,7 @@ save_record(struct instance *inst, int card, const struct record *r)
     jsonw_kbool(&w, "needs_reboot", r->needs_reboot);
     jsonw_kstr(&w, "text", r->text);
     jsonw_kstr(&w, "note", r->note);
-    jsonw_key(&w, "returns_us");
-    jsonw_array(&w);
+    jsonw_karray(&w, "returns_us");
     for (int i = 0; i < RETURNS_MAX; i++)
         jsonw_int(&w, r->returns_us[i]);
     jsonw_end_array(&w);

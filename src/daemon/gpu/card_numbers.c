@@ -126,8 +126,7 @@ list(const struct instance *inst)
     jsonw_init(&w, &text);
     jsonw_object(&w);
     jsonw_kstr(&w, "boot", clock_boot_id());
-    jsonw_key(&w, "cards");
-    jsonw_array(&w);
+    jsonw_karray(&w, "cards");
     for (int i = 0; i < ledger_n_cards(inst->ledger); i++) {
         const struct gpu_info *info = &ledger_card(inst->ledger, i)->info;
         jsonw_object(&w);

@@ -43,8 +43,7 @@ write_tasks(struct jsonw *out, const char *key, const struct ids *ids)
 {
     char name[40], number[16];
     snprintf(name, sizeof name, "%s_tasks", key);
-    jsonw_key(out, name);
-    jsonw_object(out);
+    jsonw_kobject(out, name);
     for (size_t i = 0; i < ids->n_tasks; i++) {
         const struct ids_task *t = &ids->tasks[i];
         snprintf(number, sizeof number, "%" PRIu32, t->id);
@@ -57,8 +56,7 @@ write_tasks(struct jsonw *out, const char *key, const struct ids *ids)
 void
 ids_write(struct jsonw *out, const char *key, const struct ids *ids)
 {
-    jsonw_key(out, key);
-    jsonw_array(out);
+    jsonw_karray(out, key);
     for (size_t i = 0; i < ids->n; i++)
         jsonw_int(out, ids->v[i]);
     jsonw_end_array(out);

@@ -325,8 +325,7 @@ checkup_write(struct rpc *rpc, struct jsonw *out)
     struct checkup c = {.roles = rpc->roles, .out = out};
     struct self self;
     self_read(&self);
-    jsonw_key(out, "checks");
-    jsonw_array(out);
+    jsonw_karray(out, "checks");
     if (turn_disk_trouble(rpc->inst)) /* it explains whatever else is bad */
         check_disks(rpc->inst, &c);
     check_starts(rpc, &c);

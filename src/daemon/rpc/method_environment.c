@@ -43,8 +43,7 @@ method_environment(struct rpc *rpc, struct caller *c, json_t *params, struct jso
     if (rc < 0)
         return -1;
     jsonw_object(out);
-    jsonw_key(out, "env");
-    jsonw_array(out);
+    jsonw_karray(out, "env");
     for (const char *p = block.data; p && p < block.data + block.len; p += strlen(p) + 1)
         jsonw_str(out, p);
     jsonw_end_array(out);

@@ -135,7 +135,6 @@ method_events(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *o
     r->limit = json_integer_value(json_object_get(params, "limit"));
     r->follow = json_is_true(json_object_get(params, "follow"));
     jsonw_object(out);
-    jsonw_key(out, "events");
-    jsonw_array(out);
+    jsonw_karray(out, "events");
     return work_begin(rpc, c, &kind, r, params, out, e);
 }

@@ -100,8 +100,7 @@ put_expected_start(const struct answer *a, const struct job *job)
     jsonw_kbool(a->out, "reserved", kept || promised);
     jsonw_kbool(a->out, "firm", promised != NULL);
     jsonw_ktime(a->out, "latest_start", promised ? promised->at_us : 0);
-    jsonw_key(a->out, "cards");
-    jsonw_array(a->out);
+    jsonw_karray(a->out, "cards");
     for (uint64_t rest = cards; rest; rest &= rest - 1)
         jsonw_int(a->out, __builtin_ctzll(rest));
     jsonw_end_array(a->out);
@@ -110,15 +109,13 @@ put_expected_start(const struct answer *a, const struct job *job)
 static void
 put_share(struct jsonw *w, int32_t permille)
 {
-    jsonw_key(w, "share_left");
-    jsonw_num(w, permille / 1000.0);
+    jsonw_knum(w, "share_left", permille / 1000.0);
 }
 
 static void
 put_holders(struct jsonw *w, const struct blocked *b)
 {
-    jsonw_key(w, "held_by");
-    jsonw_array(w);
+    jsonw_karray(w, "held_by");
     for (int i = 0; i < BLOCKED_HOLDERS && b->holders[i].id; i++)
         jsonw_int(w, b->holders[i].id);
     jsonw_end_array(w);
@@ -131,14 +128,12 @@ put_needs(struct jsonw *w, const struct blocked *b)
 {
     if (!b->told_needs)
         return;
-    jsonw_key(w, "ends");
-    jsonw_array(w);
+    jsonw_karray(w, "ends");
     for (int i = 0; i < BLOCKED_ENDS && b->ends[i].id; i++)
         jsonw_int(w, b->ends[i].id);
     jsonw_end_array(w);
     jsonw_kint(w, "ends_total", b->n_ends);
-    jsonw_key(w, "to_free");
-    jsonw_array(w);
+    jsonw_karray(w, "to_free");
     for (uint64_t rest = b->to_free; rest; rest &= rest - 1)
         jsonw_int(w, __builtin_ctzll(rest));
     jsonw_end_array(w);
@@ -154,8 +149,7 @@ put_tasks(struct jsonw *w, const struct blocked *b)
         all[n++] = &b->holders[i];
     for (int i = 0; i < BLOCKED_ENDS; i++)
         all[n++] = &b->ends[i];
-    jsonw_key(w, "jobs_tasks");
-    jsonw_object(w);
+    jsonw_kobject(w, "jobs_tasks");
     for (int i = 0; i < n; i++) {
         auto_buf struct buf text = BUF_INIT;
         char id[16];
@@ -493,7 +487,6 @@ method_explain(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *
         return -1;
     }
     jsonw_object(out);
-    jsonw_key(out, "jobs");
-    jsonw_array(out);
+    jsonw_karray(out, "jobs");
     return work_begin(rpc, c, &kind, a, params, out, e);
 }

@@ -168,8 +168,7 @@ write_lines(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
         jsonw_object(out);
         jsonw_kint(out, "file", s->file);
         jsonw_kint(out, "seq", s->seq);
-        jsonw_key(out, "lines");
-        jsonw_array(out);
+        jsonw_karray(out, "lines");
     }
     while (s->at < s->n) {
         write_line(out, &s->lines[s->at++]);
@@ -187,8 +186,7 @@ write_removed(const struct sync *s, struct jsonw *out)
         jsonw_kstr(out, "full", s->full.text);
     jsonw_kint(out, "new", s->n_new);
     jsonw_kint(out, "updated", s->n_updated);
-    jsonw_key(out, "removed");
-    jsonw_array(out);
+    jsonw_karray(out, "removed");
     for (size_t i = 0; i < s->removed.n; i++)
         jsonw_int(out, s->removed.v[i]);
     jsonw_end_array(out);
@@ -200,8 +198,7 @@ write_refused(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e
     (void)e;
     if (s->at == 0) {
         write_removed(s, out);
-        jsonw_key(out, "refused");
-        jsonw_array(out);
+        jsonw_karray(out, "refused");
     }
     while (s->at < s->n) {
         const struct line *line = &s->lines[s->at++];

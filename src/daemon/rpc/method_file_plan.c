@@ -257,8 +257,7 @@ write_placed(struct jsonw *out, const struct asked_start *start)
 {
     const struct placement *where = &start->where;
     jsonw_kstr(out, "state", job_state_name(JOB_STARTING));
-    jsonw_key(out, "gpus");
-    jsonw_array(out);
+    jsonw_karray(out, "gpus");
     for (int i = 0; i < where->n; i++)
         jsonw_int(out, where->gpus[i]);
     jsonw_end_array(out);
@@ -281,8 +280,7 @@ write_options(const struct look *k, struct jsonw *out, const struct line *line)
     else
         slurm_add_options(&line->req, true, c, &options);
     jsonw_kbool(out, "packed", is_packed);
-    jsonw_key(out, "sbatch");
-    jsonw_array(out);
+    jsonw_karray(out, "sbatch");
     for (const char *o = options.data; o < options.data + options.len; o += strlen(o) + 1)
         jsonw_str(out, o);
     jsonw_end_array(out);
@@ -426,8 +424,7 @@ write_all(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
     (void)e;
     if (k->at == 0) {
         jsonw_object(out);
-        jsonw_key(out, "lines");
-        jsonw_array(out);
+        jsonw_karray(out, "lines");
     }
     while (k->at < k->sync->n) {
         write_line(k, out, k->at++);

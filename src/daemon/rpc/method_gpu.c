@@ -82,8 +82,7 @@ static void
 write_gpus(const struct rpc *rpc, uint64_t set, struct jsonw *out)
 {
     jsonw_object(out);
-    jsonw_key(out, "gpus");
-    jsonw_array(out);
+    jsonw_karray(out, "gpus");
     for (int i = 0; i < ledger_n_cards(rpc->inst->ledger); i++) {
         const struct card *c = ledger_card(rpc->inst->ledger, i);
         if (!(set >> i & 1))

@@ -313,7 +313,6 @@ method_jobs(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out
         return -1;
     }
     jsonw_object(out);
-    jsonw_key(out, l->fields ? "rows" : "jobs");
-    jsonw_array(out);
+    jsonw_karray(out, l->fields ? "rows" : "jobs");
     return work_begin(rpc, c, paged ? &page : &list, l, params, out, e);
 }

@@ -344,8 +344,7 @@ method_metrics(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *
     (void)e;
     jsonw_object(out);
     jsonw_kint(out, "version", 1);
-    jsonw_key(out, "metrics");
-    jsonw_object(out);
+    jsonw_kobject(out, "metrics");
     put_build(rpc, &x);
     put_jobs(rpc, &x);
     put_users(rpc, &x);

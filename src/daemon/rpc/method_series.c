@@ -85,8 +85,7 @@ put_cards(struct rpc *rpc, const struct asked *a, struct jsonw *out)
     since_us = since_us < first_us ? first_us : since_us;
     int64_t step_us = series_step_us(since_us, now_us, a->points);
     jsonw_kint(out, "step_ms", step_us / 1000);
-    jsonw_key(out, "gpus");
-    jsonw_array(out);
+    jsonw_karray(out, "gpus");
     for (int i = 0; i < n; i++) {
         const struct series *s = telemetry_series(rpc->cards, i);
         if (ledger_card(rpc->inst->ledger, i)->gone)
@@ -94,8 +93,7 @@ put_cards(struct rpc *rpc, const struct asked *a, struct jsonw *out)
         jsonw_object(out);
         jsonw_kint(out, "index", i);
         jsonw_kstr(out, "uuid", ledger_card(rpc->inst->ledger, i)->info.uuid);
-        jsonw_key(out, "points");
-        jsonw_array(out);
+        jsonw_karray(out, "points");
         if (s)
             series_walk(s, since_us, step_us, on_point, &l);
         jsonw_end_array(out);
@@ -110,8 +108,7 @@ static void
 put_trace(const struct trace *t, const uint8_t *gpus, const struct asked *a, struct jsonw *out)
 {
     jsonw_kint(out, "step_ms", trace_step_ms(t));
-    jsonw_key(out, "points");
-    jsonw_array(out);
+    jsonw_karray(out, "points");
     for (int i = 0; i < trace_n(t); i++) {
         struct trace_point p = trace_at(t, i);
         if (p.at_us < a->since_us)

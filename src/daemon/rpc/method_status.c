@@ -45,8 +45,7 @@ put_known(struct jsonw *w, const char *key, int64_t v)
 static void
 put_strangers(struct jsonw *w, const struct card *c)
 {
-    jsonw_key(w, "strangers");
-    jsonw_array(w);
+    jsonw_karray(w, "strangers");
     for (int i = 0; i < c->n_strangers; i++) {
         const struct stranger *s = &c->strangers[i];
         jsonw_object(w);
@@ -65,8 +64,7 @@ put_strangers(struct jsonw *w, const struct card *c)
 static void
 put_holds(const struct instance *inst, struct jsonw *w, const struct card *c)
 {
-    jsonw_key(w, "holds");
-    jsonw_array(w);
+    jsonw_karray(w, "holds");
     for (int i = 0; i < c->n_holds; i++) {
         const struct hold *h = &c->holds[i];
         const struct job *job = queue_get(inst->queue, h->job);
@@ -89,8 +87,7 @@ put_instance(struct jsonw *w, const struct gpu_info *info)
         jsonw_knull(w, "mig");
         return;
     }
-    jsonw_key(w, "mig");
-    jsonw_object(w);
+    jsonw_kobject(w, "mig");
     jsonw_kstr(w, "gpu", info->mig_gpu);
     put_known(w, "gi", info->mig_gi);
     put_known(w, "ci", info->mig_ci);
@@ -106,8 +103,7 @@ put_node(const struct rpc *rpc, struct jsonw *w, const struct card *c)
     put_known(w, "numa_node", c->info.numa);
     jsonw_kstr(w, "cpu_list", cpus.len ? buf_str(&cpus) : NULL);
     jsonw_kstr(w, "bind_why", why.len ? buf_str(&why) : NULL);
-    jsonw_key(w, "nvlink");
-    jsonw_array(w);
+    jsonw_karray(w, "nvlink");
     for (uint64_t rest = c->links; rest; rest &= rest - 1)
         jsonw_int(w, __builtin_ctzll(rest));
     jsonw_end_array(w);
@@ -158,12 +154,10 @@ put_card(struct rpc *rpc, const struct caller *who, struct jsonw *w, const struc
               !sampled || c->info.total_mib == 0 ? -1
               : c->headroom_mib > 0              ? c->headroom_mib
                                                  : 0);
-    jsonw_key(w, "share_held");
-    jsonw_num(w, (double)c->share_held / 1000);
+    jsonw_knum(w, "share_held", (double)c->share_held / 1000);
     put_known(w, "util", sampled ? c->util : -1);
     put_known(w, "temperature_c", sampled ? c->temperature_c : -1);
-    jsonw_key(w, "jobs");
-    jsonw_array(w);
+    jsonw_karray(w, "jobs");
     for (int i = 0; i < c->n_holds; i++)
         jsonw_int(w, c->holds[i].job);
     jsonw_end_array(w);
@@ -175,8 +169,7 @@ put_card(struct rpc *rpc, const struct caller *who, struct jsonw *w, const struc
 static void
 put_cards(struct rpc *rpc, const struct caller *who, struct jsonw *w)
 {
-    jsonw_key(w, "gpus");
-    jsonw_array(w);
+    jsonw_karray(w, "gpus");
     for (int i = 0; i < ledger_n_cards(rpc->inst->ledger); i++)
         if (!ledger_card(rpc->inst->ledger, i)->gone)
             put_card(rpc, who, w, ledger_card(rpc->inst->ledger, i));
@@ -222,13 +215,11 @@ put_slurm(const struct rpc *rpc, struct jsonw *w)
 static void
 put_daemon(const struct rpc *rpc, struct jsonw *w)
 {
-    jsonw_key(w, "daemon");
-    jsonw_object(w);
+    jsonw_kobject(w, "daemon");
     jsonw_kint(w, "pid", getpid());
     jsonw_kstr(w, "version", BERTH_VERSION);
     jsonw_kstr(w, "mode", rpc->inst->places.system ? "system" : "user");
-    jsonw_key(w, "uptime_s");
-    jsonw_num(w, (double)(clock_boot_us() - rpc->inst->started_boot_us) / 1e6);
+    jsonw_knum(w, "uptime_s", (double)(clock_boot_us() - rpc->inst->started_boot_us) / 1e6);
     jsonw_kstr(w, "dir", rpc->inst->places.root);
     jsonw_kstr(w, "socket", rpc->inst->places.socket);
     jsonw_kstr(w, "state_dir", rpc->inst->places.state);
@@ -258,8 +249,7 @@ method_status(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *o
     jsonw_object(out);
     jsonw_kint(out, "version", 1);
     put_daemon(rpc, out);
-    jsonw_key(out, "counts");
-    jsonw_object(out);
+    jsonw_kobject(out, "counts");
     for (int s = 0; s < JOB_COMPLETED; s++)
         jsonw_kint(out, job_state_name((enum job_state)s),
                    queue_n_in(rpc->inst->queue, (enum job_state)s));

@@ -251,8 +251,7 @@ enter_all(struct rpc *rpc, struct submission *s, struct jsonw *out)
     bool wants_gpu = demand_n_gpus(demand) > 0 && demand->engine == ENGINE_HERE;
     auto_free char *note = NULL;
     jsonw_object(out);
-    jsonw_key(out, "ids");
-    jsonw_array(out);
+    jsonw_karray(out, "ids");
     for (size_t i = 0; i < s->n; i++) {
         struct job *job = TAKE(s->jobs[i]);
         if (!note)

@@ -61,13 +61,11 @@ rpc_write_error(struct buf *out, const char *id, int code, const char *kind, con
     jsonw_kstr(&w, "jsonrpc", "2.0");
     jsonw_key(&w, "id");
     jsonw_raw(&w, id, strlen(id));
-    jsonw_key(&w, "error");
-    jsonw_object(&w);
+    jsonw_kobject(&w, "error");
     jsonw_kint(&w, "code", code);
     jsonw_kstr(&w, "message", text);
     if (kind) {
-        jsonw_key(&w, "data");
-        jsonw_object(&w);
+        jsonw_kobject(&w, "data");
         jsonw_kstr(&w, "kind", kind);
         jsonw_end_object(&w);
     }

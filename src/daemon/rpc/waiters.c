@@ -107,8 +107,7 @@ waits_write_meant(const struct wait *x, struct jsonw *out)
 {
     char word[32];
     jsonw_object(out);
-    jsonw_key(out, "select");
-    jsonw_array(out);
+    jsonw_karray(out, "select");
     for (size_t i = 0; i < x->n_jobs + x->n_ended; i++) {
         snprintf(word, sizeof word, "%u",
                  i < x->n_jobs ? x->jobs[i].id : x->ended[i - x->n_jobs]);

@@ -50,8 +50,7 @@ put(struct exposition *x, const char *key, double v)
     buf_addf(x->text, "%s ", key);
     add_number(x->text, v);
     buf_addc(x->text, '\n');
-    jsonw_key(x->numbers, key);
-    jsonw_num(x->numbers, v);
+    jsonw_knum(x->numbers, key, v);
 }
 
 void

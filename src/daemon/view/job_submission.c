@@ -23,8 +23,7 @@ jobjson_submission(const struct jobjson *x, struct jsonw *w)
         return;
     }
     jsonw_object(w);
-    jsonw_key(w, "request");
-    jsonw_object(w);
+    jsonw_kobject(w, "request");
     for (size_t i = 0; (a = attr_at(i)); i++) {
         if (!a->key || !(a->is_said ? a->is_said(&job->req) : attr_is_said(a, &job->req)))
             continue;

@@ -229,8 +229,7 @@ FIELD(peak_mib)
     for (int i = 0; run && i < run->n_gpus; i++) {
         char key[12];
         snprintf(key, sizeof key, "%d", run->gpus[i]);
-        jsonw_key(w, key);
-        jsonw_int_or_null(w, run->peak_mib[i], run->peak_mib[i] >= 0);
+        jsonw_kint_or_null(w, key, run->peak_mib[i], run->peak_mib[i] >= 0);
     }
     if (run && run->sent.key[0])
         jsonw_kint_or_null(w, "max", run->sent.peak_mib, run->sent.peak_mib >= 0);
@@ -256,8 +255,7 @@ FIELD(use_mib)
     for (int i = 0; run && i < run->n_gpus; i++) {
         char key[12];
         snprintf(key, sizeof key, "%d", run->gpus[i]);
-        jsonw_key(w, key);
-        jsonw_int_or_null(w, run->now_mib[i], run->now_mib[i] >= 0);
+        jsonw_kint_or_null(w, key, run->now_mib[i], run->now_mib[i] >= 0);
     }
     jsonw_end_object(w);
 }
@@ -353,8 +351,7 @@ static void
 write_nodes(const struct views *views, struct jsonw *w, const struct attempt *a)
 {
     auto_buf struct buf cpus = BUF_INIT;
-    jsonw_key(w, "numa_nodes");
-    jsonw_array(w);
+    jsonw_karray(w, "numa_nodes");
     for (uint64_t rest = (uint64_t)a->nodes; rest; rest &= rest - 1)
         jsonw_int(w, __builtin_ctzll(rest));
     jsonw_end_array(w);
@@ -375,22 +372,16 @@ write_attempt(const struct views *views, struct jsonw *w, const struct attempt *
         jsonw_kstr(w, "slurm_job", a->sent.id[0] ? a->sent.id : NULL);
         jsonw_kstr(w, "slurm_node", a->sent.node[0] ? a->sent.node : NULL);
     }
-    jsonw_key(w, "vram_mib");
-    jsonw_int_or_null(w, a->vram_mib, a->vram_mib > 0);
-    jsonw_key(w, "cap_mib");
-    jsonw_int_or_null(w, a->cap_mib, a->cap_mib > 0);
+    jsonw_kint_or_null(w, "vram_mib", a->vram_mib, a->vram_mib > 0);
+    jsonw_kint_or_null(w, "cap_mib", a->cap_mib, a->cap_mib > 0);
     write_nodes(views, w, a);
-    jsonw_key(w, "energy_j");
-    jsonw_int_or_null(w, (a->energy_mj + 500) / 1000, a->energy_mj > 0);
+    jsonw_kint_or_null(w, "energy_j", (a->energy_mj + 500) / 1000, a->energy_mj > 0);
     jsonw_ktime(w, "started", a->started_us);
     jsonw_ktime(w, "ended", over ? e->ended_us : 0);
-    jsonw_key(w, "run_ms");
-    jsonw_int_or_null(w, e->run_ms, over);
+    jsonw_kint_or_null(w, "run_ms", e->run_ms, over);
     jsonw_kstr(w, "outcome", over ? outcome_name(e->outcome) : NULL);
-    jsonw_key(w, "exit_code");
-    jsonw_int_or_null(w, e->code, e->outcome == OUTCOME_EXITED);
-    jsonw_key(w, "signal");
-    jsonw_int_or_null(w, e->signal, e->signal > 0);
+    jsonw_kint_or_null(w, "exit_code", e->code, e->outcome == OUTCOME_EXITED);
+    jsonw_kint_or_null(w, "signal", e->signal, e->signal > 0);
     events_write_peaks(w, a);
     jsonw_kint(w, "log_cut_bytes", e->log_cut_bytes);
     if (over)

@@ -49,13 +49,11 @@ FIELD(array)
     write_set(w, "tasks", &REQ(x)->array);
     write_set(w, "pending", &t->pending);
     jsonw_kint(w, "total", t->total);
-    jsonw_key(w, "max");
-    jsonw_int_or_null(w, REQ(x)->array_max, REQ(x)->array_max > 0);
+    jsonw_kint_or_null(w, "max", REQ(x)->array_max, REQ(x)->array_max > 0);
     jsonw_kint(w, "waiting", array_n_pending(x->job));
     jsonw_kint(w, "active", t->active);
     jsonw_kint(w, "left", t->live); /* in their own name, active or not */
-    jsonw_key(w, "ended");
-    jsonw_object(w);
+    jsonw_kobject(w, "ended");
     for (int s = 0; s < JOB_STATES; s++)
         if (t->ended[s])
             jsonw_kint(w, job_state_name((enum job_state)s), t->ended[s]);
@@ -72,8 +70,7 @@ FIELD(begin)
         return;
     }
     jsonw_object(w);
-    jsonw_key(w, "unix");
-    jsonw_num(w, (double)at / 1e6);
+    jsonw_knum(w, "unix", (double)at / 1e6);
     jsonw_kstr(w, "rfc3339", clock_rfc3339(at, text));
     jsonw_end_object(w);
 }

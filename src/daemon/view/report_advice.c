@@ -214,8 +214,7 @@ report_write_advice(const struct report *r, const struct report_command *const *
         look_at_user(&l, u);
     if (l.n > 1)
         qsort(l.v, l.n, sizeof *l.v, compare);
-    jsonw_key(w, "advice");
-    jsonw_array(w);
+    jsonw_karray(w, "advice");
     for (size_t i = 0; i < l.n && i < ADVICE_MAX; i++)
         write_one(r, &l.v[i], w);
     jsonw_end_array(w);

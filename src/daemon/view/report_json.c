@@ -28,8 +28,7 @@ knum_or_null(struct jsonw *w, const char *key, double v, bool known)
 static void
 write_states(const struct report_sums *s, struct jsonw *w)
 {
-    jsonw_key(w, "states");
-    jsonw_object(w);
+    jsonw_kobject(w, "states");
     for (int i = 0; i < JOB_STATES; i++)
         if (s->states[i])
             jsonw_kint(w, job_state_name((enum job_state)i), s->states[i]);
@@ -79,8 +78,7 @@ write_users(const struct report *r, struct jsonw *w)
     for (struct report_user *u = r->users; u; u = u->hh.next)
         list[at++] = u;
     qsort(list, n, sizeof *list, compare_users);
-    jsonw_key(w, "users");
-    jsonw_array(w);
+    jsonw_karray(w, "users");
     for (unsigned i = 0; i < n; i++) {
         jsonw_object(w);
         jsonw_kstr(w, "user", daemon_user_name(list[i]->uid));
@@ -165,8 +163,7 @@ write_commands(const struct report *r, const struct report_command *const *list,
                struct jsonw *w)
 {
     int shown = n < r->commands_shown ? n : r->commands_shown;
-    jsonw_key(w, "commands");
-    jsonw_array(w);
+    jsonw_karray(w, "commands");
     for (int i = 0; i < shown; i++)
         write_command(r, list[i], w);
     jsonw_end_array(w);
@@ -232,8 +229,7 @@ static void
 write_causes(struct report *r, struct jsonw *w)
 {
     qsort(r->failures, (size_t)r->n_failures, sizeof *r->failures, compare_failures);
-    jsonw_key(w, "causes");
-    jsonw_array(w);
+    jsonw_karray(w, "causes");
     for (int i = 0; i < r->n_failures; i++) {
         const struct report_failure *f = &r->failures[i];
         auto_buf struct buf text = BUF_INIT;
@@ -275,8 +271,7 @@ write_cards(struct report *r, struct jsonw *w)
 {
     double span = r->until_us > r->from_us ? (double)(r->until_us - r->from_us) : 1;
     qsort(r->cards, (size_t)r->n_cards, sizeof *r->cards, compare_cards);
-    jsonw_key(w, "gpus");
-    jsonw_array(w);
+    jsonw_karray(w, "gpus");
     for (int c = 0; c < r->n_cards; c++) {
         const struct report_card *card = &r->cards[c];
         jsonw_object(w);
@@ -287,8 +282,7 @@ write_cards(struct report *r, struct jsonw *w)
         jsonw_kint(w, "busy_ms", card->busy_us / 1000);
         knum_or_null(w, "busy", (double)card->busy_us / span, true);
         jsonw_kint(w, "runs", card->runs);
-        jsonw_key(w, "bins");
-        jsonw_array(w);
+        jsonw_karray(w, "bins");
         for (int i = 0; i < r->bins; i++) {
             double length = bin_length(r, i);
             jsonw_array(w);
@@ -306,20 +300,16 @@ write_cards(struct report *r, struct jsonw *w)
 static void
 write_waits(const struct report *r, struct jsonw *w)
 {
-    jsonw_key(w, "waits");
-    jsonw_object(w);
-    jsonw_key(w, "below_ms");
-    jsonw_array(w);
+    jsonw_kobject(w, "waits");
+    jsonw_karray(w, "below_ms");
     for (int i = 0; i < REPORT_WAIT_CLASSES - 1; i++)
         jsonw_int(w, report_wait_ms[i]);
     jsonw_end_array(w);
-    jsonw_key(w, "jobs");
-    jsonw_array(w);
+    jsonw_karray(w, "jobs");
     for (int i = 0; i < REPORT_WAIT_CLASSES; i++)
         jsonw_int(w, r->wait_classes[i]);
     jsonw_end_array(w);
-    jsonw_key(w, "bins");
-    jsonw_array(w);
+    jsonw_karray(w, "bins");
     for (int i = 0; i < r->bins; i++) {
         const struct report_wait_bin *b = &r->wait_bins[i];
         jsonw_array(w);
@@ -335,8 +325,7 @@ write_waits(const struct report *r, struct jsonw *w)
 static void
 write_scatter(const struct report *r, struct jsonw *w)
 {
-    jsonw_key(w, "scatter");
-    jsonw_array(w);
+    jsonw_karray(w, "scatter");
     for (int i = 0; i < r->n_scatter; i++) {
         const struct report_point *p = &r->scatter[i];
         jsonw_array(w);
@@ -354,14 +343,12 @@ write_frame(const struct report *r, struct jsonw *w)
 {
     jsonw_ktime(w, "since", r->since_us);
     jsonw_ktime(w, "until", r->until_us);
-    jsonw_key(w, "bins");
-    jsonw_object(w);
+    jsonw_kobject(w, "bins");
     jsonw_kint(w, "from_us", r->from_us);
     jsonw_kint(w, "width_us", report_bin_us(r));
     jsonw_kint(w, "n", r->bins);
     jsonw_end_object(w);
-    jsonw_key(w, "total");
-    jsonw_object(w);
+    jsonw_kobject(w, "total");
     write_sums(&r->total, w);
     jsonw_end_object(w);
 }
