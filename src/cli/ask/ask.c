@@ -82,3 +82,25 @@ ask_add_jobs(struct buf *out, const json_t *result, const char *key)
     if (shown < n)
         buf_addf(out, " and %zu more", n - shown);
 }
+
+int
+ask_put_done(const json_t *result, const char *done)
+{
+    auto_buf struct buf line = BUF_INIT;
+
+    buf_addf(&line, "%s ", done);
+    ask_add_jobs(&line, result, "ids");
+    buf_addc(&line, '\n');
+    return cli_put(&line);
+}
+
+int
+ask_change(const struct cli *cli, const char *method, json_t *params, const char *done)
+{
+    auto_json json_t *result = NULL;
+    int status = ask_daemon(cli, method, params, &result);
+
+    if (status != 0)
+        return status;
+    return cli->json ? cli_put_answer(result) : ask_put_done(result, done);
+}

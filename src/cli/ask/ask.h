@@ -12,6 +12,12 @@ struct opt_reader;
  * with *result owned by the caller, or the exit status to end with. */
 int ask_daemon(const struct cli *cli, const char *method, json_t *params, json_t **result);
 
+/* The whole of a verb that changes jobs, from its params (stolen) on: `done` and the jobs that
+ * were ("requeued job 3"), or the answer as JSON. The exit status. */
+int ask_change(const struct cli *cli, const char *method, json_t *params, const char *done);
+/* Such a line alone, from the ids of the answer. */
+int ask_put_done(const json_t *result, const char *done);
+
 /* ["word", ...] */
 json_t *ask_words(char *const *words, int n);
 /* {"select": [words]} */

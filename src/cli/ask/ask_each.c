@@ -37,10 +37,8 @@ tell_jobs(struct cli *cli, int argc, char **argv, const struct tell *what)
     status = ask_daemon(cli, what->method, params, &result);
     if (status != 0)
         return status;
-    if (cli->json) {
-        json_object_set_new(result, "version", json_integer(1));
-        return cli_put_json(result);
-    }
+    if (cli->json)
+        return cli_put_answer(result);
     json_array_foreach(json_object_get(result, "jobs"), i, job)
     {
         if (i > 0)

@@ -123,3 +123,10 @@ cli_put_json(const json_t *value)
     buf_addc(&out, '\n');
     return cli_put(&out);
 }
+
+int
+cli_put_answer(json_t *answer)
+{
+    json_object_set_new(answer, "version", json_integer(1));
+    return cli_put_json(answer);
+}

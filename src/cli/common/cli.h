@@ -97,5 +97,7 @@ int cli_put(const struct buf *b);
 int cli_unknown_verb(const struct cli *cli, const char *word);
 /* Prints a JSON value and a newline to standard output. Returns the exit status. */
 int cli_put_json(const json_t *value);
+/* The same of an answer of the daemon's, an object, for --json: with the version of that. */
+int cli_put_answer(json_t *answer);
 
 #endif

@@ -98,10 +98,8 @@ plan_file(struct run *run, struct run_file *f)
 
     if (run_file_call(run, f, "file.plan", run->opt.fresh, &result, &e) < 0)
         return cli_fail(&e);
-    if (run->cli->json) {
-        json_object_set_new(result, "version", json_integer(1));
-        return cli_put_json(result);
-    }
+    if (run->cli->json)
+        return cli_put_answer(result);
     t = table_new(columns, N_COLUMNS);
     json_array_foreach(json_object_get(result, "lines"), i, answer)
     {

@@ -134,10 +134,8 @@ submit_plan(struct cli *cli, const struct request *req, const struct submit_word
         return 0;
     }
     drop_line(line);
-    if (cli->json) {
-        json_object_set_new(result, "version", json_integer(1));
-        return cli_put_json(result);
-    }
+    if (cli->json)
+        return cli_put_answer(result);
     request_describe(req, &out);
     add_learned(req, line, &out);
     add_sbatch(line, &out);

@@ -22,23 +22,20 @@ report(const json_t *result, const char *method, const char *done)
 {
     const json_t *ids = json_object_get(result, "ids");
     const json_t *ended = json_object_get(result, "ended");
-    auto_buf struct buf line = BUF_INIT;
 
     if (json_array_size(ended)) {
+        auto_buf struct buf line = BUF_INIT;
+
         ask_add_jobs(&line, result, "ended");
         cli_say("%s %s ended already", buf_str(&line),
                 json_array_size(ended) == 1 ? "has" : "have");
-        buf_clear(&line);
     }
     if (json_array_size(ids) == 0) {
         if (json_array_size(ended) == 0)
             cli_say("nothing to %s", method);
         return 0;
     }
-    buf_addf(&line, "%s ", done);
-    ask_add_jobs(&line, result, "ids");
-    buf_addc(&line, '\n');
-    return cli_put(&line);
+    return ask_put_done(result, done);
 }
 
 static bool
@@ -109,10 +106,8 @@ change_jobs(const struct cli *cli, const struct opt_reader *r, bool all, const c
             return err_exit_status(ERR_FAILED);
         return cli_fail(&e);
     }
-    if (cli->json) {
-        json_object_set_new(result, "version", json_integer(1));
-        return cli_put_json(result);
-    }
+    if (cli->json)
+        return cli_put_answer(result);
     if (all)
         json_object_del(result, "ended"); /* nobody selected those */
     return report(result, method, done);

@@ -193,10 +193,8 @@ print_once(const struct cli *cli, const struct wish *w)
         return status;
     none = has_none(result);
     apply(w, result);
-    if (cli->json) {
-        json_object_set_new(result, "version", json_integer(1));
-        return cli_put_json(result);
-    }
+    if (cli->json)
+        return cli_put_answer(result);
     if (!none && json_is_object(json_object_get(result, "unknown_since")))
         cli_say("the GPUs have not answered since %s; these are the last known values",
                 answer_str(json_object_get(result, "unknown_since"), "rfc3339"));

@@ -142,10 +142,8 @@ pause_gpus(const struct cli *cli, struct client *c, json_t *params, struct err *
         say_states(result);
     if (wait && await_empty(c, &drain, e) < 0)
         return -1;
-    if (cli->json) {
-        json_object_set_new(result, "version", json_integer(1));
-        cli_put_json(result);
-    }
+    if (cli->json)
+        cli_put_answer(result);
     return 0;
 }
 

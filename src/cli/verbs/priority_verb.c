@@ -2,14 +2,13 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/request.h"
 #include "cli/ask/ask.h"
 #include "cli/common/cli.h"
 #include "cli/common/opt.h"
-#include "wire/client.h"
 
 static const struct page page = {
     .usage = "berth priority SEL... N",
@@ -32,13 +31,9 @@ int
 cmd_priority(struct cli *cli, int argc, char **argv)
 {
     struct opt_reader r;
-    auto_json json_t *result = NULL;
-    auto_buf struct buf line = BUF_INIT;
     struct err e = {0};
     json_t *params;
     int64_t priority;
-    int status;
-
     const char *number;
     int negative = find_negative(argc, argv);
 
@@ -56,15 +51,6 @@ cmd_priority(struct cli *cli, int argc, char **argv)
         return cli_usage("%s", e.text);
     params = ask_select(r.words, r.n_words);
     json_object_set_new(params, "priority", json_integer(priority));
-    status = ask_daemon(cli, "priority", params, &result);
-    if (status != 0)
-        return status;
-    if (cli->json) {
-        json_object_set_new(result, "version", json_integer(1));
-        return cli_put_json(result);
-    }
-    buf_addf(&line, "priority %lld for ", (long long)priority);
-    ask_add_jobs(&line, result, "ids");
-    buf_addc(&line, '\n');
-    return cli_put(&line);
+    auto_free char *done = xasprintf("priority %lld for", (long long)priority);
+    return ask_change(cli, "priority", params, done);
 }

@@ -1,11 +1,9 @@
 /* `berth requeue`: runs jobs again. */
 #include <jansson.h>
 
-#include "base/buf.h"
 #include "cli/ask/ask.h"
 #include "cli/common/cli.h"
 #include "cli/common/opt.h"
-#include "wire/client.h"
 
 enum { OPT_FAILED };
 
@@ -28,12 +26,9 @@ int
 cmd_requeue(struct cli *cli, int argc, char **argv)
 {
     struct opt_reader r;
-    auto_json json_t *result = NULL;
-    auto_buf struct buf line = BUF_INIT;
     json_t *params;
     bool failed = false;
     int opt;
-    int status;
 
     opt_begin(&r, cli, &page, argc, argv);
     while ((opt = opt_next(&r)) >= 0)
@@ -47,15 +42,5 @@ cmd_requeue(struct cli *cli, int argc, char **argv)
         return 2;
     if (failed)
         json_object_set_new(params, "failed", json_true());
-    status = ask_daemon(cli, "requeue", params, &result);
-    if (status != 0)
-        return status;
-    if (cli->json) {
-        json_object_set_new(result, "version", json_integer(1));
-        return cli_put_json(result);
-    }
-    buf_adds(&line, "requeued ");
-    ask_add_jobs(&line, result, "ids");
-    buf_addc(&line, '\n');
-    return cli_put(&line);
+    return ask_change(cli, "requeue", params, "requeued");
 }

@@ -35,10 +35,8 @@ cmd_resume(struct cli *cli, int argc, char **argv)
                         json_pack("{s:o}", "gpus", ask_words(r.words, r.n_words)), &result);
     if (status != 0)
         return status;
-    if (cli->json) {
-        json_object_set_new(result, "version", json_integer(1));
-        return cli_put_json(result);
-    }
+    if (cli->json)
+        return cli_put_answer(result);
     json_array_foreach(json_object_get(result, "gpus"), i, gpu)
     {
         const char *state = answer_str(gpu, "state");

@@ -1,13 +1,12 @@
 /* `berth signal`: a signal to the processes of running jobs. */
 #include <jansson.h>
 
-#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "cli/ask/ask.h"
 #include "cli/common/cli.h"
 #include "cli/common/opt.h"
-#include "wire/client.h"
 
 static const struct page page = {
     .usage = "berth signal SEL... NAME",
@@ -21,11 +20,8 @@ int
 cmd_signal(struct cli *cli, int argc, char **argv)
 {
     struct opt_reader r;
-    auto_json json_t *result = NULL;
-    auto_buf struct buf line = BUF_INIT;
     struct err e = {0};
     json_t *params;
-    int status;
     int sig;
 
     if (!opt_read_none(&r, cli, &page, argc, argv))
@@ -36,15 +32,6 @@ cmd_signal(struct cli *cli, int argc, char **argv)
         return cli_usage("%s", e.text);
     params = ask_select(r.words, r.n_words - 1);
     json_object_set_new(params, "signal", json_integer(sig));
-    status = ask_daemon(cli, "signal", params, &result);
-    if (status != 0)
-        return status;
-    if (cli->json) {
-        json_object_set_new(result, "version", json_integer(1));
-        return cli_put_json(result);
-    }
-    buf_addf(&line, "sent %s to ", r.words[r.n_words - 1]);
-    ask_add_jobs(&line, result, "ids");
-    buf_addc(&line, '\n');
-    return cli_put(&line);
+    auto_free char *done = xasprintf("sent %s to", r.words[r.n_words - 1]);
+    return ask_change(cli, "signal", params, done);
 }

@@ -93,8 +93,7 @@ report(const struct cli *cli, json_t *result, bool quiet)
     json_t *job;
 
     if (cli->json) {
-        json_object_set_new(result, "version", json_integer(1));
-        cli_put_json(result);
+        cli_put_answer(result);
         return worse(wait_highest(result));
     }
     json_array_foreach(json_object_get(result, "jobs"), i, job)
