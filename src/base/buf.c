@@ -81,6 +81,23 @@ decimal_digits(int64_t v, char room[24], size_t *n)
 }
 
 void
+buf_addz(struct buf *b, const char *s)
+{
+    buf_add(b, s, strlen(s) + 1);
+}
+
+void
+buf_addzf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_addv(b, fmt, ap);
+    va_end(ap);
+    buf_addc(b, '\0');
+}
+
+void
 buf_addi(struct buf *b, int64_t v)
 {
     char room[24];

@@ -25,6 +25,9 @@ void buf_reserve(struct buf *b, size_t more);
 void buf_add(struct buf *b, const void *bytes, size_t n);
 void buf_adds(struct buf *b, const char *s);
 void buf_addc(struct buf *b, char c);
+/* A text with its NUL, as the next of several. */
+void buf_addz(struct buf *b, const char *s);
+void buf_addzf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_addi(struct buf *b, int64_t v); /* in decimal; several times as fast as %lld */
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_addv(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));

@@ -53,7 +53,7 @@ slurm_add_options(const struct request *r, bool with_name, const struct config *
     bare.name = with_name && r->name ? r->name : (char[]){"berth"};
     sbatch_options_of(&bare, &site, &options);
     for (int i = 0; i < options.n_options; i++)
-        buf_add(out, options.options[i], strlen(options.options[i]) + 1);
+        buf_addz(out, options.options[i]);
     sbatch_options_free(&options);
     add_words(c->slurm_options, out);
 }

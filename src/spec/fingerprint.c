@@ -12,7 +12,7 @@ static void
 add_part(struct buf *out, char tag, const char *text)
 {
     buf_addc(out, tag);
-    buf_add(out, text, strlen(text) + 1);
+    buf_addz(out, text);
 }
 
 void

@@ -68,7 +68,7 @@ make_candidates(const char *program, const char *path)
 {
     struct buf out = BUF_INIT;
     if (strchr(program, '/') || !*program) {
-        buf_add(&out, program, strlen(program) + 1);
+        buf_addz(&out, program);
         buf_addc(&out, '\0');
         return buf_take(&out);
     }
@@ -80,7 +80,7 @@ make_candidates(const char *program, const char *path)
         } else {
             buf_adds(&out, "./"); /* an empty element is the working folder, and says so */
         }
-        buf_add(&out, program, strlen(program) + 1);
+        buf_addz(&out, program);
         at += n;
         if (!*at)
             break;

@@ -350,7 +350,7 @@ export_fetch_environment(struct client *c, uint32_t job, struct buf *out, struct
     {
         const char *text = json_string_value(entry);
         if (text && !is_schedulers(text))
-            buf_add(out, text, strlen(text) + 1);
+            buf_addz(out, text);
     }
     json_decref(result);
     return 0;

@@ -10,15 +10,13 @@
 void
 envblock_put(struct buf *out, const char *name, const char *value)
 {
-    buf_addf(out, "%s=%s", name, value);
-    buf_addc(out, '\0');
+    buf_addzf(out, "%s=%s", name, value);
 }
 
 void
 envblock_put_int(struct buf *out, const char *name, int64_t value)
 {
-    buf_addf(out, "%s=%" PRId64, name, value);
-    buf_addc(out, '\0');
+    buf_addzf(out, "%s=%" PRId64, name, value);
 }
 
 const char *

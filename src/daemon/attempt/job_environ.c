@@ -32,8 +32,7 @@ put_sharing(const struct job *job, struct buf *out)
 {
     const struct demand *demand = &job->req.demand;
     if (demand->share_permille > 0) {
-        buf_addf(out, "BERTH_GPU_SHARE=%g", demand->share_permille / 1000.0);
-        buf_addc(out, '\0');
+        buf_addzf(out, "BERTH_GPU_SHARE=%g", demand->share_permille / 1000.0);
     } else {
         envblock_put(out, "BERTH_GPU_SHARE",
                      job->run->n_gpus && demand_is_whole(demand) ? "1" : "");
@@ -148,7 +147,7 @@ read_theirs(struct instance *inst, const struct job *job, struct buf *theirs,
             environ_add_captured(job, &captured, p, theirs);
     *n_captured = theirs->len;
     for (char *const *own = job->req.env; own && *own; own++)
-        buf_add(theirs, *own, strlen(*own) + 1);
+        buf_addz(theirs, *own);
     return 0;
 }
 

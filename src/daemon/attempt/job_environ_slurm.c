@@ -191,5 +191,5 @@ environ_add_captured(const struct job *job, const struct buf *captured, const ch
     if (is_path && is_stale)
         put_path_without(var + 5, out);
     else
-        buf_add(out, var, strlen(var) + 1);
+        buf_addz(out, var);
 }

@@ -66,7 +66,7 @@ read_env(const struct admission *a, uid_t uid, const json_t *env, struct reqcont
         const char *text = json_string_value(v);
         if (!text || !strchr(text, '=') || strlen(text) != json_string_length(v))
             return refuse_env(e);
-        buf_add(&block, text, strlen(text) + 1);
+        buf_addz(&block, text);
     }
     if (check_room(a, uid, &block, e) < 0)
         return -1;

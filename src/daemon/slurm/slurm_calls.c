@@ -91,12 +91,6 @@ slurm_start_call(struct slurm *s, enum slurm_call call, struct buf *args,
     return 0;
 }
 
-static void
-add_arg(struct buf *out, const char *text)
-{
-    buf_add(out, text, strlen(text) + 1);
-}
-
 /* --- sbatch --- */
 
 /* The batch script: our own program, with the folder of the attempt. A task of an array finds
@@ -176,12 +170,12 @@ add_sbatch(const struct slurm *s, const char *key, struct buf *out)
     auto_free char *comment = xasprintf("--comment=" SLURM_MARK "%s", key);
     auto_free char *logs = shared_folder_logs(s->inst, s->inst->shared.number);
     auto_free char *output = xasprintf("--output=%s/slurm.log", logs);
-    add_arg(out, "--parsable");
-    add_arg(out, comment);
-    add_arg(out, "--export=ALL"); /* a list would have nodes run a login shell */
-    add_arg(out, "--chdir=/");
-    add_arg(out, output);
-    add_arg(out, "--open-mode=append");
+    buf_addz(out, "--parsable");
+    buf_addz(out, comment);
+    buf_addz(out, "--export=ALL"); /* a list would have nodes run a login shell */
+    buf_addz(out, "--chdir=/");
+    buf_addz(out, output);
+    buf_addz(out, "--open-mode=append");
 }
 
 /* After a pause, and no sooner than it waits for already. */
@@ -403,10 +397,10 @@ ask_squeue(struct slurm *s)
 {
     auto_buf struct buf args = BUF_INIT;
     auto_free char *user = xasprintf("--user=%u", (unsigned)getuid());
-    add_arg(&args, "--array");
-    add_arg(&args, "--states=all");
-    add_arg(&args, user);
-    add_arg(&args, "--format=" SLURM_FORMAT);
+    buf_addz(&args, "--array");
+    buf_addz(&args, "--states=all");
+    buf_addz(&args, user);
+    buf_addz(&args, "--format=" SLURM_FORMAT);
     s->poll_us = 0;
     if (slurm_start_call(s, CALL_SQUEUE, &args, NULL) < 0) {
         s->are_ids_old = true;

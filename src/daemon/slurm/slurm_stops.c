@@ -144,7 +144,7 @@ add_allocs(const struct slurm *s, int64_t now, struct buf *args)
     buf_add(args, pending, sizeof pending);
     for (struct alloc *a = s->allocs; a && n < WORDS_MAX; a = a->hh.next)
         if (slurm_alloc_is_to_stop(a, now)) {
-            buf_add(args, a->id, strlen(a->id) + 1);
+            buf_addz(args, a->id);
             a->stop_us = now + STOP_AGAIN_US;
             n++;
         }

@@ -189,16 +189,16 @@ answer(const struct passwd *pw, const char *limits, int cwd, int log, int error)
     static gid_t groups[GROUPS_MAX_ASK];
     auto_buf struct buf text = BUF_INIT;
     int n = getgroups(GROUPS_MAX_ASK, groups);
-    buf_add(&text, USER_YES, sizeof USER_YES);
-    buf_add(&text, pw->pw_name, strlen(pw->pw_name) + 1);
-    buf_add(&text, pw->pw_dir, strlen(pw->pw_dir) + 1);
-    buf_add(&text, pw->pw_shell, strlen(pw->pw_shell) + 1);
-    buf_addf(&text, "%u%c%u", pw->pw_uid, '\0', pw->pw_gid);
-    buf_addc(&text, '\0');
+    buf_addz(&text, USER_YES);
+    buf_addz(&text, pw->pw_name);
+    buf_addz(&text, pw->pw_dir);
+    buf_addz(&text, pw->pw_shell);
+    buf_addzf(&text, "%u", pw->pw_uid);
+    buf_addzf(&text, "%u", pw->pw_gid);
     for (int i = 0; i < n; i++)
         buf_addf(&text, "%s%u", i ? "," : "", groups[i]);
     buf_addc(&text, '\0');
-    buf_add(&text, limits, strlen(limits) + 1);
+    buf_addz(&text, limits);
     const int fds[] = {cwd, log, error};
     const size_t n_bytes = sizeof fds[0] * (log < 0 ? 1 : error < 0 ? 2 : 3);
     union {

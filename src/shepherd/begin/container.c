@@ -68,7 +68,7 @@ static void
 add_variable(struct buf *out, char kind, const char *var)
 {
     buf_addc(out, kind);
-    buf_add(out, var, strlen(var) + 1);
+    buf_addz(out, var);
 }
 
 /* --screen puts variables of its own among them; the pointers stay. */
@@ -136,13 +136,10 @@ container_add_podman_env(char *const *env, const char *cards, struct buf *out)
     const char *path = command_env(env, "PATH");
     for (; *env; env++)
         if (!misleads_podman(*env))
-            buf_add(out, *env, strlen(*env) + 1);
-    buf_addf(out, "PATH=%s%s%s", path ? path : "", path ? ":" : "", CONTAINER_FOLDERS);
-    buf_addc(out, '\0');
-    buf_addf(out, "NVIDIA_VISIBLE_DEVICES=%s", cards);
-    buf_addc(out, '\0');
-    buf_adds(out, "DBUS_SESSION_BUS_ADDRESS=disabled:");
-    buf_addc(out, '\0');
+            buf_addz(out, *env);
+    buf_addzf(out, "PATH=%s%s%s", path ? path : "", path ? ":" : "", CONTAINER_FOLDERS);
+    buf_addzf(out, "NVIDIA_VISIBLE_DEVICES=%s", cards);
+    buf_addz(out, "DBUS_SESSION_BUS_ADDRESS=disabled:");
 }
 
 /* Apptainer passes the variables on as users know it; what is the job's own wins over the
@@ -151,11 +148,10 @@ static void
 add_apptainer_env(const struct spec *spec, char *const *env, struct buf *out)
 {
     for (int32_t i = 0; env[i]; i++) {
-        buf_add(out, env[i], strlen(env[i]) + 1);
+        buf_addz(out, env[i]);
         if (is_captured(spec, env[i]))
             continue;
-        buf_addf(out, "APPTAINERENV_%s", env[i]);
-        buf_addc(out, '\0');
+        buf_addzf(out, "APPTAINERENV_%s", env[i]);
     }
 }
 

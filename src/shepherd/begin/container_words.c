@@ -16,26 +16,10 @@
 #include "shepherd/common/attempt_spec.h"
 
 static void
-add(struct buf *out, const char *word)
-{
-    buf_add(out, word, strlen(word) + 1);
-}
-
-__attribute__((format(printf, 2, 3))) static void
-addf(struct buf *out, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    buf_addv(out, fmt, ap);
-    va_end(ap);
-    buf_addc(out, '\0');
-}
-
-static void
 add_all(struct buf *out, const char *before, char *const *list)
 {
     for (; list && *list; list++)
-        addf(out, "%s%s", before, *list);
+        buf_addzf(out, "%s%s", before, *list);
 }
 
 static bool
@@ -58,17 +42,17 @@ add_folders(const struct container_wish *w, const char *option, struct buf *out)
 {
     const char *cwd = w->spec->cwd, *home = w->home;
     if (can_be_mounted(home))
-        addf(out, "%s%s:%s", option, home, home);
+        buf_addzf(out, "%s%s:%s", option, home, home);
     if (can_be_mounted(cwd) && !(can_be_mounted(home) && is_below(cwd, home)))
-        addf(out, "%s%s:%s", option, cwd, cwd);
+        buf_addzf(out, "%s%s:%s", option, cwd, cwd);
     add_all(out, option, w->spec->container.mounts);
 }
 
 static void
 add_limit(const char *name, const struct rlimit *limit, struct buf *out)
 {
-    addf(out, "--ulimit=%s=%llu:%llu", name, (unsigned long long)limit->rlim_cur,
-         (unsigned long long)limit->rlim_max);
+    buf_addzf(out, "--ulimit=%s=%llu:%llu", name, (unsigned long long)limit->rlim_cur,
+              (unsigned long long)limit->rlim_max);
 }
 
 /* Root's containers are root's; others' map their user to itself, and keep its groups. */
@@ -76,10 +60,10 @@ static void
 add_user(const struct container_wish *w, struct buf *out)
 {
     if (w->uid != 0) {
-        add(out, "--userns=keep-id");
-        add(out, "--group-add=keep-groups");
+        buf_addz(out, "--userns=keep-id");
+        buf_addz(out, "--group-add=keep-groups");
     }
-    addf(out, "--user=%ju:%ju", (uintmax_t)w->uid, (uintmax_t)w->gid);
+    buf_addzf(out, "--user=%ju:%ju", (uintmax_t)w->uid, (uintmax_t)w->gid);
 }
 
 static void
@@ -103,28 +87,28 @@ add_podman(const struct container_wish *w, struct buf *out)
         "--env=BERTH_MARK",
         "--env=NVIDIA_VISIBLE_DEVICES", /* an image's own `all` would mean all cards */
     };
-    add(out, c->program);
+    buf_addz(out, c->program);
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
-        add(out, always[i]);
-    addf(out, "--init-path=%s", w->init);
-    addf(out, "--name=%s", c->name);
-    addf(out, "--label=berth.job=%u", w->spec->job);
+        buf_addz(out, always[i]);
+    buf_addzf(out, "--init-path=%s", w->init);
+    buf_addzf(out, "--name=%s", c->name);
+    buf_addzf(out, "--label=berth.job=%u", w->spec->job);
     add_user(w, out);
     add_limit("nofile", &w->files, out);
     add_limit("nproc", &w->processes, out);
     if (w->spec->no_new_privs)
-        add(out, "--security-opt=no-new-privileges");
+        buf_addz(out, "--security-opt=no-new-privileges");
     if (w->spec->attach)
-        add(out, "--interactive");
+        buf_addz(out, "--interactive");
     if (w->spec->pty) {
-        add(out, "--tty");
-        add(out, "--detach-keys="); /* all keys are the command's */
+        buf_addz(out, "--tty");
+        buf_addz(out, "--detach-keys="); /* all keys are the command's */
     }
     add_folders(w, "--volume=", out);
-    addf(out, "--workdir=%s", w->spec->cwd);
+    buf_addzf(out, "--workdir=%s", w->spec->cwd);
     add_all(out, "--device=", c->devices);
     add_all(out, "--device=", w->cdi);
-    add(out, c->image);
+    buf_addz(out, c->image);
     add_all(out, "", w->argv);
 }
 
@@ -132,15 +116,15 @@ static void
 add_apptainer(const struct container_wish *w, struct buf *out)
 {
     const struct container *c = &w->spec->container;
-    add(out, c->program);
-    add(out, "exec");
-    addf(out, "--pwd=%s", w->spec->cwd);
+    buf_addz(out, c->program);
+    buf_addz(out, "exec");
+    buf_addzf(out, "--pwd=%s", w->spec->cwd);
     add_folders(w, "--bind=", out);
     if (c->uuids[0])
-        add(out, "--nv");
+        buf_addz(out, "--nv");
     if (c->amd)
-        add(out, "--rocm");
-    add(out, c->image);
+        buf_addz(out, "--rocm");
+    buf_addz(out, c->image);
     add_all(out, "", w->argv);
 }
 
@@ -156,10 +140,10 @@ container_add_words(const struct container_wish *w, struct buf *out)
 void
 container_add_removal(const struct spec *spec, struct buf *out)
 {
-    add(out, spec->container.program);
-    add(out, "--cgroup-manager=cgroupfs");
-    add(out, "rm");
-    add(out, "--force");
-    add(out, "--ignore");
-    add(out, spec->container.name);
+    buf_addz(out, spec->container.program);
+    buf_addz(out, "--cgroup-manager=cgroupfs");
+    buf_addz(out, "rm");
+    buf_addz(out, "--force");
+    buf_addz(out, "--ignore");
+    buf_addz(out, spec->container.name);
 }

@@ -63,27 +63,19 @@ send_question(int fd, const struct question *ask)
 {
     auto_buf struct buf q = BUF_INIT;
     if (ask->uid < 0)
-        buf_adds(&q, USER_BY_NAME);
+        buf_addz(&q, USER_BY_NAME);
     else
-        buf_addf(&q, "%lld", (long long)ask->uid);
-    buf_addc(&q, '\0');
-    buf_addf(&q, "%o", ask->umask);
-    buf_addc(&q, '\0');
-    buf_adds(&q, ask->log_is_ours ? "own" : "named");
-    buf_addc(&q, '\0');
-    buf_adds(&q, ask->read_log ? "read" : "write");
-    buf_addc(&q, '\0');
-    buf_add(&q, ask->name ? ask->name : "", ask->name ? strlen(ask->name) + 1 : 1);
-    buf_add(&q, ask->cwd, strlen(ask->cwd) + 1);
-    buf_add(&q, ask->log, strlen(ask->log) + 1);
-    buf_adds(&q, ask->pam ? ask->pam : "");
-    buf_addc(&q, '\0');
-    buf_adds(&q, ask->locked_runs ? "run" : "refuse");
-    buf_addc(&q, '\0');
-    buf_adds(&q, ask->error ? ask->error : "");
-    buf_addc(&q, '\0');
-    buf_adds(&q, ask->truncate ? "truncate" : "append");
-    buf_addc(&q, '\0');
+        buf_addzf(&q, "%lld", (long long)ask->uid);
+    buf_addzf(&q, "%o", ask->umask);
+    buf_addz(&q, ask->log_is_ours ? "own" : "named");
+    buf_addz(&q, ask->read_log ? "read" : "write");
+    buf_addz(&q, ask->name ? ask->name : "");
+    buf_addz(&q, ask->cwd);
+    buf_addz(&q, ask->log);
+    buf_addz(&q, ask->pam ? ask->pam : "");
+    buf_addz(&q, ask->locked_runs ? "run" : "refuse");
+    buf_addz(&q, ask->error ? ask->error : "");
+    buf_addz(&q, ask->truncate ? "truncate" : "append");
     if (q.len > USER_MESSAGE_MAX) {
         errno = ENAMETOOLONG;
         return -1;
