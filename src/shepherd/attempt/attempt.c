@@ -34,6 +34,7 @@
 #include "shepherd/talk/attach_server.h"
 #include "shepherd/talk/ctl.h"
 #include "sys/nursery_packets.h"
+#include "sys/signals.h"
 
 /* ctl.sock is for a daemon that comes after this one; making it costs what a short job does. */
 #define LISTEN_AFTER_US (50 * MS_US)
@@ -290,15 +291,11 @@ one_turn(struct shepherd *a)
 static int
 take_signals(struct shepherd *a, struct err *e)
 {
-    sigset_t all, wanted;
+    sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGCHLD);
-    sigaddset(&wanted, SIGTERM);
-    sigaddset(&wanted, NURSERY_UNIT_STOPS);
-    a->sig_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-    return a->sig_fd < 0 ? err_errno(e, ERR_FAILED, errno, "cannot take signals") : 0;
+    a->sig_fd = signals_to_fd((const int[]){SIGCHLD, SIGTERM, NURSERY_UNIT_STOPS, 0}, e);
+    return a->sig_fd < 0 ? -1 : 0;
 }
 
 static int64_t

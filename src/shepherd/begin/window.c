@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/unixsock.h"
+#include "sys/signals.h"
 #include "wire/attach_frames.h"
 
 #define CHUNK    16384
@@ -176,23 +177,13 @@ one_turn(struct window *w)
         w->gone = true;
 }
 
-static int
-take_signals(void)
-{
-    sigset_t wanted;
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGHUP);
-    sigaddset(&wanted, SIGTERM);
-    sigaddset(&wanted, SIGWINCH);
-    sigprocmask(SIG_BLOCK, &wanted, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 int
 window_run(const char *socket)
 {
-    struct window w = {.socket = connect_to(socket), .signals = take_signals()};
+    struct window w = {.socket = connect_to(socket),
+                       .signals =
+                           signals_to_fd((const int[]){SIGHUP, SIGTERM, SIGWINCH, 0}, NULL)};
+    signal(SIGPIPE, SIG_IGN);
     if (w.socket < 0 || w.signals < 0) {
         fprintf(stderr, "berth-shepherd: cannot reach the job at %s: %s\n", socket,
                 strerror(errno));

@@ -35,6 +35,7 @@
 #include "shepherd/mps/mps_left.h"
 #include "sys/mps_place.h"
 #include "sys/procs.h"
+#include "sys/signals.h"
 
 #define ARRIVE_US INT64_C(15000000) /* until the job's supervisor holds the lock */
 #define ASK_MS    2000
@@ -478,14 +479,11 @@ keep(struct keeper *k)
 static int
 take_signals(struct keeper *k, struct err *e)
 {
-    sigset_t all, wanted;
+    sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGCHLD);
-    sigaddset(&wanted, SIGTERM);
-    k->sig_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-    return k->sig_fd < 0 ? err_errno(e, ERR_FAILED, errno, "cannot take signals") : 0;
+    k->sig_fd = signals_to_fd((const int[]){SIGCHLD, SIGTERM, 0}, e);
+    return k->sig_fd < 0 ? -1 : 0;
 }
 
 int

@@ -11,12 +11,12 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/libc.h"
 #include "shepherd/nursery/packet.h"
+#include "sys/signals.h"
 
 /* So long it waits for another attempt: long enough for jobs that follow each other. */
 #define IDLE_MS 1000
@@ -30,16 +30,6 @@ close_all(void)
     for (int fd = FD_CTL; fd <= FD_FOLDER; fd++)
         close(fd);
     libc_close_from(FD_NURSERY + 1);
-}
-
-static int
-open_signals(void)
-{
-    sigset_t ends;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, NURSERY_UNIT_STOPS);
-    return packet_move_up(signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 /* Waits for a packet. With the socket shut down for reading none can come any more, so one that
@@ -63,7 +53,8 @@ take_next(void)
     char kind;
     int fds[NURSERY_FDS];
     close_all();
-    int signals = open_signals();
+    int signals =
+        packet_move_up(signals_to_fd((const int[]){SIGTERM, NURSERY_UNIT_STOPS, 0}, NULL));
     if (signals < 0 || send(FD_NURSERY, &idle, 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1 ||
         !await_packet(signals) || packet_receive(FD_NURSERY, &kind, fds) != 1)
         return false;

@@ -46,6 +46,7 @@
 #include "sys/confine.h"
 #include "sys/nursery_packets.h"
 #include "sys/procs.h"
+#include "sys/signals.h"
 
 #define FD_SERVED     10 /* where the socket goes, so that 3, 4 and 5 are free to be received */
 #define FIND_TRIES    3
@@ -271,14 +272,9 @@ say_hello(const struct nursery *n)
 
 /* The manager of a unit of ours sends URG, which jobs do not notice, when it is stopped. */
 static int
-take_signals(struct nursery *n)
+take_signals(struct nursery *n, struct err *e)
 {
-    sigset_t wanted;
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGCHLD);
-    sigaddset(&wanted, NURSERY_UNIT_STOPS);
-    sigprocmask(SIG_BLOCK, &wanted, NULL);
-    n->sig_fd = packet_move_up(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+    n->sig_fd = packet_move_up(signals_to_fd((const int[]){SIGCHLD, NURSERY_UNIT_STOPS, 0}, e));
     return n->sig_fd < 0 ? -1 : 0;
 }
 
@@ -348,6 +344,7 @@ int
 nursery_run(const char *name, const char *socket_path)
 {
     struct nursery n = {.serves = true, .claims = {-1, -1, -1, -1}};
+    struct err e;
     prctl(PR_SET_NAME, "berth-nursery");
     if ((socket_path ? connect_to(socket_path) : take_given()) < 0) {
         fprintf(stderr, "berth-shepherd: no daemon at %s: %s\n",
@@ -357,8 +354,8 @@ nursery_run(const char *name, const char *socket_path)
     (void)clock_boot_id(); /* read once for all of them */
     json_object_seed(0);   /* drawn once, likewise */
     children_init(&n.children);
-    if (take_signals(&n) < 0) {
-        fprintf(stderr, "berth-shepherd: cannot take signals: %s\n", strerror(errno));
+    if (take_signals(&n, &e) < 0) {
+        fprintf(stderr, "berth-shepherd: %s\n", e.text);
         return 1;
     }
     if (name) {
