@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/hook_list.h"
 #include "base/search.h"
+#include "base/text.h"
 
 /* demand is compared with memcmp, so nothing of it may be left to the compiler. */
 _Static_assert(sizeof(struct demand) == 104, "struct demand has no hidden padding");
@@ -114,11 +115,9 @@ text_copy(const char *text)
 static char **
 list_copy(char *const *list)
 {
-    size_t n = 0;
     if (!list)
         return NULL;
-    while (list[n])
-        n++;
+    size_t n = text_list_len(list);
     char **copy = xcalloc(n + 1, sizeof(char *));
     for (size_t i = 0; i < n; i++)
         copy[i] = xstrdup(list[i]);

@@ -352,6 +352,25 @@ text_sha1(const void *bytes, size_t n, char *out)
     sha1_hex(bytes, n, out, 40);
 }
 
+bool
+text_begins_with(const char *s, const char *const *beginnings)
+{
+    for (; *beginnings; beginnings++)
+        if (strncmp(s, *beginnings, strlen(*beginnings)) == 0)
+            return true;
+    return false;
+}
+
+size_t
+text_list_len(char *const *list)
+{
+    size_t n = 0;
+
+    while (list[n])
+        n++;
+    return n;
+}
+
 void
 text_list_free(char **list)
 {

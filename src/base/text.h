@@ -43,6 +43,11 @@ bool text_glob(const char *pattern, const char *s);
  * near enough to suggest. */
 const char *text_nearest(const char *word, const char *const *candidates);
 
+/* Whether it begins with one of these (a NULL-terminated list). */
+bool text_begins_with(const char *s, const char *const *beginnings);
+
+/* How many texts a NULL-terminated list has. */
+size_t text_list_len(char *const *list);
 /* Frees a NULL-terminated list and its texts; NULL is fine. */
 void text_list_free(char **list);
 

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/text.h"
 
 /* Behind PATH: a daemon that was started with a short one finds them too. */
 #define USUAL_FOLDERS "/usr/local/bin:/usr/bin:/bin"
@@ -47,10 +48,8 @@ container_find_apptainer(void)
 bool
 container_is_image_file(const char *image)
 {
-    static const char *const BEFORE[] = {"/", "./", "../", "library://", "oras://", "shub://"};
+    static const char *const BEFORE[] = {"/",       "./",      "../", "library://",
+                                         "oras://", "shub://", NULL};
     size_t n = strlen(image);
-    for (size_t i = 0; i < sizeof BEFORE / sizeof *BEFORE; i++)
-        if (strncmp(image, BEFORE[i], strlen(BEFORE[i])) == 0)
-            return true;
-    return n > 4 && strcmp(image + n - 4, ".sif") == 0;
+    return text_begins_with(image, BEFORE) || (n > 4 && strcmp(image + n - 4, ".sif") == 0);
 }

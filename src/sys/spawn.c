@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "sys/signals.h"
 
 #define FD_ABOVE 64 /* sources that lie among the targets are first moved up here */
@@ -92,9 +93,7 @@ make_candidates(const char *program, const char *path)
 static char **
 make_sh_argv(char *const *argv)
 {
-    size_t n = 0;
-    while (argv[n])
-        n++;
+    size_t n = text_list_len(argv);
     char **out = xcalloc(n + 2, sizeof *out);
     out[0] = (char *)(uintptr_t)_PATH_BSHELL;
     for (size_t i = 1; i < n; i++)

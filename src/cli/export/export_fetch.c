@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "cli/ask/answer.h"
 #include "cli/export/export_priv.h"
 #include "spec/value.h"
@@ -329,12 +330,8 @@ export_fetch(struct client *c, struct export_data *x, struct err *e)
 static bool
 is_schedulers(const char *variable)
 {
-    static const char *const prefixes[] = {"BERTH_", "SLURM_", "SBATCH_"};
-
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
-        if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0)
-            return true;
-    return false;
+    static const char *const prefixes[] = {"BERTH_", "SLURM_", "SBATCH_", NULL};
+    return text_begins_with(variable, prefixes);
 }
 
 int

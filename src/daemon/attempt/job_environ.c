@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/array.h"
 #include "core/queue/job.h"
@@ -91,13 +92,10 @@ is_ours(const struct buf *ours, const char *var, size_t name_len)
 static bool
 is_stale(const char *var)
 {
-    static const char *const prefixes[] = {"BERTH_ARRAY_",    "BERTH_MARK=",
-                                           "BERTH_END_TIME=", "BERTH_HOOK",
-                                           "BERTH_EVENT",     "BERTH_VRAM_CAP_MIB="};
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
-        if (strncmp(var, prefixes[i], strlen(prefixes[i])) == 0)
-            return true;
-    return false;
+    static const char *const prefixes[] = {
+        "BERTH_ARRAY_",        "BERTH_MARK=", "BERTH_END_TIME=", "BERTH_HOOK", "BERTH_EVENT",
+        "BERTH_VRAM_CAP_MIB=", NULL};
+    return text_begins_with(var, prefixes);
 }
 
 /* The submitter's variables but those that are ours or would hide cards, then ours. How many

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "shepherd/attempt/log_tail.h"
 #include "shepherd/attempt/outcome.h"
 #include "shepherd/begin/blame.h"
@@ -66,11 +67,8 @@ static bool
 is_apptainers(const char *line)
 {
     static const char *const levels[] = {
-        FATAL_START, "ERROR:   ", "WARNING: ", "INFO:    ", "VERBOSE: ", "DEBUG:   "};
-    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
-        if (strncmp(line, levels[i], strlen(levels[i])) == 0)
-            return true;
-    return false;
+        FATAL_START, "ERROR:   ", "WARNING: ", "INFO:    ", "VERBOSE: ", "DEBUG:   ", NULL};
+    return text_begins_with(line, levels);
 }
 
 /* Whether it was Apptainer that ended, and why: a command that has begun may end with the same

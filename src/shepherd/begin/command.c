@@ -19,6 +19,7 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "shepherd/begin/blame.h"
 #include "shepherd/begin/child_setup.h"
 #include "shepherd/begin/container.h"
@@ -138,9 +139,7 @@ static char **
 argv_of_script(char *const *argv)
 {
     static char SOURCE_IT[] = ". /dev/fd/3";
-    size_t n = 0;
-    while (argv[n])
-        n++;
+    size_t n = text_list_len(argv);
     char **out = xcalloc(n + 1, sizeof *out);
     memcpy(out, argv, n * sizeof *out);
     out[2] = SOURCE_IT;

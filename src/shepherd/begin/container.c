@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "shepherd/begin/command.h"
 #include "shepherd/begin/container_mark.h"
 #include "shepherd/begin/container_words.h"
@@ -33,15 +34,6 @@
 #define EXIT_CODE_MAX 255
 #define SIGNAL_MAX    64
 
-static bool
-is_named(const char *var, const char *const *names)
-{
-    for (; *names; names++)
-        if (strncmp(var, *names, strlen(*names)) == 0)
-            return true;
-    return false;
-}
-
 /* --- the command's variables --- */
 
 /* Captured ones that are about this machine's files or about the session that submitted. */
@@ -53,7 +45,7 @@ stays_outside(const char *var)
         "CONDA_",     "_CE_",  "SHELL=",      "BASH_",       "ENV=",
         "TMPDIR=",    "XDG_",  "DBUS_",       "MODULE",      "LOADEDMODULES=",
         "_LMFILES_=", "LMOD_", "OLDPWD=",     "_=",          NULL};
-    return is_named(var, names);
+    return text_begins_with(var, names);
 }
 
 /* Of what was captured too, these are the job's and not the image's. */
@@ -61,7 +53,7 @@ static bool
 is_own(const char *var)
 {
     static const char *const names[] = {"HOME=", "USER=", "LOGNAME=", "TERM=", NULL};
-    return is_named(var, names);
+    return text_begins_with(var, names);
 }
 
 static void
@@ -127,7 +119,7 @@ misleads_podman(const char *var)
                                         "LISTEN_",
                                         "NVIDIA_VISIBLE_DEVICES=",
                                         NULL};
-    return is_named(var, names);
+    return text_begins_with(var, names);
 }
 
 void

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "shepherd/begin/identity.h"
 
 #define N_ACCOUNT 4
@@ -43,9 +44,7 @@ login_argv(const char *shell, char *const *argv)
     const char *as, *program = usable_shell(shell, &as);
     const char *front[] = {program, "-l", "-c", "exec \"$@\"", as};
     const size_t n_front = sizeof front / sizeof front[0];
-    size_t n = 0;
-    while (argv[n])
-        n++;
+    const size_t n = text_list_len(argv);
     char **out = xcalloc(n_front + n + 1, sizeof *out);
     for (size_t i = 0; i < n_front; i++)
         out[i] = (char *)(uintptr_t)front[i];
@@ -53,30 +52,19 @@ login_argv(const char *shell, char *const *argv)
     return out;
 }
 
-static bool
-is_of_account(const char *entry)
-{
-    static const char *const names[N_ACCOUNT] = {"HOME=", "USER=", "LOGNAME=", "SHELL="};
-    for (size_t i = 0; i < N_ACCOUNT; i++)
-        if (strncmp(entry, names[i], strlen(names[i])) == 0)
-            return true;
-    return false;
-}
-
 /* The account's four come first, so that it is known what to free. */
 char **
 login_env(const struct identity *id, char *const *env)
 {
-    size_t n = 0, at = N_ACCOUNT;
-    while (env[n])
-        n++;
+    static const char *const account[] = {"HOME=", "USER=", "LOGNAME=", "SHELL=", NULL};
+    size_t n = text_list_len(env), at = N_ACCOUNT;
     char **out = xcalloc(N_ACCOUNT + n + 1, sizeof *out);
     out[0] = xasprintf("HOME=%s", id->home);
     out[1] = xasprintf("USER=%s", id->name);
     out[2] = xasprintf("LOGNAME=%s", id->name);
     out[3] = xasprintf("SHELL=%s", id->shell);
     for (size_t i = 0; i < n; i++)
-        if (!is_of_account(env[i]))
+        if (!text_begins_with(env[i], account))
             out[at++] = env[i];
     return out;
 }

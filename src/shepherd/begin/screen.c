@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "shepherd/begin/blame.h"
 #include "shepherd/begin/child_setup.h"
 #include "shepherd/begin/command.h"
@@ -35,28 +36,17 @@
 #define N_OURS      3
 #define WORDS_MAX   512
 
-static bool
-is_one_of(const char *entry, const char *const *names)
-{
-    for (; *names; names++)
-        if (strncmp(entry, *names, strlen(*names)) == 0)
-            return true;
-    return false;
-}
-
 char **
 screen_env(char *const *env, pid_t pid, const char *name)
 {
     static const char *const theirs[] = {"STY=", "TERM=", "WINDOW=", "TERMCAP=", NULL};
-    size_t n = 0, at = 0;
-    while (env[n])
-        n++;
+    size_t n = text_list_len(env), at = 0;
     char **out = xcalloc(N_OURS + n + 1, sizeof *out);
     out[at++] = xasprintf("STY=%d.%s", (int)pid, name);
     out[at++] = xasprintf("TERM=screen");
     out[at++] = xasprintf("WINDOW=0");
     for (size_t i = 0; i < n; i++)
-        if (!is_one_of(env[i], theirs))
+        if (!text_begins_with(env[i], theirs))
             out[at++] = env[i];
     return out;
 }

@@ -19,6 +19,8 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/text.h"
+#include "shepherd/begin/command.h"
 #include "shepherd/common/attempt_spec.h"
 
 #define COMMENT  "\n#"
@@ -121,11 +123,8 @@ setup_open(const struct spec *spec, struct err *e)
 static const char *
 variable_of(char *const *env, const char *name)
 {
-    size_t n = strlen(name);
-    for (; *env; env++)
-        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
-            return *env;
-    return "";
+    const char *value = command_env(env, name);
+    return value ? value - strlen(name) - 1 : "";
 }
 
 char **
@@ -146,10 +145,8 @@ setup_argv(const struct spec *spec, char *const *argv, int fd, char number[12])
                            spec->shell ? "text" : "argv"};
     const size_t n_front = sizeof front / sizeof front[0];
     char *const *rest = spec->shell ? argv + 2 : argv; /* /bin/sh -c TEXT */
-    size_t n = 0, at = 0;
+    size_t n = text_list_len(rest), at = 0;
     snprintf(number, 12, "%d", fd);
-    while (rest[n])
-        n++;
     char **out = xcalloc(n_front + n + 1, sizeof *out);
     for (size_t i = 0; i < n_front; i++)
         if (i != 1 || spec->login)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/text.h"
 
 static const char *const always[] = {
     "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
@@ -39,19 +40,10 @@ is_of_slurm(const char *var, bool all)
     return is_among(var, always) || (all && strncmp(var, "SLURM_", 6) == 0);
 }
 
-static size_t
-count(char *const *env)
-{
-    size_t n = 0;
-    while (env[n])
-        n++;
-    return n;
-}
-
 char **
 cluster_env(char *const *env, bool all)
 {
-    char **out = xcalloc(count(env) + count(environ) + 1, sizeof *out);
+    char **out = xcalloc(text_list_len(env) + text_list_len(environ) + 1, sizeof *out);
     size_t n = 0;
     for (; *env; env++)
         if (!is_among(*env, ours) && !is_of_slurm(*env, all))
