@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/child_output.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "gpu/backend.h"
 #include "gpu/smi_csv.h"
-#include "gpu/smi_run.h"
 #include "gpu/sysfs.h"
 
 #define SMI_LIMIT_MS 10000
@@ -30,12 +30,14 @@ program(const struct smi *smi)
 static int
 run_query(struct smi *smi, const char *query, int *status, struct err *e)
 {
-    auto_free char *path = xstrdup(program(smi));
-    auto_free char *what = xstrdup(query);
-    char format[] = "--format=csv,noheader,nounits";
-    char *const argv[] = {path, what, format, NULL};
+    const char *const argv[] = {program(smi), query, "--format=csv,noheader,nounits", NULL};
+    const struct child child = {.argv = argv, .patience_ms = SMI_LIMIT_MS};
+    int rc = child_output(&child, &smi->out, status, e);
 
-    return smi_run(argv, SMI_LIMIT_MS, &smi->out, status, e);
+    return rc < 0 && e->code == ERR_TIMED_OUT
+               ? err_set(e, ERR_TIMED_OUT, "%s has not answered for %d s; the driver may hang",
+                         argv[0], SMI_LIMIT_MS / 1000)
+               : rc;
 }
 
 static int
@@ -73,13 +75,11 @@ list_cards(struct smi *smi, struct err *e)
 static void
 leave_out_divided(struct smi *smi)
 {
-    auto_free char *path = xstrdup(program(smi));
-    char list[] = "-L";
-    char *const argv[] = {path, list, NULL};
-    struct err unused;
+    const char *const argv[] = {program(smi), "-L", NULL};
+    const struct child child = {.argv = argv, .patience_ms = SMI_LIMIT_MS};
     int status;
 
-    if (smi_run(argv, SMI_LIMIT_MS, &smi->out, &status, &unused) == 0 && status == 0)
+    if (child_output(&child, &smi->out, &status, NULL) == 0 && status == 0)
         smi_csv_leave_out_divided(buf_str(&smi->out), &smi->machine);
 }
 

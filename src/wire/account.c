@@ -3,67 +3,28 @@
 #include "wire/account.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/buf.h"
+#include "base/child_output.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 
-static int
-child_spawn(const char *const *argv, int write_fd, pid_t *pid)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t none;
-    sigemptyset(&none); /* berth top blocks what ends it: its child must not */
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, write_fd, STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    int rc =
-        posix_spawnp(pid, argv[0], &actions, &attr, (char *const *)(uintptr_t)argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attr);
-    return rc;
-}
-
-/* What a program of the system prints, NUL-terminated; PATH finds it. NULL: it could not be
+/* What a program of the system prints; PATH finds it. NULL with errno: it could not be
  * started. */
 static char *
 output_of(const char *const *argv)
 {
-    struct buf out = BUF_INIT;
-    char some[1024];
-    int ends[2];
-    pid_t pid;
-    ssize_t n;
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return NULL;
-    auto_close int from = ends[0];
-    int rc = child_spawn(argv, ends[1], &pid);
-    close(ends[1]);
-    if (rc != 0) {
-        errno = rc;
+    auto_buf struct buf out = BUF_INIT;
+    struct err e;
+    if (child_output(&(struct child){.argv = argv}, &out, NULL, &e) < 0) {
+        errno = e.errnum;
         return NULL;
     }
-    while ((n = read(from, some, sizeof some)) > 0 || (n < 0 && errno == EINTR))
-        buf_add(&out, some, n > 0 ? (size_t)n : 0);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    buf_addc(&out, '\0');
-    return buf_take(&out);
+    return xstrdup(buf_str(&out));
 }
 
 /* --- entries --- */

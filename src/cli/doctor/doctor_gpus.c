@@ -1,16 +1,13 @@
 /* The GPUs, as berth-probe sees them: the same program in the same way as the daemon's, so
  * what it finds here the daemon will find. A driver may hang; so it has ten seconds. */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/child_output.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "cli/ask/answer.h"
 #include "cli/doctor/doctor_verb.h"
@@ -19,52 +16,6 @@
 #include "wire/places.h"
 
 #define PROBE_MS 10000
-
-static pid_t
-spawn_probe(const char *program, int *out, struct err *e)
-{
-    int ends[2];
-    pid_t pid;
-
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot make a pipe");
-    pid = fork();
-    if (pid == 0) {
-        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-        if (null >= 0 && dup2(null, 0) >= 0 && dup2(null, 2) >= 0 && dup2(ends[1], 1) >= 0)
-            execl(program, program, "--once", (char *)NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    *out = ends[0];
-    return pid < 0 ? err_errno(e, ERR_FAILED, errno, "cannot start %s", program) : pid;
-}
-
-/* Until the end or the deadline. True: it ended. */
-static bool
-read_answer(int fd, struct buf *out)
-{
-    int64_t until_us = clock_boot_us() + PROBE_MS * 1000LL;
-
-    for (;;) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        int64_t left_ms = (until_us - clock_boot_us()) / 1000;
-        char chunk[4096];
-        ssize_t n;
-
-        if (left_ms <= 0)
-            return false;
-        if (poll(&p, 1, (int)left_ms) <= 0)
-            continue;
-        n = read(fd, chunk, sizeof chunk);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return true;
-        buf_add(out, chunk, (size_t)n);
-    }
-}
 
 /* What a program of this user's needs of AMD's and Intel's GPUs, which belong to the group
  * `render` on most systems. */
@@ -153,29 +104,23 @@ doctor_check_gpus(struct doctor *d)
 {
     struct err e = {0};
     auto_free char *program = places_program("berth-probe", &e);
+    const char *const argv[] = {program, "--once", NULL};
     auto_buf struct buf answer = BUF_INIT;
-    auto_close int fd = -1;
     const char *nl;
-    pid_t pid;
 
     if (!program)
         return; /* said among the programs */
-    pid = spawn_probe(program, &fd, &e);
-    if (pid < 0) {
+    const struct child probe = {.argv = argv, .patience_ms = PROBE_MS};
+    int rc = child_output(&probe, &answer, NULL, &e);
+    if (rc < 0 && e.code != ERR_TIMED_OUT)
         doctor_say(d, DOCTOR_FAIL, "gpus", "%s", e.text);
-        return;
-    }
-    if (!read_answer(fd, &answer)) {
-        kill(pid, SIGKILL);
+    else if (rc < 0)
         doctor_say(d, DOCTOR_FAIL, "gpus",
                    "the driver has not answered for %d s; 'nvidia-smi' will hang too, and "
                    "'dmesg' may show the reason",
                    PROBE_MS / 1000);
-    } else if ((nl = memchr(buf_str(&answer), '\n', answer.len))) {
+    else if ((nl = memchr(buf_str(&answer), '\n', answer.len)))
         judge_line(d, answer.data, (size_t)(nl - answer.data));
-    } else {
+    else
         doctor_say(d, DOCTOR_FAIL, "gpus", "%s ended without an answer", program);
-    }
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
 }
