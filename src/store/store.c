@@ -190,17 +190,6 @@ store_write(struct store *s, sqlite3_stmt *st, struct err *e)
 }
 
 int
-store_write_number(struct store *s, enum stmt_id id, int64_t n, struct err *e)
-{
-    sqlite3_stmt *st = store_write_stmt(s, id, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, n);
-    return store_write(s, st, e);
-}
-
-int
 store_read_end(const struct store *s, sqlite3_stmt *st, int rc, struct err *e)
 {
     bool failed = rc != SQLITE_ROW && rc != SQLITE_DONE;

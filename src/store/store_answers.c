@@ -16,16 +16,10 @@
 char *
 store_answer_get(struct store *s, uint32_t uid, const char *token)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_ANSWER_GET, NULL);
-    char *text = NULL;
+    char *text;
 
-    if (!st)
-        return NULL;
-    sqlite3_bind_int64(st, 1, uid);
-    sqlite3_bind_text(st, 2, token, -1, SQLITE_STATIC);
-    if (sqlite3_step(st) == SQLITE_ROW)
-        text = xstrdup((const char *)sqlite3_column_text(st, 0));
-    sqlite3_reset(st);
+    (void)store_get_text(s, STMT_ANSWER_GET, BINDS(bind_number(uid), bind_text(token)), &text,
+                         NULL);
     return text;
 }
 
@@ -33,28 +27,16 @@ store_answer_get(struct store *s, uint32_t uid, const char *token)
 static int
 trim(struct store *s, uint32_t uid, int bytes, int n, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_ANSWERS_TRIM, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, uid);
-    sqlite3_bind_int(st, 2, n);
-    sqlite3_bind_int(st, 3, bytes);
-    return store_write(s, st, e);
+    return store_put(s, STMT_ANSWERS_TRIM,
+                     BINDS(bind_number(uid), bind_number(n), bind_number(bytes)), e);
 }
 
 int
 store_answer_put(struct store *s, uint32_t uid, const char *token, const char *json,
                  struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_ANSWER_PUT, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, uid);
-    sqlite3_bind_text(st, 2, token, -1, SQLITE_STATIC);
-    sqlite3_bind_text(st, 3, json, -1, SQLITE_STATIC);
-    if (store_write(s, st, e) < 0)
+    if (store_put(s, STMT_ANSWER_PUT,
+                  BINDS(bind_number(uid), bind_text(token), bind_text(json)), e) < 0)
         return -1;
     if (strlen(json) > LARGE_BYTES && trim(s, uid, LARGE_BYTES, KEPT_LARGE, e) < 0)
         return -1;

@@ -46,14 +46,13 @@ store_attempt_update(struct store *s, uint32_t job, const struct attempt *attemp
 int
 store_attempts_load(struct store *s, uint32_t job, struct store_attempt **out, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_ATTEMPTS, e);
+    sqlite3_stmt *st = store_bound(s, STMT_ATTEMPTS, BINDS(bind_number(job)), e);
     struct store_attempt *list = NULL;
     int n = 0, rc;
 
     *out = NULL;
     if (!st)
         return -1;
-    sqlite3_bind_int64(st, 1, job);
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         list = xrealloc(list, (unsigned long)(n + 1) * sizeof *list);
         if (row_read_attempt(st, 0, &list[n], e) < 0) {

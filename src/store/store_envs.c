@@ -47,28 +47,17 @@ env_is_remembered(const struct store *s, const void *bytes, size_t n)
 static int
 env_find(struct store *s, int64_t hash, const void *bytes, size_t n, int64_t *id, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_ENV_FIND, e);
-    int rc;
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, hash);
-    sqlite3_bind_blob64(st, 2, bytes, n, SQLITE_STATIC);
-    rc = sqlite3_step(st);
-    *id = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
-    return store_read_end(s, st, rc, e);
+    *id = 0;
+    return store_get_number(s, STMT_ENV_FIND, BINDS(bind_number(hash), bind_bytes(bytes, n)),
+                            id, e) < 0
+               ? -1
+               : 0;
 }
 
 static int
 env_add(struct store *s, int64_t hash, const void *bytes, size_t n, int64_t *id, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_ENV_ADD, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, hash);
-    sqlite3_bind_blob64(st, 2, bytes, n, SQLITE_STATIC);
-    if (store_write(s, st, e) < 0)
+    if (store_put(s, STMT_ENV_ADD, BINDS(bind_number(hash), bind_bytes(bytes, n)), e) < 0)
         return -1;
     *id = sqlite3_last_insert_rowid(s->db);
     return 0;
@@ -108,35 +97,19 @@ store_env_put(struct store *s, const void *bytes, size_t n, int64_t *id, struct 
 int
 store_env_get(struct store *s, int64_t id, struct buf *out, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_ENV_GET, e);
-    int rc;
+    int rc = store_get_bytes(s, STMT_ENV_GET, BINDS(bind_number(id)), out, e);
 
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, id);
-    rc = sqlite3_step(st);
-    buf_clear(out);
-    if (rc == SQLITE_ROW)
-        buf_add(out, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0));
-    else if (rc == SQLITE_DONE)
+    if (rc == 0)
         err_set(e, ERR_FAILED, "environment %" PRId64 " is not in the database", id);
-    else
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW ? 0 : -1;
+    return rc > 0 ? 0 : -1;
 }
 
 int64_t
 store_env_bytes(struct store *s, int64_t id)
 {
-    sqlite3_stmt *st = id ? store_stmt(s, STMT_ENV_BYTES, NULL) : NULL;
     int64_t n = 0;
 
-    if (!st)
-        return 0;
-    sqlite3_bind_int64(st, 1, id);
-    if (sqlite3_step(st) == SQLITE_ROW)
-        n = sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
+    if (id)
+        (void)store_get_number(s, STMT_ENV_BYTES, BINDS(bind_number(id)), &n, NULL);
     return n;
 }

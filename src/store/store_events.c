@@ -6,18 +6,14 @@
 int
 store_event_add(struct store *s, struct store_event *event, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_EVENT_ADD, e);
-
-    if (!st)
-        return -1;
     event->seq = s->last_seq + 1;
-    sqlite3_bind_int64(st, 1, event->seq);
-    sqlite3_bind_int64(st, 2, event->at_us);
-    sqlite3_bind_text(st, 3, event->kind, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(st, 4, event->job);
-    sqlite3_bind_int64(st, 5, event->file);
-    sqlite3_bind_text64(st, 6, event->json, event->json_len, SQLITE_STATIC, SQLITE_UTF8);
-    if (store_write(s, st, e) < 0)
+    struct bind json = bind_text(event->json);
+    json.number = (int64_t)event->json_len;
+    if (store_put(s, STMT_EVENT_ADD,
+                  BINDS(bind_number(event->seq), bind_number(event->at_us),
+                        bind_text(event->kind), bind_number(event->job),
+                        bind_number(event->file), json),
+                  e) < 0)
         return -1;
     s->last_seq++;
     return 0;
@@ -33,12 +29,11 @@ store_event_last(const struct store *s)
 static bool
 event_behind(struct store *s, int64_t since, int64_t *seq, int64_t *at_us)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_EVENTS, NULL);
+    sqlite3_stmt *st = store_bound(s, STMT_EVENTS, BINDS(bind_number(since)), NULL);
     bool found;
 
     if (!st)
         return false;
-    sqlite3_bind_int64(st, 1, since);
     found = sqlite3_step(st) == SQLITE_ROW;
     if (found) {
         *seq = sqlite3_column_int64(st, 0);
@@ -89,13 +84,12 @@ event_read(sqlite3_stmt *st, struct store_event *event)
 int
 store_events_read(struct store *s, int64_t since, store_event_cb cb, void *arg, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_EVENTS, e);
+    sqlite3_stmt *st = store_bound(s, STMT_EVENTS, BINDS(bind_number(since)), e);
     struct store_event event;
     int rc;
 
     if (!st)
         return -1;
-    sqlite3_bind_int64(st, 1, since);
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         event_read(st, &event);
         if (cb(&event, arg) != 0)
@@ -112,6 +106,7 @@ store_events_trim(struct store *s, int64_t keep, int most, struct err *e)
 
     if (first == 0 || first > all)
         return 0;
-    return store_write_number(s, STMT_EVENTS_TRIM, now < all ? now : all, e) < 0 ? -1
-                                                                                 : now < all;
+    return store_put(s, STMT_EVENTS_TRIM, BINDS(bind_number(now < all ? now : all)), e) < 0
+               ? -1
+               : now < all;
 }

@@ -14,33 +14,22 @@
 int
 store_file_find(struct store *s, uint32_t uid, const char *path, uint32_t *id, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_FILE_FIND, e);
-    int rc;
+    int64_t found = 0;
+    int rc = store_get_number(s, STMT_FILE_FIND, BINDS(bind_number(uid), bind_text(path)),
+                              &found, e);
 
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, uid);
-    sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
-    rc = sqlite3_step(st);
-    *id = rc == SQLITE_ROW ? (uint32_t)sqlite3_column_int64(st, 0) : 0;
-    return store_read_end(s, st, rc, e);
+    *id = (uint32_t)found;
+    return rc < 0 ? -1 : 0;
 }
 
 int
 store_file_id(struct store *s, uint32_t uid, const char *path, uint32_t *id, struct err *e)
 {
-    sqlite3_stmt *st;
-
     if (store_file_find(s, uid, path, id, e) < 0)
         return -1;
     if (*id != 0)
         return 0;
-    st = store_write_stmt(s, STMT_FILE_ADD, e);
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, uid);
-    sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
-    if (store_write(s, st, e) < 0)
+    if (store_put(s, STMT_FILE_ADD, BINDS(bind_number(uid), bind_text(path)), e) < 0)
         return -1;
     *id = (uint32_t)sqlite3_last_insert_rowid(s->db);
     return 0;
@@ -49,21 +38,10 @@ store_file_id(struct store *s, uint32_t uid, const char *path, uint32_t *id, str
 char *
 store_file_path(struct store *s, uint32_t file, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_FILE_PATH, e);
-    char *path = NULL;
-    int rc;
+    char *path;
 
-    if (!st)
-        return NULL;
-    sqlite3_bind_int64(st, 1, file);
-    rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW)
-        path = xstrdup((const char *)sqlite3_column_text(st, 0));
-    else if (rc == SQLITE_DONE)
+    if (store_get_text(s, STMT_FILE_PATH, BINDS(bind_number(file)), &path, e) == 0)
         err_set(e, ERR_FAILED, "jobs file %" PRIu32 " is not in the database", file);
-    else
-        store_read_failed(s, e);
-    sqlite3_reset(st);
     return path;
 }
 
@@ -114,152 +92,93 @@ store_file_keys(struct store *s, uint32_t file, struct store_keys_at *at, store_
     if (!at->in_jobs) {
         int rc;
 
-        if (!(st = store_stmt(s, STMT_LINES, e)))
+        st = store_bound(s, STMT_LINES, BINDS(bind_number(file), bind_text(at->key)), e);
+        if (!st)
             return -1;
-        sqlite3_bind_int64(st, 1, file);
-        sqlite3_bind_text(st, 2, at->key, -1, SQLITE_STATIC);
         if ((rc = file_walk(s, st, at, cb, arg, e)) != 0)
             return rc;
         at->in_jobs = true;
     }
-    if (!(st = store_stmt(s, STMT_FILE_KEYS, e)))
-        return -1;
-    sqlite3_bind_int64(st, 1, file);
-    sqlite3_bind_int64(st, 2, at->job);
-    return file_walk(s, st, at, cb, arg, e);
+    st = store_bound(s, STMT_FILE_KEYS, BINDS(bind_number(file), bind_number(at->job)), e);
+    return st ? file_walk(s, st, at, cb, arg, e) : -1;
 }
 
-/* The one number of a bound statement's only row; `none` where there is no row, -1 with e. */
+/* The number of a statement's only row; `none` where there is no row, -1 with e. */
 static int64_t
-one_number(struct store *s, sqlite3_stmt *st, int64_t none, struct err *e)
+one_number(struct store *s, enum stmt_id id, const struct bind *binds, int64_t none,
+           struct err *e)
 {
-    int rc = sqlite3_step(st);
-    int64_t n = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : none;
-
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        store_read_failed(s, e);
-        n = -1;
-    }
-    sqlite3_reset(st);
-    return n;
+    return store_get_number(s, id, binds, &none, e) < 0 ? -1 : none;
 }
 
 int64_t
 store_kept_bytes(struct store *s, uint32_t uid, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_KEPT, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, uid);
-    return one_number(s, st, 0, e);
+    return one_number(s, STMT_KEPT, BINDS(bind_number(uid)), 0, e);
 }
 
 int64_t
 store_kept_bytes_of_all(struct store *s, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_KEPT_ALL, e);
-
-    return st ? one_number(s, st, 0, e) : -1;
+    return one_number(s, STMT_KEPT_ALL, BINDS_NONE, 0, e);
 }
 
 int64_t
 store_kept_above(struct store *s, int64_t bytes, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_KEPT_ABOVE, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, bytes);
-    return one_number(s, st, STORE_NOBODY, e);
+    return one_number(s, STMT_KEPT_ABOVE, BINDS(bind_number(bytes)), STORE_NOBODY, e);
 }
 
 int
 store_prune_files(struct store *s, uint32_t uid, uint32_t *at, int most, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_FILES_AHEAD, e);
-    int64_t to;
+    int64_t to =
+        one_number(s, STMT_FILES_AHEAD, BINDS(bind_number(*at), bind_number(most)), 0, e);
 
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, *at);
-    sqlite3_bind_int(st, 2, most);
-    if ((to = one_number(s, st, 0, e)) < 0)
+    if (to < 0)
         return -1;
     if (to == 0) {
         *at = 0;
         return 0;
     }
-    if (!(st = store_write_stmt(s, STMT_FILES_PRUNE, e)))
-        return -1;
-    sqlite3_bind_int64(st, 1, *at);
-    sqlite3_bind_int64(st, 2, to);
-    sqlite3_bind_int64(st, 3, uid);
-    if (store_write(s, st, e) < 0)
+    if (store_put(s, STMT_FILES_PRUNE,
+                  BINDS(bind_number(*at), bind_number(to), bind_number(uid)), e) < 0)
         return -1;
     *at = (uint32_t)to;
     return sqlite3_changes(s->db);
-}
-
-/* Of a bound statement with a maximum: whether it found them all. */
-static int
-took_most(struct store *s, sqlite3_stmt *st, int most, struct err *e)
-{
-    if (store_write(s, st, e) < 0)
-        return -1;
-    return sqlite3_changes(s->db) >= most;
 }
 
 /* The last of the file's next so many jobs behind that one; 0: there are none. -1 with e. */
 static int64_t
 file_ahead(struct store *s, uint32_t file, uint32_t at, int most, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_FILE_AHEAD, e);
-    int64_t id;
-    int rc;
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, file);
-    sqlite3_bind_int64(st, 2, at);
-    sqlite3_bind_int(st, 3, most);
-    rc = sqlite3_step(st);
-    id = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : -1;
-    if (rc != SQLITE_ROW)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return id;
+    return one_number(s, STMT_FILE_AHEAD,
+                      BINDS(bind_number(file), bind_number(at), bind_number(most)), 0, e);
 }
 
 int
 store_file_forget(struct store *s, uint32_t file, uint32_t *at, int most, struct err *e)
 {
     int64_t to = file_ahead(s, file, *at, most, e);
-    sqlite3_stmt *st;
 
     if (to < 0)
         return -1;
     if (to > 0) {
-        if (!(st = store_write_stmt(s, STMT_FILE_FORGET, e)))
-            return -1;
-        sqlite3_bind_int64(st, 1, file);
-        sqlite3_bind_int64(st, 2, *at);
-        sqlite3_bind_int64(st, 3, to);
-        sqlite3_bind_int(st, 4, JOB_COMPLETED);
-        if (store_write(s, st, e) < 0)
+        if (store_put(s, STMT_FILE_FORGET,
+                      BINDS(bind_number(file), bind_number(*at), bind_number(to),
+                            bind_number(JOB_COMPLETED)),
+                      e) < 0)
             return -1;
         *at = (uint32_t)to;
         return 1;
     }
-    if (!(st = store_write_stmt(s, STMT_LINES_FORGET, e)))
+    if (store_put(s, STMT_LINES_FORGET, BINDS(bind_number(file), bind_number(most)), e) < 0)
         return -1;
-    sqlite3_bind_int64(st, 1, file);
-    sqlite3_bind_int(st, 2, most);
-    return took_most(s, st, most, e);
+    return sqlite3_changes(s->db) >= most; /* or these were all */
 }
 
 int
 store_job_detach(struct store *s, uint32_t id, struct err *e)
 {
-    return store_write_number(s, STMT_JOB_DETACH, id, e);
+    return store_put(s, STMT_JOB_DETACH, BINDS(bind_number(id)), e);
 }

@@ -69,13 +69,12 @@ jobs_read(sqlite3_stmt *st, struct store_attempt *last, struct err *e)
 static struct job *
 jobs_load(struct store *s, uint32_t id, struct store_attempt *last, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_JOB_LOAD, e);
+    sqlite3_stmt *st = store_bound(s, STMT_JOB_LOAD, BINDS(bind_number(id)), e);
     struct job *job = NULL;
     int rc;
 
     if (!st)
         return NULL;
-    sqlite3_bind_int64(st, 1, id);
     rc = sqlite3_step(st);
     if (rc == SQLITE_ROW)
         job = jobs_read(st, last, e);
@@ -159,14 +158,11 @@ jobs_walk(struct jobs_walk *w, sqlite3_stmt *st, struct err *e)
 int
 store_jobs_load_live(struct store *s, store_job_cb cb, void *arg, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_JOBS_LIVE, e);
+    sqlite3_stmt *st = store_bound(s, STMT_JOBS_LIVE, BINDS(bind_number(JOB_COMPLETED)), e);
     struct jobs_walk w = {
         .s = s, .cb = cb, .arg = arg, .keep = true, .left = -1, .pass = STORE_PASS_ALL};
 
-    if (!st)
-        return -1;
-    sqlite3_bind_int(st, 1, JOB_COMPLETED);
-    return jobs_walk(&w, st, e);
+    return st ? jobs_walk(&w, st, e) : -1;
 }
 
 /* --- walking with a filter --- */

@@ -6,13 +6,18 @@
 #include "store/store_priv.h"
 #include "store/store_row_fields.h"
 
-/* The row of a bound statement, if there is one. */
+/* Its row, if there is one. */
 static int
-lookup_one(struct store *s, sqlite3_stmt *st, struct store_found *out, struct err *e)
+lookup_one(struct store *s, enum stmt_id id, const struct bind *binds, struct store_found *out,
+           struct err *e)
 {
-    int rc = sqlite3_step(st), state;
+    sqlite3_stmt *st = store_bound(s, id, binds, e);
+    int rc, state;
 
     *out = (struct store_found){0};
+    if (!st)
+        return -1;
+    rc = sqlite3_step(st);
     if (rc == SQLITE_ROW) {
         state = sqlite3_column_int(st, 1);
         out->id = (uint32_t)sqlite3_column_int64(st, 0);
@@ -25,73 +30,45 @@ int
 store_find_same(struct store *s, uint32_t uid, const char *fingerprint, struct store_found *out,
                 struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_FIND_SAME, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_text(st, 1, fingerprint, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(st, 2, uid);
-    sqlite3_bind_int(st, 3, JOB_COMPLETED);
-    return lookup_one(s, st, out, e);
+    return lookup_one(
+        s, STMT_FIND_SAME,
+        BINDS(bind_text(fingerprint), bind_number(uid), bind_number(JOB_COMPLETED)), out, e);
 }
 
 int
 store_find_named(struct store *s, uint32_t uid, const char *name, struct store_found *out,
                  struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_FIND_NAMED, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(st, 2, uid);
-    return lookup_one(s, st, out, e);
+    return lookup_one(s, STMT_FIND_NAMED, BINDS(bind_text(name), bind_number(uid)), out, e);
 }
 
 int
 store_find_newest(struct store *s, uint32_t uid, struct store_found *out, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_FIND_NEWEST, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, uid);
-    return lookup_one(s, st, out, e);
+    return lookup_one(s, STMT_FIND_NEWEST, BINDS(bind_number(uid)), out, e);
 }
 
 int
 store_find_task(struct store *s, uint32_t array, int32_t task, struct store_found *out,
                 struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_FIND_TASK, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, array);
-    sqlite3_bind_int(st, 2, task);
-    return lookup_one(s, st, out, e);
+    return lookup_one(s, STMT_FIND_TASK, BINDS(bind_number(array), bind_number(task)), out, e);
 }
 
 int
 store_find_job(struct store *s, uint32_t id, struct store_found *out, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_FIND_JOB, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, id);
-    return lookup_one(s, st, out, e);
+    return lookup_one(s, STMT_FIND_JOB, BINDS(bind_number(id)), out, e);
 }
 
 int
 store_array_tasks(struct store *s, uint32_t id, struct task_set *out, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_ARRAY_TASKS, e);
+    sqlite3_stmt *st = store_bound(s, STMT_ARRAY_TASKS, BINDS(bind_number(id)), e);
     int rc, bad = 0;
 
     if (!st)
         return -1;
-    sqlite3_bind_int64(st, 1, id);
     rc = sqlite3_step(st);
     if (rc == SQLITE_ROW && row_read_set(st, 0, out) < 0)
         bad = err_set(e, ERR_FAILED, "the database is damaged: tasks of job %" PRIu32, id);
@@ -105,14 +82,12 @@ int
 store_tasks_walk(struct store *s, uint32_t array, int32_t first, int32_t last, store_task_cb cb,
                  void *arg, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_TASKS, e);
+    sqlite3_stmt *st = store_bound(
+        s, STMT_TASKS, BINDS(bind_number(array), bind_number(first), bind_number(last)), e);
     int rc;
 
     if (!st)
         return -1;
-    sqlite3_bind_int64(st, 1, array);
-    sqlite3_bind_int(st, 2, first);
-    sqlite3_bind_int(st, 3, last);
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         int state = sqlite3_column_int(st, 2);
         if (state < 0 || state >= JOB_STATES)

@@ -12,21 +12,10 @@
 static char *
 meta_get(struct store *s, const char *key, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_META_GET, e);
-    char *value = NULL;
-    int rc;
+    char *value;
 
-    if (!st)
-        return NULL;
-    sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
-    rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW)
-        value = xstrdup((const char *)sqlite3_column_text(st, 0));
-    else if (rc == SQLITE_DONE)
+    if (store_get_text(s, STMT_META_GET, BINDS(bind_text(key)), &value, e) == 0)
         err_set(e, ERR_FAILED, "%s is damaged: its meta table lacks '%s'", s->path, key);
-    else
-        store_read_failed(s, e);
-    sqlite3_reset(st);
     return value;
 }
 
@@ -104,13 +93,7 @@ meta_load(struct store *s, struct err *e)
 int
 meta_set(struct store *s, const char *key, const char *value, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_META_SET, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
-    sqlite3_bind_text(st, 2, value, -1, SQLITE_TRANSIENT);
-    return store_write(s, st, e);
+    return store_put(s, STMT_META_SET, BINDS(bind_text(key), bind_text(value)), e);
 }
 
 static int

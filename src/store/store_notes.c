@@ -23,14 +23,8 @@ char *
 store_note_get(struct store *s, const char *key)
 {
     auto_free char *full = note_key(key);
-    sqlite3_stmt *st = store_stmt(s, STMT_META_GET, NULL);
-    char *text = NULL;
+    char *text;
 
-    if (!st)
-        return NULL;
-    sqlite3_bind_text(st, 1, full, -1, SQLITE_STATIC);
-    if (sqlite3_step(st) == SQLITE_ROW)
-        text = xstrdup((const char *)sqlite3_column_text(st, 0));
-    sqlite3_reset(st);
+    (void)store_get_text(s, STMT_META_GET, BINDS(bind_text(full)), &text, NULL);
     return text;
 }

@@ -8,17 +8,11 @@
 int
 store_outbox_add(struct store *s, struct store_letter *letter, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_OUTBOX_ADD, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, letter->job);
-    sqlite3_bind_int64(st, 2, letter->uid);
-    sqlite3_bind_text(st, 3, letter->kind, -1, SQLITE_STATIC);
-    sqlite3_bind_text(st, 4, letter->target, -1, SQLITE_STATIC);
-    sqlite3_bind_text(st, 5, letter->event, -1, SQLITE_STATIC);
-    sqlite3_bind_int(st, 6, letter->site);
-    if (store_write(s, st, e) < 0)
+    if (store_put(s, STMT_OUTBOX_ADD,
+                  BINDS(bind_number(letter->job), bind_number(letter->uid),
+                        bind_text(letter->kind), bind_text(letter->target),
+                        bind_text(letter->event), bind_number(letter->site)),
+                  e) < 0)
         return -1;
     letter->id = sqlite3_last_insert_rowid(s->db);
     return 0;
@@ -27,19 +21,13 @@ store_outbox_add(struct store *s, struct store_letter *letter, struct err *e)
 int
 store_outbox_remove(struct store *s, int64_t id, struct err *e)
 {
-    return store_write_number(s, STMT_OUTBOX_REMOVE, id, e);
+    return store_put(s, STMT_OUTBOX_REMOVE, BINDS(bind_number(id)), e);
 }
 
 int
 store_outbox_tried(struct store *s, int64_t id, int tries, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_OUTBOX_TRIED, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, id);
-    sqlite3_bind_int(st, 2, tries);
-    return store_write(s, st, e);
+    return store_put(s, STMT_OUTBOX_TRIED, BINDS(bind_number(id), bind_number(tries)), e);
 }
 
 static void
@@ -59,14 +47,13 @@ int
 store_outbox_walk(struct store *s, int64_t from, int64_t to, store_letter_cb cb, void *arg,
                   struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_OUTBOX, e);
+    sqlite3_stmt *st =
+        store_bound(s, STMT_OUTBOX, BINDS(bind_number(from), bind_number(to)), e);
     struct store_letter letter;
     int rc;
 
     if (!st)
         return -1;
-    sqlite3_bind_int64(st, 1, from);
-    sqlite3_bind_int64(st, 2, to);
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         read_letter(st, &letter);
         if (cb(&letter, arg) != 0)

@@ -116,16 +116,15 @@ int
 store_ended_walk(struct store *s, struct store_place *place, int64_t since_us, int max,
                  store_ended_cb cb, void *arg, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_ENDED, e);
+    sqlite3_stmt *st = store_bound(s, STMT_ENDED,
+                                   BINDS(bind_number(since_us), bind_number(place->at_us),
+                                         bind_number(place->job), bind_number(max)),
+                                   e);
     struct store_ended x;
     int n = 0, rc;
 
     if (!st)
         return -1;
-    sqlite3_bind_int64(st, 1, since_us);
-    sqlite3_bind_int64(st, 2, place->at_us);
-    sqlite3_bind_int64(st, 3, place->job);
-    sqlite3_bind_int(st, 4, max);
     rc = sqlite3_step(st);
     while (rc == SQLITE_ROW) {
         if (read_ended(st, &x, &rc, e) < 0) {
@@ -162,18 +161,17 @@ int
 store_used_walk(struct store *s, struct store_place *place, int64_t since_us, int max,
                 store_used_cb cb, void *arg, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_USED, e);
+    sqlite3_stmt *st = store_bound(s, STMT_USED,
+                                   BINDS(bind_number(since_us), bind_number(place->at_us),
+                                         bind_number(place->job), bind_number(place->number),
+                                         bind_number(max)),
+                                   e);
     struct store_attempt a;
     struct store_used x;
     int n = 0, rc, bad = 0;
 
     if (!st)
         return -1;
-    sqlite3_bind_int64(st, 1, since_us);
-    sqlite3_bind_int64(st, 2, place->at_us);
-    sqlite3_bind_int64(st, 3, place->job);
-    sqlite3_bind_int(st, 4, place->number);
-    sqlite3_bind_int(st, 5, max);
     while (!bad && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         bad = read_used(st, &x, &a);
         if (bad) {
@@ -194,14 +192,6 @@ store_used_walk(struct store *s, struct store_place *place, int64_t since_us, in
 int
 store_past_begin(struct store *s, int64_t *at_us, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_PAST_BEGIN, e);
-    int rc;
-
     *at_us = 0;
-    if (!st)
-        return -1;
-    rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW)
-        *at_us = sqlite3_column_int64(st, 0);
-    return store_read_end(s, st, rc, e);
+    return store_get_number(s, STMT_PAST_BEGIN, BINDS_NONE, at_us, e) < 0 ? -1 : 0;
 }

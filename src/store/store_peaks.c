@@ -13,31 +13,20 @@
 
 #define PEAKS_KEPT 100000
 
-static void
-peaks_bind_key(sqlite3_stmt *st, const struct store_peaks_key *key)
-{
-    sqlite3_bind_int64(st, 1, key->uid);
-    sqlite3_bind_text(st, 2, key->fingerprint, -1, SQLITE_STATIC);
-    sqlite3_bind_int(st, 3, key->gpus);
-}
-
 int
 store_peaks_put(struct store *s, const struct store_peaks_key *key, const struct learned *l,
                 int64_t ended_us, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_PEAKS_PUT, e);
     auto_buf struct buf text = BUF_INIT;
 
-    if (!st)
-        return -1;
     for (int i = 0; i < l->n; i++)
         buf_addf(&text, i ? ",%" PRId32 : "%" PRId32, l->peaks_mib[i]);
-    peaks_bind_key(st, key);
-    sqlite3_bind_text(st, 4, buf_str(&text), (int)text.len, SQLITE_STATIC);
-    sqlite3_bind_int(st, 5, l->oom_mib);
-    sqlite3_bind_int(st, 6, l->oom_runs);
-    sqlite3_bind_int64(st, 7, ended_us);
-    return store_write(s, st, e);
+    return store_put(s, STMT_PEAKS_PUT,
+                     BINDS(bind_number(key->uid), bind_text(key->fingerprint),
+                           bind_number(key->gpus), bind_text(buf_str(&text)),
+                           bind_number(l->oom_mib), bind_number(l->oom_runs),
+                           bind_number(ended_us)),
+                     e);
 }
 
 /* "6100,6200": as many as are kept; a damaged number ends the list. */
@@ -58,13 +47,14 @@ int
 store_peaks_get(struct store *s, const struct store_peaks_key *key, struct learned *out,
                 struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_PEAKS_GET, e);
+    sqlite3_stmt *st = store_bound(
+        s, STMT_PEAKS_GET,
+        BINDS(bind_number(key->uid), bind_text(key->fingerprint), bind_number(key->gpus)), e);
     int rc;
 
     *out = (struct learned){0};
     if (!st)
         return -1;
-    peaks_bind_key(st, key);
     rc = sqlite3_step(st);
     if (rc == SQLITE_ROW) {
         auto_free char *text = row_text(st, 0);
@@ -78,5 +68,5 @@ store_peaks_get(struct store *s, const struct store_peaks_key *key, struct learn
 int
 store_peaks_trim(struct store *s, struct err *e)
 {
-    return store_write_number(s, STMT_PEAKS_TRIM, PEAKS_KEPT, e);
+    return store_put(s, STMT_PEAKS_TRIM, BINDS(bind_number(PEAKS_KEPT)), e);
 }

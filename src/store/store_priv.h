@@ -150,12 +150,62 @@ int store_read_failed(const struct store *s, struct err *e);
 sqlite3_stmt *store_write_stmt(struct store *s, enum stmt_id id, struct err *e);
 /* Runs a bound writing statement to its end. */
 int store_write(struct store *s, sqlite3_stmt *st, struct err *e);
-/* The whole of a writing statement whose one parameter is a number. */
-int store_write_number(struct store *s, enum stmt_id id, int64_t n, struct err *e);
 /* Ends a read whose last step returned rc; rows may be left. -1 with e if that step failed. */
 int store_read_end(const struct store *s, sqlite3_stmt *st, int rc, struct err *e);
 int store_failed(struct store *s, enum err_code code, struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* store_bind.c: what the parameters of a statement hold, in their order. Texts and bytes stay
+ * the caller's, and are there until the statement was run. */
+enum bind_kind { BIND_END, BIND_NUMBER, BIND_REAL, BIND_TEXT, BIND_BYTES };
+struct bind {
+    enum bind_kind kind;
+    int64_t number; /* or how many bytes; of a text -1: up to its NUL */
+    double real;
+    const void *bytes;
+};
+
+static inline struct bind
+bind_number(int64_t number)
+{
+    return (struct bind){.kind = BIND_NUMBER, .number = number};
+}
+
+static inline struct bind
+bind_real(double real)
+{
+    return (struct bind){.kind = BIND_REAL, .real = real};
+}
+
+static inline struct bind
+bind_text(const char *text)
+{
+    return (struct bind){.kind = BIND_TEXT, .number = -1, .bytes = text};
+}
+
+/* No bytes are none, and not NULL. */
+static inline struct bind
+bind_bytes(const void *bytes, size_t n)
+{
+    return (struct bind){.kind = BIND_BYTES, .number = (int64_t)n, .bytes = n > 0 ? bytes : ""};
+}
+
+#define BINDS(...) ((const struct bind[]){__VA_ARGS__, {.kind = BIND_END}})
+#define BINDS_NONE ((const struct bind[]){{.kind = BIND_END}})
+
+/* A statement for reading, bound. NULL with e. */
+sqlite3_stmt *store_bound(struct store *s, enum stmt_id id, const struct bind *binds,
+                          struct err *e);
+/* The whole of a writing statement. */
+int store_put(struct store *s, enum stmt_id id, const struct bind *binds, struct err *e);
+/* The first column of the first row: 1; 0: there is no row; -1 with e. A text is the caller's,
+ * and NULL where there is none; a number stays as it was then. */
+int store_get_number(struct store *s, enum stmt_id id, const struct bind *binds, int64_t *out,
+                     struct err *e);
+int store_get_text(struct store *s, enum stmt_id id, const struct bind *binds, char **out,
+                   struct err *e);
+int store_get_bytes(struct store *s, enum stmt_id id, const struct bind *binds, struct buf *out,
+                    struct err *e);
 
 /* store_schema.c */
 int schema_create(const char *path, struct err *e);

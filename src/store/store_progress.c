@@ -8,49 +8,31 @@ int
 store_progress_add(struct store *s, uint32_t uid, const char *token,
                    const struct store_piece *piece, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_PROGRESS_ADD, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, uid);
-    sqlite3_bind_text(st, 2, token, -1, SQLITE_STATIC);
-    sqlite3_bind_int(st, 3, piece->number);
-    sqlite3_bind_int64(st, 4, piece->at_us);
-    sqlite3_bind_text(st, 5, piece->text, -1, SQLITE_STATIC);
-    return store_write(s, st, e);
+    return store_put(s, STMT_PROGRESS_ADD,
+                     BINDS(bind_number(uid), bind_text(token), bind_number(piece->number),
+                           bind_number(piece->at_us), bind_text(piece->text)),
+                     e);
 }
 
 char *
 store_progress_get(struct store *s, uint32_t uid, const char *token, int number)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_PROGRESS_GET, NULL);
-    char *text = NULL;
+    char *text;
 
-    if (!st)
-        return NULL;
-    sqlite3_bind_int64(st, 1, uid);
-    sqlite3_bind_text(st, 2, token, -1, SQLITE_STATIC);
-    sqlite3_bind_int(st, 3, number);
-    if (sqlite3_step(st) == SQLITE_ROW)
-        text = xstrdup((const char *)sqlite3_column_text(st, 0));
-    sqlite3_reset(st);
+    (void)store_get_text(s, STMT_PROGRESS_GET,
+                         BINDS(bind_number(uid), bind_text(token), bind_number(number)), &text,
+                         NULL);
     return text;
 }
 
 int
 store_progress_drop(struct store *s, uint32_t uid, const char *token, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_PROGRESS_DROP, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, uid);
-    sqlite3_bind_text(st, 2, token, -1, SQLITE_STATIC);
-    return store_write(s, st, e);
+    return store_put(s, STMT_PROGRESS_DROP, BINDS(bind_number(uid), bind_text(token)), e);
 }
 
 int
 store_progress_trim(struct store *s, int64_t before_us, struct err *e)
 {
-    return store_write_number(s, STMT_PROGRESS_TRIM, before_us, e);
+    return store_put(s, STMT_PROGRESS_TRIM, BINDS(bind_number(before_us)), e);
 }

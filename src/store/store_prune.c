@@ -19,12 +19,11 @@ static int
 prune_list(struct store *s, int64_t before_us, uint32_t below_id, uint32_t *ids, int max,
            struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_PRUNE_LIST, e);
+    sqlite3_stmt *st = store_bound(s, STMT_PRUNE_LIST, BINDS(bind_number(JOB_COMPLETED)), e);
     int n = 0, rc = SQLITE_DONE;
 
     if (!st)
         return -1;
-    sqlite3_bind_int(st, 1, JOB_COMPLETED);
     while (n < max && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         uint32_t id = (uint32_t)sqlite3_column_int64(st, 0);
         if (id >= below_id && sqlite3_column_int64(st, 2) >= before_us)
@@ -44,7 +43,7 @@ remove_jobs(struct store *s, const uint32_t *ids, int n, struct err *e)
 
     for (int i = 0; i < n; i++) {
         for (size_t k = 0; k < sizeof steps / sizeof steps[0]; k++) {
-            if (store_write_number(s, steps[k], ids[i], e) < 0)
+            if (store_put(s, steps[k], BINDS(bind_number(ids[i])), e) < 0)
                 return -1;
         }
     }
@@ -62,30 +61,26 @@ store_prune(struct store *s, int64_t before_us, uint32_t below_id, int max, stru
 int
 store_largest_user(struct store *s, uint32_t *uid, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_LARGEST_USER, e);
-    int rc;
+    int64_t found = 0;
+    int rc = store_get_number(s, STMT_LARGEST_USER,
+                              BINDS(bind_number(JOB_COMPLETED), bind_number(SAMPLE_JOBS)),
+                              &found, e);
 
-    if (!st)
-        return -1;
-    sqlite3_bind_int(st, 1, JOB_COMPLETED);
-    sqlite3_bind_int(st, 2, SAMPLE_JOBS);
-    rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW)
-        *uid = (uint32_t)sqlite3_column_int64(st, 0);
-    return store_read_end(s, st, rc, e) < 0 ? -1 : rc == SQLITE_ROW;
+    if (rc > 0)
+        *uid = (uint32_t)found;
+    return rc;
 }
 
 int
 store_prune_user(struct store *s, uint32_t uid, uint32_t *at, int max, struct err *e)
 {
     auto_free uint32_t *ids = xcalloc((unsigned long)max, sizeof *ids);
-    sqlite3_stmt *st = store_stmt(s, STMT_PRUNE_OF, e);
+    sqlite3_stmt *st =
+        store_bound(s, STMT_PRUNE_OF, BINDS(bind_number(*at), bind_number(JOB_COMPLETED)), e);
     int n = 0, rc = SQLITE_ROW;
 
     if (!st)
         return -1;
-    sqlite3_bind_int64(st, 1, *at);
-    sqlite3_bind_int(st, 2, JOB_COMPLETED);
     for (int i = 0; n < max && i < LOOK_JOBS && (rc = sqlite3_step(st)) == SQLITE_ROW; i++) {
         *at = (uint32_t)sqlite3_column_int64(st, 0);
         if (sqlite3_column_int64(st, 1) == uid && sqlite3_column_int(st, 2) >= JOB_COMPLETED &&
@@ -101,13 +96,12 @@ store_prune_user(struct store *s, uint32_t uid, uint32_t *at, int max, struct er
 static int
 list_envs(struct store *s, int64_t *at, int most, int64_t *ids, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_PRUNE_ENVS, e);
+    sqlite3_stmt *st = store_bound(s, STMT_PRUNE_ENVS, BINDS(bind_number(*at)), e);
     int64_t bytes = 0;
     int n = 0, rc = SQLITE_ROW;
 
     if (!st)
         return -1;
-    sqlite3_bind_int64(st, 1, *at);
     for (int i = 0; i < most && bytes < ENV_BYTES && (rc = sqlite3_step(st)) == SQLITE_ROW;
          i++) {
         *at = sqlite3_column_int64(st, 0);
@@ -129,7 +123,7 @@ store_prune_envs(struct store *s, int64_t *at, int most, struct err *e)
 
     s->env_id = 0; /* the one remembered may be among them */
     for (int i = 0; i < n; i++) {
-        if (store_write_number(s, STMT_PRUNE_ENV, ids[i], e) < 0)
+        if (store_put(s, STMT_PRUNE_ENV, BINDS(bind_number(ids[i])), e) < 0)
             return -1;
     }
     return n;

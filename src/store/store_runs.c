@@ -7,27 +7,21 @@
 int
 store_runs_put(struct store *s, const struct store_runs *r, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_RUNS_PUT, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, r->uid);
-    sqlite3_bind_text(st, 2, r->fingerprint, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(st, 3, r->last_ms);
-    sqlite3_bind_int64(st, 4, r->before_ms);
-    sqlite3_bind_int64(st, 5, r->ended_us);
-    return store_write(s, st, e);
+    return store_put(s, STMT_RUNS_PUT,
+                     BINDS(bind_number(r->uid), bind_text(r->fingerprint),
+                           bind_number(r->last_ms), bind_number(r->before_ms),
+                           bind_number(r->ended_us)),
+                     e);
 }
 
 int
 store_runs_load(struct store *s, store_runs_cb cb, void *arg, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_RUNS, e);
+    sqlite3_stmt *st = store_bound(s, STMT_RUNS, BINDS(bind_number(RUNS_KEPT)), e);
     int rc;
 
     if (!st)
         return -1;
-    sqlite3_bind_int64(st, 1, RUNS_KEPT);
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         struct store_runs r = {.uid = (uint32_t)sqlite3_column_int64(st, 0),
                                .fingerprint = (const char *)sqlite3_column_text(st, 1),
@@ -43,5 +37,5 @@ store_runs_load(struct store *s, store_runs_cb cb, void *arg, struct err *e)
 int
 store_runs_trim(struct store *s, struct err *e)
 {
-    return store_write_number(s, STMT_RUNS_TRIM, RUNS_KEPT, e);
+    return store_put(s, STMT_RUNS_TRIM, BINDS(bind_number(RUNS_KEPT)), e);
 }

@@ -6,14 +6,8 @@
 int
 store_usage_set(struct store *s, uint32_t uid, double gpu_seconds, int64_t at_us, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_USAGE_SET, e);
-
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, uid);
-    sqlite3_bind_double(st, 2, gpu_seconds);
-    sqlite3_bind_int64(st, 3, at_us);
-    return store_write(s, st, e);
+    return store_put(s, STMT_USAGE_SET,
+                     BINDS(bind_number(uid), bind_real(gpu_seconds), bind_number(at_us)), e);
 }
 
 int
