@@ -31,21 +31,7 @@ comparison_at(const struct comparison *c, int file, int draw, int trial)
                       (size_t)trial];
 }
 
-/* One figure over all draws of a file. */
-struct spread {
-    double median, p90; /* the ceil(q n)-th smallest */
-    double late;        /* share of the draws in which it is above COMPARE_LATE */
-};
-
-#define COMPARE_LATE 1.15 /* a longest multi-GPU wait above so many of EASY's is counted */
-
-enum figure { FIGURE_WAIT, FIGURE_SLOWDOWN, FIGURE_MULTI, FIGURE_MULTI_GREEDY, FIGURES };
-
-/* compare_report.c */
-struct spread compare_spread(const struct comparison *c, int file, int trial, enum figure f);
-const char *compare_file_name(const struct comparison *c, int file); /* without its folder */
-
-/* compare_picture.c: the trade between mean waits and those of wide jobs, appended as SVG. */
+/* The trade between mean waits and those of wide jobs, appended as SVG. */
 void compare_draw(const struct comparison *c, struct buf *out);
 
 /* Runs it all and prints it; the exit status. The simulation's machine is set. */

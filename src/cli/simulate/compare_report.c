@@ -12,6 +12,17 @@
 #include "cli/common/cli.h"
 #include "cli/simulate/compare.h"
 #include "cli/table/table.h"
+#include "sim/svg_compare.h"
+
+/* One figure over all draws of a file. */
+struct spread {
+    double median, p90; /* the ceil(q n)-th smallest */
+    double late;        /* share of the draws in which it is above COMPARE_LATE */
+};
+
+#define COMPARE_LATE 1.15 /* a longest multi-GPU wait above so many of EASY's is counted */
+
+enum figure { FIGURE_WAIT, FIGURE_SLOWDOWN, FIGURE_MULTI, FIGURE_MULTI_GREEDY, FIGURES };
 
 /* Nothing to nothing is alike; something to nothing is beyond all bounds. */
 static double
@@ -50,8 +61,8 @@ compare_doubles(const void *a, const void *b)
     return *x == *y ? 0 : *x < *y ? -1 : 1;
 }
 
-struct spread
-compare_spread(const struct comparison *c, int file, int trial, enum figure f)
+static struct spread
+spread_of(const struct comparison *c, int file, int trial, enum figure f)
 {
     size_t n = (size_t)c->n_draws, late = 0;
     auto_free double *v = xmalloc(n * sizeof *v);
@@ -71,8 +82,8 @@ policy_name(const struct comparison *c, int trial)
     return c->sim->policies[trial - BASES].name;
 }
 
-const char *
-compare_file_name(const struct comparison *c, int file)
+static const char *
+file_name(const struct comparison *c, int file)
 {
     const char *slash = strrchr(c->files[file], '/');
     return slash ? slash + 1 : c->files[file];
@@ -105,11 +116,11 @@ cell_ratio(struct table *t, double v)
 static void
 put_row(const struct comparison *c, int file, int trial, struct table *t)
 {
-    struct spread wait = compare_spread(c, file, trial, FIGURE_WAIT);
-    struct spread slowdown = compare_spread(c, file, trial, FIGURE_SLOWDOWN);
-    struct spread multi = compare_spread(c, file, trial, FIGURE_MULTI);
+    struct spread wait = spread_of(c, file, trial, FIGURE_WAIT);
+    struct spread slowdown = spread_of(c, file, trial, FIGURE_SLOWDOWN);
+    struct spread multi = spread_of(c, file, trial, FIGURE_MULTI);
     char late[32];
-    table_cell(t, STYLE_NONE, compare_file_name(c, file));
+    table_cell(t, STYLE_NONE, file_name(c, file));
     table_cell(t, STYLE_BOLD, policy_name(c, trial));
     cell_change(t, wait.median);
     cell_change(t, wait.p90);
@@ -119,7 +130,7 @@ put_row(const struct comparison *c, int file, int trial, struct table *t)
     cell_ratio(t, multi.p90);
     snprintf(late, sizeof late, "%.0f%%", multi.late * 100);
     table_cell(t, STYLE_NONE, late);
-    cell_ratio(t, compare_spread(c, file, trial, FIGURE_MULTI_GREEDY).median);
+    cell_ratio(t, spread_of(c, file, trial, FIGURE_MULTI_GREEDY).median);
 }
 
 /* Over all draws. */
@@ -174,8 +185,7 @@ add_promises(const struct comparison *c, struct buf *out)
 static void
 add_never_ran(const struct comparison *c, int file, int trial, struct buf *out)
 {
-    auto_free char *who =
-        xasprintf("%s, %s", compare_file_name(c, file), policy_name(c, trial));
+    auto_free char *who = xasprintf("%s, %s", file_name(c, file), policy_name(c, trial));
     simulate_add_never_ran(out, who, count_never_ran(c, file, trial),
                            c->workloads[file].n * (size_t)c->n_draws);
 }
@@ -214,7 +224,7 @@ put_spread(const struct comparison *c, int file, int trial, enum figure f, struc
 {
     static const char *const keys[FIGURES] = {"wait_mean_to_greedy", "bsld_to_greedy",
                                               "multi_max_to_easy", "multi_max_to_greedy"};
-    struct spread s = compare_spread(c, file, trial, f);
+    struct spread s = spread_of(c, file, trial, f);
     jsonw_kobject(w, keys[f]);
     jsonw_knum(w, "median", s.median);
     jsonw_knum(w, "p90", s.p90);
@@ -272,4 +282,34 @@ compare_print_json(const struct comparison *c)
     jsonw_end_object(&w);
     buf_addc(&out, '\n');
     return cli_put(&out);
+}
+
+/* --- the figures that pull in opposite directions, as points of a picture --- */
+
+static struct compared
+point_of(const struct comparison *c, int file, int policy)
+{
+    int trial = BASES + policy;
+    return (struct compared){.policy = c->sim->policies[policy].name,
+                             .wait = spread_of(c, file, trial, FIGURE_WAIT).median,
+                             .multi = spread_of(c, file, trial, FIGURE_MULTI).p90};
+}
+
+void
+compare_draw(const struct comparison *c, struct buf *out)
+{
+    int n = c->sim->n_policies;
+    size_t n_points = (size_t)c->n_files * (size_t)n;
+    auto_free struct compared *points = xmalloc(n_points * sizeof *points);
+    auto_free const char **names = xmalloc((size_t)c->n_files * sizeof *names);
+    for (int file = 0; file < c->n_files; file++) {
+        names[file] = file_name(c, file);
+        for (int i = 0; i < n; i++)
+            points[file * n + i] = point_of(c, file, i);
+    }
+    auto_free char *title =
+        c->sim->draws
+            ? xasprintf("Policies on %s, %d workloads like each file", c->sim->gpus, c->n_draws)
+            : xasprintf("Policies on %s", c->sim->gpus);
+    svg_compare(points, names, (size_t)c->n_files, (size_t)n, title, out);
 }

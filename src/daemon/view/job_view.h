@@ -26,7 +26,7 @@ struct jobjson_entry {
     const struct attr *attr;                                 /* that row */
 };
 extern const struct jobjson_entry jobjson_request[]; /* job_view_request.c: what was asked */
-void jobjson_submission(const struct jobjson *x, struct jsonw *w); /* job_submission.c */
+void jobjson_submission(const struct jobjson *x, struct jsonw *w); /* job_view_request.c */
 
 size_t jobjson_count(void); /* of fields */
 /* NULL: there is no such field. */

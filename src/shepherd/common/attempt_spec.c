@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/request.h"
-#include "shepherd/common/cluster_env.h"
+#include "base/text.h"
 #include "sys/exitrec.h"
 #include "sys/spawn.h"
 #include "wire/json_text.h"
@@ -116,6 +116,59 @@ get_all(const json_t *o, struct spec *s, struct err *e)
         return err_set(e, ERR_FAILED, "'argv' is empty");
     return 0;
 }
+
+/* --- the environment of a command on a node of a cluster --- */
+
+/* Which GPUs it may use only Slurm knows. Frameworks take most SLURM_* variables for a sign
+ * that srun started them, so a job gets those only where it asked for them. */
+static const char *const always[] = {
+    "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+    "ZE_AFFINITY_MASK",     "GPU_DEVICE_ORDINAL",     "SLURM_JOB_ID",
+    "SLURM_JOB_GPUS",       "SLURM_ARRAY_JOB_ID",     "SLURM_CLUSTER_NAME",
+    "SLURM_CONF",           "SLURMD_NODENAME",        NULL};
+/* Of the submitting machine, where they mean nothing here. */
+static const char *const ours[] = {"CUDA_VISIBLE_DEVICES",
+                                   "NVIDIA_VISIBLE_DEVICES",
+                                   "ROCR_VISIBLE_DEVICES",
+                                   "BERTH_GPUS",
+                                   "BERTH_GPU_UUIDS",
+                                   "BERTH_SOCKET",
+                                   NULL};
+
+static bool
+is_among(const char *var, const char *const *names)
+{
+    size_t n = strcspn(var, "=");
+    for (; *names; names++)
+        if (strlen(*names) == n && strncmp(var, *names, n) == 0)
+            return true;
+    return false;
+}
+
+static bool
+is_of_slurm(const char *var, bool all)
+{
+    return is_among(var, always) || (all && strncmp(var, "SLURM_", 6) == 0);
+}
+
+/* The environment with Slurm's own variables in the place of those that have their names, for
+ * which the caller frees the list alone: the strings are env's and the process's. all: every
+ * SLURM_* variable, else those that say which job it is. */
+static char **
+cluster_env(char *const *env, bool all)
+{
+    char **out = xcalloc(text_list_len(env) + text_list_len(environ) + 1, sizeof *out);
+    size_t n = 0;
+    for (; *env; env++)
+        if (!is_among(*env, ours) && !is_of_slurm(*env, all))
+            out[n++] = *env;
+    for (char **e = environ; *e; e++)
+        if (is_of_slurm(*e, all))
+            out[n++] = *e;
+    return out;
+}
+
+/* --- the lock file --- */
 
 /* The environment stands behind the first line as it is handed to execve: NUL-terminated
  * strings. As JSON it would be most of what a short job's shepherd does. */
