@@ -125,7 +125,39 @@ enum on_exceed { ON_EXCEED_DEFAULT, ON_EXCEED_WARN, ON_EXCEED_KILL, ON_EXCEED_IG
 
 enum on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_REQUEUE };
 
-struct hooks;
+/* --- who is notified of its start and end, and how: most requests have none --- */
+
+/* When mail is sent; Slurm's words (spec/attr_hooks.c). */
+#define MAIL_BEGIN       1U
+#define MAIL_END         2U
+#define MAIL_FAIL        4U
+#define MAIL_REQUEUE     8U
+#define MAIL_TIME_LIMIT  16U
+#define MAIL_ARRAY_TASKS 32U /* of each task of an array, instead of the array as a whole */
+#define MAIL_NONE        64U /* said to be never */
+
+/* Its texts, all owned; NULL: none. Copying and freeing follow from this list. */
+#define HOOK_TEXTS(X)                                                                          \
+    X(on_start) /* shell text; and the next two */                                             \
+    X(on_end)                                                                                  \
+    X(on_fail)                                                                                 \
+    X(webhook)   /* URL */                                                                     \
+    X(mail_user) /* "alice,bob@example.org"; NULL: whose job it is */
+
+struct hooks {
+#define X(field) char *field;
+    HOOK_TEXTS(X)
+#undef X
+    uint32_t mail_types; /* 0: not said */
+};
+
+void hooks_free(struct hooks *h); /* NULL is fine */
+struct hooks *hooks_copy(const struct hooks *h);
+
+/* When mail is sent: at the end, where only the address was given. */
+uint32_t hooks_mail_types(const struct hooks *h);
+
+/* --- the request --- */
 
 /* The texts of a request, all owned; NULL: not said. The members, and copying, freeing and
  * counting them, follow from this list. */
@@ -189,7 +221,7 @@ struct request {
     int32_t array_max;     /* the most tasks that run at the same time; 0: no limit */
     int32_t n_deps;        /* of deps */
     struct dep *deps;      /* owned */
-    struct hooks *hooks;   /* owned; notifications (base/hook_list.h); NULL: none */
+    struct hooks *hooks;   /* owned; notifications; NULL: none */
     int32_t log_max_mib;   /* of log and error each; 0: the settings alone bound it */
     bool truncate;         /* log and error are emptied before each attempt, not appended to */
     bool warn_batch;       /* the warning is for the command's own process alone (B:USR2@60) */

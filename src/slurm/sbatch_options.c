@@ -11,8 +11,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/hook_list.h"
 #include "base/libc.h"
+#include "base/request.h"
 #include "base/text.h"
 #include "spec/attr.h"
 

@@ -9,7 +9,6 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/hook_list.h"
 #include "base/request.h"
 #include "base/text.h"
 #include "spec/attr_hooks.h"

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/hook_list.h"
+#include "base/request.h"
 #include "base/text.h"
 
 static const struct {

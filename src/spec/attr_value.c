@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/hook_list.h"
 #include "base/jsonw.h"
 #include "base/parse.h"
 #include "base/request.h"

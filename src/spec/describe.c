@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "base/hook_list.h"
 #include "base/libc.h"
 #include "base/parse.h"
 #include "base/request.h"

@@ -11,9 +11,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/hook_list.h"
 #include "base/jsonw.h"
 #include "base/parse.h"
+#include "base/request.h"
 #include "core/queue/array.h"
 #include "store/store.h"
 

@@ -10,7 +10,6 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/hook_list.h"
 #include "base/request.h"
 #include "spec/attr.h"
 #include "spec/attr_hooks.h"

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/counted_text.h"
-#include "base/hook_list.h"
+#include "base/request.h"
 #include "core/queue/array.h"
 
 struct dir *

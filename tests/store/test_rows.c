@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "base/hook_list.h"
+#include "base/request.h"
 #include "core/queue/array.h"
 #include "support.h"
 

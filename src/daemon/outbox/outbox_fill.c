@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/hook_list.h"
+#include "base/request.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
 #include "daemon/common/instance.h"

@@ -5,8 +5,8 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/hook_list.h"
 #include "base/jsonw.h"
+#include "base/request.h"
 #include "core/queue/array.h"
 #include "daemon/attempt/log_names.h"
 #include "daemon/common/caller.h"
