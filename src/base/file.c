@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
@@ -323,6 +324,16 @@ file_has_writers(int fd)
         return errno == EAGAIN;
     (void)fcntl(fd, F_SETLEASE, F_UNLCK);
     return false;
+}
+
+int
+file_in_memory(const char *name, const void *bytes, size_t n)
+{
+    auto_close int fd = memfd_create(name, MFD_CLOEXEC);
+
+    if (fd < 0 || file_write_all(fd, bytes, n) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+        return -1;
+    return TAKE_FD(fd);
 }
 
 bool

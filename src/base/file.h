@@ -61,6 +61,10 @@ bool file_has_writers(int fd);
 int file_write_all(int fd, const void *bytes, size_t n);
 int file_write_all_at(int fd, const void *bytes, size_t n, off_t offset);
 
+/* A file in memory with these bytes, read from its beginning (O_CLOEXEC); name is for people
+ * who look into /proc. -1 with errno. */
+int file_in_memory(const char *name, const void *bytes, size_t n);
+
 /* Waits until there is something to read, or nothing ever will be, through signals and whatever
  * else ends a poll early; false when that takes longer than patience_ms. */
 bool file_await(int fd, int patience_ms);

@@ -272,6 +272,18 @@ tells_whether_somebody_writes(void **state)
     assert_true(next >= 0);
 }
 
+static void
+has_a_file_in_memory_at_its_beginning(void **state)
+{
+    char text[8] = "";
+    auto_close int fd = file_in_memory("test", "words", 5);
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(read(fd, text, sizeof text), 5);
+    assert_string_equal(text, "words");
+}
+
 int
 main(void)
 {
@@ -286,6 +298,7 @@ main(void)
         cmocka_unit_test_setup_teardown(makes_folders, enter, leave),
         cmocka_unit_test_setup_teardown(locks_exclude, enter, leave),
         cmocka_unit_test_setup_teardown(tells_whether_somebody_writes, enter, leave),
+        cmocka_unit_test(has_a_file_in_memory_at_its_beginning),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -167,10 +166,10 @@ ask_for(struct attempts *a, const struct wanted *want, struct err *e)
     if (make_folder(a->inst, folder, e) < 0)
         return -1;
     auto_close int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    auto_close int order = memfd_create("berth-mps", MFD_CLOEXEC);
     jsonw_init(&w, &text);
     write_order(a, want, folder, &w);
-    if (dir < 0 || order < 0 || file_write_all(order, text.data, text.len) < 0)
+    auto_close int order = file_in_memory("berth-mps", text.data, text.len);
+    if (dir < 0 || order < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot ask for MPS in %s", folder);
     return nursery_call(a->nursery, NURSERY_MPS, order, dir, e);
 }

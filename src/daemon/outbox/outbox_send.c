@@ -3,13 +3,13 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/crash.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "core/queue/job.h"
@@ -246,23 +246,14 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
     delivered(l);
 }
 
-static int
-order_file(const struct buf *order, struct err *e)
-{
-    auto_close int fd = memfd_create("berth-hook", MFD_CLOEXEC);
-    if (fd < 0 || write(fd, order->data, order->len) != (ssize_t)order->len)
-        return err_set(e, ERR_FAILED, "cannot write what is to be delivered");
-    return TAKE_FD(fd);
-}
-
 /* 0: it is under way. 1: it cannot be, and comes back. */
 static int
 hand_over(struct letter *l, const struct buf *order, struct err *e)
 {
     const struct courier *c = l->courier;
-    auto_close int file = order_file(order, e);
+    auto_close int file = file_in_memory("berth-hook", order->data, order->len);
     if (file < 0)
-        return -1;
+        return err_set(e, ERR_FAILED, "cannot write what is to be delivered");
     auto_close int ours = c->host.start(c->host.arg, file, e);
     if (ours < 0)
         return -1;

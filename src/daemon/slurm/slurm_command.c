@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -146,10 +145,7 @@ open_input(const struct buf *input)
 {
     if (!input)
         return open("/dev/null", O_RDONLY | O_CLOEXEC);
-    auto_close int fd = memfd_create("script", MFD_CLOEXEC);
-    if (fd < 0 || file_write_all(fd, input->data, input->len) < 0 || lseek(fd, 0, SEEK_SET) < 0)
-        return -1;
-    return TAKE_FD(fd);
+    return file_in_memory("script", input->data, input->len);
 }
 
 static pid_t

@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -124,16 +123,6 @@ script_text(char *const *argv)
     return needs_script(argv) ? xasprintf("exec %d<&-;%s", SCRIPT_FD, argv[2]) : NULL;
 }
 
-/* The file's descriptor; -1: not to be had. */
-static int
-make_script(const char *text)
-{
-    auto_close int fd = memfd_create("command", MFD_CLOEXEC);
-    if (fd < 0 || file_write_all(fd, text, strlen(text)) < 0)
-        return -1;
-    return TAKE_FD(fd);
-}
-
 /* argv with the script's place instead of its text; the caller frees the list. */
 static char **
 argv_of_script(char *const *argv)
@@ -212,7 +201,8 @@ spawn_command(const struct spec *spec, const struct last_steps *last, char *cons
 {
     auto_free char *script = script_text(spec->argv);
     bool by_init = spec->container.image && !spec->container.apptainer;
-    auto_close int script_fd = script && !by_init ? make_script(script) : -1;
+    auto_close int script_fd =
+        script && !by_init ? file_in_memory("command", script, strlen(script)) : -1;
     if (script && !by_init && script_fd < 0) {
         fail(c, spec, STEP_OURS, errno, "cannot hand over a long command");
         return;

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -75,7 +74,7 @@ is_captured(const struct spec *spec, const char *var)
 }
 
 static int
-write_variables(const struct spec *spec, char *const *env, const char *script, int fd)
+open_mark(const struct spec *spec, char *const *env, const char *script, struct err *e)
 {
     auto_buf struct buf text = BUF_INIT;
     for (int32_t i = 0; env[i]; i++) {
@@ -90,16 +89,9 @@ write_variables(const struct spec *spec, char *const *env, const char *script, i
     if (script)
         add_variable(&text, CONTAINER_SCRIPT, script);
     buf_addc(&text, '\0');
-    return file_write_all(fd, text.data, text.len);
-}
-
-static int
-open_mark(const struct spec *spec, char *const *env, const char *script, struct err *e)
-{
-    auto_close int fd = memfd_create("container", MFD_CLOEXEC);
-    if (fd < 0 || write_variables(spec, env, script, fd) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot hand over the job's environment");
-    return TAKE_FD(fd);
+    int fd = file_in_memory("container", text.data, text.len);
+    return fd < 0 ? err_errno(e, ERR_FAILED, errno, "cannot hand over the job's environment")
+                  : fd;
 }
 
 /* --- podman's and Apptainer's own --- */

@@ -264,10 +264,9 @@ int
 mps_control_tell(const struct mps_control *c, const char *words, int patience_ms)
 {
     struct err e;
-    auto_close int in = memfd_create("mps-order", MFD_CLOEXEC);
+    auto_close int in = file_in_memory("mps-order", words, strlen(words));
     auto_close int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (in < 0 || out < 0 || file_write_all(in, words, strlen(words)) < 0 ||
-        lseek(in, 0, SEEK_SET) < 0)
+    if (in < 0 || out < 0)
         return -1;
     pid_t pid = spawn(c, NULL, in, out, &e);
     int status = pid > 0 ? wait_for(pid, patience_ms) : -1;

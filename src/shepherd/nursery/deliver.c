@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -176,22 +175,14 @@ become_ready(struct delivery *d, struct err *e)
 
 /* --- the program --- */
 
-static int
-file_of(const struct buf *bytes)
-{
-    auto_close int fd = memfd_create("berth-hook", MFD_CLOEXEC);
-
-    if (fd < 0 || file_write_all(fd, buf_str(bytes), bytes->len) < 0 || lseek(fd, 0, SEEK_SET))
-        return -1;
-    return TAKE_FD(fd);
-}
-
 /* Its pid; what it prints comes out of *output. */
 static pid_t
 start(struct delivery *d, int *output, struct err *e)
 {
-    auto_close int input = file_of(&d->run.input);
-    auto_close int extra = file_of(&d->run.extra);
+    auto_close int input =
+        file_in_memory("berth-hook", buf_str(&d->run.input), d->run.input.len);
+    auto_close int extra =
+        file_in_memory("berth-hook", buf_str(&d->run.extra), d->run.extra.len);
     int ends[2], errnum = 0;
     enum spawn_stage stage;
     pid_t pid;
