@@ -5,6 +5,24 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/buf.h"
+#include "base/jsonw.h"
+
+void
+nursery_add_cancel(struct buf *out, const char *why, const char *by, int64_t grace_ms)
+{
+    struct jsonw w;
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "op", "cancel");
+    if (why)
+        jsonw_kstr(&w, "why", why);
+    jsonw_kstr(&w, "by", by ? by : "");
+    jsonw_kint(&w, "grace_ms", grace_ms);
+    jsonw_end_object(&w);
+    buf_addc(out, '\n');
+}
+
 int
 nursery_send_packet(int to, char kind, const int fds[NURSERY_FDS], int flags)
 {

@@ -6,6 +6,9 @@
 #define SYS_NURSERY_PACKETS_H
 
 #include <signal.h>
+#include <stdint.h>
+
+struct buf;
 
 #define NURSERY_ATTEMPT 'a' /* supervise the attempt */
 /* The same, of one whose start is not durable yet: the supervisor gets ready, and starts
@@ -27,6 +30,10 @@
 #define NURSERY_UNIT_STOPS SIGURG
 
 #define NURSERY_FDS 3
+
+/* The line by which a supervisor is asked to end its attempt, appended. why: "preempt",
+ * "requeue", "exceed"; NULL: a user cancels it. by: for the record; NULL: nobody. */
+void nursery_add_cancel(struct buf *out, const char *why, const char *by, int64_t grace_ms);
 
 /* Sends a packet over a SEQPACKET socket; flags are those of sendmsg. -1 with errno. */
 int nursery_send_packet(int to, char kind, const int fds[NURSERY_FDS], int flags);

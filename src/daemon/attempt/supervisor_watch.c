@@ -25,7 +25,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/jsonw.h"
 #include "base/log.h"
 #include "base/unixsock.h"
 #include "core/ledger/ledger.h"
@@ -164,16 +163,7 @@ void
 watch_say_stop(struct watch *x, const struct job *job, const char *why, const char *by)
 {
     auto_buf struct buf text = BUF_INIT;
-    struct jsonw w;
-    jsonw_init(&w, &text);
-    jsonw_object(&w);
-    jsonw_kstr(&w, "op", "cancel");
-    if (why)
-        jsonw_kstr(&w, "why", why);
-    jsonw_kstr(&w, "by", by ? by : "");
-    jsonw_kint(&w, "grace_ms", job->req.grace_ms);
-    jsonw_end_object(&w);
-    buf_addc(&text, '\n');
+    nursery_add_cancel(&text, why, by, job->req.grace_ms);
     say(x, buf_str(&text));
 }
 

@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/file.h"
-#include "base/jsonw.h"
 #include "base/log.h"
 #include "core/queue/queue.h"
 #include "daemon/common/folder_name.h"
@@ -28,6 +27,7 @@
 #include "daemon/state/state.h"
 #include "slurm/allocation_options.h"
 #include "slurm/sent_options.h"
+#include "sys/nursery_packets.h"
 #include "sys/slurm_find.h"
 
 static void
@@ -275,16 +275,7 @@ leave_word(const struct slurm *s, struct remote *r, const struct job *job, const
            const char *by)
 {
     auto_buf struct buf text = BUF_INIT;
-    struct jsonw w;
-    jsonw_init(&w, &text);
-    jsonw_object(&w);
-    jsonw_kstr(&w, "op", "cancel");
-    if (why)
-        jsonw_kstr(&w, "why", why);
-    jsonw_kstr(&w, "by", by ? by : "");
-    jsonw_kint(&w, "grace_ms", request_grace_ms(&job->req));
-    jsonw_end_object(&w);
-    buf_addc(&text, '\n');
+    nursery_add_cancel(&text, why, by, request_grace_ms(&job->req));
     free(r->word);
     r->word = xstrdup(buf_str(&text));
     slurm_write_word(s, r);

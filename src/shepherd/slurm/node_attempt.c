@@ -29,7 +29,6 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/jsonw.h"
 #include "base/libc.h"
 #include "core/queue/job.h"
 #include "shepherd/attempt/attempt.h"
@@ -222,15 +221,7 @@ void
 node_attempt_requeue(const struct node_attempt *a, const char *by)
 {
     auto_buf struct buf text = BUF_INIT;
-    struct jsonw w;
-    jsonw_init(&w, &text);
-    jsonw_object(&w);
-    jsonw_kstr(&w, "op", "cancel");
-    jsonw_kstr(&w, "why", "requeue");
-    jsonw_kstr(&w, "by", by);
-    jsonw_kint(&w, "grace_ms", a->grace_ms);
-    jsonw_end_object(&w);
-    buf_addc(&text, '\n');
+    nursery_add_cancel(&text, "requeue", by, a->grace_ms);
     say(a, buf_str(&text), text.len);
 }
 
