@@ -76,6 +76,22 @@ formats_longer_than_its_room(void **state)
 }
 
 static void
+adds_texts_with_their_nul(void **state)
+{
+    auto_buf struct buf b = BUF_INIT;
+
+    (void)state;
+    buf_addz(&b, "one");
+    buf_addzf(&b, "%d", 22);
+    buf_addz(&b, "");
+    assert_int_equal(b.len, 8);
+    assert_memory_equal(b.data,
+                        "one\0"
+                        "22\0",
+                        8);
+}
+
+static void
 taking_empties(void **state)
 {
     auto_buf struct buf b = BUF_INIT;
@@ -97,6 +113,7 @@ main(void)
         cmocka_unit_test(keeps_what_was_added),
         cmocka_unit_test(grows_through_many_sizes),
         cmocka_unit_test(formats_longer_than_its_room),
+        cmocka_unit_test(adds_texts_with_their_nul),
         cmocka_unit_test(taking_empties),
     };
 

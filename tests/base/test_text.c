@@ -263,6 +263,22 @@ quotes_for_a_shell(void **state)
     assert_string_equal(buf_str(&out), "''");
 }
 
+static void
+looks_at_beginnings_and_lists(void **state)
+{
+    static const char *const beginnings[] = {"BERTH_", "PATH=", NULL};
+    char one[] = "a", two[] = "b";
+    char *const list[] = {one, two, NULL};
+
+    (void)state;
+    assert_true(text_begins_with("BERTH_X=1", beginnings));
+    assert_true(text_begins_with("PATH=", beginnings));
+    assert_false(text_begins_with("PATH", beginnings));
+    assert_false(text_begins_with("", beginnings));
+    assert_int_equal(text_list_len(list), 2);
+    assert_int_equal(text_list_len(list + 2), 0);
+}
+
 int
 main(void)
 {
@@ -278,6 +294,7 @@ main(void)
         cmocka_unit_test(quotes_for_a_shell),
         cmocka_unit_test(digests_as_published),
         cmocka_unit_test(digests_of_every_length),
+        cmocka_unit_test(looks_at_beginnings_and_lists),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
