@@ -40,14 +40,12 @@ static void
 add_identity(json_t *to, const struct slurm_job *job)
 {
     bool is_task = job->task >= 0;
-    gid_t gid;
-    const char *group = slurm_group(job, &gid);
 
     json_object_update_new(
         to, json_pack("{s:I, s:s, s:I, s:s, s:i, s:s, s:I, s:o, s:I, s:s, s:s, s:s}", "job_id",
                       (json_int_t)job->id, "name", slurm_name(job), "user_id",
-                      (json_int_t)answer_int(job->json, "uid", 0), "user_name",
-                      answer_str(job->json, "user"), "group_id", (int)gid, "group_name", group,
+                      (json_int_t)slurm_uid(job), "user_name", answer_str(job->json, "user"),
+                      "group_id", (int)slurm_gid(job), "group_name", slurm_group(job),
                       "array_job_id", (json_int_t)job->array, "array_task_id",
                       is_task ? json_integer(job->task) : json_null(), "array_max_tasks",
                       (json_int_t)answer_int(json_object_get(job->json, "array"), "max", 0),

@@ -255,7 +255,7 @@ is_shown(const struct slurm_job *job, const void *arg)
 
 /* A job that only names of steps have selected has no line of its own. */
 static bool
-is_line_shown(const struct sacct *s, const struct sacct_row *row)
+is_line_shown(const struct sacct *s, const struct slurm_row *row)
 {
     bool by_step = false, is_it = false;
     const json_t *word;
@@ -281,7 +281,7 @@ static bool
 is_step_shown(const struct slurm_job *job, const void *arg)
 {
     const struct sacct *s = arg;
-    const struct sacct_row row = {.job = job, .is_step = true};
+    const struct slurm_row row = {.job = job, .is_step = true};
 
     return !s->no_steps && job->started_us && is_line_shown(s, &row);
 }
@@ -337,7 +337,7 @@ show(const struct sacct *s)
     if (!s->no_header)
         sacct_add_header(&s->table, &out);
     for (size_t i = 0; i < jobs.n; i++) {
-        struct sacct_row row = {.job = &jobs.at[i]};
+        struct slurm_row row = {.job = &jobs.at[i]};
 
         if (is_line_shown(s, &row))
             sacct_add_row(&s->table, &row, &out);

@@ -5,23 +5,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "compat/slurm/slurm_table.h"
+
 struct buf;
 struct err;
-struct slurm_job;
-
-/* A line: a job, or the step that is its script (12.batch) or its program (12.0). */
-struct sacct_row {
-    const struct slurm_job *job;
-    bool is_step;
-};
 
 /* The name of a job's step: "batch", or "0" of one that srun brought. */
 const char *sacct_step(const struct slurm_job *job);
 
 struct sacct_field {
-    const char *name;                                          /* and header */
-    int width;                                                 /* negative: from the left */
-    void (*add)(struct buf *out, const struct sacct_row *row); /* NULL: always empty */
+    const char *name; /* and header */
+    int width;        /* negative: from the left */
+    struct slurm_value value;
+    enum { SACCT_BOTH, SACCT_JOB, SACCT_STEP } of; /* whose lines have it; others are empty */
 };
 
 /* In the order of --helpformat. Ends with a NULL name. */
@@ -46,6 +42,6 @@ struct sacct_table {
 int sacct_read_format(struct sacct_table *t, const char *format, struct err *e);
 void sacct_table_free(struct sacct_table *t);
 void sacct_add_header(const struct sacct_table *t, struct buf *out);
-void sacct_add_row(const struct sacct_table *t, const struct sacct_row *row, struct buf *out);
+void sacct_add_row(const struct sacct_table *t, const struct slurm_row *row, struct buf *out);
 
 #endif

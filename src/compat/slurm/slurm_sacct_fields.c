@@ -15,17 +15,6 @@
 #include "compat/slurm/slurm_values.h"
 #include "compat/slurm/slurm_words.h"
 
-#define FIELD(name) static void add_##name(struct buf *out, const struct sacct_row *row)
-/* Of the job alone; empty in the line of its step. */
-#define JOB_FIELD(name)                                                                        \
-    static void job_##name(struct buf *out, const struct slurm_job *job);                      \
-    FIELD(name)                                                                                \
-    {                                                                                          \
-        if (!row->is_step)                                                                     \
-            job_##name(out, row->job);                                                         \
-    }                                                                                          \
-    static void job_##name(struct buf *out, const struct slurm_job *job)
-
 /* A job that srun brought has a step of its own number. */
 static bool
 is_batch(const struct slurm_job *job)
@@ -40,25 +29,28 @@ sacct_step(const struct slurm_job *job)
 }
 
 static void
-add_step(struct buf *out, const struct sacct_row *row)
+add_step(struct buf *out, const struct slurm_row *row)
 {
     if (row->is_step)
         buf_addf(out, ".%s", sacct_step(row->job));
 }
 
-FIELD(job_id)
+static void
+add_id(struct buf *out, const struct slurm_row *row)
 {
     slurm_add_job_id(out, row->job);
     add_step(out, row);
 }
 
-FIELD(job_id_raw)
+static void
+add_id_raw(struct buf *out, const struct slurm_row *row)
 {
     buf_addi(out, row->job->id);
     add_step(out, row);
 }
 
-FIELD(job_name)
+static void
+add_name(struct buf *out, const struct slurm_row *row)
 {
     buf_adds(out, row->is_step && is_batch(row->job) ? "batch" : slurm_name(row->job));
 }
@@ -78,7 +70,8 @@ add_canceller(struct buf *out, const struct slurm_job *job)
 }
 
 /* A step that a signal ended is CANCELLED for Slurm, whatever its job is. */
-FIELD(state)
+static void
+add_state(struct buf *out, const struct slurm_row *row)
 {
     const struct slurm_job *job = row->job;
     int code, sig;
@@ -94,7 +87,8 @@ FIELD(state)
         add_canceller(out, job);
 }
 
-FIELD(exit)
+static void
+add_exit(struct buf *out, const struct slurm_row *row)
 {
     int code = 0, sig = 0;
 
@@ -108,18 +102,33 @@ FIELD(exit)
     buf_addf(out, "%d:%d", code, sig);
 }
 
-JOB_FIELD(derived)
-{
-    (void)job;
-    buf_adds(out, "0:0");
-}
-
-JOB_FIELD(reason)
-{
-    buf_adds(out, slurm_reason(job));
-}
-
 /* --- times --- */
+
+static void
+add_start(struct buf *out, const struct slurm_job *job)
+{
+    slurm_add_time(out, job->started_us, job->state->ended ? "None" : "Unknown");
+}
+
+static int64_t
+ended(const struct slurm_job *job)
+{
+    return job->ended_us;
+}
+
+static void
+add_submit(struct buf *out, const struct slurm_row *row)
+{
+    slurm_add_time(out, row->is_step ? row->job->started_us : row->job->submitted_us,
+                   "Unknown");
+}
+
+static void
+add_eligible(struct buf *out, const struct slurm_row *row)
+{
+    slurm_add_time(out, row->is_step ? row->job->started_us : slurm_eligible_us(row->job),
+                   "Unknown");
+}
 
 static void
 add_span(struct buf *out, int64_t ms)
@@ -129,65 +138,46 @@ add_span(struct buf *out, int64_t ms)
     buf_adds(out, slurm_duration(ms, text));
 }
 
-FIELD(start)
+static void
+add_elapsed(struct buf *out, const struct slurm_job *job)
 {
-    slurm_add_time(out, row->job->started_us, row->job->state->ended ? "None" : "Unknown");
+    add_span(out, job->run_ms);
 }
 
-FIELD(end)
+static int64_t
+elapsed_s(const struct slurm_job *job)
 {
-    slurm_add_time(out, row->job->ended_us, "Unknown");
+    return job->run_ms / 1000;
 }
 
-FIELD(submit)
+static int64_t
+cpu_s(const struct slurm_job *job)
 {
-    slurm_add_time(out, row->is_step ? row->job->started_us : row->job->submitted_us,
-                   "Unknown");
+    return elapsed_s(job) * slurm_cpus(job);
 }
 
-FIELD(eligible)
+static void
+add_cpu_time(struct buf *out, const struct slurm_job *job)
 {
-    slurm_add_time(out, row->is_step ? row->job->started_us : slurm_eligible_us(row->job),
-                   "Unknown");
+    add_span(out, cpu_s(job) * 1000);
 }
 
-FIELD(elapsed)
-{
-    add_span(out, row->job->run_ms);
-}
-
-FIELD(elapsed_raw)
-{
-    buf_addi(out, row->job->run_ms / 1000);
-}
-
-FIELD(cpu_time)
-{
-    add_span(out, row->job->run_ms / 1000 * 1000 * slurm_cpus(row->job));
-}
-
-FIELD(cpu_time_raw)
-{
-    buf_addi(out, row->job->run_ms / 1000 * slurm_cpus(row->job));
-}
-
-JOB_FIELD(limit)
+static void
+add_limit(struct buf *out, const struct slurm_job *job)
 {
     if (job->limit_ms)
         add_span(out, job->limit_ms);
-    else
-        buf_adds(out, "UNLIMITED");
 }
 
-JOB_FIELD(limit_raw)
+static void
+add_limit_raw(struct buf *out, const struct slurm_job *job)
 {
     if (job->limit_ms)
         buf_addi(out, job->limit_ms / 60000);
-    else
-        buf_adds(out, "UNLIMITED");
 }
 
-JOB_FIELD(reserved)
+static void
+add_reserved(struct buf *out, const struct slurm_job *job)
 {
     int64_t until_us = job->started_us ? job->started_us : job->ended_us;
 
@@ -195,38 +185,23 @@ JOB_FIELD(reserved)
         add_span(out, (until_us - job->submitted_us) / 1000);
 }
 
-FIELD(zero_time)
-{
-    (void)row;
-    buf_adds(out, "00:00:00");
-}
-
 /* --- what it had --- */
 
-FIELD(cpus)
+static const char *
+nodes_of(const struct slurm_job *job)
 {
-    buf_addi(out, slurm_cpus(row->job));
+    return job->started_us ? "1" : "0";
 }
 
-FIELD(one)
+static const char *
+node_of(const struct slurm_job *job)
 {
-    (void)row;
-    buf_adds(out, "1");
-}
-
-FIELD(nodes)
-{
-    buf_adds(out, row->job->started_us ? "1" : "0");
-}
-
-FIELD(ntasks)
-{
-    if (row->is_step)
-        buf_adds(out, "1");
+    return job->started_us ? slurm_node() : "None assigned";
 }
 
 /* In the order of names, as sacct has them. */
-FIELD(tres)
+static void
+add_tres(struct buf *out, const struct slurm_row *row)
 {
     const struct slurm_job *job = row->job;
 
@@ -242,38 +217,34 @@ FIELD(tres)
     buf_adds(out, ",node=1");
 }
 
-FIELD(tres_alloc)
+static void
+add_tres_alloc(struct buf *out, const struct slurm_row *row)
 {
     if (row->job->started_us)
         add_tres(out, row);
 }
 
-JOB_FIELD(memory)
-{
-    if (slurm_mem_mib(job) > 0)
-        slurm_add_mib(out, slurm_mem_mib(job));
-    else
-        buf_adds(out, "0");
-}
-
 /* The most of a GPU's memory that it used, under the name of later releases of Slurm. */
-FIELD(peak)
+static void
+add_peak(struct buf *out, const struct slurm_job *job)
 {
-    int64_t mib = answer_peak(json_object_get(row->job->json, "peak_mib"));
+    int64_t mib = answer_peak(json_object_get(job->json, "peak_mib"));
 
-    if (row->is_step && mib >= 0)
+    if (mib >= 0)
         buf_addf(out, "gres/gpumem=%lldM", (long long)mib);
 }
 
 /* Joules, of the GPUs alone; as Slurm's, 0 where nobody measures. */
-FIELD(energy_raw)
+static int64_t
+energy_j(const struct slurm_job *job)
 {
-    buf_addi(out, answer_int(row->job->json, "energy_j", 0));
+    return answer_int(job->json, "energy_j", 0);
 }
 
-FIELD(energy)
+static void
+add_energy(struct buf *out, const struct slurm_job *job)
 {
-    int64_t joules = answer_int(row->job->json, "energy_j", 0);
+    int64_t joules = energy_j(job);
 
     if (joules >= 1000000)
         buf_addf(out, "%.2fM", (double)joules / 1000000);
@@ -283,205 +254,124 @@ FIELD(energy)
         buf_addi(out, joules);
 }
 
-FIELD(node)
-{
-    buf_adds(out, row->job->started_us ? slurm_node() : "None assigned");
-}
-
-JOB_FIELD(constraints)
-{
-    buf_adds(out, answer_str(job->json, "gpu_type"));
-}
-
-JOB_FIELD(partition)
-{
-    (void)job;
-    buf_adds(out, SLURM_PARTITION);
-}
-
-FIELD(cluster)
-{
-    (void)row;
-    buf_adds(out, SLURM_CLUSTER);
-}
-
-/* --- whose it is --- */
-
-JOB_FIELD(user)
-{
-    buf_adds(out, answer_str(job->json, "user"));
-}
-
-JOB_FIELD(uid)
-{
-    buf_addi(out, answer_int(job->json, "uid", 0));
-}
-
-JOB_FIELD(gid)
-{
-    gid_t id;
-
-    (void)slurm_group(job, &id);
-    buf_addi(out, id);
-}
-
-JOB_FIELD(group)
-{
-    gid_t id;
-
-    buf_adds(out, slurm_group(job, &id));
-}
-
-JOB_FIELD(folder)
-{
-    buf_adds(out, answer_str(job->json, "cwd"));
-}
-
-JOB_FIELD(comment)
-{
-    buf_adds(out, answer_str(job->json, "comment"));
-}
-
-JOB_FIELD(priority)
-{
-    buf_addi(out, slurm_priority(job));
-}
-
-JOB_FIELD(output)
-{
-    buf_adds(out, answer_str(job->json, "log"));
-}
-
-JOB_FIELD(errors)
-{
-    buf_adds(out, slurm_error_file(job));
-}
-
-JOB_FIELD(input)
-{
-    (void)job;
-    buf_adds(out, "/dev/null");
-}
-
-JOB_FIELD(restarts)
-{
-    buf_addi(out, slurm_restarts(job));
-}
-
 const struct sacct_field sacct_fields[] = {
-    {"Account", 10, NULL},
-    {"AdminComment", 15, NULL},
-    {"AllocCPUS", 10, add_cpus},
-    {"AllocNodes", 10, add_nodes},
-    {"AllocTRES", 10, add_tres_alloc},
-    {"AssocID", 7, NULL},
-    {"AveCPU", 10, NULL},
-    {"AveCPUFreq", 10, NULL},
-    {"AveDiskRead", 14, NULL},
-    {"AveDiskWrite", 14, NULL},
-    {"AvePages", 10, NULL},
-    {"AveRSS", 10, NULL},
-    {"AveVMSize", 10, NULL},
-    {"BlockID", 16, NULL},
-    {"Cluster", 10, add_cluster},
-    {"Comment", 14, add_comment},
-    {"Constraints", 19, add_constraints},
-    {"ConsumedEnergy", 14, add_energy},
-    {"ConsumedEnergyRaw", 17, add_energy_raw},
-    {"Container", 19, NULL},
-    {"CPUTime", 10, add_cpu_time},
-    {"CPUTimeRAW", 10, add_cpu_time_raw},
-    {"DBIndex", -10, NULL},
-    {"DerivedExitCode", 15, add_derived},
-    {"Elapsed", 10, add_elapsed},
-    {"ElapsedRaw", 10, add_elapsed_raw},
-    {"Eligible", 19, add_eligible},
-    {"End", 19, add_end},
-    {"ExitCode", 8, add_exit},
-    {"Flags", 19, NULL},
-    {"GID", 6, add_gid},
-    {"Group", 9, add_group},
-    {"JobID", -12, add_job_id},
-    {"JobIDRaw", -12, add_job_id_raw},
-    {"JobName", 10, add_job_name},
-    {"Layout", 9, NULL},
-    {"MaxDiskRead", 12, NULL},
-    {"MaxDiskReadNode", 15, NULL},
-    {"MaxDiskReadTask", 15, NULL},
-    {"MaxDiskWrite", 12, NULL},
-    {"MaxDiskWriteNode", 16, NULL},
-    {"MaxDiskWriteTask", 16, NULL},
-    {"MaxPages", 8, NULL},
-    {"MaxPagesNode", 12, NULL},
-    {"MaxPagesTask", 14, NULL},
-    {"MaxRSS", 10, NULL},
-    {"MaxRSSNode", 10, NULL},
-    {"MaxRSSTask", 10, NULL},
-    {"MaxVMSize", 10, NULL},
-    {"MaxVMSizeNode", 14, NULL},
-    {"MaxVMSizeTask", 14, NULL},
-    {"McsLabel", 12, NULL},
-    {"MinCPU", 10, NULL},
-    {"MinCPUNode", 10, NULL},
-    {"MinCPUTask", 10, NULL},
-    {"NCPUS", 10, add_cpus},
-    {"NNodes", 8, add_one},
-    {"NodeList", 15, add_node},
-    {"NTasks", 8, add_ntasks},
-    {"Partition", 10, add_partition},
-    {"Priority", 10, add_priority},
-    {"QOS", 10, NULL},
-    {"QOSRAW", 6, NULL},
-    {"Reason", 22, add_reason},
-    {"ReqCPUFreq", 10, NULL},
-    {"ReqCPUFreqGov", 13, NULL},
-    {"ReqCPUFreqMax", 13, NULL},
-    {"ReqCPUFreqMin", 13, NULL},
-    {"ReqCPUS", 8, add_cpus},
-    {"ReqMem", 10, add_memory},
-    {"ReqNodes", 8, add_one},
-    {"ReqTRES", 10, add_tres},
-    {"Reservation", 20, NULL},
-    {"ReservationId", 8, NULL},
-    {"Reserved", 10, add_reserved},
-    {"ResvCPU", 10, NULL},
-    {"ResvCPURAW", 10, NULL},
-    {"Start", 19, add_start},
-    {"State", 10, add_state},
-    {"Submit", 19, add_submit},
-    {"SubmitLine", 20, NULL},
-    {"Suspended", 10, add_zero_time},
-    {"SystemComment", 15, NULL},
-    {"SystemCPU", 10, NULL},
-    {"Timelimit", 10, add_limit},
-    {"TimelimitRaw", 10, add_limit_raw},
-    {"TotalCPU", 10, NULL},
-    {"TRESUsageInAve", 14, NULL},
-    {"TRESUsageInMax", 14, add_peak},
-    {"TRESUsageInMaxNode", 18, NULL},
-    {"TRESUsageInMaxTask", 18, NULL},
-    {"TRESUsageInMin", 14, NULL},
-    {"TRESUsageInMinNode", 18, NULL},
-    {"TRESUsageInMinTask", 18, NULL},
-    {"TRESUsageInTot", 14, NULL},
-    {"TRESUsageOutAve", 15, NULL},
-    {"TRESUsageOutMax", 15, NULL},
-    {"TRESUsageOutMaxNode", 19, NULL},
-    {"TRESUsageOutMaxTask", 19, NULL},
-    {"TRESUsageOutMin", 15, NULL},
-    {"TRESUsageOutMinNode", 19, NULL},
-    {"TRESUsageOutMinTask", 19, NULL},
-    {"TRESUsageOutTot", 15, NULL},
-    {"UID", 6, add_uid},
-    {"User", 9, add_user},
-    {"UserCPU", 10, NULL},
-    {"WCKey", 10, NULL},
-    {"WCKeyID", 10, NULL},
-    {"WorkDir", 20, add_folder},
-    {NULL, 0, NULL},
+    {"Account", 10, CONSTANT("")},
+    {"AdminComment", 15, CONSTANT("")},
+    {"AllocCPUS", 10, NUMBER(slurm_cpu_number)},
+    {"AllocNodes", 10, TEXT(nodes_of)},
+    {"AllocTRES", 10, ADD_ROW(add_tres_alloc)},
+    {"AssocID", 7, CONSTANT("")},
+    {"AveCPU", 10, CONSTANT("")},
+    {"AveCPUFreq", 10, CONSTANT("")},
+    {"AveDiskRead", 14, CONSTANT("")},
+    {"AveDiskWrite", 14, CONSTANT("")},
+    {"AvePages", 10, CONSTANT("")},
+    {"AveRSS", 10, CONSTANT("")},
+    {"AveVMSize", 10, CONSTANT("")},
+    {"BlockID", 16, CONSTANT("")},
+    {"Cluster", 10, CONSTANT(SLURM_CLUSTER)},
+    {"Comment", 14, KEY("comment"), .of = SACCT_JOB},
+    {"Constraints", 19, KEY("gpu_type"), .of = SACCT_JOB},
+    {"ConsumedEnergy", 14, ADD(add_energy)},
+    {"ConsumedEnergyRaw", 17, NUMBER(energy_j)},
+    {"Container", 19, CONSTANT("")},
+    {"CPUTime", 10, ADD(add_cpu_time)},
+    {"CPUTimeRAW", 10, NUMBER(cpu_s)},
+    {"DBIndex", -10, CONSTANT("")},
+    {"DerivedExitCode", 15, CONSTANT("0:0"), .of = SACCT_JOB},
+    {"Elapsed", 10, ADD(add_elapsed)},
+    {"ElapsedRaw", 10, NUMBER(elapsed_s)},
+    {"Eligible", 19, ADD_ROW(add_eligible)},
+    {"End", 19, TIME(ended), OTHERWISE("Unknown")},
+    {"ExitCode", 8, ADD_ROW(add_exit)},
+    {"Flags", 19, CONSTANT("")},
+    {"GID", 6, NUMBER(slurm_gid), .of = SACCT_JOB},
+    {"Group", 9, TEXT(slurm_group), .of = SACCT_JOB},
+    {"JobID", -12, ADD_ROW(add_id)},
+    {"JobIDRaw", -12, ADD_ROW(add_id_raw)},
+    {"JobName", 10, ADD_ROW(add_name)},
+    {"Layout", 9, CONSTANT("")},
+    {"MaxDiskRead", 12, CONSTANT("")},
+    {"MaxDiskReadNode", 15, CONSTANT("")},
+    {"MaxDiskReadTask", 15, CONSTANT("")},
+    {"MaxDiskWrite", 12, CONSTANT("")},
+    {"MaxDiskWriteNode", 16, CONSTANT("")},
+    {"MaxDiskWriteTask", 16, CONSTANT("")},
+    {"MaxPages", 8, CONSTANT("")},
+    {"MaxPagesNode", 12, CONSTANT("")},
+    {"MaxPagesTask", 14, CONSTANT("")},
+    {"MaxRSS", 10, CONSTANT("")},
+    {"MaxRSSNode", 10, CONSTANT("")},
+    {"MaxRSSTask", 10, CONSTANT("")},
+    {"MaxVMSize", 10, CONSTANT("")},
+    {"MaxVMSizeNode", 14, CONSTANT("")},
+    {"MaxVMSizeTask", 14, CONSTANT("")},
+    {"McsLabel", 12, CONSTANT("")},
+    {"MinCPU", 10, CONSTANT("")},
+    {"MinCPUNode", 10, CONSTANT("")},
+    {"MinCPUTask", 10, CONSTANT("")},
+    {"NCPUS", 10, NUMBER(slurm_cpu_number)},
+    {"NNodes", 8, CONSTANT("1")},
+    {"NodeList", 15, TEXT(node_of)},
+    {"NTasks", 8, CONSTANT("1"), .of = SACCT_STEP},
+    {"Partition", 10, CONSTANT(SLURM_PARTITION), .of = SACCT_JOB},
+    {"Priority", 10, NUMBER(slurm_priority), .of = SACCT_JOB},
+    {"QOS", 10, CONSTANT("")},
+    {"QOSRAW", 6, CONSTANT("")},
+    {"Reason", 22, TEXT(slurm_reason), .of = SACCT_JOB},
+    {"ReqCPUFreq", 10, CONSTANT("")},
+    {"ReqCPUFreqGov", 13, CONSTANT("")},
+    {"ReqCPUFreqMax", 13, CONSTANT("")},
+    {"ReqCPUFreqMin", 13, CONSTANT("")},
+    {"ReqCPUS", 8, NUMBER(slurm_cpu_number)},
+    {"ReqMem", 10, ADD(slurm_add_memory), .of = SACCT_JOB},
+    {"ReqNodes", 8, CONSTANT("1")},
+    {"ReqTRES", 10, ADD_ROW(add_tres)},
+    {"Reservation", 20, CONSTANT("")},
+    {"ReservationId", 8, CONSTANT("")},
+    {"Reserved", 10, ADD(add_reserved), .of = SACCT_JOB},
+    {"ResvCPU", 10, CONSTANT("")},
+    {"ResvCPURAW", 10, CONSTANT("")},
+    {"Start", 19, ADD(add_start)},
+    {"State", 10, ADD_ROW(add_state)},
+    {"Submit", 19, ADD_ROW(add_submit)},
+    {"SubmitLine", 20, CONSTANT("")},
+    {"Suspended", 10, CONSTANT("00:00:00")},
+    {"SystemComment", 15, CONSTANT("")},
+    {"SystemCPU", 10, CONSTANT("")},
+    {"Timelimit", 10, ADD(add_limit), OTHERWISE("UNLIMITED"), .of = SACCT_JOB},
+    {"TimelimitRaw", 10, ADD(add_limit_raw), OTHERWISE("UNLIMITED"), .of = SACCT_JOB},
+    {"TotalCPU", 10, CONSTANT("")},
+    {"TRESUsageInAve", 14, CONSTANT("")},
+    {"TRESUsageInMax", 14, ADD(add_peak), .of = SACCT_STEP},
+    {"TRESUsageInMaxNode", 18, CONSTANT("")},
+    {"TRESUsageInMaxTask", 18, CONSTANT("")},
+    {"TRESUsageInMin", 14, CONSTANT("")},
+    {"TRESUsageInMinNode", 18, CONSTANT("")},
+    {"TRESUsageInMinTask", 18, CONSTANT("")},
+    {"TRESUsageInTot", 14, CONSTANT("")},
+    {"TRESUsageOutAve", 15, CONSTANT("")},
+    {"TRESUsageOutMax", 15, CONSTANT("")},
+    {"TRESUsageOutMaxNode", 19, CONSTANT("")},
+    {"TRESUsageOutMaxTask", 19, CONSTANT("")},
+    {"TRESUsageOutMin", 15, CONSTANT("")},
+    {"TRESUsageOutMinNode", 19, CONSTANT("")},
+    {"TRESUsageOutMinTask", 19, CONSTANT("")},
+    {"TRESUsageOutTot", 15, CONSTANT("")},
+    {"UID", 6, NUMBER(slurm_uid), .of = SACCT_JOB},
+    {"User", 9, KEY("user"), .of = SACCT_JOB},
+    {"UserCPU", 10, CONSTANT("")},
+    {"WCKey", 10, CONSTANT("")},
+    {"WCKeyID", 10, CONSTANT("")},
+    {"WorkDir", 20, KEY("cwd"), .of = SACCT_JOB},
+    {0},
 };
 
 const struct sacct_field sacct_later_fields[] = {
-    {"Planned", 10, add_reserved}, {"Restarts", 8, add_restarts}, {"StdErr", 20, add_errors},
-    {"StdIn", 20, add_input},      {"StdOut", 20, add_output},    {NULL, 0, NULL},
+    {"Planned", 10, ADD(add_reserved), .of = SACCT_JOB},
+    {"Restarts", 8, NUMBER(slurm_restarts), .of = SACCT_JOB},
+    {"StdErr", 20, TEXT(slurm_error_file), .of = SACCT_JOB},
+    {"StdIn", 20, CONSTANT("/dev/null"), .of = SACCT_JOB},
+    {"StdOut", 20, KEY("log"), .of = SACCT_JOB},
+    {0},
 };

@@ -132,13 +132,14 @@ sacct_add_header(const struct sacct_table *t, struct buf *out)
 }
 
 void
-sacct_add_row(const struct sacct_table *t, const struct sacct_row *row, struct buf *out)
+sacct_add_row(const struct sacct_table *t, const struct slurm_row *row, struct buf *out)
 {
     for (size_t i = 0; i < t->n; i++) {
         auto_buf struct buf text = BUF_INIT, safe = BUF_INIT;
+        const struct sacct_field *f = t->at[i].field;
 
-        if (t->at[i].field->add)
-            t->at[i].field->add(&text, row);
+        if (f->of == SACCT_BOTH || (f->of == SACCT_STEP) == row->is_step)
+            slurm_value_add(&f->value, row, &text);
         if (text.len)
             text_add_safe(&safe, text.data, text.len, 0);
         add_cell(t, i, buf_str(&safe), out);

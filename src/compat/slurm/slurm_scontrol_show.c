@@ -37,8 +37,6 @@ add_safe(struct buf *out, const char *key, const char *text)
 static void
 add_head(struct buf *out, const struct slurm_job *job)
 {
-    gid_t gid;
-    const char *group = slurm_group(job, &gid);
     int64_t max = answer_int(json_object_get(job->json, "array"), "max", 0);
 
     buf_addf(out, "JobId=%lld ", (long long)job->id);
@@ -52,8 +50,8 @@ add_head(struct buf *out, const struct slurm_job *job)
         buf_addf(out, "ArrayTaskThrottle=%lld ", (long long)max);
     add_safe(out, "JobName", slurm_name(job));
     buf_addf(out, "UserId=%s(%lld) GroupId=%s(%u) MCS_label=N/A" NEXT,
-             answer_str(job->json, "user"), (long long)answer_int(job->json, "uid", 0), group,
-             gid);
+             answer_str(job->json, "user"), (long long)slurm_uid(job), slurm_group(job),
+             (unsigned)slurm_gid(job));
     buf_addf(out, "Priority=%lld Nice=%d Account=(null) QOS=(null)" NEXT,
              (long long)slurm_priority(job), slurm_nice(job));
 }
@@ -131,13 +129,12 @@ add_rest(struct buf *out, const struct slurm_job *job)
     const char *log = answer_str(job->json, "log");
     const char *type = answer_str(job->json, "gpu_type");
     const char *comment = answer_str(job->json, "comment"), *command = slurm_command(job);
-    auto_buf struct buf gres = BUF_INIT, memory = BUF_INIT;
+    auto_buf struct buf gres = BUF_INIT;
 
     slurm_add_gres(&gres, job);
-    if (slurm_mem_mib(job) > 0)
-        slurm_add_mib(&memory, slurm_mem_mib(job));
-    buf_addf(out, "MinCPUsNode=%d MinMemoryNode=%s MinTmpDiskNode=0" NEXT, slurm_cpus(job),
-             memory.len ? buf_str(&memory) : "0");
+    buf_addf(out, "MinCPUsNode=%d MinMemoryNode=", slurm_cpus(job));
+    slurm_add_memory(out, job);
+    buf_adds(out, " MinTmpDiskNode=0" NEXT);
     buf_addf(out, "Features=%s DelayBoot=00:00:00" NEXT, type[0] ? type : "(null)");
     buf_addf(out, "OverSubscribe=%s Contiguous=0 Licenses=(null) Network=(null)" NEXT,
              answer_bool(job->json, "exclusive") ? "NO" : "OK");

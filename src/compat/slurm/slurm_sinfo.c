@@ -66,166 +66,154 @@ static const struct slurm_option own[] = {
 
 /* --- columns --- */
 
-#define FIELD(name) static void add_##name(struct buf *out, const void *row)
-#define MACHINE     ((const struct slurm_machine *)row)
-#define CONSTANT(name, text)                                                                   \
-    FIELD(name)                                                                                \
-    {                                                                                          \
-        (void)row;                                                                             \
-        buf_adds(out, text);                                                                   \
-    }
-
-CONSTANT(partition, SLURM_PARTITION "*")
-CONSTANT(partition_name, SLURM_PARTITION)
-CONSTANT(up, "up")
-CONSTANT(infinite, "infinite")
-CONSTANT(one, "1")
-CONSTANT(null, "(null)")
-CONSTANT(zero, "0")
-CONSTANT(all, "all")
-CONSTANT(size, "1-infinite")
-CONSTANT(no, "no")
-CONSTANT(shared, "NO")
-CONSTANT(na, "n/a")
-CONSTANT(off, "OFF")
-CONSTANT(unlimited, "UNLIMITED")
-CONSTANT(unknown, "Unknown")
-CONSTANT(release, SLURM_RELEASE)
-CONSTANT(cluster, "N/A")
-
-FIELD(state)
+static void
+add_state(struct buf *out, const struct slurm_row *row)
 {
-    buf_adds(out, MACHINE->state);
+    buf_adds(out, row->machine->state);
 }
 
-FIELD(code)
+static void
+add_code(struct buf *out, const struct slurm_row *row)
 {
-    buf_adds(out, MACHINE->code);
+    buf_adds(out, row->machine->code);
 }
 
-FIELD(node)
+static void
+add_node(struct buf *out, const struct slurm_row *row)
 {
     (void)row;
     buf_adds(out, slurm_node());
 }
 
-FIELD(gres)
+static void
+add_gres(struct buf *out, const struct slurm_row *row)
 {
-    if (MACHINE->gpus)
-        buf_addf(out, "gpu:%d", MACHINE->gpus);
+    if (row->machine->gpus)
+        buf_addf(out, "gpu:%d", row->machine->gpus);
     else
         buf_adds(out, "(null)");
 }
 
-FIELD(gres_used)
+static void
+add_gres_used(struct buf *out, const struct slurm_row *row)
 {
-    buf_addf(out, "gpu:%d", MACHINE->gpus_used);
+    buf_addf(out, "gpu:%d", row->machine->gpus_used);
 }
 
-FIELD(cpus)
+static void
+add_cpus(struct buf *out, const struct slurm_row *row)
 {
-    buf_addi(out, MACHINE->cpus);
+    buf_addi(out, row->machine->cpus);
 }
 
-FIELD(cpus_state)
+static void
+add_cpus_state(struct buf *out, const struct slurm_row *row)
 {
-    const struct slurm_machine *m = MACHINE;
+    const struct slurm_machine *m = row->machine;
 
     buf_addf(out, "%d/%d/0/%d", m->cpus_used, m->cpus - m->cpus_used, m->cpus);
 }
 
-FIELD(nodes_state)
+static void
+add_nodes_state(struct buf *out, const struct slurm_row *row)
 {
-    bool is_shut = strncmp(MACHINE->state, "drain", 5) == 0;
+    bool is_shut = strncmp(row->machine->state, "drain", 5) == 0;
 
-    buf_addf(out, "%d/%d/%d/1", MACHINE->jobs > 0, MACHINE->jobs == 0 && !is_shut,
-             is_shut && MACHINE->jobs == 0);
+    buf_addf(out, "%d/%d/%d/1", row->machine->jobs > 0, row->machine->jobs == 0 && !is_shut,
+             is_shut && row->machine->jobs == 0);
 }
 
-FIELD(nodes_used)
+static void
+add_nodes_used(struct buf *out, const struct slurm_row *row)
 {
-    buf_addf(out, "%d/%d", MACHINE->jobs > 0, MACHINE->jobs == 0);
+    buf_addf(out, "%d/%d", row->machine->jobs > 0, row->machine->jobs == 0);
 }
 
-FIELD(memory)
+static void
+add_memory(struct buf *out, const struct slurm_row *row)
 {
-    buf_addi(out, MACHINE->mem_mib);
+    buf_addi(out, row->machine->mem_mib);
 }
 
-FIELD(memory_free)
+static void
+add_memory_free(struct buf *out, const struct slurm_row *row)
 {
-    buf_addi(out, MACHINE->mem_free_mib);
+    buf_addi(out, row->machine->mem_free_mib);
 }
 
-FIELD(memory_used)
+static void
+add_memory_used(struct buf *out, const struct slurm_row *row)
 {
-    buf_addi(out, MACHINE->mem_used_mib);
+    buf_addi(out, row->machine->mem_used_mib);
 }
 
-FIELD(load)
+static void
+add_load(struct buf *out, const struct slurm_row *row)
 {
-    buf_addf(out, "%.2f", MACHINE->load);
+    buf_addf(out, "%.2f", row->machine->load);
 }
 
-FIELD(layout)
+static void
+add_layout(struct buf *out, const struct slurm_row *row)
 {
-    buf_addf(out, "%d:1:1", MACHINE->cpus);
+    buf_addf(out, "%d:1:1", row->machine->cpus);
 }
 
-FIELD(reason)
+static void
+add_reason(struct buf *out, const struct slurm_row *row)
 {
-    buf_adds(out, MACHINE->reason[0] ? MACHINE->reason : "none");
+    buf_adds(out, row->machine->reason[0] ? row->machine->reason : "none");
 }
 
 static const struct slurm_field fields[] = {
-    {'P', "partition", "PARTITION", 0, add_partition},
-    {'R', "partitionname", "PARTITION", 0, add_partition_name},
-    {'a', "available", "AVAIL", 0, add_up},
-    {'l', "time", "TIMELIMIT", 0, add_infinite},
-    {'D', "nodes", "NODES", 0, add_one},
-    {'t', "statecompact", "STATE", 0, add_code},
-    {'T', "statelong", "STATE", 0, add_state},
-    {'N', "nodelist", "NODELIST", 0, add_node},
-    {'n', "nodehost", "HOSTNAMES", 0, add_node},
-    {'o', "nodeaddr", "NODE_ADDR", 0, add_node},
-    {'G', "gres", "GRES", 0, add_gres},
-    {0, "gresused", "GRES_USED", 0, add_gres_used},
-    {'c', "cpus", "CPUS", 0, add_cpus},
-    {'C', "cpusstate", "CPUS(A/I/O/T)", 0, add_cpus_state},
-    {'F', "nodeaiot", "NODES(A/I/O/T)", 0, add_nodes_state},
-    {'A', "nodeai", "NODES(A/I)", 0, add_nodes_used},
-    {'m', "memory", "MEMORY", 0, add_memory},
-    {'e', "freemem", "FREE_MEM", 0, add_memory_free},
-    {0, "allocmem", "ALLOCMEM", 0, add_memory_used},
-    {'O', "cpusload", "CPU_LOAD", 0, add_load},
-    {'z', "socketcorethread", "S:C:T", 0, add_layout},
-    {'X', "sockets", "SOCKETS", 0, add_cpus},
-    {'Y', "cores", "CORES", 0, add_one},
-    {'Z', "threads", "THREADS", 0, add_one},
-    {'d', "disk", "TMP_DISK", 0, add_zero},
-    {'w', "weight", "WEIGHT", 0, add_one},
-    {'f', "features", "AVAIL_FEATURES", 0, add_null},
-    {'b', "features_act", "ACTIVE_FEATURES", 0, add_null},
-    {'g', "groups", "GROUPS", 0, add_all},
-    {'s', "size", "JOB_SIZE", 0, add_size},
-    {'r', "root", "ROOT", 0, add_no},
-    {'h', "oversubscribe", "OVERSUBSCRIBE", 0, add_shared},
-    {'B', "maxcpuspernode", "MAX_CPUS_PER_NODE", 0, add_unlimited},
-    {'E', "reason", "REASON", 0, add_reason},
-    {'H', "timestamp", "TIMESTAMP", 0, add_unknown},
-    {'I', "priorityjobfactor", "PRIO_JOB_FACTOR", 0, add_one},
-    {'L', "defaulttime", "DEFAULTTIME", 0, add_na},
-    {'M', "preemptmode", "PREEMPT_MODE", 0, add_off},
-    {'u', "user", "USER", 0, add_unknown},
-    {'U', "userlong", "USER", 0, add_unknown},
-    {0, "comment", "COMMENT", 0, add_null},
-    {0, "extra", "EXTRA", 0, add_null},
-    {0, "statecomplete", "STATECOMPLETE", 0, add_state},
-    {'v', "version", "VERSION", 0, add_release},
-    {'p', "prioritytier", "PRIO_TIER", 0, add_one},
-    {'S', "allocnodes", "ALLOCNODES", 0, add_all},
-    {'V', "cluster", "CLUSTER", 0, add_cluster},
-    {0, NULL, NULL, 0, NULL},
+    {'P', "partition", "PARTITION", 0, CONSTANT(SLURM_PARTITION "*")},
+    {'R', "partitionname", "PARTITION", 0, CONSTANT(SLURM_PARTITION)},
+    {'a', "available", "AVAIL", 0, CONSTANT("up")},
+    {'l', "time", "TIMELIMIT", 0, CONSTANT("infinite")},
+    {'D', "nodes", "NODES", 0, CONSTANT("1")},
+    {'t', "statecompact", "STATE", 0, ADD_ROW(add_code)},
+    {'T', "statelong", "STATE", 0, ADD_ROW(add_state)},
+    {'N', "nodelist", "NODELIST", 0, ADD_ROW(add_node)},
+    {'n', "nodehost", "HOSTNAMES", 0, ADD_ROW(add_node)},
+    {'o', "nodeaddr", "NODE_ADDR", 0, ADD_ROW(add_node)},
+    {'G', "gres", "GRES", 0, ADD_ROW(add_gres)},
+    {0, "gresused", "GRES_USED", 0, ADD_ROW(add_gres_used)},
+    {'c', "cpus", "CPUS", 0, ADD_ROW(add_cpus)},
+    {'C', "cpusstate", "CPUS(A/I/O/T)", 0, ADD_ROW(add_cpus_state)},
+    {'F', "nodeaiot", "NODES(A/I/O/T)", 0, ADD_ROW(add_nodes_state)},
+    {'A', "nodeai", "NODES(A/I)", 0, ADD_ROW(add_nodes_used)},
+    {'m', "memory", "MEMORY", 0, ADD_ROW(add_memory)},
+    {'e', "freemem", "FREE_MEM", 0, ADD_ROW(add_memory_free)},
+    {0, "allocmem", "ALLOCMEM", 0, ADD_ROW(add_memory_used)},
+    {'O', "cpusload", "CPU_LOAD", 0, ADD_ROW(add_load)},
+    {'z', "socketcorethread", "S:C:T", 0, ADD_ROW(add_layout)},
+    {'X', "sockets", "SOCKETS", 0, ADD_ROW(add_cpus)},
+    {'Y', "cores", "CORES", 0, CONSTANT("1")},
+    {'Z', "threads", "THREADS", 0, CONSTANT("1")},
+    {'d', "disk", "TMP_DISK", 0, CONSTANT("0")},
+    {'w', "weight", "WEIGHT", 0, CONSTANT("1")},
+    {'f', "features", "AVAIL_FEATURES", 0, CONSTANT("(null)")},
+    {'b', "features_act", "ACTIVE_FEATURES", 0, CONSTANT("(null)")},
+    {'g', "groups", "GROUPS", 0, CONSTANT("all")},
+    {'s', "size", "JOB_SIZE", 0, CONSTANT("1-infinite")},
+    {'r', "root", "ROOT", 0, CONSTANT("no")},
+    {'h', "oversubscribe", "OVERSUBSCRIBE", 0, CONSTANT("NO")},
+    {'B', "maxcpuspernode", "MAX_CPUS_PER_NODE", 0, CONSTANT("UNLIMITED")},
+    {'E', "reason", "REASON", 0, ADD_ROW(add_reason)},
+    {'H', "timestamp", "TIMESTAMP", 0, CONSTANT("Unknown")},
+    {'I', "priorityjobfactor", "PRIO_JOB_FACTOR", 0, CONSTANT("1")},
+    {'L', "defaulttime", "DEFAULTTIME", 0, CONSTANT("n/a")},
+    {'M', "preemptmode", "PREEMPT_MODE", 0, CONSTANT("OFF")},
+    {'u', "user", "USER", 0, CONSTANT("Unknown")},
+    {'U', "userlong", "USER", 0, CONSTANT("Unknown")},
+    {0, "comment", "COMMENT", 0, CONSTANT("(null)")},
+    {0, "extra", "EXTRA", 0, CONSTANT("(null)")},
+    {0, "statecomplete", "STATECOMPLETE", 0, ADD_ROW(add_state)},
+    {'v', "version", "VERSION", 0, CONSTANT(SLURM_RELEASE)},
+    {'p', "prioritytier", "PRIO_TIER", 0, CONSTANT("1")},
+    {'S', "allocnodes", "ALLOCNODES", 0, CONSTANT("all")},
+    {'V', "cluster", "CLUSTER", 0, CONSTANT("N/A")},
+    {0},
 };
 
 /* --- the command --- */
@@ -272,8 +260,8 @@ json_of(const struct slurm_machine *m)
 {
     auto_buf struct buf gres = BUF_INIT, used = BUF_INIT;
 
-    add_gres(&gres, m);
-    add_gres_used(&used, m);
+    add_gres(&gres, &(struct slurm_row){.machine = m});
+    add_gres_used(&used, &(struct slurm_row){.machine = m});
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:[], s:[s], s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:s, s:s, "
         "s:s, s:I, s:I, s:i, s:s, s:s, s:i}",
@@ -317,7 +305,7 @@ show(const struct sinfo *s)
     if (!s->no_header)
         slurm_table_add_header(&s->table, &out);
     if (is_shown(s, &m))
-        slurm_table_add_row(&s->table, &m, &out);
+        slurm_table_add_row(&s->table, &(struct slurm_row){.machine = &m}, &out);
     return cli_put(&out);
 }
 

@@ -219,16 +219,6 @@ is_shown(const struct slurm_job *job, const void *arg)
 
 static const char *sort_letters;
 
-/* NULL: no column has the letter. */
-static const struct slurm_field *
-field_of(char letter)
-{
-    for (const struct slurm_field *f = squeue_fields; f->header; f++)
-        if (letter && f->letter == letter)
-            return f;
-    return NULL;
-}
-
 /* Numbers in the names of jobs and tasks count as numbers; where a job has no node, it is
  * behind those that have one. */
 static int
@@ -236,23 +226,38 @@ compare_texts(const struct slurm_field *f, const struct slurm_job *x, const stru
 {
     auto_buf struct buf left = BUF_INIT, right = BUF_INIT;
 
-    f->add(&left, x);
-    f->add(&right, y);
+    slurm_value_add(&f->value, &(struct slurm_row){.job = x}, &left);
+    slurm_value_add(&f->value, &(struct slurm_row){.job = y}, &right);
     if (!left.len != !right.len)
         return left.len ? -1 : 1;
     return strchr("iK", f->letter) ? strverscmp(buf_str(&left), buf_str(&right))
                                    : strcmp(buf_str(&left), buf_str(&right));
 }
 
+/* What a column is sorted by: its number, or its moment, which is the last where it is not
+ * known. */
+static int64_t
+number_of(const struct slurm_value *v, const struct slurm_job *job)
+{
+    int64_t at_us;
+
+    if (v->number)
+        return v->number(job);
+    at_us = v->time_us(job);
+    return at_us ? at_us / 1000000 : INT64_MAX;
+}
+
 /* States stand in the order that Slurm numbers them in, not in that of the alphabet. */
 static int
 compare_by(char letter, const struct slurm_job *x, const struct slurm_job *y)
 {
-    const struct slurm_field *f = field_of(letter);
-    int order;
+    const struct slurm_field *f = slurm_field_of(squeue_fields, letter);
 
-    if (squeue_compare_numbers(letter, x, y, &order))
-        return order;
+    if (f && (f->value.number || f->value.time_us)) {
+        int64_t left = number_of(&f->value, x), right = number_of(&f->value, y);
+
+        return (left > right) - (left < right);
+    }
     if (letter == 't' || letter == 'T')
         return slurm_states_compare(x->state, y->state);
     return f ? compare_texts(f, x, y) : 0;
@@ -307,7 +312,7 @@ static int
 check_sort(const char *letters)
 {
     letters += strspn(letters, ",+-");
-    while (*letters && field_of(*letters))
+    while (*letters && slurm_field_of(squeue_fields, *letters))
         letters += 1 + strspn(letters + 1, ",+-");
     return *letters ? slurm_fail(1, "Invalid sort specification: %c", *letters) : 0;
 }
@@ -318,9 +323,12 @@ detail_of(const struct squeue *s)
 {
     int most = s->json ? SLURM_WHOLE : slurm_table_detail(&s->table);
 
-    for (const char *p = s->sort; p && *p; p++)
-        if (field_of(*p) && field_of(*p)->detail > most)
-            most = field_of(*p)->detail;
+    for (const char *p = s->sort; p && *p; p++) {
+        const struct slurm_field *f = slurm_field_of(squeue_fields, *p);
+
+        if (f && f->detail > most)
+            most = f->detail;
+    }
     return (enum slurm_detail)most;
 }
 
@@ -357,7 +365,7 @@ add_table(const struct squeue *s, struct buf *out)
     if (!s->no_header)
         slurm_table_add_header(&s->table, out);
     for (size_t i = 0; i < s->jobs.n; i++)
-        slurm_table_add_row(&s->table, &s->jobs.at[i], out);
+        slurm_table_add_row(&s->table, &(struct slurm_row){.job = &s->jobs.at[i]}, out);
 }
 
 static int

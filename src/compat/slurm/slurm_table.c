@@ -10,9 +10,35 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "cli/ask/answer.h"
+#include "compat/slurm/slurm_job.h"
+#include "compat/slurm/slurm_words.h"
 
 #define WIDTH_DEFAULT 20 /* of -O */
 #define WIDTH_MAX     1000
+
+void
+slurm_value_add(const struct slurm_value *v, const struct slurm_row *row, struct buf *out)
+{
+    size_t before = out->len;
+
+    if (v->constant)
+        buf_adds(out, v->constant);
+    else if (v->add)
+        v->add(out, row->job);
+    else if (v->add_row)
+        v->add_row(out, row);
+    else if (v->text)
+        buf_adds(out, v->text(row->job));
+    else if (v->key)
+        buf_adds(out, answer_str(row->job->json, v->key));
+    else if (v->time_us)
+        slurm_add_time(out, v->time_us(row->job), "");
+    else if (v->number)
+        buf_addi(out, v->number(row->job));
+    if (out->len == before && v->otherwise)
+        buf_adds(out, v->otherwise);
+}
 
 void
 slurm_table_free(struct slurm_table *t)
@@ -46,8 +72,8 @@ read_width(const char **p, struct slurm_column *c)
     }
 }
 
-static const struct slurm_field *
-find_letter(const struct slurm_field *fields, char letter)
+const struct slurm_field *
+slurm_field_of(const struct slurm_field *fields, char letter)
 {
     for (; fields->header; fields++)
         if (letter && fields->letter == letter)
@@ -86,7 +112,7 @@ add_letter(struct slurm_table *t, const struct slurm_field *fields, const char *
     read_width(p, &c);
     letter = *p;
     *p += *letter != '\0';
-    c.field = find_letter(fields, *letter);
+    c.field = slurm_field_of(fields, *letter);
     *p += strcspn(*p, "%");
     if (c.field) {
         c.suffix = xstrndup(letter + 1, (size_t)(*p - letter - 1));
@@ -199,14 +225,14 @@ slurm_table_add_header(const struct slurm_table *t, struct buf *out)
 }
 
 void
-slurm_table_add_row(const struct slurm_table *t, const void *row, struct buf *out)
+slurm_table_add_row(const struct slurm_table *t, const struct slurm_row *row, struct buf *out)
 {
     buf_adds(out, t->prefix);
     for (size_t i = 0; i < t->n; i++) {
         auto_buf struct buf text = BUF_INIT, safe = BUF_INIT;
 
         if (t->at[i].field)
-            t->at[i].field->add(&text, row);
+            slurm_value_add(&t->at[i].field->value, row, &text);
         if (text.len)
             text_add_safe(&safe, text.data, text.len, 0);
         add_cell(out, &t->at[i], buf_str(&safe));

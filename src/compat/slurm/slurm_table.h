@@ -1,21 +1,57 @@
-/* Columns as squeue and sinfo have them: "%.18i %.9P", "jobid:10,state:.8". Pure. */
+/* Columns as squeue and sinfo have them: "%.18i %.9P", "jobid:10,state:.8"; and what stands in
+ * a column, of sacct too. Pure. */
 #ifndef COMPAT_SLURM_SLURM_TABLE_H
 #define COMPAT_SLURM_SLURM_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct buf;
 struct err;
+struct slurm_job;
+struct slurm_machine;
 
-/* What can be a column. row: whatever the command's table is of. */
+/* A line: a job, a step of one, or (sinfo) the machine. */
+struct slurm_row {
+    const struct slurm_job *job;
+    const struct slurm_machine *machine;
+    bool is_step; /* the job's script (12.batch) or its program (12.0) */
+};
+
+/* What stands in a column: what the first of these says that is set; where that is nothing,
+ * otherwise does. In a table: NUMBER(slurm_cpus), OTHERWISE("N/A"). */
+struct slurm_value {
+    const char *constant;
+    void (*add)(struct buf *out, const struct slurm_job *job);
+    void (*add_row)(struct buf *out, const struct slurm_row *row);
+    const char *(*text)(const struct slurm_job *job);
+    const char *key; /* of a text in what the daemon says of the job */
+    int64_t (*time_us)(const struct slurm_job *job);
+    int64_t (*number)(
+        const struct slurm_job *job); /* squeue sorts by it, however it is shown */
+    const char *otherwise;            /* NULL: nothing */
+};
+#define CONSTANT(words)  .value.constant = (words)
+#define ADD(function)    .value.add = (function)
+#define ADD_ROW(of_row)  .value.add_row = (of_row)
+#define TEXT(function)   .value.text = (function)
+#define KEY(name)        .value.key = (name)
+#define TIME(function)   .value.time_us = (function)
+#define NUMBER(function) .value.number = (function)
+#define OTHERWISE(words) .value.otherwise = (words)
+void slurm_value_add(const struct slurm_value *v, const struct slurm_row *row, struct buf *out);
+
+/* What can be a column. */
 struct slurm_field {
     char letter;      /* of -o; 0: it has none */
     const char *name; /* of -O; NULL: it has none */
     const char *header;
     int detail; /* how much has to be asked for it: enum slurm_detail */
-    void (*add)(struct buf *out, const void *row);
+    struct slurm_value value;
 };
+/* NULL: no field has the letter. */
+const struct slurm_field *slurm_field_of(const struct slurm_field *fields, char letter);
 
 struct slurm_column {
     const struct slurm_field *field; /* NULL: only the suffix */
@@ -45,6 +81,7 @@ int slurm_table_names(struct slurm_table *t, const struct slurm_field *fields,
 /* The most that any column asks for. */
 int slurm_table_detail(const struct slurm_table *t);
 void slurm_table_add_header(const struct slurm_table *t, struct buf *out);
-void slurm_table_add_row(const struct slurm_table *t, const void *row, struct buf *out);
+void slurm_table_add_row(const struct slurm_table *t, const struct slurm_row *row,
+                         struct buf *out);
 
 #endif

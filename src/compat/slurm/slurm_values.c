@@ -181,9 +181,24 @@ slurm_cpus(const struct slurm_job *job)
 }
 
 int64_t
+slurm_cpu_number(const struct slurm_job *job)
+{
+    return slurm_cpus(job);
+}
+
+int64_t
 slurm_mem_mib(const struct slurm_job *job)
 {
     return answer_int(job->json, "mem_mib", 0);
+}
+
+void
+slurm_add_memory(struct buf *out, const struct slurm_job *job)
+{
+    if (slurm_mem_mib(job) > 0)
+        slurm_add_mib(out, slurm_mem_mib(job));
+    else
+        buf_adds(out, "0");
 }
 
 int
@@ -245,18 +260,31 @@ slurm_add_dependency(struct buf *out, const struct slurm_job *job)
 bool
 slurm_is_of(const struct slurm_job *job, const char *users)
 {
-    auto_free char *uid = xasprintf("%lld", (long long)answer_int(job->json, "uid", 0));
+    auto_free char *uid = xasprintf("%lld", (long long)slurm_uid(job));
 
     return slurm_is_listed(users, answer_str(job->json, "user")) || slurm_is_listed(users, uid);
 }
 
-const char *
-slurm_group(const struct slurm_job *job, gid_t *id)
+int64_t
+slurm_uid(const struct slurm_job *job)
 {
-    const struct passwd *pw = getpwuid((uid_t)answer_int(job->json, "uid", 0));
+    return answer_int(job->json, "uid", 0);
+}
+
+int64_t
+slurm_gid(const struct slurm_job *job)
+{
+    const struct passwd *pw = getpwuid((uid_t)slurm_uid(job));
+
+    return pw ? pw->pw_gid : 0;
+}
+
+const char *
+slurm_group(const struct slurm_job *job)
+{
+    const struct passwd *pw = getpwuid((uid_t)slurm_uid(job));
     const struct group *gr = pw ? getgrgid(pw->pw_gid) : NULL;
 
-    *id = pw ? pw->pw_gid : 0;
     return gr ? gr->gr_name : "";
 }
 

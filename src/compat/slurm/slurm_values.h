@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct buf;
 struct slurm_job;
@@ -19,7 +18,10 @@ void slurm_exit(const struct slurm_job *job, int *code, int *signal);
 /* As scripts for accounting see it: an end by somebody else's hand is 0:0. */
 void slurm_account_exit(const struct slurm_job *job, int *code, int *signal);
 int slurm_cpus(const struct slurm_job *job);
+int64_t slurm_cpu_number(const struct slurm_job *job); /* the same, for a column */
 int64_t slurm_mem_mib(const struct slurm_job *job);
+/* "4G"; "0" where it asks for none. */
+void slurm_add_memory(struct buf *out, const struct slurm_job *job);
 int slurm_gpus(const struct slurm_job *job); /* that it has, or asks for */
 /* "cpu=1,mem=4G,node=1,billing=1,gres/gpu=1". */
 void slurm_add_tres(struct buf *out, const struct slurm_job *job);
@@ -39,8 +41,10 @@ int64_t slurm_end_us(const struct slurm_job *job);
 int64_t slurm_start_us(const struct slurm_job *job);
 /* Whether it is of one of these users, by name or number. */
 bool slurm_is_of(const struct slurm_job *job, const char *users);
-/* The group of its user, "" where none has that number. */
-const char *slurm_group(const struct slurm_job *job, gid_t *id);
+int64_t slurm_uid(const struct slurm_job *job);
+int64_t slurm_gid(const struct slurm_job *job); /* of its user's group; 0: not known */
+/* That group's name, "" where none has that number. */
+const char *slurm_group(const struct slurm_job *job);
 /* What was submitted: a script and its arguments, not the copy of it that runs; "": nothing has
  * a name (--wrap, salloc). */
 const char *slurm_command(const struct slurm_job *job);
