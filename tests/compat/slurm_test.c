@@ -145,7 +145,7 @@ ids_are_read_as_slurm_writes_them(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         auto_json json_t *list = json_array();
         struct err e;
-        int rc = slurm_read_ids(cases[i].text, list, &e);
+        int rc = slurm_read_ids(cases[i].text, list, NULL, &e);
 
         if (rc != (cases[i].words ? 0 : -1))
             fail_msg("'%s': %d", cases[i].text, rc);

@@ -657,9 +657,8 @@ is_step(const char *word)
            strcmp(word, "interactive") == 0 || (word[0] && !word[strspn(word, "0123456789")]);
 }
 
-/* steps: NULL: they do not count. */
-static int
-read_pieces(const char *text, json_t *ids, json_t *steps, struct err *e)
+int
+slurm_read_ids(const char *text, json_t *ids, json_t *steps, struct err *e)
 {
     if (!*text) /* no word would select all jobs */
         return err_set(e, ERR_USAGE, "no job is named");
@@ -682,16 +681,4 @@ read_pieces(const char *text, json_t *ids, json_t *steps, struct err *e)
         text += n + (text[n] == ',');
     }
     return 0;
-}
-
-int
-slurm_read_ids(const char *text, json_t *list, struct err *e)
-{
-    return read_pieces(text, list, NULL, e);
-}
-
-int
-slurm_read_steps(const char *text, json_t *ids, json_t *steps, struct err *e)
-{
-    return read_pieces(text, ids, steps, e);
 }

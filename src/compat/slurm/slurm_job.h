@@ -79,10 +79,9 @@ void slurm_jobs_split(struct slurm_jobs *list);
 void slurm_jobs_sort(struct slurm_jobs *list);
 
 /* Words of a selector: ids as Slurm writes them (12, 12_3, 12_[1-4], 12.batch), separated by
- * commas, into a JSON list. ERR_USAGE. */
-int slurm_read_ids(const char *text, json_t *list, struct err *e);
-/* The same, and into another list what stands behind the dots: "batch"; null: nothing. */
-int slurm_read_steps(const char *text, json_t *ids, json_t *steps, struct err *e);
+ * commas, into a JSON list; and what stands behind their dots, "batch" or null, into another
+ * (NULL: that does not count). ERR_USAGE. */
+int slurm_read_ids(const char *text, json_t *ids, json_t *steps, struct err *e);
 /* Whether a word of such a list means this job, by its number or that of its array. */
 bool slurm_is_named(const struct slurm_job *job, const char *word);
 

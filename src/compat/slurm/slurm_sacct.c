@@ -117,7 +117,7 @@ take_ids(struct sacct *s, const char *text)
     s->ids = s->ids ? s->ids : json_array();
     s->steps = s->steps ? s->steps : json_array();
     s->by_step |= strchr(text, '.') != NULL;
-    if (slurm_read_steps(text, s->ids, s->steps, &e) < 0)
+    if (slurm_read_ids(text, s->ids, s->steps, &e) < 0)
         return slurm_fail(1, "Bad job/step specified: %s", text);
     return 0;
 }

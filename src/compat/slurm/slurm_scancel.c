@@ -232,7 +232,7 @@ take_ids(struct scancel *s, const char *word)
                           "%s: a step is not cancelled by itself; end the program, or cancel "
                           "job %.*s",
                           word, (int)(dot - word), word);
-    if (dot || slurm_read_ids(word, s->ids, &e) < 0)
+    if (dot || slurm_read_ids(word, s->ids, NULL, &e) < 0)
         return slurm_fail(1, "Invalid job id %s", word);
     return 0;
 }

@@ -58,7 +58,7 @@ read_jobs(const char *ids, json_t *select, struct err *e)
 {
     if (strchr(ids, '.'))
         return err_set(e, ERR_NO_JOB, "%s is a step", ids);
-    return slurm_read_ids(ids, select, e);
+    return slurm_read_ids(ids, select, NULL, e);
 }
 
 /* One request for the jobs of a list; takes more over. 0, 1, or -1 with *e where the daemon
@@ -103,15 +103,9 @@ id_of(const char *word)
 }
 
 static int
-do_hold(const struct scontrol *s, char *const *words, int n)
+hold(const char *ids)
 {
-    int status = 0;
-
-    (void)s;
-    for (int i = 0; i < n; i++)
-        if (change(id_of(words[i]), "hold", NULL) != 0)
-            status = 1;
-    return status;
+    return change(ids, "hold", NULL);
 }
 
 /* Whether it is so of any of the jobs; false too where none of them is known. */
@@ -139,20 +133,16 @@ is_held_or_ended(const struct slurm_job *job, const void *arg)
 
 /* To release what is not held is no mistake with Slurm. */
 static int
-do_release(const struct scontrol *s, char *const *words, int n)
+release(const char *ids)
 {
-    int status = 0;
+    struct err e = {0};
+    int rc = request_change(ids, "release", NULL, &e);
 
-    (void)s;
-    for (int i = 0; i < n; i++) {
-        const char *ids = id_of(words[i]);
-        struct err e = {0};
-        int rc = request_change(ids, "release", NULL, &e);
-
-        if (rc > 0 || (rc < 0 && (e.code != ERR_FAILED || any_job(ids, is_held_or_ended))))
-            status = rc > 0 ? rc : slurm_fail(1, "%s", e.text);
-    }
-    return status;
+    if (rc < 0)
+        rc = e.code != ERR_FAILED || any_job(ids, is_held_or_ended)
+                 ? slurm_fail(1, "%s", e.text)
+                 : 0;
+    return rc;
 }
 
 static bool
@@ -164,35 +154,25 @@ is_not_to_run_again(const struct slurm_job *job, const void *arg)
 
 /* A job of --no-requeue must not run twice, as it may spoil what it has written. */
 static int
-requeue_all(char *const *words, int n, bool hold)
+run_again(const char *ids, json_t *more)
 {
-    int status = 0;
-
-    for (int i = 0; i < n; i++) {
-        const char *ids = id_of(words[i]);
-
-        if (any_job(ids, is_not_to_run_again)) {
-            fprintf(stderr, "Requested operation is presently disabled for job %s\n", ids);
-            status = 1;
-        } else if (change(ids, "requeue", hold ? json_pack("{s:b}", "hold", 1) : NULL) != 0) {
-            status = 1;
-        }
-    }
-    return status;
+    if (!any_job(ids, is_not_to_run_again))
+        return change(ids, "requeue", more);
+    fprintf(stderr, "Requested operation is presently disabled for job %s\n", ids);
+    json_decref(more);
+    return 1;
 }
 
 static int
-do_requeue(const struct scontrol *s, char *const *words, int n)
+requeue(const char *ids)
 {
-    (void)s;
-    return requeue_all(words, n, false);
+    return run_again(ids, NULL);
 }
 
 static int
-do_requeuehold(const struct scontrol *s, char *const *words, int n)
+requeuehold(const char *ids)
 {
-    (void)s;
-    return requeue_all(words, n, true);
+    return run_again(ids, json_pack("{s:b}", "hold", 1));
 }
 
 static int
@@ -225,7 +205,7 @@ static int
 set_priority(const char *ids, const char *value)
 {
     if (strcmp(value, "0") == 0)
-        return change(ids, "hold", NULL);
+        return hold(ids);
     return slurm_fail(1,
                       "Priority=%s: the scales differ; use Nice=N, or Priority=0 to hold "
                       "the job",
@@ -274,12 +254,6 @@ do_update(const struct scontrol *s, char *const *words, int n)
 /* --- others --- */
 
 static int
-do_show(const struct scontrol *s, char *const *words, int n)
-{
-    return scontrol_show(s, words, n);
-}
-
-static int
 do_ping(const struct scontrol *s, char *const *words, int n)
 {
     auto_client struct client *c = slurm_connect("scontrol");
@@ -314,8 +288,8 @@ find_script(const char *ids)
     auto_slurm_jobs struct slurm_jobs jobs = {0};
     struct err e = {0};
 
-    if (!c || slurm_read_ids(ids, select, &e) < 0 || slurm_jobs_ask(c, &wish, &jobs, &e) < 0 ||
-        jobs.n == 0)
+    if (!c || slurm_read_ids(ids, select, NULL, &e) < 0 ||
+        slurm_jobs_ask(c, &wish, &jobs, &e) < 0 || jobs.n == 0)
         return NULL;
     return slurm_kept_script(answer_str(jobs.at[0].json, "command"));
 }
@@ -358,14 +332,26 @@ static const struct {
     int shortest; /* letters that are enough */
     int words;    /* at least so many behind it */
     int (*run)(const struct scontrol *s, char *const *words, int n);
+    int (*change)(const char *ids); /* in its place, once for each word */
 } keywords[] = {
-    {"show", 2, 1, do_show},       {"hold", 2, 1, do_hold},
-    {"uhold", 2, 1, do_hold},      {"release", 3, 1, do_release},
-    {"requeue", 4, 1, do_requeue}, {"requeuehold", 8, 1, do_requeuehold},
-    {"update", 2, 1, do_update},   {"top", 1, 1, do_top},
-    {"ping", 2, 0, do_ping},       {"version", 4, 0, do_version},
-    {"wait_job", 4, 1, do_wait},   {"write", 2, 1, do_write},
+    {"show", 2, 1, scontrol_show, NULL}, {"hold", 2, 1, NULL, hold},
+    {"uhold", 2, 1, NULL, hold},         {"release", 3, 1, NULL, release},
+    {"requeue", 4, 1, NULL, requeue},    {"requeuehold", 8, 1, NULL, requeuehold},
+    {"update", 2, 1, do_update, NULL},   {"top", 1, 1, do_top, NULL},
+    {"ping", 2, 0, do_ping, NULL},       {"version", 4, 0, do_version, NULL},
+    {"wait_job", 4, 1, do_wait, NULL},   {"write", 2, 1, do_write, NULL},
 };
+
+static int
+change_all(int (*one)(const char *ids), char *const *words, int n)
+{
+    int status = 0;
+
+    for (int i = 0; i < n; i++)
+        if (one(id_of(words[i])) != 0)
+            status = 1;
+    return status;
+}
 
 static int
 run(const struct scontrol *s, char **words, int n)
@@ -377,7 +363,8 @@ run(const struct scontrol *s, char **words, int n)
             strncasecmp(keywords[i].name, words[0], len) != 0)
             continue;
         if (n - 1 >= keywords[i].words)
-            return keywords[i].run(s, words + 1, n - 1);
+            return keywords[i].run ? keywords[i].run(s, words + 1, n - 1)
+                                   : change_all(keywords[i].change, words + 1, n - 1);
         fprintf(stderr, "too few arguments for keyword:%s\n", words[0]);
         return 1;
     }

@@ -201,7 +201,7 @@ show_jobs(const struct scontrol *s, const char *ids)
 
     if (!c)
         return 1;
-    if (ids && slurm_read_ids(ids, select, &e) < 0) {
+    if (ids && slurm_read_ids(ids, select, NULL, &e) < 0) {
         fprintf(stderr, "Invalid job id specified\n");
         return 1;
     }
@@ -390,46 +390,33 @@ show_hostlist(const struct scontrol *s, const char *list)
     return 0;
 }
 
-/* --- what there is none of --- */
-
-static int
-show_reservations(const struct scontrol *s, const char *name)
-{
-    (void)s;
-    if (name)
-        printf("Reservation %s not found\n", name);
-    else
-        printf("No reservations in the system\n");
-    return name ? 1 : 0;
-}
-
-static int
-show_licenses(const struct scontrol *s, const char *name)
-{
-    (void)s;
-    if (name)
-        printf("License %s not found\n", name);
-    else
-        printf("No licenses configured in Slurm.\n");
-    return name ? 1 : 0;
-}
-
 /* --- the command --- */
+
+static int
+show_none(const char *none, const char *what, const char *name)
+{
+    if (name)
+        printf("%s %s not found\n", what, name);
+    else
+        printf("%s\n", none);
+    return name ? 1 : 0;
+}
 
 static const struct {
     const char *name; /* the shortest form, and longer ones with it */
     int (*show)(const struct scontrol *s, const char *name);
+    const char *none, *found; /* where there are none: that, and what a name is not found as */
 } shows[] = {
-    {"hostnames", show_hostnames},
-    {"hostlistsorted", show_hostlist},
-    {"hostlist", show_hostlist},
-    {"jobs", show_jobs},
-    {"jobid", show_jobs},
-    {"nodes", show_node},
-    {"partitions", show_partition},
-    {"config", show_config},
-    {"reservations", show_reservations},
-    {"licenses", show_licenses},
+    {"hostnames", show_hostnames, NULL, NULL},
+    {"hostlistsorted", show_hostlist, NULL, NULL},
+    {"hostlist", show_hostlist, NULL, NULL},
+    {"jobs", show_jobs, NULL, NULL},
+    {"jobid", show_jobs, NULL, NULL},
+    {"nodes", show_node, NULL, NULL},
+    {"partitions", show_partition, NULL, NULL},
+    {"config", show_config, NULL, NULL},
+    {"reservations", NULL, "No reservations in the system", "Reservation"},
+    {"licenses", NULL, "No licenses configured in Slurm.", "License"},
 };
 
 int
@@ -444,7 +431,8 @@ scontrol_show(const struct scontrol *s, char *const *words, int n)
     }
     for (size_t i = 0; i < sizeof shows / sizeof shows[0]; i++)
         if (len > 2 && strncasecmp(shows[i].name, words[0], len) == 0)
-            return shows[i].show(s, name);
+            return shows[i].show ? shows[i].show(s, name)
+                                 : show_none(shows[i].none, shows[i].found, name);
     fprintf(stderr, "invalid entity:%s for keyword:show \n", words[0]);
     return 1;
 }

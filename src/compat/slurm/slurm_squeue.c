@@ -103,7 +103,7 @@ take_ids(struct squeue *s, const char *text)
     if (!text)
         return 0;
     s->ids = s->ids ? s->ids : json_array();
-    if (slurm_read_ids(text, s->ids, &e) < 0)
+    if (slurm_read_ids(text, s->ids, NULL, &e) < 0)
         return slurm_fail(1, "Invalid job id: %s", e.text);
     return 0;
 }
