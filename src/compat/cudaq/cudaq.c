@@ -112,7 +112,6 @@ static int
 on_signal(void *cudaq, int number)
 {
     struct cudaq *q = cudaq;
-    const struct compat_end end = {q, cq_stop, cq_take_events, cq_any_running, STOP_WAIT_US};
     struct err e = {0};
 
     if (number != SIGINT) {
@@ -123,7 +122,7 @@ on_signal(void *cudaq, int number)
                        q->count[CQ_RUNNING], q->count[CQ_PENDING]);
         return 128 + number;
     }
-    if (compat_end(&q->session, &end, &e) < 0)
+    if (compat_end(&q->session, STOP_WAIT_US, &e) < 0)
         compat_fail(1, NAME, "%s", e.text);
     return INTERRUPTED;
 }
@@ -254,12 +253,11 @@ next_due(void *cudaq)
 static int
 follow(struct cudaq *q)
 {
-    const struct compat_loop loop = {q, work, next_due, retell, on_signal};
     struct err e = {0};
     int status;
 
     set_round(q);
-    status = compat_run(&q->session, &loop, &e);
+    status = compat_run(&q->session, &e);
     return status >= 0 ? status : compat_fail(err_exit_status(e.code), NAME, "%s", e.text);
 }
 
@@ -280,7 +278,7 @@ begin(struct cudaq *q, int lock)
     compat_say("[cudaq] Starting job dispatch loop.");
     if (compat_open(&q->session, &home, &e) < 0)
         return compat_fail(1, NAME, "%s", e.text);
-    if (compat_take_over(lock, q->session.link.client, q->jobs_path, &e) < 0)
+    if (compat_take_over(lock, q->session.link.client, q->session.path, &e) < 0)
         return compat_fail(err_exit_status(e.code), NAME, "%s", e.text);
     compat_watch(&q->session, q->config.jobs_file);
     compat_watch(&q->session, q->config.commands_file);
@@ -304,8 +302,7 @@ run(struct cudaq *q)
 
     compat_cards_init(&q->cards);
     q->key_base = clock_wall_us();
-    q->log_root = compat_absolute(q->config.log_dir);
-    q->jobs_path = compat_absolute(q->config.jobs_file);
+    cq_find_places(q);
     lock = lock_jobs(q, &status);
     if (lock < 0)
         return status;
@@ -327,7 +324,21 @@ compat_cudaq(int argc, char **argv)
                                         .args = nothing,
                                         .commands = commands,
                                         .dest = "command"};
-    struct cudaq q = {.session = {.signals = -1}};
+    static const struct compat_front front = {
+        .kinds = {"started", "launched", "requeued", "ended"},
+        .work = work,
+        .until = next_due,
+        .retell = retell,
+        .signalled = on_signal,
+        .take_events = cq_take_events,
+        .stop = cq_stop,
+        .any_left = cq_any_running,
+        .fill = cq_fill_request,
+        .found = cq_found,
+        .adopt = cq_take_object,
+        .known = cq_known,
+    };
+    struct cudaq q = {.session = {.front = &front, .ctx = &q, .signals = -1}};
     struct pyarg_value none[2], v[ARGS];
     struct err e = {0};
     int status, at = pyarg_read(&parser, argc, argv, none, v, &status);

@@ -153,6 +153,11 @@ void cq_old_look(struct cudaq *q);
 
 /* --- cudaq_queue.c --- */
 
+void cq_find_places(struct cudaq *q); /* their whole names */
+/* As struct compat_front calls them. */
+bool cq_fill_request(void *cudaq, void *cq_job, struct request *r);
+enum compat_found cq_found(void *cudaq, void *cq_job, const char *state);
+void cq_known(void *cudaq, void *cq_job, const char *state);
 int cq_sync(struct cudaq *q, struct err *e); /* sends the daemon what waits */
 /* Asks it about what was running (unsure) when its record was read or the daemon was heard of
  * last. */

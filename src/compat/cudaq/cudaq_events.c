@@ -187,7 +187,7 @@ cq_take_events(void *cudaq)
         json_array_append(ids, json_object_get(ev, "job"));
     }
     /* A daemon that goes meanwhile is asked again when it is back. */
-    if (compat_each(&q->session, json_incref(ids), cq_take_object, q, NULL) < 0)
+    if (compat_each(&q->session, json_incref(ids), NULL) < 0)
         doubt_each(q, ids);
     json_decref(ids);
 }

@@ -18,6 +18,13 @@
 #define MANY         1000    /* lines whose sending leaves much memory behind */
 #define PID_SLACK_US 5000000 /* between a process's start and what its record says */
 
+void
+cq_find_places(struct cudaq *q)
+{
+    q->log_root = compat_absolute(q->config.log_dir);
+    q->session.path = q->jobs_path = compat_absolute(q->config.jobs_file);
+}
+
 static uint64_t
 usable(const struct cudaq *q)
 {
@@ -131,8 +138,8 @@ is_any_unwritten(const struct cudaq *q)
     return false;
 }
 
-static bool
-fill_request(void *cudaq, void *cq_job, struct request *r)
+bool
+cq_fill_request(void *cudaq, void *cq_job, struct request *r)
 {
     struct cudaq *q = cudaq;
     struct cq_job *job = cq_job;
@@ -150,8 +157,8 @@ fill_request(void *cudaq, void *cq_job, struct request *r)
 }
 
 /* What is further than the record says is looked at. */
-static enum compat_found
-on_found(void *cudaq, void *cq_job, const char *state)
+enum compat_found
+cq_found(void *cudaq, void *cq_job, const char *state)
 {
     const struct cq_job *job = cq_job;
 
@@ -162,32 +169,16 @@ on_found(void *cudaq, void *cq_job, const char *state)
                : COMPAT_WELL;
 }
 
-static bool
-on_known(void *cudaq, void *cq_job, int64_t id, const char *state)
+/* No two records ever had the same key. */
+void
+cq_known(void *cudaq, void *cq_job, const char *state)
 {
     struct cq_job *job = cq_job;
 
-    (void)id;
     if (!render_state_is_final(state) && !render_state_is_active(state)) {
         job->unsure = false; /* begun in vain: it waits again */
         cq_job_set(cudaq, job, CQ_PENDING, 0);
     }
-    return true; /* no two records ever had the same key */
-}
-
-static struct compat_file
-file_of(struct cudaq *q)
-{
-    static const char *const kinds[] = {"started", "launched", "requeued", "ended", NULL};
-
-    return (struct compat_file){.path = q->jobs_path,
-                                .kinds = kinds,
-                                .ctx = q,
-                                .fill = fill_request,
-                                .take_events = cq_take_events,
-                                .found = on_found,
-                                .adopt = cq_take_object,
-                                .known = on_known};
 }
 
 static void
@@ -201,7 +192,6 @@ add_line(struct compat_line *lines, size_t *n, struct cq_job *job)
 int
 cq_recall(struct cudaq *q, struct err *e)
 {
-    const struct compat_file file = file_of(q);
     auto_free struct compat_line *lines = xcalloc(q->n + 1, sizeof *lines);
     size_t n = 0;
 
@@ -209,7 +199,7 @@ cq_recall(struct cudaq *q, struct err *e)
         if (q->lines[i]->unsure && q->lines[i]->key[0])
             add_line(lines, &n, q->lines[i]);
     }
-    if (compat_recall(&q->session, &file, lines, n, e) < 0)
+    if (compat_recall(&q->session, lines, n, e) < 0)
         return -1;
     for (size_t i = 0; i < q->n; i++) {
         if (q->lines[i]->unsure && q->lines[i]->status == CQ_RUNNING)
@@ -240,7 +230,6 @@ choose_lines(struct cudaq *q, struct compat_line *lines)
 static int
 tell(struct cudaq *q, struct err *e)
 {
-    const struct compat_file file = file_of(q);
     struct compat_line *lines;
     size_t n;
     int rc;
@@ -253,7 +242,7 @@ tell(struct cudaq *q, struct err *e)
     }
     lines = xcalloc(q->n + 1, sizeof *lines);
     n = choose_lines(q, lines);
-    rc = compat_sync(&q->session, &file, lines, n, e);
+    rc = compat_sync(&q->session, lines, n, e);
     free(lines);
     if (n >= MANY)
         malloc_trim(0);
@@ -295,20 +284,19 @@ int
 cq_stop(void *cudaq, struct err *e)
 {
     struct cudaq *q = cudaq;
-    const struct compat_file file = file_of(q);
     json_t *ids;
 
     if (q->leaving) /* the daemon had gone */
         cq_doubt(q);
     q->leaving = true;
-    if (compat_clear(&q->session, &file, e) < 0 || cq_recall(q, e) < 0)
+    if (compat_clear(&q->session, e) < 0 || cq_recall(q, e) < 0)
         return -1;
     ids = json_array();
     for (size_t i = 0; i < q->n; i++) {
         if (runs_here(q->lines[i]))
             json_array_append_new(ids, json_integer(q->lines[i]->id));
     }
-    return compat_cancel(&q->session, ids, e);
+    return compat_call_for(&q->session, "cancel", ids, NULL, NULL, e);
 }
 
 bool

@@ -125,8 +125,7 @@ ask_daemon(struct cudaq *q, struct records *r)
     if (!q->session.link.client)
         return;
     q->session.events = json_array();
-    q->log_root = compat_absolute(q->config.log_dir);
-    q->jobs_path = compat_absolute(q->config.jobs_file);
+    cq_find_places(q);
     q->lines = xcalloc(r->n + 1, sizeof(struct cq_job *));
     for (size_t i = 0; i < r->n; i++) {
         if (may_be_stale(r->at[i].value))

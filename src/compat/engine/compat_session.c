@@ -34,7 +34,6 @@ on_notify(void *ctx, const char *method, json_t *params)
 int
 compat_open(struct compat_session *s, const struct compat_home *home, struct err *e)
 {
-    *s = (struct compat_session){.signals = -1};
     s->signals = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, 0}, e);
     if (s->signals < 0)
         return -1;
@@ -175,11 +174,46 @@ find_again(struct compat_session *s, struct err *e)
 
 /* --- the loop --- */
 
+/* Once compat_end was called, that it has ended is all that is awaited. */
 static int
-mend(struct compat_session *s, const struct compat_loop *loop, struct err *e)
+work(struct compat_session *s, int woke, int *status, struct err *e)
+{
+    if (!s->end_us)
+        return s->front->work(s->ctx, woke, status, e);
+    if (!s->stop_called && s->front->stop(s->ctx, e) < 0)
+        return -1;
+    s->stop_called = true;
+    s->front->take_events(s->ctx);
+    *status = s->front->any_left(s->ctx);
+    return *status == 0 || clock_boot_us() >= s->end_us;
+}
+
+static int64_t
+work_due(const struct compat_session *s)
+{
+    if (!s->end_us)
+        return s->front->until(s->ctx);
+    return s->stop_called ? s->end_us : 0;
+}
+
+static int
+retell(struct compat_session *s, struct err *e)
+{
+    s->stop_called = false;
+    return s->end_us ? 0 : s->front->retell(s->ctx, e);
+}
+
+static int
+take_signal(struct compat_session *s, int number)
+{
+    return s->end_us ? s->front->any_left(s->ctx) : s->front->signalled(s->ctx, number);
+}
+
+static int
+mend(struct compat_session *s, struct err *e)
 {
     for (int i = 0; i < RECONNECTS_MAX; i++) {
-        if (find_again(s, e) == 0 && loop->retell(loop->ctx, e) == 0)
+        if (find_again(s, e) == 0 && retell(s, e) == 0)
             return 0;
         if (e->code != ERR_UNREACHABLE)
             return -1;
@@ -201,7 +235,7 @@ wait_for_more(struct compat_session *s, int64_t until)
 
 /* A file that changed is not reported twice: that stays when the daemon has gone meanwhile. */
 int
-compat_run(struct compat_session *s, const struct compat_loop *loop, struct err *e)
+compat_run(struct compat_session *s, struct err *e)
 {
     int woke = 0;
 
@@ -209,72 +243,23 @@ compat_run(struct compat_session *s, const struct compat_loop *loop, struct err 
         int sig = woke & WOKE_SIGNAL ? read_signal(s) : 0, status = 0, rc;
         bool lost = woke & WOKE_LOST;
 
-        if (sig && (status = loop->signalled(loop->ctx, sig)) >= 0)
+        if (sig && (status = take_signal(s, sig)) >= 0)
             return status;
-        rc = lost ? 0 : loop->work(loop->ctx, woke, &status, e);
+        rc = lost ? 0 : work(s, woke, &status, e);
         lost |= rc < 0 && e->code == ERR_UNREACHABLE;
         if (lost)
-            rc = mend(s, loop, e);
+            rc = mend(s, e);
         if (rc != 0)
             return rc < 0 ? -1 : status;
-        woke = lost && woke & WOKE_FILE ? WOKE_FILE : wait_for_more(s, loop->until(loop->ctx));
+        woke = lost && woke & WOKE_FILE ? WOKE_FILE : wait_for_more(s, work_due(s));
     }
 }
 
-struct ending {
-    const struct compat_end *end;
-    int64_t until_us;
-    bool told;
-};
-
-static int
-work_ending(void *ctx, int woke, int *status, struct err *e)
-{
-    struct ending *x = ctx;
-
-    (void)woke;
-    if (!x->told && x->end->stop(x->end->ctx, e) < 0)
-        return -1;
-    x->told = true;
-    x->end->take_events(x->end->ctx);
-    *status = x->end->any_left(x->end->ctx);
-    return *status == 0 || clock_boot_us() >= x->until_us;
-}
-
-static int64_t
-ending_due(void *ctx)
-{
-    const struct ending *x = ctx;
-
-    return x->told ? x->until_us : 0;
-}
-
-static int
-retell_ending(void *ctx, struct err *e)
-{
-    struct ending *x = ctx;
-
-    (void)e;
-    x->told = false;
-    return 0;
-}
-
-static int
-leave_ending(void *ctx, int number)
-{
-    const struct ending *x = ctx;
-
-    (void)number;
-    return x->end->any_left(x->end->ctx);
-}
-
 int
-compat_end(struct compat_session *s, const struct compat_end *end, struct err *e)
+compat_end(struct compat_session *s, int64_t within_us, struct err *e)
 {
-    struct ending x = {.end = end, .until_us = clock_boot_us() + end->within_us};
-    const struct compat_loop loop = {&x, work_ending, ending_due, retell_ending, leave_ending};
-
-    return compat_run(s, &loop, e);
+    s->end_us = clock_boot_us() + within_us;
+    return compat_run(s, e);
 }
 
 /* --- asking --- */
@@ -286,53 +271,39 @@ compat_call(struct compat_session *s, const char *method, json_t *params, json_t
     return client_call(s->link.client, method, params, result, e);
 }
 
-/* Ids (stolen) as the selectors that requests take. */
-static json_t *
-select_of(json_t *ids)
+int
+compat_call_for(struct compat_session *s, const char *method, json_t *ids, json_t *params,
+                json_t **result, struct err *e)
 {
-    json_t *select = json_array();
+    json_t *select = json_array(), *id;
     size_t i;
-    json_t *id;
 
     json_array_foreach(ids, i, id)
         json_array_append_new(select, json_sprintf("%lld", (long long)json_integer_value(id)));
     json_decref(ids);
-    return select;
+    params = params ? params : json_object();
+    json_object_set_new(params, "select", select);
+    if (json_array_size(select) > 0)
+        return many_call(s->link.client, method, params, result, e);
+    json_decref(params);
+    return 0;
 }
 
 int
-compat_cancel(struct compat_session *s, json_t *ids, struct err *e)
-{
-    json_t *select = select_of(ids);
-
-    if (json_array_size(select) == 0) {
-        json_decref(select);
-        return 0;
-    }
-    return many_call(s->link.client, "cancel", json_pack("{s:o}", "select", select), NULL, e);
-}
-
-int
-compat_each(struct compat_session *s, json_t *ids,
-            void (*take)(void *ctx, void *job, const json_t *object), void *ctx, struct err *e)
+compat_each(struct compat_session *s, json_t *ids, struct err *e)
 {
     auto_json json_t *result = NULL;
-    json_t *select = select_of(ids), *object;
+    json_t *object;
     size_t i;
 
-    if (json_array_size(select) == 0) {
-        json_decref(select);
-        return 0;
-    }
-    if (many_call(s->link.client, "jobs", json_pack("{s:o,s:b}", "select", select, "all", 1),
-                  &result, e) < 0)
+    if (compat_call_for(s, "jobs", ids, json_pack("{s:b}", "all", 1), &result, e) < 0)
         return -1;
     json_array_foreach(json_object_get(result, "jobs"), i, object)
     {
         void *job = compat_job_of(s, answer_int(object, "id", 0));
 
         if (job)
-            take(ctx, job, object);
+            s->front->adopt(s->ctx, job, object);
     }
     return 0;
 }

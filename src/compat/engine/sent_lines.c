@@ -28,13 +28,14 @@
 #define HEARD_USER (-1)
 
 static int
-tell_line(struct bulk *b, const struct compat_file *f, struct compat_line *line, struct err *e)
+tell_line(struct bulk *b, const struct compat_session *s, struct compat_line *line,
+          struct err *e)
 {
     struct request r;
     int rc = 0;
 
     request_init(&r);
-    if (f->fill(f->ctx, line->job, &r)) {
+    if (s->front->fill(s->ctx, line->job, &r)) {
         struct jsonw *w = bulk_job(b);
         line->state = "";
         jobreq_add_fields(w, &r);
@@ -50,7 +51,7 @@ tell_line(struct bulk *b, const struct compat_file *f, struct compat_line *line,
 
 /* At most this many that the daemon does not have. 1: there are more of them. */
 static int
-tell_lines(struct bulk *b, const struct compat_file *f, struct compat_line *lines, size_t n,
+tell_lines(struct bulk *b, const struct compat_session *s, struct compat_line *lines, size_t n,
            size_t most, json_t **result, struct err *e)
 {
     auto_free char *cwd = jobreq_current_folder(e);
@@ -59,16 +60,16 @@ tell_lines(struct bulk *b, const struct compat_file *f, struct compat_line *line
 
     if (!cwd)
         return -1;
-    jsonw_kstr(w, "path", f->path);
+    jsonw_kstr(w, "path", s->path);
     jsonw_kbool(w, "fit", true);
     for (size_t i = 0; i < n; i++) {
         lines[i].state = NULL;
         lines[i].refused = false;
-        if ((*lines[i].id || fresh++ < most) && tell_line(b, f, &lines[i], e) < 0)
+        if ((*lines[i].id || fresh++ < most) && tell_line(b, s, &lines[i], e) < 0)
             return -1;
     }
     w = bulk_rest(b);
-    if (f->is_part)
+    if (s->is_part)
         jsonw_kbool(w, "part", true);
     jobreq_add_context(w, cwd, NULL);
     return bulk_finish(b, result, e) < 0 ? -1 : fresh > most;
@@ -76,21 +77,21 @@ tell_lines(struct bulk *b, const struct compat_file *f, struct compat_line *line
 
 /* While lines are left out, any job of this user's that starts or goes may make room. */
 static int64_t
-to_hear(const struct compat_session *s, const struct compat_file *f)
+to_hear(const struct compat_session *s)
 {
-    return f->all_jobs ? HEARD_ALL : s->full && s->file ? HEARD_USER : s->file;
+    return s->all_jobs ? HEARD_ALL : s->full && s->file ? HEARD_USER : s->file;
 }
 
 static int
-listen_to(struct compat_session *s, const struct compat_file *f, struct err *e)
+listen_to(struct compat_session *s, struct err *e)
 {
-    int64_t heard = to_hear(s, f);
+    int64_t heard = to_hear(s);
     const struct passwd *me = heard == HEARD_USER ? getpwuid(geteuid()) : NULL;
     json_t *kinds = json_array(), *params = json_pack("{s:b,s:o}", "follow", 1, "kinds", kinds);
     auto_json json_t *result = NULL;
 
-    for (size_t i = 0; f->kinds[i]; i++)
-        json_array_append_new(kinds, json_string(f->kinds[i]));
+    for (int i = 0; i < SESSION_KINDS_MAX && s->front->kinds[i]; i++)
+        json_array_append_new(kinds, json_string(s->front->kinds[i]));
     if (heard > 0)
         json_object_set_new(params, "file", json_integer(heard));
     if (me)
@@ -111,15 +112,15 @@ listen_to(struct compat_session *s, const struct compat_file *f, struct err *e)
 /* What starts at once is not to be missed, whatever number its file will have: until that is
  * known all events are read. */
 int
-compat_listen(struct compat_session *s, const struct compat_file *f, struct err *e)
+compat_listen(struct compat_session *s, struct err *e)
 {
-    return s->listening ? 0 : listen_to(s, f, e);
+    return s->listening ? 0 : listen_to(s, e);
 }
 
 /* Lines are answered in the order in which they were sent. */
 static int
-take_lines(struct compat_session *s, const struct compat_file *f, struct compat_line *lines,
-           size_t n, const json_t *result, struct err *e)
+take_lines(struct compat_session *s, struct compat_line *lines, size_t n, const json_t *result,
+           struct err *e)
 {
     json_t *answers = answer_list(result, "lines", e), *answer;
     size_t at = 0, i;
@@ -138,15 +139,15 @@ take_lines(struct compat_session *s, const struct compat_file *f, struct compat_
         }
         compat_bind(s, lines[at].id, answer_int(answer, "id", 0), lines[at].job);
         lines[at].state = render_state_static(answer_str(answer, "state"));
-        if (f->entered)
-            f->entered(f->ctx, lines[at].job, lines[at].state);
+        if (s->front->entered)
+            s->front->entered(s->ctx, lines[at].job, lines[at].state);
         at++;
     }
     return 0;
 }
 
 static void
-take_refused(const struct compat_file *f, struct compat_line *lines, size_t n,
+take_refused(const struct compat_session *s, struct compat_line *lines, size_t n,
              const json_t *result)
 {
     size_t at = 0, i;
@@ -159,8 +160,8 @@ take_refused(const struct compat_file *f, struct compat_line *lines, size_t n,
         if (at == n)
             return;
         lines[at].refused = true;
-        if (f->refused)
-            f->refused(f->ctx, lines[at].job, answer_str(line, "error"));
+        if (s->front->refused)
+            s->front->refused(s->ctx, lines[at].job, answer_str(line, "error"));
     }
 }
 
@@ -183,59 +184,58 @@ take_full(struct compat_session *s, const char *full, bool left_here, int64_t be
 }
 
 int
-compat_send(struct compat_session *s, const struct compat_file *f, struct compat_line *lines,
-            size_t n, struct err *e)
+compat_send(struct compat_session *s, struct compat_line *lines, size_t n, struct err *e)
 {
     auto_json json_t *result = NULL;
     int64_t began_us = clock_boot_us();
     struct bulk b;
     int more;
 
-    if (compat_listen(s, f, e) < 0)
+    if (compat_listen(s, e) < 0)
         return -1;
     bulk_begin(&b, s->link.client, "file.sync");
-    more = tell_lines(&b, f, lines, n, s->full ? NEW_MAX : SIZE_MAX, &result, e);
+    more = tell_lines(&b, s, lines, n, s->full ? NEW_MAX : SIZE_MAX, &result, e);
     bulk_free(&b);
     if (more < 0)
         return -1;
     s->file = answer_int(result, "file", 0);
-    if (take_lines(s, f, lines, n, result, e) < 0)
+    if (take_lines(s, lines, n, result, e) < 0)
         return -1;
-    take_refused(f, lines, n, result);
+    take_refused(s, lines, n, result);
     take_full(s, json_string_value(json_object_get(result, "full")), more > 0, began_us);
-    return s->heard != to_hear(s, f) ? listen_to(s, f, e) : 0;
+    return s->heard != to_hear(s) ? listen_to(s, e) : 0;
 }
 
 int
-compat_forget(struct compat_session *s, const struct compat_file *f, struct err *e)
+compat_forget(struct compat_session *s, struct err *e)
 {
     return compat_call(s, "file.sync",
-                       json_pack("{s:s,s:b,s:[],s:b,s:b,s:s,s:i,s:[]}", "path", f->path,
+                       json_pack("{s:s,s:b,s:[],s:b,s:b,s:s,s:i,s:[]}", "path", s->path,
                                  "first", 1, "jobs", "part", 1, "fresh", 1, "cwd", "/", "umask",
                                  0, "env"),
                        NULL, e);
 }
 
 int
-compat_clear(struct compat_session *s, const struct compat_file *f, struct err *e)
+compat_clear(struct compat_session *s, struct err *e)
 {
-    if (compat_send(s, f, NULL, 0, e) < 0 && e->code != ERR_NO_SPACE)
+    if (compat_send(s, NULL, 0, e) < 0 && e->code != ERR_NO_SPACE)
         return -1;
-    f->take_events(f->ctx);
+    s->front->take_events(s->ctx);
     return 0;
 }
 
 /* How many are to run again; ids of those to look at go to *look. What this very answer has
  * ended is not sent again: its event is on its way. */
 static size_t
-judge(const struct compat_file *f, struct compat_line *lines, size_t n, json_t *look)
+judge(const struct compat_session *s, struct compat_line *lines, size_t n, json_t *look)
 {
     size_t again = 0;
 
     for (size_t i = 0; i < n; i++) {
         struct compat_line *line = &lines[i];
         enum compat_found found =
-            line->state ? f->found(f->ctx, line->job, line->state) : COMPAT_WELL;
+            line->state ? s->front->found(s->ctx, line->job, line->state) : COMPAT_WELL;
 
         line->again = found == COMPAT_AGAIN && !line->refused;
         again += line->again;
@@ -246,34 +246,33 @@ judge(const struct compat_file *f, struct compat_line *lines, size_t n, json_t *
 }
 
 int
-compat_sync(struct compat_session *s, const struct compat_file *f, struct compat_line *lines,
-            size_t n, struct err *e)
+compat_sync(struct compat_session *s, struct compat_line *lines, size_t n, struct err *e)
 {
     auto_json json_t *look = json_array();
 
-    if (compat_send(s, f, lines, n, e) < 0)
+    if (compat_send(s, lines, n, e) < 0)
         return -1;
-    f->take_events(f->ctx);
-    if (judge(f, lines, n, look) > 0) {
+    s->front->take_events(s->ctx);
+    if (judge(s, lines, n, look) > 0) {
         json_array_clear(look);
-        if (compat_send(s, f, lines, n, e) < 0)
+        if (compat_send(s, lines, n, e) < 0)
             return -1;
-        f->take_events(f->ctx);
-        (void)judge(f, lines, n, look);
+        s->front->take_events(s->ctx);
+        (void)judge(s, lines, n, look);
     }
-    return compat_each(s, TAKE(look), f->adopt, f->ctx, e);
+    return compat_each(s, TAKE(look), e);
 }
 
 /* A line is known by its key; what it asks for does not count. */
 static int
-ask_what_is_known(struct compat_session *s, const struct compat_file *f,
-                  const struct compat_line *lines, size_t n, json_t **result, struct err *e)
+ask_what_is_known(struct compat_session *s, const struct compat_line *lines, size_t n,
+                  json_t **result, struct err *e)
 {
     struct bulk b;
     struct jsonw *w = bulk_begin(&b, s->link.client, "file.plan");
     int rc = 0;
 
-    jsonw_kstr(w, "path", f->path);
+    jsonw_kstr(w, "path", s->path);
     for (size_t i = 0; i < n && rc == 0; i++) {
         w = bulk_job(&b);
         jsonw_kstr(w, "command", ":");
@@ -289,8 +288,7 @@ ask_what_is_known(struct compat_session *s, const struct compat_file *f,
 }
 
 int
-compat_recall(struct compat_session *s, const struct compat_file *f, struct compat_line *lines,
-              size_t n, struct err *e)
+compat_recall(struct compat_session *s, struct compat_line *lines, size_t n, struct err *e)
 {
     auto_json json_t *result = NULL;
     json_t *look, *answer;
@@ -299,7 +297,7 @@ compat_recall(struct compat_session *s, const struct compat_file *f, struct comp
     if (n == 0)
         return 0;
     /* Before asking: an event reports a job that ends in between. */
-    if (compat_listen(s, f, e) < 0 || ask_what_is_known(s, f, lines, n, &result, e) < 0)
+    if (compat_listen(s, e) < 0 || ask_what_is_known(s, lines, n, &result, e) < 0)
         return -1;
     look = json_array();
     json_array_foreach(json_object_get(result, "lines"), i, answer)
@@ -309,11 +307,12 @@ compat_recall(struct compat_session *s, const struct compat_file *f, struct comp
 
         if (i == n || strcmp(lines[i].key, answer_str(answer, "key")) != 0)
             break;
-        if (!id || !f->known(f->ctx, lines[i].job, id, state))
+        if (!id)
             continue;
+        s->front->known(s->ctx, lines[i].job, state);
         compat_bind(s, lines[i].id, id, lines[i].job);
         if (render_state_is_final(state) || render_state_is_active(state))
             json_array_append_new(look, json_integer(id));
     }
-    return compat_each(s, look, f->adopt, f->ctx, e);
+    return compat_each(s, look, e);
 }

@@ -1,18 +1,16 @@
 /* The lines of a front end's file and the jobs that the daemon makes of them. They are sent as
  * a whole, in the file's order, whenever they have changed, and found again after a restart on
  * either side. What a line asks for, and what becomes of it in words and files, is the front
- * end's: it fills in a struct compat_file. */
+ * end's (struct compat_front). */
 #ifndef COMPAT_ENGINE_SENT_LINES_H
 #define COMPAT_ENGINE_SENT_LINES_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct compat_session;
 struct err;
-struct request;
 
 struct compat_line {
     const char *key; /* its identity, under 64 bytes */
@@ -24,53 +22,23 @@ struct compat_line {
     bool refused;      /* ended by the last answer: it can never run */
 };
 
-/* What the front end makes of a line's state, once it has taken all events up to then. */
-enum compat_found {
-    COMPAT_WELL,  /* it knew, or events will say */
-    COMPAT_LOOK,  /* this began before it looked: adopt is to be called */
-    COMPAT_AGAIN, /* ended, as far as the daemon knows, but it is to run */
-};
-
-struct compat_file {
-    const char *path;         /* the lines' name with the daemon; absolute */
-    const char *const *kinds; /* of events that are wanted; NULL-terminated */
-    bool all_jobs;            /* also those of jobs that no line stands for */
-    bool is_part;             /* lines that are not sent now stay as they were sent */
-    void *ctx;                /* of what follows */
-    /* Fills *r, which is initialised, and freed here. False: the line is left out. */
-    bool (*fill)(void *ctx, void *job, struct request *r);
-    void (*take_events)(void *ctx); /* compat_events */
-    /* The daemon has it, in this state; before events are taken. May be NULL. */
-    void (*entered)(void *ctx, void *job, const char *state);
-    enum compat_found (*found)(void *ctx, void *job, const char *state);
-    /* The whole object of a job that runs, or has ended. */
-    void (*adopt)(void *ctx, void *job, const json_t *object);
-    /* The daemon has ended the job, for it can never run. May be NULL. */
-    void (*refused)(void *ctx, void *job, const char *why);
-    /* compat_recall: the daemon has this job of the line. False: that is not the one. */
-    bool (*known)(void *ctx, void *job, int64_t id, const char *state);
-};
-
 /* Lines for which the limits of the daemon leave no room in its queue stay outside, with no
  * state, until there is some: WOKE_ROOM says when to send them again, compat_full why.
  *
  * The queue becomes these lines (or has them behind what it has: is_part) in this order, with
  * this process's folder, umask and environment; from the first time on the events of their
  * jobs come. */
-int compat_sync(struct compat_session *s, const struct compat_file *f,
-                struct compat_line *lines, size_t n, struct err *e);
+int compat_sync(struct compat_session *s, struct compat_line *lines, size_t n, struct err *e);
 /* That and nothing more: no events are taken, and nothing is found. */
-int compat_send(struct compat_session *s, const struct compat_file *f,
-                struct compat_line *lines, size_t n, struct err *e);
+int compat_send(struct compat_session *s, struct compat_line *lines, size_t n, struct err *e);
 /* What has ended is as if it had never been; what waits or runs goes on. */
-int compat_forget(struct compat_session *s, const struct compat_file *f, struct err *e);
+int compat_forget(struct compat_session *s, struct err *e);
 /* None of them waits any more. On a full disk they do, but start no more than without them. */
-int compat_clear(struct compat_session *s, const struct compat_file *f, struct err *e);
+int compat_clear(struct compat_session *s, struct err *e);
 /* What the daemon knows of these lines from before, which changes nothing there: known is
  * called for each that it has, then adopt for those that run or have ended. */
-int compat_recall(struct compat_session *s, const struct compat_file *f,
-                  struct compat_line *lines, size_t n, struct err *e);
+int compat_recall(struct compat_session *s, struct compat_line *lines, size_t n, struct err *e);
 /* From now on events are heard. The others see to it by themselves. */
-int compat_listen(struct compat_session *s, const struct compat_file *f, struct err *e);
+int compat_listen(struct compat_session *s, struct err *e);
 
 #endif

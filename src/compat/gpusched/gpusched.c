@@ -38,7 +38,7 @@ find_places(struct gpusched *g)
     g->journal_path = py_path(g->opt.log_dir, "journal.jsonl");
     g->board_path = py_path(g->opt.log_dir, "status.txt");
     /* Runs that share the journal share the lines' identities. */
-    g->sync_path = xasprintf("%s/journal.jsonl", g->log_root);
+    g->session.path = g->sync_path = xasprintf("%s/journal.jsonl", g->log_root);
 }
 
 /* Two with one journal would start everything twice. Returns the descriptor; -1, said. */
@@ -99,15 +99,14 @@ static int
 stop_all(void *gpusched, struct err *e)
 {
     struct gpusched *g = gpusched;
-    const struct compat_file file = gs_file(g);
     json_t *ids;
 
-    if (compat_clear(&g->session, &file, e) < 0)
+    if (compat_clear(&g->session, e) < 0)
         return -1;
     ids = json_array();
     for (size_t i = 0; i < g->n_running; i++)
         json_array_append_new(ids, json_integer(g->running[i]->id));
-    return compat_cancel(&g->session, ids, e);
+    return compat_call_for(&g->session, "cancel", ids, NULL, NULL, e);
 }
 
 static bool
@@ -121,13 +120,12 @@ any_running(const void *gpusched)
 static int
 interrupt(struct gpusched *g)
 {
-    const struct compat_end end = {g, stop_all, gs_take_events, any_running, STOP_WAIT_US};
     struct err e = {0};
 
     gs_warn(g, "interrupted — terminating running jobs");
     gs_flush(g);
     g->leaving = true;
-    if (compat_end(&g->session, &end, &e) >= 0)
+    if (compat_end(&g->session, STOP_WAIT_US, &e) >= 0)
         return INTERRUPTED;
     gs_flush(g);
     return compat_fail(err_exit_status(e.code), "gpusched", "%s", e.text);
@@ -139,11 +137,9 @@ interrupt(struct gpusched *g)
 static int
 take_up(struct gpusched *g, struct err *e)
 {
-    const struct compat_file file = gs_file(g);
-
     if (!g->anew)
         return gs_recall(g, e);
-    return compat_forget(&g->session, &file, e) < 0 && e->code != ERR_NO_SPACE ? -1 : 0;
+    return compat_forget(&g->session, e) < 0 && e->code != ERR_NO_SPACE ? -1 : 0;
 }
 
 /* Its jobs and its queue are the daemon's and go on. */
@@ -253,12 +249,11 @@ work(void *gpusched, int woke, int *status, struct err *e)
 static int
 follow(struct gpusched *g)
 {
-    const struct compat_loop loop = {g, work, next_due, retell, on_signal};
     struct err e = {0};
     int status;
 
     set_round(g);
-    status = compat_run(&g->session, &loop, &e);
+    status = compat_run(&g->session, &e);
     if (status >= 0)
         return status;
     gs_flush(g);
@@ -397,7 +392,22 @@ run(struct gpusched *g)
 int
 compat_gpusched(int argc, char **argv)
 {
-    struct gpusched g = {.session = {.signals = -1}};
+    static const struct compat_front front = {
+        .kinds = {"started", "launched", "usage", "requeued", "ended"},
+        .work = work,
+        .until = next_due,
+        .retell = retell,
+        .signalled = on_signal,
+        .take_events = gs_take_events,
+        .stop = stop_all,
+        .any_left = any_running,
+        .fill = gs_fill_request,
+        .entered = gs_entered,
+        .found = gs_found,
+        .adopt = gs_adopt,
+        .known = gs_known,
+    };
+    struct gpusched g = {.session = {.front = &front, .ctx = &g, .signals = -1}};
     int status = gs_read_options(&g.opt, argc, argv);
 
     compat_cards_init(&g.cards);

@@ -201,7 +201,11 @@ bool gs_is_orphan(struct gpusched *g, struct gs_job *job);
 int gs_sync(struct gpusched *g, struct err *e);
 /* Says when the daemon cannot write, and when it can again. */
 int gs_look_at_disk(struct gpusched *g, struct err *e);
-struct compat_file gs_file(struct gpusched *g); /* what sent_lines.h is to know of all this */
+/* As struct compat_front calls them. */
+bool gs_fill_request(void *gpusched, void *gs_job, struct request *r);
+void gs_entered(void *gpusched, void *gs_job, const char *state);
+enum compat_found gs_found(void *gpusched, void *gs_job, const char *state);
+void gs_known(void *gpusched, void *gs_job, const char *state);
 /* Why no set of usable cards would do, even empty; false when one would. */
 bool gs_is_infeasible(const struct gpusched *g, double vram_mib, int64_t gpus, struct buf *why);
 void gs_mark_infeasible(struct gpusched *g, struct gs_job *job, const char *why);

@@ -449,22 +449,17 @@ gs_late_due(const struct gpusched *g)
 int
 gs_look_at_running(struct gpusched *g, struct err *e)
 {
-    json_t *select = json_array();
+    json_t *ids = json_array(), *row;
     auto_json json_t *result = NULL;
     size_t i;
-    json_t *row;
 
     g->looked_us = clock_boot_us();
     for (i = 0; i < g->n_running; i++)
-        json_array_append_new(select, json_sprintf("%lld", (long long)g->running[i]->id));
-    if (json_array_size(select) == 0) {
-        json_decref(select);
-        return 0;
-    }
-    if (compat_call(&g->session, "jobs",
-                    json_pack("{s:o,s:b,s:[sssss]}", "select", select, "all", 1, "fields", "id",
-                              "use_mib", "peak_mib", "pid", "state"),
-                    &result, e) < 0)
+        json_array_append_new(ids, json_integer(g->running[i]->id));
+    if (compat_call_for(&g->session, "jobs", ids,
+                        json_pack("{s:b,s:[sssss]}", "all", 1, "fields", "id", "use_mib",
+                                  "peak_mib", "pid", "state"),
+                        &result, e) < 0)
         return -1;
     json_array_foreach(json_object_get(result, "rows"), i, row) take_row(g, row);
     return 0;

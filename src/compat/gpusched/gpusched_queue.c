@@ -197,7 +197,7 @@ look_at_lines(struct gpusched *g, struct err *e)
     if (g->look_due)
         look_at_all(g, ids);
     look_at_touched(g, ids);
-    return compat_cancel(&g->session, ids, e);
+    return compat_call_for(&g->session, "cancel", ids, NULL, NULL, e);
 }
 
 /* One whose line has come back is a line's again. On a full disk nothing starts, and this stays
@@ -215,7 +215,7 @@ drop_unwanted(struct gpusched *g, struct err *e)
             g->n_unwanted--;
         job->unwanted &= !job->spec;
     }
-    rc = compat_cancel(&g->session, ids, e);
+    rc = compat_call_for(&g->session, "cancel", ids, NULL, NULL, e);
     g->drop_due = rc < 0;
     return rc < 0 && e->code != ERR_NO_SPACE ? -1 : 0;
 }

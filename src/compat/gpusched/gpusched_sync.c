@@ -96,8 +96,8 @@ gs_oom_allowed(const struct gpusched *g, const struct gs_spec *spec)
     return spec->retries > g->opt.oom_retries ? spec->retries : g->opt.oom_retries;
 }
 
-static bool
-fill_request(void *gpusched, void *gs_job, struct request *r)
+bool
+gs_fill_request(void *gpusched, void *gs_job, struct request *r)
 {
     const struct gpusched *g = gpusched;
     const struct gs_spec *spec = ((const struct gs_job *)gs_job)->spec;
@@ -141,8 +141,8 @@ choose_lines(struct gpusched *g, struct compat_line *lines)
     return n;
 }
 
-static void
-on_entered(void *gpusched, void *gs_job, const char *state)
+void
+gs_entered(void *gpusched, void *gs_job, const char *state)
 {
     struct gs_job *job = gs_job;
 
@@ -153,8 +153,8 @@ on_entered(void *gpusched, void *gs_job, const char *state)
 }
 
 /* What the daemon remembers as ended and the journal does not is to run again. */
-static enum compat_found
-on_found(void *gpusched, void *gs_job, const char *state)
+enum compat_found
+gs_found(void *gpusched, void *gs_job, const char *state)
 {
     const struct gs_job *job = gs_job;
 
@@ -166,38 +166,20 @@ on_found(void *gpusched, void *gs_job, const char *state)
                                            : COMPAT_WELL;
 }
 
-struct compat_file
-gs_file(struct gpusched *g)
-{
-    static const char *const kinds[] = {"started",  "launched", "usage",
-                                        "requeued", "ended",    NULL};
-
-    return (struct compat_file){.path = g->sync_path,
-                                .kinds = kinds,
-                                .ctx = g,
-                                .fill = fill_request,
-                                .take_events = gs_take_events,
-                                .entered = on_entered,
-                                .found = on_found,
-                                .adopt = gs_adopt};
-}
-
 /* --- what an earlier run has left --- */
 
 /* What an earlier gpusched had begun or queued: the daemon is asked for every line that the
  * journal has and that is not over there. What still runs is taken over, what has ended
  * meanwhile is settled with its true end, and nothing runs twice. Of what the original had
  * begun only its processes can be seen. */
-static bool
-on_known(void *gpusched, void *gs_job, int64_t id, const char *state)
+void
+gs_known(void *gpusched, void *gs_job, const char *state)
 {
     struct gs_job *job = gs_job;
 
     (void)gpusched;
-    (void)id;
     if (!render_state_is_final(state))
         job->was_running = false;
-    return true;
 }
 
 /* What the journal has of it is to be asked about. Also of a line that the file has no more: it
@@ -219,11 +201,9 @@ int
 gs_recall(struct gpusched *g, struct err *e)
 {
     auto_free struct compat_line *lines = xcalloc(HASH_COUNT(g->jobs) + 1, sizeof *lines);
-    struct compat_file file = gs_file(g);
     struct gs_job *job, *next;
     size_t n = 0;
 
-    file.known = on_known;
     for (size_t i = 0; i < g->specs.n; i++) {
         if (is_to_recall(g->specs.at[i].job))
             lines[n++] = line_of(g->specs.at[i].job, i + 1);
@@ -233,7 +213,7 @@ gs_recall(struct gpusched *g, struct err *e)
         if (!job->spec && is_to_recall(job))
             lines[n++] = line_of(job, g->specs.n + 1);
     }
-    return compat_recall(&g->session, &file, lines, n, e);
+    return compat_recall(&g->session, lines, n, e);
 }
 
 /* A leader that is younger than the journal that names it is another's, with the number
@@ -305,7 +285,6 @@ int
 gs_sync(struct gpusched *g, struct err *e)
 {
     auto_free struct compat_line *lines = xcalloc(g->specs.n + 1, sizeof *lines);
-    const struct compat_file file = gs_file(g);
 
     if (compat_cards_read(&g->cards, g->session.link.client, e) < 0)
         return -1;
@@ -314,7 +293,7 @@ gs_sync(struct gpusched *g, struct err *e)
     gs_flush(g);
     crash_point("gpusched-noted");
     g->sync_due = false; /* what comes meanwhile may ask for it again */
-    if (compat_sync(&g->session, &file, lines, choose_lines(g, lines), e) == 0) {
+    if (compat_sync(&g->session, lines, choose_lines(g, lines), e) == 0) {
         const char *full = compat_full(&g->session);
 
         if (full)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -99,7 +100,7 @@ list_added(struct sched *s, json_t *held, struct err *e)
 
         if (held && job && job->added && !job->held_back &&
             strcmp(answer_str(object, "state"), "HELD") == 0)
-            json_array_append_new(held, json_sprintf("%lld", (long long)job->id));
+            json_array_append_new(held, json_integer(job->id));
     }
     return 0;
 }
@@ -115,19 +116,16 @@ static int
 hold_or_release(struct sched *s, bool hold, struct err *e)
 {
     json_t *ids = json_array();
-    int rc = 0;
+    int rc;
 
     for (struct sched_job *job = s->jobs; job; job = job->hh.next) {
         bool is_kept = (job->devices & s->paused_alone) != 0;
 
         if (job->added && job->status == SCHED_WAITING && is_kept == hold &&
             job->held_back != hold)
-            json_array_append_new(ids, json_sprintf("%lld", (long long)job->id));
+            json_array_append_new(ids, json_integer(job->id));
     }
-    if (json_array_size(ids) > 0)
-        rc = compat_call(&s->session, hold ? "hold" : "release",
-                         json_pack("{s:O}", "select", ids), NULL, e);
-    json_decref(ids);
+    rc = compat_call_for(&s->session, hold ? "hold" : "release", ids, NULL, NULL, e);
     return rc < 0 && (e->code == ERR_UNREACHABLE || e->code == ERR_NO_SPACE) ? -1 : 0;
 }
 
@@ -149,25 +147,21 @@ int
 sched_recall_added(struct sched *s, struct err *e)
 {
     auto_json json_t *held = json_array();
-    const struct compat_file file = sched_file(s);
 
     /* Before asking: an event reports what starts or ends in between. */
-    if (compat_listen(&s->session, &file, e) < 0 || list_added(s, held, e) < 0 ||
+    if (compat_listen(&s->session, e) < 0 || list_added(s, held, e) < 0 ||
         sched_hold_paused(s, e) < 0)
         return -1;
-    if (json_array_size(held) == 0)
-        return 0;
-    return compat_call(&s->session, "release", json_pack("{s:O}", "select", held), NULL, e);
+    return compat_call_for(&s->session, "release", TAKE(held), NULL, NULL, e);
 }
 
 static struct sched_job *
 find_added(struct sched *s, int64_t id)
 {
     auto_json json_t *result = NULL;
-    json_t *params =
-        json_pack("{s:[o],s:b}", "select", json_sprintf("%lld", (long long)id), "all", 1);
 
-    if (compat_call(&s->session, "jobs", params, &result, NULL) < 0)
+    if (compat_call_for(&s->session, "jobs", json_pack("[I]", (json_int_t)id),
+                        json_pack("{s:b}", "all", 1), &result, NULL) < 0)
         return NULL;
     return take_added(s, json_array_get(json_object_get(result, "jobs"), 0));
 }
@@ -264,11 +258,8 @@ give_up(struct sched *s, struct sched_job *job, const json_t *ev)
     job->status = SCHED_FAILED;
     job->never = true;
     job->n_gpus = 0;
-    (void)compat_call(&s->session, "cancel",
-                      json_pack("{s:[o],s:s}", "select",
-                                json_sprintf("%lld", (long long)job->id), "why",
-                                SCHED_STOP_WHY),
-                      NULL, NULL);
+    (void)compat_call_for(&s->session, "cancel", json_pack("[I]", (json_int_t)job->id),
+                          json_pack("{s:s}", "why", SCHED_STOP_WHY), NULL, NULL);
     sched_log(&s->log, SCHED_ERROR, sched_details(job), "Job %lld failed (%s): %s",
               (long long)job->id, hopeless_end(s, ev), job->spec.script);
 }
@@ -364,17 +355,15 @@ sched_any_to_await(const void *sched)
 static int
 hold_added(struct sched *s, enum sched_status status, const char *method, struct err *e)
 {
-    json_t *ids = json_array(),
-           *params = json_pack("{s:o,s:b,s:b}", "select", ids, "hold", 1, "active", 1);
-    int rc = 0;
+    json_t *ids = json_array();
+    int rc;
 
     for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
         if (job->added && job->id && job->status == status)
-            json_array_append_new(ids, json_sprintf("%lld", (long long)job->id));
+            json_array_append_new(ids, json_integer(job->id));
     }
-    if (json_array_size(ids) > 0)
-        rc = compat_call(&s->session, method, json_incref(params), NULL, e);
-    json_decref(params);
+    rc = compat_call_for(&s->session, method, ids,
+                         json_pack("{s:b,s:b}", "hold", 1, "active", 1), NULL, e);
     return rc < 0 && e->code == ERR_UNREACHABLE ? -1 : 0;
 }
 
@@ -396,14 +385,10 @@ sched_stop(void *sched, struct err *e)
     running = json_array();
     for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
         if (is_stopped_with_us(s, job) && !job->added)
-            json_array_append_new(running, json_sprintf("%lld", (long long)job->id));
+            json_array_append_new(running, json_integer(job->id));
     }
-    if (json_array_size(running) == 0) {
-        json_decref(running);
-        return 0;
-    }
-    return compat_call(&s->session, "cancel",
-                       json_pack("{s:o,s:I,s:s}", "select", running, "grace_ms",
-                                 (json_int_t)s->config.stop_ms, "why", SCHED_STOP_WHY),
-                       NULL, e);
+    return compat_call_for(&s->session, "cancel", running,
+                           json_pack("{s:I,s:s}", "grace_ms", (json_int_t)s->config.stop_ms,
+                                     "why", SCHED_STOP_WHY),
+                           NULL, e);
 }

@@ -156,8 +156,8 @@ sched_make_room(struct sched *s, const struct sched_job *job, bool ended)
         sched_tell_all(s);
 }
 
-static bool
-fill_request(void *sched, void *sched_job, struct request *r)
+bool
+sched_fill_request(void *sched, void *sched_job, struct request *r)
 {
     struct sched *s = sched;
     struct sched_job *job = sched_job;
@@ -172,8 +172,8 @@ fill_request(void *sched, void *sched_job, struct request *r)
     return false;
 }
 
-static void
-on_refused(void *sched, void *sched_job, const char *why)
+void
+sched_refused(void *sched, void *sched_job, const char *why)
 {
     struct sched_job *job = sched_job;
 
@@ -181,8 +181,8 @@ on_refused(void *sched, void *sched_job, const char *why)
         refuse(sched, job, why);
 }
 
-static void
-on_entered(void *sched, void *sched_job, const char *state)
+void
+sched_entered(void *sched, void *sched_job, const char *state)
 {
     struct sched *s = sched;
     struct sched_job *job = sched_job;
@@ -205,8 +205,8 @@ on_entered(void *sched, void *sched_job, const char *state)
     }
 }
 
-static enum compat_found
-on_found(void *sched, void *sched_job, const char *state)
+enum compat_found
+sched_found(void *sched, void *sched_job, const char *state)
 {
     const struct sched_job *job = sched_job;
 
@@ -255,8 +255,8 @@ adopt_cancelled(struct sched *s, struct sched_job *job, const char *by)
 }
 
 /* What runs already, or was cancelled before, without an event. */
-static void
-adopt(void *sched, void *sched_job, const json_t *object)
+void
+sched_adopt(void *sched, void *sched_job, const json_t *object)
 {
     struct sched *s = sched;
     struct sched_job *job = sched_job;
@@ -275,25 +275,6 @@ adopt(void *sched, void *sched_job, const json_t *object)
     s->look_due_us = clock_boot_us();
 }
 
-/* scheduler_10x hears of all jobs: those that `add` hands over are of no file. */
-struct compat_file
-sched_file(struct sched *s)
-{
-    static const char *const kinds[] = {"started", "requeued", "ended", "gpu", NULL};
-
-    return (struct compat_file){.path = s->sync_path,
-                                .kinds = kinds,
-                                .is_part = !s->all_due,
-                                .all_jobs = s->config.is_10x,
-                                .ctx = s,
-                                .fill = fill_request,
-                                .take_events = sched_take_events,
-                                .entered = on_entered,
-                                .found = on_found,
-                                .adopt = adopt,
-                                .refused = on_refused};
-}
-
 static struct compat_line
 line_of(struct sched_job *job)
 {
@@ -310,18 +291,18 @@ sched_sync(struct sched *s, struct err *e)
     auto_free struct sched_job **chosen =
         xcalloc(HASH_COUNT(s->jobs) + 1, sizeof(struct sched_job *));
     auto_free struct compat_line *lines = xcalloc(HASH_COUNT(s->jobs) + 1, sizeof *lines);
-    const struct compat_file file = sched_file(s);
     size_t n = choose(s, chosen);
     const char *full;
     int rc;
 
+    s->session.is_part = !s->all_due;
     s->sync_due = s->all_due = false;
     for (size_t i = 0; i < n; i++) {
         lines[i] = line_of(chosen[i]);
         if (s->last_line < chosen[i]->line)
             s->last_line = chosen[i]->line;
     }
-    rc = compat_sync(&s->session, &file, lines, n, e);
+    rc = compat_sync(&s->session, lines, n, e);
     if (rc < 0 && e->code == ERR_PERMISSION && !s->no_priority) {
         /* The machine's daemon: not every user may have a priority above the usual. */
         s->no_priority = true;
@@ -349,14 +330,13 @@ int
 sched_put_aside(struct sched *s, struct err *e)
 {
     auto_free struct compat_line *lines = xcalloc(HASH_COUNT(s->jobs) + 1, sizeof *lines);
-    struct compat_file file;
     size_t n = 0;
 
     s->leaving = s->all_due = true;
-    file = sched_file(s); /* all there is, no part */
+    s->session.is_part = false;
     for (struct sched_job *job = s->jobs; job && s->session.link.own; job = job->hh.next) {
         if (job->status == SCHED_WAITING && !job->added)
             lines[n++] = line_of(job);
     }
-    return compat_send(&s->session, &file, lines, n, e);
+    return compat_send(&s->session, lines, n, e);
 }

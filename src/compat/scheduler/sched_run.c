@@ -218,8 +218,6 @@ next_due(void *sched)
 static int
 leave(struct sched *s)
 {
-    const struct compat_end end = {s, sched_stop, sched_take_events, sched_any_to_await,
-                                   s->config.stop_ms * 1000 + STOP_SLACK_US};
     struct err e = {0};
     int left;
 
@@ -227,7 +225,7 @@ leave(struct sched *s)
         s->on_leave(s);
     (void)sched_own_tell(s->lock, reach(s), false, NULL); /* no line is added from now on */
     sched_log(&s->log, SCHED_INFO, NULL, "Stopping...");
-    left = compat_end(&s->session, &end, &e);
+    left = compat_end(&s->session, s->config.stop_ms * 1000 + STOP_SLACK_US, &e);
     if (left < 0) {
         sched_log(&s->log, SCHED_ERROR, NULL, "%s", e.text);
         return 1;
@@ -246,13 +244,12 @@ on_signal(void *sched, int number)
 static int
 follow(struct sched *s)
 {
-    const struct compat_loop loop = {s, work, next_due, retell, on_signal};
     struct err e = {0};
     int status;
 
     s->scan_us = round_of(s->config.monitor_s);
     s->round_us = round_of(s->config.state_s);
-    status = compat_run(&s->session, &loop, &e);
+    status = compat_run(&s->session, &e);
     if (status >= 0)
         return status;
     sched_log(&s->log, SCHED_ERROR, NULL, "%s", e.text);
@@ -285,8 +282,27 @@ check_screen(struct sched *s)
 static int
 begin(struct sched *s, const char *const *settings, const json_t *last, struct err *e)
 {
+    static const struct compat_front front = {
+        .kinds = {"started", "requeued", "ended", "gpu"},
+        .work = work,
+        .until = next_due,
+        .retell = retell,
+        .signalled = on_signal,
+        .take_events = sched_take_events,
+        .stop = sched_stop,
+        .any_left = sched_any_to_await,
+        .fill = sched_fill_request,
+        .entered = sched_entered,
+        .found = sched_found,
+        .adopt = sched_adopt,
+        .refused = sched_refused,
+    };
     const struct compat_home home = {.root = s->root, .settings = settings};
 
+    s->session.front = &front;
+    s->session.ctx = s;
+    s->session.path = s->sync_path;
+    s->session.all_jobs = s->config.is_10x; /* those that `add` hands over are of no file */
     check_screen(s);
     if (compat_open(&s->session, &home, e) < 0 ||
         sched_check_left(last, s->session.link.client, s->tag, e) < 0 ||

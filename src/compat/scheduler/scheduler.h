@@ -235,7 +235,12 @@ int sched_sync(struct sched *s, struct err *e);
 /* Nothing of the file starts any more: what waits is held in a daemon of our own, until the
  * next start; in another user's it leaves the queue. */
 int sched_put_aside(struct sched *s, struct err *e);
-struct compat_file sched_file(struct sched *s); /* what sent_lines.h is to know of all this */
+/* As struct compat_front calls them. */
+bool sched_fill_request(void *sched, void *sched_job, struct request *r);
+void sched_entered(void *sched, void *sched_job, const char *state);
+enum compat_found sched_found(void *sched, void *sched_job, const char *state);
+void sched_adopt(void *sched, void *sched_job, const json_t *object);
+void sched_refused(void *sched, void *sched_job, const char *why);
 /* It is about to start or to end: there may be room for lines that had none. */
 void sched_make_room(struct sched *s, const struct sched_job *job, bool ended);
 /* It runs on these cards: indices, or objects with them. */
