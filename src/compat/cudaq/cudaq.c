@@ -87,25 +87,6 @@ read_config(struct cq_config *c, const struct pyarg_value *v, struct err *e)
     return 0;
 }
 
-/* Two dispatchers on one file would start everything twice. The descriptor; -1 with *status. */
-static int
-lock_jobs(const struct cudaq *q, int *status)
-{
-    struct err e = {0};
-    bool held = false;
-    int fd = records_lock(q->config.jobs_file, &held, &e);
-
-    if (fd < 0 && held)
-        *status = compat_fail(
-            1, NAME,
-            "another dispatcher works with %s; it picks up records that are appended, "
-            "and commands that are added to its commands file",
-            q->config.jobs_file);
-    else if (fd < 0)
-        *status = compat_fail(1, NAME, "%s", e.text);
-    return fd;
-}
-
 /* --- the loop --- */
 
 static int
@@ -296,16 +277,22 @@ begin(struct cudaq *q, int lock)
 static int
 run(struct cudaq *q)
 {
+    auto_free char *path = records_lock_path(q->config.jobs_file);
     struct err e = {0};
-    int status = 0;
-    auto_close int lock = -1;
+    /* Two dispatchers on one file would start everything twice. */
+    auto_close int lock =
+        compat_lock(path, &e,
+                    "another dispatcher works with %s; it picks up records that are appended, "
+                    "and commands that are added to its commands file",
+                    q->config.jobs_file);
+    int status;
+
+    if (lock < 0)
+        return compat_fail(1, NAME, "%s", e.text);
 
     compat_cards_init(&q->cards);
     q->key_base = clock_wall_us();
     cq_find_places(q);
-    lock = lock_jobs(q, &status);
-    if (lock < 0)
-        return status;
     status = begin(q, lock);
     q->leaving = true;
     cq_old_look(q);

@@ -52,7 +52,6 @@ records_load(const char *path, struct records *out, struct err *e)
         return 0;
     if (file_read(path, FILE_MAX_BYTES, &text, e) < 0)
         return -1;
-    out->bytes = text.len;
     at = buf_str(&text);
     end = at + text.len;
     while (at < end) {
@@ -151,12 +150,4 @@ records_lock_path(const char *path)
     auto_free char *real = compat_absolute(path), *for_dir = xstrdup(real);
 
     return xasprintf("%s/.%s.lock", dirname(for_dir), basename(real));
-}
-
-int
-records_lock(const char *path, bool *held, struct err *e)
-{
-    auto_free char *lock = records_lock_path(path);
-
-    return file_lock(lock, held, e);
 }

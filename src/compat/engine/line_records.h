@@ -20,7 +20,6 @@ struct record {
 struct records {
     struct record *at; /* owned */
     size_t n, cap;
-    size_t bytes; /* of the file, as far as it was read */
 };
 
 /* Reads the file; one that is missing has no lines. Blank lines are not kept. *out is
@@ -41,11 +40,8 @@ int records_replace(const char *path, const void *bytes, size_t n, bool sync, st
 int records_replace_if(const char *path, const void *bytes, size_t n, const struct stat *was,
                        struct err *e);
 
-/* One at a time works on a file: takes the lock DIR/.NAME.lock beside it, which is made, under
- * the file's real name. Returns the descriptor that holds it; -1, with *held true when another
- * process does. */
-int records_lock(const char *path, bool *held, struct err *e);
-/* Where that is; the caller frees it. */
+/* Where the lock of a file is, with which one at a time works on it: DIR/.NAME.lock beside it,
+ * under the file's real name. The caller frees. */
 char *records_lock_path(const char *path);
 
 #endif

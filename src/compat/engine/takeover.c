@@ -1,5 +1,5 @@
-/* Looking for what the last run has left elsewhere; see takeover.h. Each front end has a lock
- * beside its files, and that holds the name of the daemon's socket. */
+/* Keeping others off, and looking for what the last run has left elsewhere; see takeover.h.
+ * Each front end has a lock beside its files, which holds the name of the daemon's socket. */
 #include "compat/engine/takeover.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <limits.h>
 #include <pwd.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,10 +15,27 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/connect.h"
 #include "cli/common/cli.h"
 #include "wire/client.h"
+
+int
+compat_lock(const char *lock, struct err *e, const char *held_words, ...)
+{
+    auto_buf struct buf words = BUF_INIT;
+    bool held = false;
+    int fd = file_lock(lock, &held, e);
+    va_list ap;
+
+    if (!held)
+        return fd;
+    va_start(ap, held_words);
+    buf_addv(&words, held_words, ap);
+    va_end(ap);
+    return err_set(e, ERR_FAILED, "%s", buf_str(&words));
+}
 
 static pid_t
 pid_of(const struct client *c)

@@ -41,26 +41,18 @@ find_places(struct gpusched *g)
     g->session.path = g->sync_path = xasprintf("%s/journal.jsonl", g->log_root);
 }
 
-/* Two with one journal would start everything twice. Returns the descriptor; -1, said. */
+/* Two with one journal would start everything twice. The descriptor; -1 with e. */
 static int
-lock_places(struct gpusched *g, int *status)
+lock_places(struct gpusched *g, struct err *e)
 {
     auto_free char *path = xasprintf("%s/.gpusched.lock", g->opt.log_dir);
-    struct err e = {0};
-    bool held = false;
-    int fd = -1;
 
-    if (file_mkdirs(g->opt.log_dir, 0777, &e) == 0)
-        fd = file_lock(path, &held, &e);
-    if (fd < 0 && held)
-        *status = compat_fail(
-            1, "gpusched",
-            "another gpusched works with %s; append your lines to its jobs file, or "
-            "name another folder with --log-dir",
-            g->opt.log_dir);
-    else if (fd < 0)
-        *status = compat_fail(1, "gpusched", "%s", e.text);
-    return fd;
+    if (file_mkdirs(g->opt.log_dir, 0777, e) < 0)
+        return -1;
+    return compat_lock(path, e,
+                       "another gpusched works with %s; append your lines to its jobs file, or "
+                       "name another folder with --log-dir",
+                       g->opt.log_dir);
 }
 
 /* What the options mean for a daemon of its own. */
@@ -369,11 +361,11 @@ static int
 run(struct gpusched *g)
 {
     struct err e = {0};
-    int status = 0;
-    auto_close int lock = lock_places(g, &status);
+    auto_close int lock = lock_places(g, &e);
+    int status;
 
     if (lock < 0)
-        return status;
+        return compat_fail(1, "gpusched", "%s", e.text);
     if (g->opt.fresh && unlink(g->journal_path) < 0 && errno != ENOENT)
         return compat_fail(1, "gpusched", "cannot remove %s: %s", g->journal_path,
                            strerror(errno));

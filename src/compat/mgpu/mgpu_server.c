@@ -20,6 +20,7 @@
 #include "cli/common/cli.h"
 #include "compat/compat.h"
 #include "compat/engine/pick_daemon.h"
+#include "compat/engine/takeover.h"
 #include "compat/mgpu/mgpu.h"
 #include "compat/py/pyarg.h"
 #include "sys/signals.h"
@@ -220,17 +221,12 @@ lock_root(const struct server *s, const char *root, struct err *e)
 {
     char sum[13];
     auto_free char *path = NULL;
-    bool held = false;
-    int fd;
 
     text_sha1_12(s->listener.path, strlen(s->listener.path), sum);
     path = xasprintf("%s/mgpu-%s.lock", root, sum);
     if (file_mkdirs(root, 0755, e) < 0)
         return -1;
-    fd = file_lock(path, &held, e);
-    if (fd < 0 && held)
-        err_set(e, ERR_REFUSED, "a server for %s runs already", s->listener.path);
-    return fd;
+    return compat_lock(path, e, "a server for %s runs already", s->listener.path);
 }
 
 static int

@@ -50,7 +50,7 @@ py_add_string(struct buf *out, const char *s, size_t left)
         size_t n = text_utf8_len(s, left);
 
         if (n > 1)
-            add_wide(out, py_char(s, n));
+            add_wide(out, text_code_point(s, n));
         else if (n == 1)
             add_ascii(out, *s);
         else

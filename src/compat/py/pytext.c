@@ -184,17 +184,6 @@ py_add_float(struct buf *out, double v)
                  exp < 0 ? '-' : '+', abs(exp));
 }
 
-uint32_t
-py_char(const char *s, size_t n)
-{
-    const unsigned char *at = (const unsigned char *)s;
-    uint32_t c = n == 1 ? at[0] : at[0] & (0xffU >> (n + 1));
-
-    for (size_t i = 1; i < n; i++)
-        c = c << 6 | (at[i] & 0x3fU);
-    return c;
-}
-
 /* str.isprintable() beyond ASCII, but for what no Unicode has given a meaning yet. */
 static bool
 is_printable(uint32_t c)
@@ -219,7 +208,7 @@ is_printable(uint32_t c)
 static void
 add_wide(struct buf *out, const char *s, size_t n)
 {
-    uint32_t c = py_char(s, n);
+    uint32_t c = text_code_point(s, n);
 
     if (is_printable(c))
         buf_add(out, s, n);

@@ -15,8 +15,6 @@ bool py_float(const char *s, double *out);
 
 /* repr(float): the fewest digits that read back as the same, "5.0", "1e-05", "inf". */
 void py_add_float(struct buf *out, double v);
-/* One character of n bytes of UTF-8. */
-uint32_t py_char(const char *s, size_t n);
 /* repr(str). */
 void py_add_repr(struct buf *out, const char *s);
 

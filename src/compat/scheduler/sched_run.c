@@ -337,7 +337,6 @@ int
 sched_start(struct sched *s, const char *const *settings, int (*on_ready)(struct sched *s))
 {
     struct err e = {0};
-    bool held = false;
     auto_close int lock = -1;
     auto_json json_t *last = NULL;
     int status;
@@ -345,11 +344,7 @@ sched_start(struct sched *s, const char *const *settings, int (*on_ready)(struct
     s->started_us = clock_wall_us();
     if (find_places(s, &e) < 0)
         return fail(s, &e);
-    lock = sched_own(s->config.state_file, &held, &last, &e);
-    if (lock < 0 && held)
-        err_set(&e, ERR_FAILED,
-                "another scheduler works with %s; it takes what is added to its jobs file",
-                s->config.state_file);
+    lock = sched_own(s->config.state_file, &last, &e);
     if (lock < 0)
         return fail(s, &e);
     s->lock = lock;

@@ -18,6 +18,7 @@
 #include "cli/ask/answer.h"
 #include "compat/engine/compat_paths.h"
 #include "compat/engine/line_records.h"
+#include "compat/engine/takeover.h"
 #include "compat/py/pytext.h"
 #include "compat/scheduler/scheduler.h"
 #include "gpu/sim_spec.h"
@@ -169,7 +170,7 @@ read_about(const char *path)
 }
 
 int
-sched_own(const char *state_file, bool *held, json_t **last, struct err *e)
+sched_own(const char *state_file, json_t **last, struct err *e)
 {
     auto_free char *path = records_lock_path(state_file);
     struct stat st;
@@ -177,7 +178,9 @@ sched_own(const char *state_file, bool *held, json_t **last, struct err *e)
     if (stat(state_file, &st) == 0 && !S_ISREG(st.st_mode))
         return err_set(e, ERR_FAILED, "%s is no regular file", state_file);
 
-    auto_close int fd = records_lock(state_file, held, e);
+    auto_close int fd = compat_lock(
+        path, e, "another scheduler works with %s; it takes what is added to its jobs file",
+        state_file);
 
     if (fd < 0)
         return -1;

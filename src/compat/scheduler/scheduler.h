@@ -101,9 +101,9 @@ int sched_state_pause(const char *path, int gpu, int n_gpus, bool pause, struct 
 /* How many cards there are for commands that ask no daemon. */
 int sched_count_cards(void);
 
-/* Takes the right to drive a state file. *held: another process does. *last: what the one
- * before wrote about itself; NULL, or the caller's. The descriptor of the lock, or -1. */
-int sched_own(const char *state_file, bool *held, json_t **last, struct err *e);
+/* Takes the right to drive a state file. *last: what the one before wrote about itself; NULL,
+ * or the caller's. The descriptor of the lock, or -1. */
+int sched_own(const char *state_file, json_t **last, struct err *e);
 /* What it says of itself (JSON, stolen): for the next one, and if it is open for sched_owner.
  * Not open, it begins or stops. */
 int sched_own_tell(int lock, json_t *about, bool open, struct err *e);
