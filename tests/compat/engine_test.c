@@ -179,13 +179,19 @@ joins_paths_as_pathlib_does(void **state)
 
 enum { HELP, GPUS, MARGIN, MAX_JOBS, VERBOSE, FILE_NAME, ARGS };
 
+struct said {
+    struct pyarg_value of[ARGS];
+};
+
 static const struct pyarg args[] = {
     [HELP] = PYARG_HELP_ROW,
-    [GPUS] = {"--gpus", PYARG_STR, .metavar = "0,1,3"},
-    [MARGIN] = {"--margin", PYARG_INT, .metavar = "MIB"},
-    [MAX_JOBS] = {"--max-jobs", PYARG_FLOAT, .help = NULL},
-    [VERBOSE] = {"--verbose", PYARG_FLAG, .letter = "-v"},
-    [FILE_NAME] = {"jobs_file", PYARG_STR, .help = NULL},
+    [GPUS] = {"--gpus", PYARG_STR, PYARG_INTO(struct said, of[GPUS]), .metavar = "0,1,3"},
+    [MARGIN] = {"--margin", PYARG_INT, PYARG_INTO(struct said, of[MARGIN]), .metavar = "MIB"},
+    [MAX_JOBS] = {"--max-jobs", PYARG_FLOAT, PYARG_INTO(struct said, of[MAX_JOBS]),
+                  .help = NULL},
+    [VERBOSE] = {"--verbose", PYARG_FLAG, PYARG_INTO(struct said, of[VERBOSE]), .letter = "-v"},
+    [FILE_NAME] = {"jobs_file", PYARG_STR, PYARG_INTO(struct said, of[FILE_NAME]),
+                   .help = NULL},
     [ARGS] = {0},
 };
 
@@ -202,7 +208,7 @@ expect_refusal(const struct pyarg_parser *p, const char *line, const char *words
 {
     auto_free char *copy = xstrdup(line);
     char *argv[16] = {NULL}, *rest = copy, *word, text[2048];
-    struct pyarg_value v[ARGS + 1], of_command[ARGS + 1];
+    struct said said = {0};
     int argc = 0, status = -1, ends[2], old = dup(STDERR_FILENO);
     ssize_t n;
 
@@ -211,7 +217,7 @@ expect_refusal(const struct pyarg_parser *p, const char *line, const char *words
     assert_int_equal(pipe(ends), 0);
     dup2(ends[1], STDERR_FILENO);
     close(ends[1]);
-    int at = pyarg_read(p, argc, argv, v, of_command, &status);
+    int at = pyarg_read(p, argc, argv, &said, &status);
     dup2(old, STDERR_FILENO);
     close(old);
     n = read(ends[0], text, sizeof text - 1);
@@ -268,16 +274,17 @@ reads_options_anywhere(void **state)
         {"tool", "-v", "--gpus=0,1", "--marg", "-5", "f", NULL},
         {"tool", "--margin=-5", "--gpu", "0,1", "--verb", "--", "f"},
     };
-    struct pyarg_value v[ARGS];
     int status;
 
     (void)state;
     for (size_t i = 0; i < COUNT(lines); i++) {
+        struct said said = {0};
+        const struct pyarg_value *v = said.of;
         int argc = 0;
 
         while (argc < 7 && lines[i][argc])
             argc++;
-        assert_int_equal(pyarg_read(&p, argc, lines[i], v, NULL, &status), PYARG_NONE);
+        assert_int_equal(pyarg_read(&p, argc, lines[i], &said, &status), PYARG_NONE);
         assert_string_equal(v[FILE_NAME].text, "f");
         assert_string_equal(v[GPUS].text, "0,1");
         assert_int_equal(v[MARGIN].i, -5);

@@ -14,45 +14,56 @@
 #define ROWS_MAX  16
 #define WORDS_MAX 16
 
+/* What is read of a line: of each row, in the table's order. */
+struct said {
+    struct pyarg_value of[ROWS_MAX], of_command[ROWS_MAX];
+};
+
 /* Every kind of row; the texts are long enough to be wrapped. */
 static const struct pyarg tool_args[] = {
     PYARG_HELP_ROW,
-    {"jobs_file", PYARG_STR, .help = "the file of jobs, one command a line"},
-    {"--gpus", PYARG_STR, .help = "which GPUs may be used (default: all)", .metavar = "0,1,3"},
-    {"--margin", PYARG_INT,
+    {"jobs_file", PYARG_STR, PYARG_INTO(struct said, of[1]),
+     .help = "the file of jobs, one command a line"},
+    {"--gpus", PYARG_STR, PYARG_INTO(struct said, of[2]),
+     .help = "which GPUs may be used (default: all)", .metavar = "0,1,3"},
+    {"--margin", PYARG_INT, PYARG_INTO(struct said, of[3]),
      .help = "kept free on every GPU, so that what grows does not hit "
              "its neighbour: 50% of it, and a word more",
      .metavar = "MIB"},
-    {"--max-jobs", PYARG_FLOAT, .standard = "2.5"},
-    {"--mode", PYARG_STR, .help = "how it goes", .letter = "-m", .choices = "fast,slow"},
-    {"--verbose", PYARG_FLAG, .help = "say more", .letter = "-v"},
-    {"--quiet", PYARG_FLAG, .letter = "-q"},
-    {"--secret", PYARG_FLAG, .hidden = true},
+    {"--max-jobs", PYARG_FLOAT, PYARG_INTO(struct said, of[4]), .standard = "2.5"},
+    {"--mode", PYARG_STR, PYARG_INTO(struct said, of[5]), .help = "how it goes", .letter = "-m",
+     .choices = "fast,slow"},
+    {"--verbose", PYARG_FLAG, PYARG_INTO(struct said, of[6]), .help = "say more",
+     .letter = "-v"},
+    {"--quiet", PYARG_FLAG, PYARG_INTO(struct said, of[7]), .letter = "-q"},
+    {"--secret", PYARG_FLAG, PYARG_INTO(struct said, of[8]), .hidden = true},
     {"--version", PYARG_VERSION, .help = "show program's version number and exit",
      .metavar = "tool 1.0"},
-    {"--a-very-long-option-name", PYARG_STR, .help = "beside its name there is no room"},
-    {"second", PYARG_INT, .help = NULL},
+    {"--a-very-long-option-name", PYARG_STR, PYARG_INTO(struct said, of[10]),
+     .help = "beside its name there is no room"},
+    {"second", PYARG_INT, PYARG_INTO(struct said, of[11]), .help = NULL},
     {0},
 };
 
 static const struct pyarg plain_args[] = {PYARG_HELP_ROW, {0}};
 static const struct pyarg state_args[] = {
     PYARG_HELP_ROW,
-    {"--state-file", PYARG_STR, .help = "where the state is"},
-    {"--config", PYARG_STR, .letter = "-c"},
+    {"--state-file", PYARG_STR, PYARG_INTO(struct said, of[1]), .help = "where the state is"},
+    {"--config", PYARG_STR, PYARG_INTO(struct said, of[2]), .letter = "-c"},
     {0},
 };
 static const struct pyarg start_args[] = {
     PYARG_HELP_ROW,
-    {"--gpus", PYARG_INT, .help = "how many", .standard = "8"},
-    {"--cuda", PYARG_STR, .choices = "local,physical"},
-    {"--screen", PYARG_FLAG, .help = "in sessions"},
+    {"--gpus", PYARG_INT, PYARG_INTO(struct said, of_command[1]), .help = "how many",
+     .standard = "8"},
+    {"--cuda", PYARG_STR, PYARG_INTO(struct said, of_command[2]), .choices = "local,physical"},
+    {"--screen", PYARG_FLAG, PYARG_INTO(struct said, of_command[3]), .help = "in sessions"},
     {0},
 };
 static const struct pyarg pause_args[] = {
     PYARG_HELP_ROW,
-    {"gpu_id", PYARG_INT, .help = "the GPU"},
-    {"how", PYARG_STR, .choices = "soft,hard"},
+    {"gpu_id", PYARG_INT, PYARG_INTO(struct said, of_command[1]), .help = "the GPU"},
+    {"how", PYARG_STR, PYARG_INTO(struct said, of_command[2]), .choices = "soft,hard"},
     {0},
 };
 static const struct pyarg_command commands[] = {
@@ -145,19 +156,19 @@ add_values(json_t *out, const struct pyarg *args, const struct pyarg_value *v)
 static json_t *
 read_line(const struct pyarg_parser *p, int argc, char **argv, int *status)
 {
-    struct pyarg_value v[ROWS_MAX] = {0}, of_command[ROWS_MAX] = {0};
-    int command = pyarg_read(p, argc, argv, v, of_command, status);
+    struct said said = {0};
+    int command = pyarg_read(p, argc, argv, &said, status);
     json_t *out;
 
     if (command == PYARG_EXIT)
         return NULL;
     out = json_object();
-    add_values(out, p->args, v);
+    add_values(out, p->args, said.of);
     if (p->commands)
         json_object_set_new(
             out, p->dest, command >= 0 ? json_string(p->commands[command].name) : json_null());
     if (p->commands && command >= 0)
-        add_values(out, p->commands[command].args, of_command);
+        add_values(out, p->commands[command].args, said.of_command);
     return out;
 }
 

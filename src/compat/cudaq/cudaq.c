@@ -42,17 +42,26 @@ enum {
     ARGS
 };
 
+struct said {
+    const char *of[ARGS];
+};
+
 static const struct pyarg args[] = {
     [ARG_HELP] = PYARG_HELP_ROW,
-    [ARG_CONFIG] = {"--config", PYARG_STR, .help = "Path to YAML config file"},
-    [ARG_GPUS] = {"--gpu-ids", PYARG_STR, .help = "Comma-separated GPU IDs to use"},
-    [ARG_MIN] = {"--min-free-mem-mb", PYARG_STR,
+    [ARG_CONFIG] = {"--config", PYARG_STR, PYARG_INTO(struct said, of[ARG_CONFIG]),
+                    .help = "Path to YAML config file"},
+    [ARG_GPUS] = {"--gpu-ids", PYARG_STR, PYARG_INTO(struct said, of[ARG_GPUS]),
+                  .help = "Comma-separated GPU IDs to use"},
+    [ARG_MIN] = {"--min-free-mem-mb", PYARG_STR, PYARG_INTO(struct said, of[ARG_MIN]),
                  .help = "Minimum free memory in MB to dispatch a job"},
-    [ARG_POLL] = {"--poll-interval", PYARG_STR, .help = "Time in seconds between checks"},
-    [ARG_COMMANDS] = {"--commands-file", PYARG_STR,
+    [ARG_POLL] = {"--poll-interval", PYARG_STR, PYARG_INTO(struct said, of[ARG_POLL]),
+                  .help = "Time in seconds between checks"},
+    [ARG_COMMANDS] = {"--commands-file", PYARG_STR, PYARG_INTO(struct said, of[ARG_COMMANDS]),
                       .help = "Path to file with commands to run"},
-    [ARG_LOGS] = {"--log-dir", PYARG_STR, .help = "Directory to store job logs"},
-    [ARG_JOBS] = {"--jobs-file", PYARG_STR, .help = "Path to JSONL file tracking jobs"},
+    [ARG_LOGS] = {"--log-dir", PYARG_STR, PYARG_INTO(struct said, of[ARG_LOGS]),
+                  .help = "Directory to store job logs"},
+    [ARG_JOBS] = {"--jobs-file", PYARG_STR, PYARG_INTO(struct said, of[ARG_JOBS]),
+                  .help = "Path to JSONL file tracking jobs"},
     [ARGS] = {0},
 };
 
@@ -71,17 +80,17 @@ static const struct pyarg_command commands[] = {{"run", "Run the dispatcher loop
 /* --- settings --- */
 
 static int
-read_config(struct cq_config *c, const struct pyarg_value *v, struct err *e)
+read_config(struct cq_config *c, const struct said *said, struct err *e)
 {
     auto_buf struct buf text = BUF_INIT;
-    const char *name = v[ARG_CONFIG].text;
+    const char *name = said->of[ARG_CONFIG];
 
     if (name && access(name, F_OK) == 0 &&
         (file_read(name, INT_MAX, &text, e) < 0 ||
          cq_config_read(c, name, buf_str(&text), text.len, e) < 0))
         return -1;
     for (int i = 0; i < ARGS; i++) {
-        if (keys[i] && v[i].text && cq_config_set(c, keys[i], v[i].text, e) < 0)
+        if (keys[i] && said->of[i] && cq_config_set(c, keys[i], said->of[i], e) < 0)
             return err_prefix(e, "%s", args[i].name);
     }
     return 0;
@@ -326,14 +335,14 @@ compat_cudaq(int argc, char **argv)
         .known = cq_known,
     };
     struct cudaq q = {.session = {.front = &front, .ctx = &q, .signals = -1}};
-    struct pyarg_value none[2], v[ARGS];
+    struct said said = {0};
     struct err e = {0};
-    int status, at = pyarg_read(&parser, argc, argv, none, v, &status);
+    int status, at = pyarg_read(&parser, argc, argv, &said, &status);
 
     if (at == PYARG_EXIT)
         return status;
     cq_config_init(&q.config);
-    status = read_config(&q.config, v, &e) < 0 ? -1 : at == 0 ? run(&q) : cq_status(&q, &e);
+    status = read_config(&q.config, &said, &e) < 0 ? -1 : at == 0 ? run(&q) : cq_status(&q, &e);
     if (status < 0)
         status = compat_fail(1, NAME, "%s", e.text);
     cq_jobs_free(&q);

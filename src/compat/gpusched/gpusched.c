@@ -67,7 +67,7 @@ open_session(struct gpusched *g, struct err *e)
 {
     double sample_ms = clamp(g->opt.poll_s * 1000, SAMPLE_MIN_MS, SAMPLE_MAX_MS);
     auto_free char *sim =
-        g->opt.simulated ? xasprintf("%lldx%dM", (long long)g->opt.sim, GS_SIM_MIB) : NULL;
+        g->opt.sim.text ? xasprintf("%lldx%dM", (long long)g->opt.sim.i, GS_SIM_MIB) : NULL;
     auto_free char *module = xasprintf("%s/.berth/python", g->log_root);
     auto_free char *sample = xasprintf("sample_ms=%.0f", sample_ms);
     /* Also while nothing of ours runs: what a stranger takes then counts for the next line. */

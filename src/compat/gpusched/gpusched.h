@@ -19,6 +19,7 @@
 #include "compat/engine/compat_cards.h"
 #include "compat/engine/compat_session.h"
 #include "compat/engine/sent_lines.h"
+#include "compat/py/pyarg.h"
 
 struct err;
 
@@ -114,8 +115,8 @@ struct gs_options {
     int64_t idle_mib, margin_mib, oom_retries;
     double tolerance, poll_s, spike_buffer;
     bool exclusive, watch, fresh, verbose;
-    bool simulated;
-    int64_t sim;
+    const char *gpus; /* as it was said; NULL */
+    struct pyarg_value sim;
 };
 
 struct gpusched {
@@ -160,7 +161,7 @@ struct gpusched {
 
 /* --- gpusched_options.c --- */
 
-/* -1: go on; else the program ends with that status. */
+/* Over what is zeroed. -1: go on; else the program ends with that status. */
 int gs_read_options(struct gs_options *o, int argc, char **argv);
 
 /* --- gpusched_journal.c --- */

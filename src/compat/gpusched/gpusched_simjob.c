@@ -23,21 +23,27 @@
 
 #define SECONDS_MAX 1e7
 
-enum { ARG_HELP, ARG_VRAM, ARG_RAMP, ARG_HOLD, ARG_EXIT_CODE, ARG_OOM_ONCE, ARGS };
+struct simjob {
+    struct pyarg_value vram;
+    double ramp, hold;
+    int64_t exit_code;
+    const char *oom_once;
+};
 
 static const struct pyarg args[] = {
-    [ARG_HELP] = PYARG_HELP_ROW,
-    [ARG_VRAM] = {"--vram", PYARG_INT, .help = "peak fake VRAM per GPU (MiB)"},
-    [ARG_RAMP] = {"--ramp", PYARG_FLOAT, .help = "seconds to ramp 0 -> peak",
-                  .standard = "0.5"},
-    [ARG_HOLD] = {"--hold", PYARG_FLOAT, .help = "seconds to hold at peak", .standard = "1"},
-    [ARG_EXIT_CODE] = {"--exit-code", PYARG_INT, .standard = "0"},
-    [ARG_OOM_ONCE] =
-        {"--oom-once", PYARG_STR,
-         .help = "fail with a CUDA OOM message unless MARKER file exists (created on the "
-                 "failing run)",
-         .metavar = "MARKER"},
-    [ARGS] = {0},
+    PYARG_HELP_ROW,
+    {"--vram", PYARG_INT, PYARG_INTO(struct simjob, vram),
+     .help = "peak fake VRAM per GPU (MiB)"},
+    {"--ramp", PYARG_FLOAT, PYARG_INTO(struct simjob, ramp),
+     .help = "seconds to ramp 0 -> peak", .standard = "0.5"},
+    {"--hold", PYARG_FLOAT, PYARG_INTO(struct simjob, hold), .help = "seconds to hold at peak",
+     .standard = "1"},
+    {"--exit-code", PYARG_INT, PYARG_INTO(struct simjob, exit_code), .standard = "0"},
+    {"--oom-once", PYARG_STR, PYARG_INTO(struct simjob, oom_once),
+     .help = "fail with a CUDA OOM message unless MARKER file exists (created on the "
+             "failing run)",
+     .metavar = "MARKER"},
+    {0},
 };
 
 /* 1: the marker is new, so this run fails; 0: it was there; -1. */
@@ -94,24 +100,24 @@ int
 compat_simjob(int argc, char **argv)
 {
     static const struct pyarg_parser parser = {.prog = "simjob.py", .args = args};
-    struct pyarg_value v[ARGS];
+    struct simjob j = {0};
     char vram[24], ramp[32], hold[32], code[8];
     char *with[] = {argv[0],  "--vram", vram,          "--ramp", ramp,
                     "--hold", hold,     "--exit-code", code,     NULL};
     int status;
 
-    if (pyarg_read(&parser, argc, argv, v, NULL, &status) == PYARG_EXIT)
+    if (pyarg_read(&parser, argc, argv, &j, &status) == PYARG_EXIT)
         return status;
-    if (!v[ARG_VRAM].text)
+    if (!j.vram.text)
         return pyarg_error(&parser, "the following arguments are required: --vram");
-    if (v[ARG_OOM_ONCE].text && (status = fail_once(v[ARG_OOM_ONCE].text)) != 0)
+    if (j.oom_once && (status = fail_once(j.oom_once)) != 0)
         return status;
-    status = (int)(v[ARG_EXIT_CODE].i & 255);
-    if (!getenv("BERTH_SIM_DIR") || v[ARG_VRAM].i <= 0)
-        return play_without_cards(seconds(v[ARG_RAMP].f) + seconds(v[ARG_HOLD].f), status);
-    snprintf(vram, sizeof vram, "%lld", (long long)v[ARG_VRAM].i);
-    snprintf(ramp, sizeof ramp, "%.6f", seconds(v[ARG_RAMP].f));
-    snprintf(hold, sizeof hold, "%.6f", seconds(v[ARG_HOLD].f));
+    status = (int)(j.exit_code & 255);
+    if (!getenv("BERTH_SIM_DIR") || j.vram.i <= 0)
+        return play_without_cards(seconds(j.ramp) + seconds(j.hold), status);
+    snprintf(vram, sizeof vram, "%lld", (long long)j.vram.i);
+    snprintf(ramp, sizeof ramp, "%.6f", seconds(j.ramp));
+    snprintf(hold, sizeof hold, "%.6f", seconds(j.hold));
     snprintf(code, sizeof code, "%d", status);
     return cmd_simjob((int)(sizeof with / sizeof with[0]) - 1, with);
 }

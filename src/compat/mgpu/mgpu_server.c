@@ -38,8 +38,9 @@ struct server {
     struct mgpu_listener listener;
     struct compat_link link;
     struct mgpu_service service;
-    bool lost;     /* the daemon has gone */
-    bool nameless; /* others do not find the socket, which was reported */
+    struct pyarg_value max_job_time; /* in seconds */
+    bool lost;                       /* the daemon has gone */
+    bool nameless;                   /* others do not find the socket, which was reported */
     struct {
         pid_t pid;
         uid_t uid;
@@ -47,17 +48,13 @@ struct server {
     int n_peers;
 };
 
-enum { ARG_HELP, ARG_MAX, ARGS };
-
 static const struct pyarg args[] = {
-    [ARG_HELP] = PYARG_HELP_ROW,
-    [ARG_MAX] =
-        {"--max-job-time", PYARG_INT,
-         .help =
-             "the longest a job may run that names no limit of its own, in seconds; then it "
+    PYARG_HELP_ROW,
+    {"--max-job-time", PYARG_INT, PYARG_INTO(struct server, max_job_time),
+     .help = "the longest a job may run that names no limit of its own, in seconds; then it "
              "goes to the end of the queue (default: no limit)",
-         .metavar = "SEC"},
-    [ARGS] = {0},
+     .metavar = "SEC"},
+    {0},
 };
 
 static const struct pyarg_parser parser = {
@@ -276,16 +273,15 @@ int
 compat_mgpu_server(int argc, char **argv)
 {
     struct server *s = xcalloc(1, sizeof *s);
-    struct pyarg_value v[ARGS];
     int status = 0;
 
-    if (pyarg_read(&parser, argc, argv, v, NULL, &status) != PYARG_EXIT) {
+    if (pyarg_read(&parser, argc, argv, s, &status) != PYARG_EXIT) {
         s->listener.fd = s->listener.watch = -1;
         s->listener.path = mgpu_socket();
-        s->service.max_job_ms = v[ARG_MAX].i * 1000;
-        if (v[ARG_MAX].text && (v[ARG_MAX].i < 0 || v[ARG_MAX].i > MAX_SECONDS))
+        s->service.max_job_ms = s->max_job_time.i * 1000;
+        if (s->max_job_time.text && (s->max_job_time.i < 0 || s->max_job_time.i > MAX_SECONDS))
             status = compat_fail(1, NAME, "--max-job-time is a number of seconds, not %s",
-                                 v[ARG_MAX].text);
+                                 s->max_job_time.text);
         else
             status = serve(s);
     }

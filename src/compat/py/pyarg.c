@@ -26,8 +26,8 @@ struct reader {
     int argc;
     char **argv;
     struct word *words;
-    struct pyarg_value *values;
-    struct pyarg_value *of_command;
+    bool *said; /* of each row */
+    void *into;
     struct buf extras; /* unknown words */
     int n_extras;
     int command; /* index of what was said; PYARG_NONE */
@@ -102,24 +102,51 @@ is_choice(const char *choices, const char *text)
 }
 
 static void
+store(struct reader *r, const struct pyarg *a, const struct pyarg_value *v)
+{
+    void *to = (char *)r->into + a->at;
+
+    r->said[a - r->p->args] = true;
+    switch (a->place) {
+    case PYARG_NOWHERE:
+        break;
+    case PYARG_TO_BOOL:
+        *(bool *)to = true;
+        break;
+    case PYARG_TO_TEXT:
+        *(const char **)to = v->text;
+        break;
+    case PYARG_TO_INT:
+        *(int64_t *)to = v->i;
+        break;
+    case PYARG_TO_DOUBLE:
+        *(double *)to = v->f;
+        break;
+    case PYARG_TO_VALUE:
+        *(struct pyarg_value *)to = *v;
+        break;
+    }
+}
+
+static void
 take_value(struct reader *r, const struct pyarg *a, const char *text)
 {
-    struct pyarg_value *v = &r->values[a - r->p->args];
+    struct pyarg_value v = {.text = text};
     auto_buf struct buf name = BUF_INIT;
     auto_buf struct buf more = BUF_INIT;
 
-    v->text = text;
     add_name(&name, a);
     py_add_repr(&more, text);
-    if (a->type == PYARG_INT && !py_int(text, &v->i)) {
+    if (a->type == PYARG_INT && !py_int(text, &v.i)) {
         fail(r, "argument %s: invalid int value: %s", buf_str(&name), buf_str(&more));
-    } else if (a->type == PYARG_FLOAT && !py_float(text, &v->f)) {
+    } else if (a->type == PYARG_FLOAT && !py_float(text, &v.f)) {
         fail(r, "argument %s: invalid float value: %s", buf_str(&name), buf_str(&more));
     } else if (a->choices && !is_choice(a->choices, text)) {
         buf_adds(&more, " (choose from ");
         add_choices(&more, a->choices);
         fail(r, "argument %s: invalid choice: %s)", buf_str(&name), buf_str(&more));
     }
+    store(r, a, &v);
 }
 
 /* --- the words, before anything of them is obeyed --- */
@@ -230,19 +257,13 @@ add_extra(struct reader *r, const char *word)
     buf_addf(&r->extras, "%s%s", r->n_extras++ ? " " : "", word);
 }
 
-static bool
-takes_value(const struct pyarg *a)
-{
-    return a->type < PYARG_FLAG;
-}
-
 static void
 obey_flag(struct reader *r, const struct pyarg *a)
 {
     auto_buf struct buf out = BUF_INIT;
 
     if (a->type == PYARG_FLAG) {
-        r->values[a - r->p->args].text = "";
+        store(r, a, &(struct pyarg_value){.text = ""});
         return;
     }
     if (a->type == PYARG_HELP)
@@ -272,7 +293,7 @@ pass_letters(struct reader *r, const struct word *w, const struct pyarg **passed
     const struct pyarg *a = w->a;
 
     *value = w->value;
-    while (*value && !takes_value(a)) {
+    while (*value && !pyarg_takes_value(a)) {
         const char letter[] = {'-', **value, '\0'};
         const struct pyarg *next = w->is_long || !**value ? NULL : find_exact(r, letter, 2);
 
@@ -303,7 +324,7 @@ take_option(struct reader *r, int at)
         return at + 1;
     }
     a = pass_letters(r, w, passed, &n, &value);
-    if (a && takes_value(a) && !value) {
+    if (a && pyarg_takes_value(a) && !value) {
         auto_buf struct buf name = BUF_INIT;
 
         add_name(&name, a);
@@ -315,7 +336,7 @@ take_option(struct reader *r, int at)
     }
     for (size_t i = 0; a && i < n && !r->done; i++)
         obey_flag(r, passed[i]);
-    if (a && !r->done && takes_value(a))
+    if (a && !r->done && pyarg_takes_value(a))
         take_value(r, a, value);
     else if (a && !r->done)
         obey_flag(r, a);
@@ -327,7 +348,7 @@ static const struct pyarg *
 next_word(const struct reader *r)
 {
     for (const struct pyarg *a = r->p->args; a->name; a++) {
-        if (!pyarg_is_option(a) && !r->values[a - r->p->args].text)
+        if (!pyarg_is_option(a) && !r->said[a - r->p->args])
             return a;
     }
     return NULL;
@@ -368,7 +389,7 @@ check_all(struct reader *r)
     auto_buf struct buf missing = BUF_INIT;
 
     for (const struct pyarg *a = r->p->args; !r->done && a->name; a++) {
-        if (!pyarg_is_option(a) && !r->values[a - r->p->args].text)
+        if (!pyarg_is_option(a) && !r->said[a - r->p->args])
             buf_addf(&missing, "%s%s", missing.len ? ", " : "", a->name);
     }
     if (!r->done && r->p->commands && r->command == PYARG_NONE && !r->p->needs_no_command)
@@ -381,9 +402,12 @@ static void
 read_all(struct reader *r)
 {
     int at = 1, last = 0;
+    size_t rows = 0;
 
-    for (size_t i = 0; r->p->args[i].name; i++) {
-        r->values[i] = (struct pyarg_value){0};
+    while (r->p->args[rows].name)
+        rows++;
+    r->said = xcalloc(rows + 1, sizeof *r->said);
+    for (size_t i = 0; i < rows; i++) {
         if (r->p->args[i].standard)
             take_value(r, &r->p->args[i], r->p->args[i].standard);
     }
@@ -409,6 +433,7 @@ read_all(struct reader *r)
         add_extra(r, r->argv[at++]);
     check_all(r);
     free(r->words);
+    free(r->said);
 }
 
 static int
@@ -440,8 +465,7 @@ take_command(struct reader *r, int at)
 
     auto_free char *prog = xasprintf("%s %s", r->p->prog, r->p->commands[i].name);
     const struct pyarg_parser p = {.prog = prog, .args = r->p->commands[i].args};
-    struct reader sub = {
-        .p = &p, .argc = r->argc - at, .argv = r->argv + at, .values = r->of_command};
+    struct reader sub = {.p = &p, .argc = r->argc - at, .argv = r->argv + at, .into = r->into};
 
     read_all(&sub);
     if (sub.n_extras)
@@ -453,11 +477,9 @@ take_command(struct reader *r, int at)
 }
 
 int
-pyarg_read(const struct pyarg_parser *p, int argc, char **argv, struct pyarg_value *values,
-           struct pyarg_value *of_command, int *status)
+pyarg_read(const struct pyarg_parser *p, int argc, char **argv, void *into, int *status)
 {
-    struct reader r = {
-        .p = p, .argc = argc, .argv = argv, .values = values, .of_command = of_command};
+    struct reader r = {.p = p, .argc = argc, .argv = argv, .into = into};
 
     read_all(&r);
     if (!r.done && r.n_extras)

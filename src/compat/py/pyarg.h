@@ -6,6 +6,7 @@
 #define COMPAT_PY_PYARG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum pyarg_type {
@@ -18,10 +19,26 @@ enum pyarg_type {
     PYARG_VERSION, /* print metavar, exit 0 */
 };
 
-/* A row: name, type, help, and by name what else it has: .metavar = "MIB". */
+/* Where the value is to be known with its text, or whether it was said. */
+struct pyarg_value {
+    const char *text; /* NULL: not said, and without a standard; a flag that was: "" */
+    int64_t i;
+    double f;
+};
+
+/* A row: name, type, where its value goes, and by name what else it has: .metavar = "MIB". */
 struct pyarg {
     const char *name; /* "--margin"; a word of the command line: "jobs_file" */
     enum pyarg_type type;
+    enum pyarg_place {
+        PYARG_NOWHERE,
+        PYARG_TO_BOOL,
+        PYARG_TO_TEXT,
+        PYARG_TO_INT,
+        PYARG_TO_DOUBLE,
+        PYARG_TO_VALUE
+    } place;
+    size_t at;
     const char *help;     /* NULL: none */
     const char *letter;   /* "-v"; NULL: none */
     const char *metavar;  /* NULL: made of the name */
@@ -29,6 +46,16 @@ struct pyarg {
     const char *standard; /* its value where it is not said; NULL: none */
     bool hidden;          /* understood, not shown */
 };
+
+/* In a row: the member of what pyarg_read fills. */
+#define PYARG_INTO(struct_type, member)                                                        \
+    .place = _Generic(((struct_type *)NULL)->member, bool                                      \
+                      : PYARG_TO_BOOL, const char *                                            \
+                      : PYARG_TO_TEXT, int64_t                                                 \
+                      : PYARG_TO_INT, double                                                   \
+                      : PYARG_TO_DOUBLE, struct pyarg_value                                    \
+                      : PYARG_TO_VALUE),                                                       \
+    .at = offsetof(struct_type, member)
 
 #define PYARG_HELP_ROW                                                                         \
     {                                                                                          \
@@ -50,21 +77,13 @@ struct pyarg_parser {
     bool needs_no_command;
 };
 
-/* What was said of row i of the table. */
-struct pyarg_value {
-    const char *text; /* NULL: not said, and without a standard; a flag that was: "" */
-    int64_t i;
-    double f;
-};
-
 #define PYARG_EXIT (-1)
 #define PYARG_NONE (-2)
 
-/* Reads argv[1..]. values has as many entries as args has rows; of_command as many as the
- * longest table of a command, and is set when there is one. The command's index in p->commands,
+/* Reads argv[1..] into the places that the rows name, of the command that was said too; what is
+ * not said, and has no standard, stays as it is there. The command's index in p->commands,
  * PYARG_NONE when none was said or there are none, PYARG_EXIT: end with *status. */
-int pyarg_read(const struct pyarg_parser *p, int argc, char **argv, struct pyarg_value *values,
-               struct pyarg_value *of_command, int *status);
+int pyarg_read(const struct pyarg_parser *p, int argc, char **argv, void *into, int *status);
 
 /* The usage line and "PROG: error: words" to standard error. Returns 2. */
 int pyarg_error(const struct pyarg_parser *p, const char *fmt, ...)
@@ -73,6 +92,7 @@ int pyarg_error(const struct pyarg_parser *p, const char *fmt, ...)
 /* pyarg_help.c */
 struct buf;
 bool pyarg_is_option(const struct pyarg *a);
+bool pyarg_takes_value(const struct pyarg *a);
 void pyarg_add_usage(struct buf *out, const struct pyarg_parser *p);
 void pyarg_add_help(struct buf *out, const struct pyarg_parser *p);
 

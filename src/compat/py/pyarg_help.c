@@ -56,8 +56,8 @@ add_metavar(struct buf *out, const struct pyarg *a)
     }
 }
 
-static bool
-takes_value(const struct pyarg *a)
+bool
+pyarg_takes_value(const struct pyarg *a)
 {
     return a->type < PYARG_FLAG;
 }
@@ -73,7 +73,7 @@ usage_part(const struct pyarg *a)
         return buf_take(&part);
     }
     buf_addf(&part, "[%s", a->letter ? a->letter : a->name);
-    if (takes_value(a)) {
+    if (pyarg_takes_value(a)) {
         buf_addc(&part, ' ');
         add_metavar(&part, a);
     }
@@ -90,72 +90,25 @@ add_command_names(struct buf *out, const struct pyarg_parser *p)
     buf_addc(out, '}');
 }
 
-struct parts {
-    char *options[PARTS_MAX];
-    char *words[PARTS_MAX];
-    int n_options, n_words;
-};
-
-static void
-collect(const struct pyarg_parser *p, struct parts *parts)
+/* The options, or the words and what the commands are; NULL-terminated. */
+static char **
+collect(const struct pyarg_parser *p, bool options)
 {
-    memset(parts, 0, sizeof *parts);
+    char **parts = xcalloc(PARTS_MAX, sizeof *parts);
+    int n = 0;
+
     for (const struct pyarg *a = p->args; a->name; a++) {
-        if (a->hidden)
-            continue;
-        if (pyarg_is_option(a) && parts->n_options < PARTS_MAX)
-            parts->options[parts->n_options++] = usage_part(a);
-        else if (!pyarg_is_option(a) && parts->n_words < PARTS_MAX - 2)
-            parts->words[parts->n_words++] = usage_part(a);
+        if (!a->hidden && pyarg_is_option(a) == options && n < PARTS_MAX - 3)
+            parts[n++] = usage_part(a);
     }
-    if (p->commands) {
+    if (!options && p->commands) {
         auto_buf struct buf names = BUF_INIT;
 
         add_command_names(&names, p);
-        parts->words[parts->n_words++] = buf_take(&names);
-        parts->words[parts->n_words++] = xstrdup("...");
+        parts[n++] = buf_take(&names);
+        parts[n++] = xstrdup("...");
     }
-}
-
-/* Parts one after the other, a new line where the next would be too long. *column: how many
- * characters stand on the line. */
-static void
-add_wrapped(struct buf *out, char **parts, int n, int indent, int columns, int *column)
-{
-    for (int i = 0; i < n; i++) {
-        int len = text_columns(parts[i]);
-
-        if (*column + 1 + len > columns && *column > indent) {
-            buf_addf(out, "\n%*s", indent, "");
-            *column = indent - 1;
-            buf_adds(out, parts[i]);
-            *column += 1 + len;
-            continue;
-        }
-        if (out->len && out->data[out->len - 1] != ' ' && out->data[out->len - 1] != '\n')
-            buf_addc(out, ' ');
-        buf_adds(out, parts[i]);
-        *column += 1 + len;
-    }
-}
-
-static void
-free_parts(struct parts *parts)
-{
-    for (int i = 0; i < parts->n_options; i++)
-        free(parts->options[i]);
-    for (int i = 0; i < parts->n_words; i++)
-        free(parts->words[i]);
-}
-
-static int
-sum_columns(char **parts, int n)
-{
-    int sum = 0;
-
-    for (int i = 0; i < n; i++)
-        sum += 1 + text_columns(parts[i]);
-    return sum;
+    return parts;
 }
 
 static void
@@ -165,17 +118,43 @@ begin_line(struct buf *out, int indent, int *column)
     *column = indent - 1;
 }
 
+/* Parts one after the other, a new line where the next would be too long. *column: how many
+ * characters stand on the line. */
+static void
+add_wrapped(struct buf *out, char **parts, int indent, int columns, int *column)
+{
+    for (; *parts; parts++) {
+        int len = text_columns(*parts);
+
+        if (*column + 1 + len > columns && *column > indent)
+            begin_line(out, indent, column);
+        else if (out->len && out->data[out->len - 1] != ' ' && out->data[out->len - 1] != '\n')
+            buf_addc(out, ' ');
+        buf_adds(out, *parts);
+        *column += 1 + len;
+    }
+}
+
+static int
+sum_columns(char **parts)
+{
+    int sum = 0;
+
+    for (; *parts; parts++)
+        sum += 1 + text_columns(*parts);
+    return sum;
+}
+
 void
 pyarg_add_usage(struct buf *out, const struct pyarg_parser *p)
 {
     auto_buf struct buf line = BUF_INIT;
-    struct parts parts;
+    char **options = collect(p, true), **words = collect(p, false);
     int columns = width() > TEXT_MIN ? width() : TEXT_MIN;
     int indent, column, all;
     bool fits;
 
-    collect(p, &parts);
-    all = sum_columns(parts.options, parts.n_options) + sum_columns(parts.words, parts.n_words);
+    all = sum_columns(options) + sum_columns(words);
     buf_addf(&line, "usage: %s", p->prog);
     column = (int)line.len;
     indent = column + 1;
@@ -186,14 +165,15 @@ pyarg_add_usage(struct buf *out, const struct pyarg_parser *p)
         begin_line(&line, indent, &column);
         fits = column + all <= columns;
     }
-    add_wrapped(&line, parts.options, parts.n_options, indent, columns, &column);
+    add_wrapped(&line, options, indent, columns, &column);
     /* Words begin a line of their own where not everything fits on one. */
-    if (!fits && parts.n_options > 0 && parts.n_words > 0)
+    if (!fits && *options && *words)
         begin_line(&line, indent, &column);
-    add_wrapped(&line, parts.words, parts.n_words, indent, columns, &column);
+    add_wrapped(&line, words, indent, columns, &column);
     buf_add(out, line.data, line.len);
     buf_addc(out, '\n');
-    free_parts(&parts);
+    text_list_free(options);
+    text_list_free(words);
 }
 
 /* --- help --- */
@@ -227,7 +207,7 @@ add_invocation(struct buf *out, const struct pyarg *a)
 {
     if (a->letter) {
         buf_adds(out, a->letter);
-        if (takes_value(a)) {
+        if (pyarg_takes_value(a)) {
             buf_addc(out, ' ');
             add_metavar(out, a);
         }
@@ -235,9 +215,9 @@ add_invocation(struct buf *out, const struct pyarg *a)
     }
     if (pyarg_is_option(a))
         buf_adds(out, a->name);
-    if (pyarg_is_option(a) && takes_value(a))
+    if (pyarg_is_option(a) && pyarg_takes_value(a))
         buf_addc(out, ' ');
-    if (takes_value(a))
+    if (pyarg_takes_value(a))
         add_metavar(out, a);
 }
 

@@ -23,99 +23,84 @@
 
 #define STATE_ROW                                                                              \
     {                                                                                          \
-        "--state-file", PYARG_STR, .hidden = true                                              \
+        "--state-file", PYARG_STR, PYARG_INTO(struct call, state_file), .hidden = true         \
     }
 
-enum { GLOBAL_HELP, GLOBAL_STATE, GLOBALS };
+/* What the command line says. */
+struct call {
+    const char *state_file;
+    struct sched_config start;
+    struct pyarg_value n_gpus, retries;
+    int64_t monitor_s, look_s;
+    const char *cuda_ids;
+    const char *script, *fields[3]; /* add: those behind it: conda, arguments, GPUs */
+    const char *output;
+    int64_t priority, gpu;
+};
+
 static const struct pyarg globals[] = {
-    [GLOBAL_HELP] = PYARG_HELP_ROW,
-    [GLOBAL_STATE] = {"--state-file", PYARG_STR, .help = "Path to the state file"},
-    [GLOBALS] = {0},
+    PYARG_HELP_ROW,
+    {"--state-file", PYARG_STR, PYARG_INTO(struct call, state_file),
+     .help = "Path to the state file"},
+    {0},
 };
 
-enum {
-    START_HELP,
-    START_STATE,
-    START_GPUS,
-    START_JOBS,
-    START_LLM,
-    START_SCREEN,
-    START_MEM,
-    START_LOAD,
-    START_MONITOR,
-    START_LOOK,
-    START_TRIES,
-    START_WAIT,
-    START_RETRIES,
-    START_CUDA,
-    STARTS
-};
 static const struct pyarg start_args[] = {
-    [START_HELP] = PYARG_HELP_ROW,
-    [START_STATE] = STATE_ROW,
-    [START_GPUS] = {"--gpus", PYARG_INT, .help = "Number of GPUs to manage (all)"},
-    [START_JOBS] = {"--jobs-file", PYARG_STR,
-                    .help = "Jobs file to follow; \"\": none (jobs.txt)",
-                    .standard = "jobs.txt"},
-    [START_LLM] = {"--llm-config", PYARG_STR, .help = "What models need (llm_config.json)",
-                   .standard = "llm_config.json"},
-    [START_SCREEN] = {"--screen", PYARG_FLAG, .help = "Run each job in a GNU screen session"},
-    [START_MEM] = {"--mem-threshold", PYARG_FLOAT, .help = "GPU memory threshold (0.8)",
-                   .standard = "0.8"},
-    [START_LOAD] = {"--load-threshold", PYARG_FLOAT, .help = "GPU load threshold (0.8)",
-                    .standard = "0.8"},
-    [START_MONITOR] = {"--monitor-interval", PYARG_INT,
-                       .help =
-                           "Seconds between looks for scripts that were missing; a change of "
-                           "the jobs file acts at once (30)",
-                       .standard = "30"},
-    [START_LOOK] = {"--state-interval", PYARG_INT,
-                    .help =
-                        "Seconds between looks at the GPUs; a change of the state file acts at "
-                        "once (20)",
-                    .standard = "20"},
-    [START_TRIES] = {"--max-assign-attempts", PYARG_INT,
-                     .help = "Accepted; a job starts when it fits, without tries"},
-    [START_WAIT] = {"--assign-retry-wait", PYARG_INT, .help = "Accepted, as the above"},
-    [START_RETRIES] = {"--retries", PYARG_INT, .help = "Runs more of a job that fails (3)",
-                       .standard = "3"},
-    [START_CUDA] = {"--cuda-ids", PYARG_STR,
-                    .help = "What --cuda is given: ids of the machine, or as the job sees them "
-                            "(physical)",
-                    .choices = "physical,local", .standard = "physical"},
-    [STARTS] = {0},
+    PYARG_HELP_ROW,
+    STATE_ROW,
+    {"--gpus", PYARG_INT, PYARG_INTO(struct call, n_gpus),
+     .help = "Number of GPUs to manage (all)"},
+    {"--jobs-file", PYARG_STR, PYARG_INTO(struct call, start.jobs_file),
+     .help = "Jobs file to follow; \"\": none (jobs.txt)", .standard = "jobs.txt"},
+    {"--llm-config", PYARG_STR, PYARG_INTO(struct call, start.llm_file),
+     .help = "What models need (llm_config.json)", .standard = "llm_config.json"},
+    {"--screen", PYARG_FLAG, PYARG_INTO(struct call, start.screen),
+     .help = "Run each job in a GNU screen session"},
+    {"--mem-threshold", PYARG_FLOAT, PYARG_INTO(struct call, start.mem_threshold),
+     .help = "GPU memory threshold (0.8)", .standard = "0.8"},
+    {"--load-threshold", PYARG_FLOAT, PYARG_INTO(struct call, start.load_threshold),
+     .help = "GPU load threshold (0.8)", .standard = "0.8"},
+    {"--monitor-interval", PYARG_INT, PYARG_INTO(struct call, monitor_s),
+     .help = "Seconds between looks for scripts that were missing; a change of "
+             "the jobs file acts at once (30)",
+     .standard = "30"},
+    {"--state-interval", PYARG_INT, PYARG_INTO(struct call, look_s),
+     .help = "Seconds between looks at the GPUs; a change of the state file acts at "
+             "once (20)",
+     .standard = "20"},
+    {"--max-assign-attempts", PYARG_INT,
+     .help = "Accepted; a job starts when it fits, without tries"},
+    {"--assign-retry-wait", PYARG_INT, .help = "Accepted, as the above"},
+    {"--retries", PYARG_INT, PYARG_INTO(struct call, retries),
+     .help = "Runs more of a job that fails (3)", .standard = "3"},
+    {"--cuda-ids", PYARG_STR, PYARG_INTO(struct call, cuda_ids),
+     .help = "What --cuda is given: ids of the machine, or as the job sees them "
+             "(physical)",
+     .choices = "physical,local", .standard = "physical"},
+    {0},
 };
 
-enum {
-    ADD_HELP,
-    ADD_STATE,
-    ADD_SCRIPT,
-    ADD_CONDA,
-    ADD_ARGS,
-    ADD_PRIORITY,
-    ADD_GPUS,
-    ADD_OUTPUT,
-    ADDS
-};
 static const struct pyarg add_args[] = {
-    [ADD_HELP] = PYARG_HELP_ROW,
-    [ADD_STATE] = STATE_ROW,
-    [ADD_SCRIPT] = {"script", PYARG_STR, .help = "Path to the Python script"},
-    [ADD_CONDA] = {"--conda", PYARG_STR, .help = "Conda environment"},
-    [ADD_ARGS] = {"--args", PYARG_STR, .help = "Arguments of the script, as one string"},
-    [ADD_PRIORITY] = {"--priority", PYARG_INT, .help = "Lower runs first (0)"},
-    [ADD_GPUS] = {"--gpus", PYARG_STR, .help = "Allowed GPUs: 0,1 or 0-3"},
-    [ADD_OUTPUT] = {"--output-file", PYARG_STR,
-                    .help = "File to append to, - to print (jobs.txt)", .standard = "jobs.txt"},
-    [ADDS] = {0},
+    PYARG_HELP_ROW,
+    STATE_ROW,
+    {"script", PYARG_STR, PYARG_INTO(struct call, script), .help = "Path to the Python script"},
+    {"--conda", PYARG_STR, PYARG_INTO(struct call, fields[0]), .help = "Conda environment"},
+    {"--args", PYARG_STR, PYARG_INTO(struct call, fields[1]),
+     .help = "Arguments of the script, as one string"},
+    {"--priority", PYARG_INT, PYARG_INTO(struct call, priority),
+     .help = "Lower runs first (0)"},
+    {"--gpus", PYARG_STR, PYARG_INTO(struct call, fields[2]),
+     .help = "Allowed GPUs: 0,1 or 0-3"},
+    {"--output-file", PYARG_STR, PYARG_INTO(struct call, output),
+     .help = "File to append to, - to print (jobs.txt)", .standard = "jobs.txt"},
+    {0},
 };
 
-enum { GPU_HELP, GPU_STATE, GPU_ID, GPU_ARGS };
 static const struct pyarg gpu_args[] = {
-    [GPU_HELP] = PYARG_HELP_ROW,
-    [GPU_STATE] = STATE_ROW,
-    [GPU_ID] = {"gpu_id", PYARG_INT, .help = "The GPU"},
-    [GPU_ARGS] = {0},
+    PYARG_HELP_ROW,
+    STATE_ROW,
+    {"gpu_id", PYARG_INT, PYARG_INTO(struct call, gpu), .help = "The GPU"},
+    {0},
 };
 static const struct pyarg plain_args[] = {PYARG_HELP_ROW, STATE_ROW, {0}};
 
@@ -147,43 +132,35 @@ on_ready(struct sched *s)
 
 /* False with the complaint said. */
 static bool
-check_start(const struct pyarg_parser *p, const struct pyarg_value *v)
+check_start(const struct pyarg_parser *p, const struct call *c)
 {
-    const struct pyarg_value *gpus = &v[START_GPUS], *retries = &v[START_RETRIES];
-
-    if (gpus->text && gpus->i < 1)
-        (void)pyarg_error(p, "argument --gpus: at least one GPU is needed, not %s", gpus->text);
-    else if (retries->i < 0 || retries->i > RETRIES_MAX)
+    if (c->n_gpus.text && c->n_gpus.i < 1)
+        (void)pyarg_error(p, "argument --gpus: at least one GPU is needed, not %s",
+                          c->n_gpus.text);
+    else if (c->retries.i < 0 || c->retries.i > RETRIES_MAX)
         (void)pyarg_error(p, "argument --retries: from 0 to %d, not %s", RETRIES_MAX,
-                          retries->text);
+                          c->retries.text);
     else
         return true;
     return false;
 }
 
 static int
-start(const char *state_file, const struct pyarg_value *v)
+start(const struct call *c)
 {
     static const char *const settings[] = {"margin_mib=0", "aging_s=0", "order=queue", NULL};
-    struct sched s = {.session = {.signals = -1}, .log = quiet_log};
+    struct sched s = {.session = {.signals = -1}, .log = quiet_log, .config = c->start};
     int status;
 
-    s.config = (struct sched_config){
-        .state_file = state_file,
-        .jobs_file = v[START_JOBS].text,
-        .llm_file = v[START_LLM].text,
-        .n_gpus = v[START_GPUS].i < GPU_MAX ? (int)v[START_GPUS].i : GPU_MAX,
-        .mem_threshold = v[START_MEM].f,
-        .load_threshold = v[START_LOAD].f,
-        .precision = 0.01,
-        .monitor_s = (double)v[START_MONITOR].i,
-        .state_s = (double)v[START_LOOK].i,
-        .screen = v[START_SCREEN].text != NULL,
-        .cuda = true,
-        .local_cuda = strcmp(v[START_CUDA].text, "local") == 0,
-        .retries = (int)v[START_RETRIES].i,
-        .stop_ms = GRACE_DEFAULT_MS,
-    };
+    s.config.state_file = c->state_file;
+    s.config.n_gpus = c->n_gpus.i < GPU_MAX ? (int)c->n_gpus.i : GPU_MAX;
+    s.config.precision = 0.01;
+    s.config.monitor_s = (double)c->monitor_s;
+    s.config.state_s = (double)c->look_s;
+    s.config.cuda = true;
+    s.config.local_cuda = strcmp(c->cuda_ids, "local") == 0;
+    s.config.retries = (int)c->retries.i;
+    s.config.stop_ms = GRACE_DEFAULT_MS;
     status = sched_start(&s, settings, on_ready);
     sched_free(&s);
     return status;
@@ -192,13 +169,12 @@ start(const char *state_file, const struct pyarg_value *v)
 /* --- add --- */
 
 static int
-add(const struct pyarg_value *v)
+add(const struct call *c)
 {
-    const char *path = v[ADD_OUTPUT].text;
-    const char *const fields[] = {v[ADD_CONDA].text, v[ADD_ARGS].text, v[ADD_GPUS].text};
+    const char *path = c->output;
     auto_buf struct buf line = BUF_INIT;
     struct err e = {0};
-    int rc = sched_line_add(&line, v[ADD_PRIORITY].i, v[ADD_SCRIPT].text, fields, &e);
+    int rc = sched_line_add(&line, c->priority, c->script, c->fields, &e);
 
     if (strcmp(path, "-") == 0)
         return rc < 0 ? compat_fail(1, "scheduler.py", "%s", e.text) : cli_put(&line);
@@ -362,27 +338,23 @@ compat_scheduler(int argc, char **argv)
                                         .args = globals,
                                         .commands = commands,
                                         .dest = "command"};
-    struct pyarg_value g[GLOBALS], v[STARTS];
-    const char *state_file;
-    int status, at = pyarg_read(&parser, argc, argv, g, v, &status);
+    struct call c = {.state_file = STATE_FILE};
+    int status, at = pyarg_read(&parser, argc, argv, &c, &status);
 
     if (at == PYARG_EXIT)
         return status;
-    state_file = v[START_STATE].text    ? v[START_STATE].text
-                 : g[GLOBAL_STATE].text ? g[GLOBAL_STATE].text
-                                        : STATE_FILE;
-    if (!state_file[0])
+    if (!c.state_file[0])
         return pyarg_error(&parser, "argument --state-file: it needs a name");
     switch (at) {
     case CMD_START:
-        return check_start(&parser, v) ? start(state_file, v) : 2;
+        return check_start(&parser, &c) ? start(&c) : 2;
     case CMD_ADD:
-        return add(v);
+        return add(&c);
     case CMD_STATUS:
-        return status_of(state_file);
+        return status_of(c.state_file);
     case CMD_SCREENS:
-        return screens(state_file);
+        return screens(c.state_file);
     default:
-        return pause_gpu(state_file, v[GPU_ID].i, at == CMD_PAUSE);
+        return pause_gpu(c.state_file, c.gpu, at == CMD_PAUSE);
     }
 }

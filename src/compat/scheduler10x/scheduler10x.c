@@ -10,100 +10,93 @@
 #include "compat/compat.h"
 #include "compat/py/pyarg.h"
 
-#define VALUES_MAX 8 /* of any command */
+/* What the command line says. */
+struct call {
+    const char *config;
+    struct x10_start start;
+    struct x10_job job;
+    const char *id, *status;
+    int64_t gpu;
+    bool detailed, as_json, watch, quick;
+};
+#define INTO(member) PYARG_INTO(struct call, member)
 
 #define CONFIG_ROW                                                                             \
     {                                                                                          \
-        "--config", PYARG_STR, .help = "Configuration file"                                    \
+        "--config", PYARG_STR, INTO(config), .help = "Configuration file"                      \
     }
 
-enum { GLOBAL_HELP, GLOBAL_VERSION, GLOBAL_CONFIG, GLOBALS };
 static const struct pyarg globals[] = {
-    [GLOBAL_HELP] = PYARG_HELP_ROW,
-    [GLOBAL_VERSION] = {"--version", PYARG_VERSION,
-                        .help = "show program's version number and exit",
-                        .metavar = "Ultra GPU Scheduler v" X10_VERSION},
-    [GLOBAL_CONFIG] = {"--config", PYARG_STR, .hidden = true},
-    [GLOBALS] = {0},
+    PYARG_HELP_ROW,
+    {"--version", PYARG_VERSION, .help = "show program's version number and exit",
+     .metavar = "Ultra GPU Scheduler v" X10_VERSION},
+    {"--config", PYARG_STR, INTO(config), .hidden = true},
+    {0},
 };
 
-/* The first two rows of every command are the same. */
-enum { ARG_HELP, ARG_CONFIG, ARG_OWN };
-enum {
-    START_GPUS = ARG_OWN,
-    START_WORKERS,
-    START_JOBS,
-    START_SCREEN,
-    START_LEVEL,
-    START_DAEMON,
-    STARTS
-};
 static const struct pyarg start_args[] = {
-    [ARG_HELP] = PYARG_HELP_ROW,
-    [ARG_CONFIG] = CONFIG_ROW,
-    [START_GPUS] = {"--gpus", PYARG_INT, .help = "Number of GPUs to manage"},
-    [START_WORKERS] = {"--workers", PYARG_INT, .help = "Jobs that run at once"},
-    [START_JOBS] = {"--jobs-file", PYARG_STR, .help = "Jobs file to follow; \"\": none"},
-    [START_SCREEN] = {"--screen", PYARG_FLAG, .help = "Run each job in a GNU screen session"},
-    [START_LEVEL] = {"--log-level", PYARG_STR, .help = "How much the log says",
-                     .choices = "DEBUG,INFO,WARNING,ERROR"},
-    [START_DAEMON] = {"--daemon", PYARG_FLAG, .help = "Go into the background"},
-    [STARTS] = {0},
+    PYARG_HELP_ROW,
+    CONFIG_ROW,
+    {"--gpus", PYARG_INT, INTO(start.gpus), .help = "Number of GPUs to manage"},
+    {"--workers", PYARG_INT, INTO(start.workers), .help = "Jobs that run at once"},
+    {"--jobs-file", PYARG_STR, INTO(start.jobs_file),
+     .help = "Jobs file to follow; \"\": none"},
+    {"--screen", PYARG_FLAG, INTO(start.screen),
+     .help = "Run each job in a GNU screen session"},
+    {"--log-level", PYARG_STR, INTO(start.level), .help = "How much the log says",
+     .choices = "DEBUG,INFO,WARNING,ERROR"},
+    {"--daemon", PYARG_FLAG, INTO(start.background), .help = "Go into the background"},
+    {0},
 };
 
-enum { STATUS_DETAILED = ARG_OWN, STATUS_JSON, STATUS_WATCH, STATUSES };
 static const struct pyarg status_args[] = {
-    [ARG_HELP] = PYARG_HELP_ROW,
-    [ARG_CONFIG] = CONFIG_ROW,
-    [STATUS_DETAILED] = {"--detailed", PYARG_FLAG, .help = "Show active jobs"},
-    [STATUS_JSON] = {"--json", PYARG_FLAG, .help = "As JSON"},
-    [STATUS_WATCH] = {"--watch", PYARG_FLAG, .help = "Again and again, until q or Ctrl+C"},
-    [STATUSES] = {0},
+    PYARG_HELP_ROW,
+    CONFIG_ROW,
+    {"--detailed", PYARG_FLAG, INTO(detailed), .help = "Show active jobs"},
+    {"--json", PYARG_FLAG, INTO(as_json), .help = "As JSON"},
+    {"--watch", PYARG_FLAG, INTO(watch), .help = "Again and again, until q or Ctrl+C"},
+    {0},
 };
 
-enum { ADD_SCRIPT = ARG_OWN, ADD_CONDA, ADD_ARGS, ADD_PRIORITY, ADD_GPUS, ADD_OUTPUT, ADDS };
 static const struct pyarg add_args[] = {
-    [ARG_HELP] = PYARG_HELP_ROW,
-    [ARG_CONFIG] = CONFIG_ROW,
-    [ADD_SCRIPT] = {"script", PYARG_STR, .help = "Path to the Python script"},
-    [ADD_CONDA] = {"--conda", PYARG_STR, .help = "Conda environment"},
-    [ADD_ARGS] = {"--args", PYARG_ANY, .help = "Arguments of the script, as one string"},
-    [ADD_PRIORITY] = {"--priority", PYARG_INT, .help = "Lower runs first (0)"},
-    [ADD_GPUS] = {"--gpus", PYARG_STR, .help = "Allowed GPUs: 0,1 or 0-3"},
-    [ADD_OUTPUT] = {"--output", PYARG_STR, .help = "Where to (queue)", .choices = "queue,file",
-                    .standard = "queue"},
-    [ADDS] = {0},
+    PYARG_HELP_ROW,
+    CONFIG_ROW,
+    {"script", PYARG_STR, INTO(job.script), .help = "Path to the Python script"},
+    {"--conda", PYARG_STR, INTO(job.conda), .help = "Conda environment"},
+    {"--args", PYARG_ANY, INTO(job.args), .help = "Arguments of the script, as one string"},
+    {"--priority", PYARG_INT, INTO(job.priority), .help = "Lower runs first (0)"},
+    {"--gpus", PYARG_STR, INTO(job.gpus), .help = "Allowed GPUs: 0,1 or 0-3"},
+    {"--output", PYARG_STR, INTO(job.output), .help = "Where to (queue)",
+     .choices = "queue,file", .standard = "queue"},
+    {0},
 };
 
-enum { GPU_ID = ARG_OWN, GPU_ARGS };
 static const struct pyarg gpu_args[] = {
-    [ARG_HELP] = PYARG_HELP_ROW,
-    [ARG_CONFIG] = CONFIG_ROW,
-    [GPU_ID] = {"gpu_id", PYARG_INT, .help = "The GPU"},
-    [GPU_ARGS] = {0},
+    PYARG_HELP_ROW,
+    CONFIG_ROW,
+    {"gpu_id", PYARG_INT, INTO(gpu), .help = "The GPU"},
+    {0},
 };
 static const struct pyarg job_args[] = {
-    [ARG_HELP] = PYARG_HELP_ROW,
-    [ARG_CONFIG] = CONFIG_ROW,
-    [ARG_OWN] = {"job_id", PYARG_STR, .help = "The job"},
-    [ARG_OWN + 1] = {0},
+    PYARG_HELP_ROW,
+    CONFIG_ROW,
+    {"job_id", PYARG_STR, INTO(id), .help = "The job"},
+    {0},
 };
 static const struct pyarg list_args[] = {
-    [ARG_HELP] = PYARG_HELP_ROW,
-    [ARG_CONFIG] = CONFIG_ROW,
-    [ARG_OWN] = {"--status", PYARG_STR, .help = "Only these (all)",
-                 .choices = "all,running,queued,completed,failed,cancelled,timeout",
-                 .standard = "all"},
-    [ARG_OWN + 1] = {0},
+    PYARG_HELP_ROW,
+    CONFIG_ROW,
+    {"--status", PYARG_STR, INTO(status), .help = "Only these (all)",
+     .choices = "all,running,queued,completed,failed,cancelled,timeout", .standard = "all"},
+    {0},
 };
 static const struct pyarg test_args[] = {
-    [ARG_HELP] = PYARG_HELP_ROW,
-    [ARG_CONFIG] = CONFIG_ROW,
-    [ARG_OWN] = {"--quick", PYARG_FLAG, .help = "Some seconds only"},
-    [ARG_OWN + 1] = {0},
+    PYARG_HELP_ROW,
+    CONFIG_ROW,
+    {"--quick", PYARG_FLAG, INTO(quick), .help = "Some seconds only"},
+    {0},
 };
 static const struct pyarg plain_args[] = {PYARG_HELP_ROW, CONFIG_ROW, {0}};
-_Static_assert((int)STARTS <= VALUES_MAX && (int)ADDS <= VALUES_MAX, "values of a command");
 
 enum {
     CMD_START,
@@ -137,21 +130,6 @@ static const struct pyarg_command commands[] = {
 /* --- the commands --- */
 
 static int
-start(const char *config, const struct pyarg_value *v)
-{
-    const struct x10_start options = {.config = config,
-                                      .gpus = v[START_GPUS].text ? &v[START_GPUS].i : NULL,
-                                      .workers =
-                                          v[START_WORKERS].text ? &v[START_WORKERS].i : NULL,
-                                      .jobs_file = v[START_JOBS].text,
-                                      .level = v[START_LEVEL].text,
-                                      .screen = v[START_SCREEN].text != NULL,
-                                      .background = v[START_DAEMON].text != NULL};
-
-    return x10_start(&options);
-}
-
-static int
 sample(void)
 {
     auto_buf struct buf out = BUF_INIT;
@@ -161,29 +139,20 @@ sample(void)
 }
 
 static int
-ask(int command, const struct x10 *x, const struct pyarg_value *v)
+ask(int command, const struct x10 *x, const struct call *c)
 {
-    const struct x10_job job = {.script = v[ADD_SCRIPT].text,
-                                .conda = v[ADD_CONDA].text,
-                                .args = v[ADD_ARGS].text,
-                                .gpus = v[ADD_GPUS].text,
-                                .priority = v[ADD_PRIORITY].i,
-                                .to_file = v[ADD_OUTPUT].text &&
-                                           strcmp(v[ADD_OUTPUT].text, "file") == 0};
-
     switch (command) {
     case CMD_STATUS:
-        return x10_status(x, v[STATUS_DETAILED].text != NULL, v[STATUS_JSON].text != NULL,
-                          v[STATUS_WATCH].text != NULL);
+        return x10_status(x, c->detailed, c->as_json, c->watch);
     case CMD_ADD:
-        return x10_add(x, &job);
+        return x10_add(x, &c->job);
     case CMD_PAUSE:
     case CMD_RESUME:
-        return x10_pause(x, v[GPU_ID].i, command == CMD_PAUSE);
+        return x10_pause(x, c->gpu, command == CMD_PAUSE);
     case CMD_CANCEL:
-        return x10_cancel(x, v[ARG_OWN].text);
+        return x10_cancel(x, c->id);
     case CMD_LIST:
-        return x10_list(x, v[ARG_OWN].text);
+        return x10_list(x, c->status);
     case CMD_HEALTH:
         return x10_health(x);
     case CMD_METRICS:
@@ -194,7 +163,7 @@ ask(int command, const struct x10 *x, const struct pyarg_value *v)
 }
 
 static int
-ask_running(int command, const char *config, const struct pyarg_value *v)
+ask_running(int command, const struct call *call)
 {
     struct x10_config c;
     struct err e = {0};
@@ -202,11 +171,11 @@ ask_running(int command, const char *config, const struct pyarg_value *v)
     int status;
 
     x10_config_init(&c);
-    if (config && x10_config_read(&c, config, &e) < 0) {
+    if (call->config && x10_config_read(&c, call->config, &e) < 0) {
         status = x10_fail("Error: %s", e.text);
     } else {
-        x10_find(&x, &c, !config);
-        status = ask(command, &x, v);
+        x10_find(&x, &c, !call->config);
+        status = ask(command, &x, call);
         x10_free(&x);
     }
     x10_config_free(&c);
@@ -221,18 +190,16 @@ compat_scheduler_10x(int argc, char **argv)
                                         .args = globals,
                                         .commands = commands,
                                         .dest = "command"};
-    struct pyarg_value g[GLOBALS], v[VALUES_MAX] = {0};
-    const char *config;
-    int status, at = pyarg_read(&parser, argc, argv, g, v, &status);
+    struct call c = {0};
+    int status, at = pyarg_read(&parser, argc, argv, &c, &status);
 
     if (at == PYARG_EXIT)
         return status;
-    config = v[ARG_CONFIG].text ? v[ARG_CONFIG].text : g[GLOBAL_CONFIG].text;
     if (at == CMD_START)
-        return start(config, v);
+        return x10_start(c.config, &c.start);
     if (at == CMD_SAMPLE)
         return sample();
     if (at == CMD_TEST)
-        return x10_test(v[ARG_OWN].text != NULL);
-    return ask_running(at, config, v);
+        return x10_test(c.quick);
+    return ask_running(at, &c);
 }

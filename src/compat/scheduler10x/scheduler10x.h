@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "compat/py/pyarg.h"
 
 struct err;
 struct client;
@@ -54,11 +55,11 @@ void x10_config_free(struct x10_config *c);
 
 /* What the command line says; NULL: nothing. */
 struct x10_start {
-    const char *config, *jobs_file, *level;
-    const int64_t *gpus, *workers;
+    const char *jobs_file, *level;
+    struct pyarg_value gpus, workers;
     bool screen, background;
 };
-int x10_start(const struct x10_start *options);
+int x10_start(const char *config, const struct x10_start *options);
 
 /* --- x10_ask.c --- */
 
@@ -92,7 +93,7 @@ int x10_screens(const struct x10 *x);
 struct x10_job {
     const char *script, *conda, *args, *gpus;
     int64_t priority;
-    bool to_file;
+    const char *output; /* "queue", "file" */
 };
 int x10_add(const struct x10 *x, const struct x10_job *job); /* x10_add.c */
 

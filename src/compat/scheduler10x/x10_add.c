@@ -227,7 +227,7 @@ x10_add(const struct x10 *x, const struct x10_job *job)
 {
     if (!*job->script)
         return x10_fail("Failed to add job: it has no script");
-    if (job->to_file)
+    if (strcmp(job->output, "file") == 0)
         return add_to_file(x, job);
     return x->client ? add_to_queue(x, job) : x10_nobody(x, "Failed to add job");
 }

@@ -23,8 +23,9 @@
 static int
 take_options(struct x10_config *c, const struct x10_start *o, struct err *e)
 {
-    if ((o->gpus && x10_config_set_int(c, "scheduler.num_gpus", *o->gpus, e) < 0) ||
-        (o->workers && x10_config_set_int(c, "scheduler.max_workers", *o->workers, e) < 0))
+    if ((o->gpus.text && x10_config_set_int(c, "scheduler.num_gpus", o->gpus.i, e) < 0) ||
+        (o->workers.text &&
+         x10_config_set_int(c, "scheduler.max_workers", o->workers.i, e) < 0))
         return -1;
     if (o->jobs_file) {
         free(c->jobs_file);
@@ -73,12 +74,12 @@ make_absolute(char **paths)
 }
 
 static int
-read_config(struct x10_config *c, const struct x10_start *o, struct err *e)
+read_config(struct x10_config *c, const char *path, const struct x10_start *o, struct err *e)
 {
     x10_config_init(c);
-    if (o->config && x10_config_read(c, o->config, e) < 0)
+    if (path && x10_config_read(c, path, e) < 0)
         return -1;
-    if (!o->config)
+    if (!path)
         allow_this_folder(c);
     make_absolute(c->allowed);
     if (take_options(c, o, e) < 0)
@@ -225,15 +226,15 @@ warn_of_paths(const struct sched *s)
 }
 
 static int
-run(const struct x10_config *c, const struct x10_start *o)
+run(const struct x10_config *c, bool has_file, bool screen)
 {
     auto_free char *running = NULL;
     struct sched s = {.session = {.signals = -1}};
     int status;
 
-    fill_config(&s, c, o->screen);
+    fill_config(&s, c, screen);
     s.on_leave = on_leave;
-    if (o->config)
+    if (has_file)
         warn_of_paths(&s);
     running = xasprintf("max_running=%lld", (long long)s.config.running_max);
     const char *const settings[] = {"margin_mib=0", "aging_s=0", "order=queue", running, NULL};
@@ -252,17 +253,17 @@ run(const struct x10_config *c, const struct x10_start *o)
 }
 
 int
-x10_start(const struct x10_start *o)
+x10_start(const char *config, const struct x10_start *o)
 {
     struct x10_config c;
     struct err e = {0};
     int status = 0;
 
-    if (read_config(&c, o, &e) < 0 || check_log(c.log_file, &e) < 0) {
+    if (read_config(&c, config, o, &e) < 0 || check_log(c.log_file, &e) < 0) {
         (void)x10_fail("Error: %s", e.text);
         status = x10_fail("Failed to start scheduler");
     } else if (!o->background || !go_into_background(&status)) {
-        status = run(&c, o);
+        status = run(&c, config, o->screen);
     }
     x10_config_free(&c);
     return status;
