@@ -51,19 +51,77 @@ find_option(const char *name)
     err_abort("sbatch has no option --%s", name);
 }
 
-void
-slurm_take_variables(struct slurm_request *q, const struct slurm_variable *list)
-{
-    for (; list->name; list++) {
-        const char *value = getenv(list->name);
-        int option = value ? find_option(list->option) : -1;
-        bool is_flag = value && sbatch_option(option)->takes == TAKES_NOTHING;
+#define SBATCH VARIABLES_SBATCH
+#define SALLOC VARIABLES_SALLOC
+#define SLURM  VARIABLES_SLURM
+#define SRUN   VARIABLES_SRUN
 
-        if (!value || (is_flag && !slurm_is_yes(value)))
-            continue;
-        if (is_flag) /* the word alone: SBATCH_REQUEUE=1 */
-            value = NULL;
-        add_word(q, list->name, option, value, true);
+/* By their bits; of two that a command takes the later counts. */
+static const char *const prefixes[] = {"SBATCH", "SALLOC", "SLURM", "SRUN"};
+static const struct variable {
+    const char *name, *option; /* behind the prefix; what says the same */
+    unsigned of;
+} variables[] = {
+    {"ACCOUNT", "account", SBATCH | SALLOC | SLURM},
+    {"ARRAY_INX", "array", SBATCH},
+    {"CLUSTERS", "clusters", SBATCH},
+    {"CONSTRAINT", "constraint", SBATCH | SALLOC | SLURM},
+    {"CPUS_PER_GPU", "cpus-per-gpu", SBATCH | SALLOC | SLURM},
+    {"CPUS_PER_TASK", "cpus-per-task", SRUN},
+    {"DEPENDENCY", "dependency", SLURM},
+    {"DISTRIBUTION", "distribution", SBATCH},
+    {"ERROR", "error", SBATCH},
+    {"EXCLUSIVE", "exclusive", SBATCH},
+    {"EXPORT", "export", SBATCH},
+    {"EXPORT_ENV", "export", SLURM | SRUN},
+    {"GPUS", "gpus", SBATCH | SALLOC | SLURM},
+    {"GPUS_PER_NODE", "gpus-per-node", SBATCH | SALLOC | SLURM},
+    {"GPUS_PER_TASK", "gpus-per-task", SBATCH | SALLOC | SLURM},
+    {"GPU_BIND", "gpu-bind", SBATCH},
+    {"GPU_FREQ", "gpu-freq", SBATCH},
+    {"GRES", "gres", SBATCH | SALLOC | SLURM},
+    {"HINT", "hint", SBATCH},
+    {"INPUT", "input", SBATCH},
+    {"JOB_NAME", "job-name", SBATCH | SLURM},
+    {"MEM_PER_CPU", "mem-per-cpu", SBATCH | SALLOC | SLURM},
+    {"MEM_PER_GPU", "mem-per-gpu", SBATCH | SALLOC | SLURM},
+    {"MEM_PER_NODE", "mem", SBATCH | SALLOC | SLURM},
+    {"NO_KILL", "no-kill", SBATCH},
+    {"NO_REQUEUE", "no-requeue", SBATCH},
+    {"NTASKS", "ntasks", SLURM},
+    {"OPEN_MODE", "open-mode", SBATCH},
+    {"OUTPUT", "output", SBATCH},
+    {"OVERCOMMIT", "overcommit", SBATCH},
+    {"PARTITION", "partition", SBATCH | SALLOC | SLURM},
+    {"QOS", "qos", SBATCH | SALLOC | SLURM},
+    {"REQUEUE", "requeue", SBATCH},
+    {"RESERVATION", "reservation", SBATCH},
+    {"SIGNAL", "signal", SBATCH},
+    {"THREADS_PER_CORE", "threads-per-core", SBATCH},
+    {"TIMELIMIT", "time", SBATCH | SALLOC | SLURM},
+    {"WCKEY", "wckey", SBATCH},
+};
+
+static void
+take_variable(struct slurm_request *q, const char *prefix, const struct variable *v)
+{
+    auto_free char *name = xasprintf("%s_%s", prefix, v->name);
+    const char *value = getenv(name);
+    int option = value ? find_option(v->option) : -1;
+    bool is_flag = value && sbatch_option(option)->takes == TAKES_NOTHING;
+
+    /* A flag is the word alone: SBATCH_REQUEUE=1. */
+    if (value && (!is_flag || slurm_is_yes(value)))
+        add_word(q, name, option, is_flag ? NULL : value, true);
+}
+
+void
+slurm_take_variables(struct slurm_request *q, unsigned of)
+{
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        for (size_t k = 0; k < sizeof prefixes / sizeof prefixes[0]; k++)
+            if (variables[i].of & of & 1U << k)
+                take_variable(q, prefixes[k], &variables[i]);
     }
 }
 

@@ -11,9 +11,12 @@
 #include "compat/slurm/slurm.h"
 #include "spec/script.h"
 
-/* A variable that says what an option says: {"SBATCH_TIMELIMIT", "time"}. */
-struct slurm_variable {
-    const char *name, *option;
+/* Variables that say what an option says, by their beginnings: SBATCH_TIMELIMIT, "time". */
+enum {
+    VARIABLES_SBATCH = 1,
+    VARIABLES_SALLOC = 2,
+    VARIABLES_SLURM = 4,
+    VARIABLES_SRUN = 8, /* which count more than those of SLURM */
 };
 
 struct slurm_request {
@@ -28,8 +31,8 @@ void slurm_request_free(struct slurm_request *q);
 
 /* Begins with what Slurm has where nothing is said. */
 void slurm_request_begin(struct slurm_request *q);
-/* Takes what the environment says; the list ends with a NULL name. */
-void slurm_take_variables(struct slurm_request *q, const struct slurm_variable *list);
+/* Takes what the environment says in these variables. */
+void slurm_take_variables(struct slurm_request *q, unsigned of);
 /* Takes an option of the command line: row `option` of sbatch_option, as r has just read it. */
 void slurm_take_option(struct slurm_request *q, const struct slurm_reader *r, int option);
 

@@ -49,44 +49,6 @@ static const struct slurm_option own[] = {
     {.option = {NULL, 0, TAKES_NOTHING}},
 };
 
-static const struct slurm_variable variables[] = {
-    {"SBATCH_ACCOUNT", "account"},
-    {"SBATCH_ARRAY_INX", "array"},
-    {"SBATCH_CLUSTERS", "clusters"},
-    {"SBATCH_CONSTRAINT", "constraint"},
-    {"SBATCH_CPUS_PER_GPU", "cpus-per-gpu"},
-    {"SBATCH_DISTRIBUTION", "distribution"},
-    {"SBATCH_ERROR", "error"},
-    {"SBATCH_EXCLUSIVE", "exclusive"},
-    {"SBATCH_EXPORT", "export"},
-    {"SBATCH_GPUS", "gpus"},
-    {"SBATCH_GPUS_PER_NODE", "gpus-per-node"},
-    {"SBATCH_GPUS_PER_TASK", "gpus-per-task"},
-    {"SBATCH_GPU_BIND", "gpu-bind"},
-    {"SBATCH_GPU_FREQ", "gpu-freq"},
-    {"SBATCH_GRES", "gres"},
-    {"SBATCH_HINT", "hint"},
-    {"SBATCH_INPUT", "input"},
-    {"SBATCH_JOB_NAME", "job-name"},
-    {"SBATCH_MEM_PER_CPU", "mem-per-cpu"},
-    {"SBATCH_MEM_PER_GPU", "mem-per-gpu"},
-    {"SBATCH_MEM_PER_NODE", "mem"},
-    {"SBATCH_NO_KILL", "no-kill"},
-    {"SBATCH_NO_REQUEUE", "no-requeue"},
-    {"SBATCH_OPEN_MODE", "open-mode"},
-    {"SBATCH_OUTPUT", "output"},
-    {"SBATCH_OVERCOMMIT", "overcommit"},
-    {"SBATCH_PARTITION", "partition"},
-    {"SBATCH_QOS", "qos"},
-    {"SBATCH_REQUEUE", "requeue"},
-    {"SBATCH_RESERVATION", "reservation"},
-    {"SBATCH_SIGNAL", "signal"},
-    {"SBATCH_THREADS_PER_CORE", "threads-per-core"},
-    {"SBATCH_TIMELIMIT", "time"},
-    {"SBATCH_WCKEY", "wckey"},
-    {NULL, NULL},
-};
-
 static int
 take_option(void *into, struct slurm_reader *r, int row)
 {
@@ -100,13 +62,7 @@ take_option(void *into, struct slurm_reader *r, int row)
 static char *
 default_name(const struct sbatch_call *s, const char *path)
 {
-    const char *slash = path ? strrchr(path, '/') : NULL;
-
-    return s->wrap ? xstrdup("wrap")
-                   : xstrndup(slash  ? slash + 1
-                              : path ? path
-                                     : "sbatch",
-                              128);
+    return s->wrap ? xstrdup("wrap") : xstrndup(path ? compat_name(path) : "sbatch", 128);
 }
 
 /* A name without a slash that is no file here is looked for in PATH; NULL: no such file. */
@@ -273,7 +229,7 @@ compat_sbatch(int argc, char **argv)
     int status;
 
     slurm_request_begin(&s.q);
-    slurm_take_variables(&s.q, variables);
+    slurm_take_variables(&s.q, VARIABLES_SBATCH);
     s.wait = wait && slurm_is_yes(wait);
     bool more = slurm_read(&r, argc, argv, &s, take_option, &status);
     if (more && s.wrap && r.n_words > 0)

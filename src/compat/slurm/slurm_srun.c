@@ -82,46 +82,6 @@ static const struct slurm_option salloc_own[] = {
     {.option = {NULL, 0, TAKES_NOTHING}},
 };
 
-static const struct slurm_variable srun_variables[] = {
-    {"SLURM_ACCOUNT", "account"},
-    {"SLURM_CONSTRAINT", "constraint"},
-    {"SLURM_CPUS_PER_GPU", "cpus-per-gpu"},
-    {"SRUN_CPUS_PER_TASK", "cpus-per-task"},
-    {"SLURM_DEPENDENCY", "dependency"},
-    {"SLURM_EXPORT_ENV", "export"},
-    {"SRUN_EXPORT_ENV", "export"}, /* which counts more */
-    {"SLURM_GPUS", "gpus"},
-    {"SLURM_GPUS_PER_NODE", "gpus-per-node"},
-    {"SLURM_GPUS_PER_TASK", "gpus-per-task"},
-    {"SLURM_GRES", "gres"},
-    {"SLURM_JOB_NAME", "job-name"},
-    {"SLURM_MEM_PER_CPU", "mem-per-cpu"},
-    {"SLURM_MEM_PER_GPU", "mem-per-gpu"},
-    {"SLURM_MEM_PER_NODE", "mem"},
-    {"SLURM_NTASKS", "ntasks"},
-    {"SLURM_PARTITION", "partition"},
-    {"SLURM_QOS", "qos"},
-    {"SLURM_TIMELIMIT", "time"},
-    {NULL, NULL},
-};
-
-static const struct slurm_variable salloc_variables[] = {
-    {"SALLOC_ACCOUNT", "account"},
-    {"SALLOC_CONSTRAINT", "constraint"},
-    {"SALLOC_CPUS_PER_GPU", "cpus-per-gpu"},
-    {"SALLOC_GPUS", "gpus"},
-    {"SALLOC_GPUS_PER_NODE", "gpus-per-node"},
-    {"SALLOC_GPUS_PER_TASK", "gpus-per-task"},
-    {"SALLOC_GRES", "gres"},
-    {"SALLOC_MEM_PER_CPU", "mem-per-cpu"},
-    {"SALLOC_MEM_PER_GPU", "mem-per-gpu"},
-    {"SALLOC_MEM_PER_NODE", "mem"},
-    {"SALLOC_PARTITION", "partition"},
-    {"SALLOC_QOS", "qos"},
-    {"SALLOC_TIMELIMIT", "time"},
-    {NULL, NULL},
-};
-
 /* A word as "--output=FILE", which it takes over. */
 static void
 add_for_tasks(struct call *s, char *word)
@@ -264,14 +224,6 @@ add_open_mode(struct call *s)
             add_for_tasks(s, xasprintf("--open-mode=%s", s->q.words[i].value));
 }
 
-static char *
-name_of(const char *program)
-{
-    const char *slash = strrchr(program, '/');
-
-    return xstrndup(slash ? slash + 1 : program, 128);
-}
-
 static int
 attach(struct call *s, bool pty)
 {
@@ -298,7 +250,7 @@ run_job(struct call *s, char **words, int n)
     if (s->label)
         cli_say("--label: lines are not numbered");
     if (!s->q.s.req.name)
-        s->q.s.req.name = name_of(words[0]);
+        s->q.s.req.name = xstrndup(compat_name(words[0]), 128);
     if (text_is_utf8(words[0], strlen(words[0]), NULL))
         s->q.s.req.submitted_as = xstrdup(words[0]); /* as Slurm: without its arguments */
     add_open_mode(s);
@@ -317,7 +269,7 @@ compat_srun(int argc, char **argv)
     if (is_in_job() && !is_question(argv[1]))
         return start_step(argv);
     slurm_request_begin(&s.q);
-    slurm_take_variables(&s.q, srun_variables);
+    slurm_take_variables(&s.q, VARIABLES_SLURM | VARIABLES_SRUN);
     if (slurm_read(&r, argc, argv, &s, take_srun, &status))
         status = r.n_words > 0 ? run_job(&s, r.words, r.n_words)
                                : slurm_fail(1, "No command given to execute.");
@@ -350,7 +302,7 @@ allocate(struct call *s, char **words, int n)
     if (status != 0)
         return status;
     if (!s->q.s.req.name)
-        s->q.s.req.name = n ? name_of(words[0]) : xstrdup("interactive");
+        s->q.s.req.name = n ? xstrndup(compat_name(words[0]), 128) : xstrdup("interactive");
     s->q.s.req.submitted_as = xstrdup("");
     if (n > 0)
         set_command(&s->q.s.req, front, 4, words, n);
@@ -381,7 +333,7 @@ compat_salloc(int argc, char **argv)
     int status;
 
     slurm_request_begin(&s.q);
-    slurm_take_variables(&s.q, salloc_variables);
+    slurm_take_variables(&s.q, VARIABLES_SALLOC);
     if (slurm_read(&r, argc, argv, &s, take_salloc, &status))
         status = allocate(&s, r.words, r.n_words);
     call_free(&s);
