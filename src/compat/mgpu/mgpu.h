@@ -100,13 +100,14 @@ int mgpu_send(int fd, const json_t *reply, bool newline);
 
 /* A connection to the server, or to what serves in its stead. -1: said. */
 int mgpu_connect(const char *name);
-/* Sends the request, which is stolen, with the mark of these programs in it. */
-int mgpu_ask(int fd, json_t *request);
+/* Sends the request, which is stolen, with the mark of these programs in it, and waits for its
+ * first answer; NULL: said. What comes behind that is left in `in`. */
+json_t *mgpu_ask(const char *name, int fd, json_t *request, struct frame *in);
 /* The next object of what has come into in; NULL: none is whole. */
 json_t *mgpu_next(struct frame *in);
 /* Reads once, waiting. False: the server has gone. */
 bool mgpu_read(int fd, struct frame *in);
-/* Both, for a request of one answer; NULL: said. */
+/* Connects and asks, for a request of one answer; NULL: said. */
 json_t *mgpu_ask_once(const char *name, json_t *request);
 
 #endif

@@ -110,17 +110,6 @@ mgpu_connect(const char *name)
 
 /* --- the words --- */
 
-int
-mgpu_ask(int fd, json_t *request)
-{
-    int rc;
-
-    json_object_set_new(request, "berth", json_true());
-    rc = mgpu_send(fd, request, false);
-    json_decref(request);
-    return rc;
-}
-
 json_t *
 mgpu_next(struct frame *in)
 {
@@ -152,10 +141,26 @@ mgpu_read(int fd, struct frame *in)
 }
 
 json_t *
+mgpu_ask(const char *name, int fd, json_t *request, struct frame *in)
+{
+    json_t *reply = NULL;
+    int rc;
+
+    json_object_set_new(request, "berth", json_true());
+    rc = mgpu_send(fd, request, false);
+    json_decref(request);
+    while (rc == 0 && !(reply = mgpu_next(in)) && mgpu_read(fd, in))
+        continue;
+    if (!reply)
+        compat_fail(1, name, "the server at %s hung up without an answer", mgpu_socket());
+    return reply;
+}
+
+json_t *
 mgpu_ask_once(const char *name, json_t *request)
 {
     auto_close int fd = mgpu_connect(name);
-    json_t *reply = NULL;
+    json_t *reply;
     struct frame in;
 
     if (fd < 0) {
@@ -163,13 +168,8 @@ mgpu_ask_once(const char *name, json_t *request)
         return NULL;
     }
     frame_init(&in, FRAME_MAX_CLIENT);
-    if (mgpu_ask(fd, request) == 0) {
-        while (!(reply = mgpu_next(&in)) && mgpu_read(fd, &in))
-            continue;
-    }
+    reply = mgpu_ask(name, fd, request, &in);
     frame_free(&in);
-    if (!reply)
-        compat_fail(1, name, "the server at %s hung up without an answer", mgpu_socket());
     return reply;
 }
 

@@ -321,13 +321,8 @@ submit(struct srun *s)
     if (s->interactive)
         signals = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, 0}, NULL);
     frame_init(&in, FRAME_MAX_CLIENT);
-    if (mgpu_ask(fd, request) == 0) {
-        while (!(reply = mgpu_next(&in)) && mgpu_read(fd, &in))
-            continue;
-    }
-    if (!reply)
-        (void)compat_fail(1, NAME, "the server at %s hung up without an answer", mgpu_socket());
-    else if ((status = on_submitted(s, reply)) == 0)
+    reply = mgpu_ask(NAME, fd, request, &in);
+    if (reply && (status = on_submitted(s, reply)) == 0)
         status = s->interactive ? follow(s, fd, signals, &in)
                                 : compat_say("Job queued. Use mgpu_queue to check status.");
     frame_free(&in);
