@@ -7,10 +7,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/text.h"
 #include "cli/ask/answer.h"
 #include "cli/table/render.h"
-#include "compat/py/pytext.h"
 #include "compat/scheduler/scheduler.h"
 #include "wire/client.h"
 
@@ -21,26 +19,6 @@
 #define LINE_REMOVED "an edit that removed its line"
 
 /* --- what `add` handed over --- */
-
-/* The command line of a job: script and arguments stand behind --. */
-static bool
-read_command(struct sched_spec *spec, const char *command)
-{
-    auto_buf struct buf why = BUF_INIT;
-    char **words = sched_split(command, &why);
-    char **at = words;
-
-    for (; at && *at && strcmp(*at, "--") != 0; at++) {
-        if (strncmp(*at, "--need=", 7) == 0)
-            (void)py_float(*at + 7, &spec->need);
-    }
-    if (at && at[0] && at[1])
-        spec->script = xstrdup(at[1]);
-    spec->text = xstrdup(spec->script ? spec->script : command);
-    spec->args = xcalloc(1, sizeof *spec->args);
-    text_list_free(words);
-    return spec->script != NULL;
-}
 
 /* The cards that it was submitted for; all where it has no list. */
 static uint64_t
@@ -65,12 +43,15 @@ take_added(struct sched *s, const json_t *object)
 {
     int64_t id = answer_int(object, "id", 0);
     struct sched_job *job = compat_job_of(&s->session, id);
+    const char *command = answer_str(object, "command");
 
     if (job || !answer_has_word(json_object_get(object, "tags"), s->tag) ||
         json_is_string(json_object_get(object, "key")))
         return job;
     job = xcalloc(1, sizeof *job);
-    (void)read_command(&job->spec, answer_str(object, "command"));
+    job->spec.script = sched_script_of(command, &job->spec.need);
+    job->spec.text = xstrdup(job->spec.script ? job->spec.script : command);
+    job->spec.args = xcalloc(1, sizeof *job->spec.args);
     snprintf(job->spec.key, sizeof job->spec.key, "+%lld", (long long)id);
     job->added = true;
     job->status = SCHED_WAITING;

@@ -100,6 +100,22 @@ sched_split(const char *text, struct buf *why)
     return w.at;
 }
 
+char *
+sched_script_of(const char *command, double *need)
+{
+    auto_buf struct buf why = BUF_INIT;
+    char **words = sched_split(command, &why), **at = words, *script = NULL;
+
+    for (; at && *at && strcmp(*at, "--") != 0; at++) {
+        if (strncmp(*at, "--need=", 7) == 0)
+            (void)py_float(*at + 7, need);
+    }
+    if (at && at[0] && at[1])
+        script = xstrdup(at[1]);
+    text_list_free(words);
+    return script;
+}
+
 /* --- GPUs --- */
 
 __attribute__((format(printf, 2, 3))) static void

@@ -74,6 +74,9 @@ void sched_spec_finish(struct sched_spec *s, const struct sched_table *table);
 void sched_spec_free(struct sched_spec *s);
 /* shlex.split: words as a POSIX shell takes them apart. NULL with *why. The caller frees. */
 char **sched_split(const char *text, struct buf *why);
+/* What a job runs, by its command line (sched_request.c): behind -- stand script and arguments.
+ * And what it needs, where that is said. The caller frees; NULL: it is none of ours. */
+char *sched_script_of(const char *command, double *need);
 /* "0-3,5" with blanks: bits of what exists. False with *why when strict and a piece is none.
  * Warnings go to *why too. */
 bool sched_gpus_read(const char *text, const struct sched_rules *rules, uint64_t *out,

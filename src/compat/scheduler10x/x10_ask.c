@@ -14,7 +14,6 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/parse.h"
-#include "base/text.h"
 #include "cli/ask/answer.h"
 #include "cli/common/cli.h"
 #include "compat/compat.h"
@@ -171,18 +170,13 @@ x10_ended_jobs(const struct x10 *x, int64_t since_us, size_t most, const char *c
     return all;
 }
 
-/* Its command is our own: behind -- stand script and arguments. */
 char *
 x10_script_of(const json_t *job)
 {
-    auto_buf struct buf why = BUF_INIT;
-    char **words = sched_split(answer_str(job, "command"), &why), **at = words, *script;
+    double need;
+    char *script = sched_script_of(answer_str(job, "command"), &need);
 
-    while (at && *at && strcmp(*at, "--") != 0)
-        at++;
-    script = xstrdup(at && at[0] && at[1] ? at[1] : answer_str(job, "name"));
-    text_list_free(words);
-    return script;
+    return script ? script : xstrdup(answer_str(job, "name"));
 }
 
 /* --- pausing, cancelling --- */

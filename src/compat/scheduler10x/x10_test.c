@@ -19,9 +19,7 @@
 #include "sys/spawn.h"
 #include "wire/places.h"
 
-#define QUICK_JOBS 4
-#define ALL_JOBS   1000
-#define FOLDERS    16
+#define FOLDERS 16
 
 static int
 put_file(const char *path, const struct buf *text, struct err *e)
@@ -34,13 +32,14 @@ put_file(const char *path, const struct buf *text, struct err *e)
 }
 
 static int
-test_config(const char *dir, struct err *e)
+test_config(const char *dir, int n, struct err *e)
 {
     auto_free char *path = xasprintf("%s/config.json", dir);
     auto_buf struct buf text = BUF_INIT;
     struct x10_config c;
     int rc;
 
+    (void)n;
     x10_config_sample(&text);
     x10_config_init(&c);
     rc = put_file(path, &text, e) < 0 || x10_config_read(&c, path, e) < 0 ||
@@ -52,7 +51,7 @@ test_config(const char *dir, struct err *e)
 }
 
 static int
-test_line(const char *dir, struct err *e)
+test_line(const char *dir, int n, struct err *e)
 {
     static const char line[] = "-1,/data3/train.py,env,--lr 1 'a b' --mode test,0-1,3";
     const struct sched_table table = {.standard = 1};
@@ -62,6 +61,7 @@ test_line(const char *dir, struct err *e)
     bool good;
 
     (void)dir;
+    (void)n;
     if (sched_line_parse(line, sizeof line - 1, &rules, &spec, &why) != SCHED_LINE_JOB)
         return err_set(e, ERR_FAILED, "%s", buf_str(&why));
     good = spec.priority == -1 && spec.allowed == 0xb && strcmp(spec.args[2], "a b") == 0 &&
@@ -115,27 +115,16 @@ run_jobs(const char *dir, int n, struct err *e)
     return rc;
 }
 
-static int
-test_few(const char *dir, struct err *e)
-{
-    return run_jobs(dir, QUICK_JOBS, e);
-}
-
-static int
-test_many(const char *dir, struct err *e)
-{
-    return run_jobs(dir, ALL_JOBS, e);
-}
-
 static const struct {
     const char *name;
     bool quick;
-    int (*run)(const char *dir, struct err *e);
+    int (*run)(const char *dir, int n, struct err *e);
+    int n; /* jobs */
 } tests[] = {
-    {"the sample configuration loads", true, test_config},
-    {"a line of the jobs file is read", true, test_line},
-    {"jobs share simulated GPUs", true, test_few},
-    {"1000 jobs on simulated GPUs", false, test_many},
+    {"the sample configuration loads", true, test_config, 0},
+    {"a line of the jobs file is read", true, test_line, 0},
+    {"jobs share simulated GPUs", true, run_jobs, 4},
+    {"1000 jobs on simulated GPUs", false, run_jobs, 1000},
 };
 
 static int
@@ -166,7 +155,7 @@ x10_test(bool quick)
         if (quick && !tests[i].quick)
             continue;
         n++;
-        if (tests[i].run(dir, &e) == 0) {
+        if (tests[i].run(dir, tests[i].n, &e) == 0) {
             (void)compat_say("✅ %s", tests[i].name);
         } else {
             failed++;
