@@ -6,8 +6,8 @@
 
 #include "base/err.h"
 #include "cli/ask/answer.h"
-#include "cli/common/cli.h"
 #include "cli/table/render.h"
+#include "compat/compat.h"
 #include "compat/cudaq/cudaq.h"
 #include "wire/client.h"
 
@@ -23,12 +23,8 @@ take_end(struct cudaq *q, struct cq_job *job, const json_t *object)
         job->exit_code = sig > 0 ? -sig : answer_int(object, "exit_code", 0);
         job->exit_known = true;
     }
-    if (strncmp(text, "could not start", 15) == 0) {
-        auto_buf struct buf out = BUF_INIT;
-
-        buf_addf(&out, "[Warning] Job '%s' %s\n", job->command, text);
-        (void)cli_put(&out);
-    }
+    if (strncmp(text, "could not start", 15) == 0)
+        (void)compat_say("[Warning] Job '%s' %s", job->command, text);
     cq_job_set(q, job,
                strcmp(state, "COMPLETED") == 0 ? CQ_COMPLETED
                : strcmp(state, "LOST") == 0    ? CQ_UNKNOWN
@@ -113,14 +109,12 @@ free_before(const struct cudaq *q, struct starts *s, int64_t card)
 static void
 say_started(struct cudaq *q, const struct cq_job *job, const json_t *ev, struct starts *s)
 {
-    auto_buf struct buf out = BUF_INIT;
     int64_t card = card_of(ev);
 
     if (card < 0)
         return;
-    buf_addf(&out, "[cudaq] Assigning job '%s' to GPU %lld (free memory ~ %lld MB).\n",
-             job->command, (long long)card, (long long)free_before(q, s, card));
-    (void)cli_put(&out);
+    (void)compat_say("[cudaq] Assigning job '%s' to GPU %lld (free memory ~ %lld MB).",
+                     job->command, (long long)card, (long long)free_before(q, s, card));
     q->assigned = true;
 }
 

@@ -14,7 +14,6 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/common/cli.h"
 #include "compat/compat.h"
 #include "compat/cudaq/cudaq.h"
 #include "compat/engine/line_records.h"
@@ -390,11 +389,9 @@ take_command(struct cudaq *q, const char *s, size_t n)
     if (!is_text) {
         auto_buf struct buf out = BUF_INIT;
 
-        buf_addf(&out,
-                 "[Warning] No UTF-8 text in %s, which is not run: ", q->config.commands_file);
         text_add_safe(&out, s, n, 0);
-        buf_addc(&out, '\n');
-        (void)cli_put(&out);
+        (void)compat_say("[Warning] No UTF-8 text in %s, which is not run: %s",
+                         q->config.commands_file, buf_str(&out));
         return;
     }
     job = cq_job_new(command);

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "cli/ask/answer.h"
-#include "cli/common/cli.h"
+#include "compat/compat.h"
 #include "compat/cudaq/cudaq.h"
 #include "compat/py/pytext.h"
 #include "wire/client.h"
@@ -117,12 +117,10 @@ cq_job_read(const struct cudaq *q, const char *line, size_t n)
     buf_add(&out, line, n);
     job->text = buf_take(&out);
     job->text_len = n;
-    if (take_value(job, value))
-        return job;
-    buf_addf(&out, "[Warning] %s in %s: %s\n",
-             value ? "No command with a known status" : "Invalid JSON line",
-             q->config.jobs_file, job->text);
-    (void)cli_put(&out);
+    if (!take_value(job, value))
+        (void)compat_say("[Warning] %s in %s: %s",
+                         value ? "No command with a known status" : "Invalid JSON line",
+                         q->config.jobs_file, job->text);
     return job;
 }
 

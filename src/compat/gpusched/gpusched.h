@@ -170,7 +170,7 @@ int gs_read_options(struct gs_options *o, int argc, char **argv);
 int gs_journal_load(struct gpusched *g, struct err *e);
 /* Writes what has been noted, durably. Says once when it cannot. */
 void gs_journal_flush(struct gpusched *g);
-struct gs_job *gs_job_of(struct gpusched *g, const struct gs_spec *spec); /* made when new */
+struct gs_job *gs_job_of(struct gpusched *g, const char *key); /* made when new */
 /* Numbers it on first sight. */
 int64_t gs_seen(struct gpusched *g, struct gs_job *job, const char *command);
 void gs_note_started(struct gpusched *g, struct gs_job *job);

@@ -15,8 +15,8 @@
 #include "compat/gpusched/gpusched.h"
 #include "compat/py/pytext.h"
 
-static struct gs_job *
-job_of_key(struct gpusched *g, const char *key)
+struct gs_job *
+gs_job_of(struct gpusched *g, const char *key)
 {
     struct gs_job *job;
 
@@ -28,12 +28,6 @@ job_of_key(struct gpusched *g, const char *key)
     job->oom_base = -1;
     HASH_ADD_STR(g->jobs, key, job);
     return job;
-}
-
-struct gs_job *
-gs_job_of(struct gpusched *g, const struct gs_spec *spec)
-{
-    return job_of_key(g, spec->key);
 }
 
 /* --- reading --- */
@@ -70,7 +64,7 @@ fold(struct gpusched *g, const json_t *ev)
 
     if (!key[0] || strlen(key) >= GS_KEY_SIZE)
         return;
-    job = job_of_key(g, key);
+    job = gs_job_of(g, key);
     if (strcmp(kind, "seen") == 0) {
         fold_seen(g, job, ev);
         return;

@@ -72,7 +72,7 @@ take_specs(struct gpusched *g, struct gs_jobs *specs)
     gs_jobs_free(&g->specs);
     g->specs = *specs;
     for (size_t i = 0; i < g->specs.n; i++) {
-        g->specs.at[i].job = gs_job_of(g, &g->specs.at[i]);
+        g->specs.at[i].job = gs_job_of(g, g->specs.at[i].key);
         g->specs.at[i].job->spec = &g->specs.at[i];
     }
     g->look_due = g->sync_due = true;
