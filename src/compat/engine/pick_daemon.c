@@ -66,28 +66,14 @@ end_daemon(struct client *c)
         continue;
 }
 
-/* Until the link is closed, for the daemon may have to be started again. */
-static void
-keep_args(struct compat_link *l, const struct compat_home *home)
-{
-    size_t n = 0;
-
-    l->sim = home->sim ? xstrdup(home->sim) : NULL;
-    while (home->settings && home->settings[n])
-        n++;
-    l->settings = xcalloc(n + 1, sizeof *l->settings);
-    for (size_t i = 0; i < n; i++)
-        l->settings[i] = xstrdup(home->settings[i]);
-}
-
 static void
 name_own(struct compat_link *l, const struct compat_home *home)
 {
     l->own = true;
     l->dir = xasprintf("%s/.berth", home->root);
     l->cli = (struct cli){.dir = l->dir};
-    l->args = (struct daemon_args){.sim = l->sim,
-                                   .settings = (const char *const *)l->settings,
+    l->args = (struct daemon_args){.sim = home->sim,
+                                   .settings = home->settings,
                                    .system = home->system,
                                    .need_gpus = true};
 }
@@ -203,7 +189,7 @@ open_named(struct compat_link *l, const struct compat_home *home, struct err *e)
         .sim = of_environment("BERTH_SIM"), .system = home->system, .need_gpus = true};
     l->cli.dir = of_environment("BERTH_DIR");
     if (home->system)
-        l->args.settings = (const char *const *)l->settings;
+        l->args.settings = home->settings;
     l->client = connect_or_start(&l->cli, &l->args, NULL, e);
     return l->client ? 0 : -1;
 }
@@ -257,7 +243,6 @@ compat_link_open(struct compat_link *l, const struct compat_home *home, struct e
     *l = (struct compat_link){0};
     if (!with.sim && !of_environment("BERTH_SOCKET") && !of_environment("BERTH_DIR"))
         with.sim = of_environment("BERTH_SIM");
-    keep_args(l, &with);
     l->cli.socket = of_environment("BERTH_SOCKET");
     if (!home->sim && (l->cli.socket || of_environment("BERTH_DIR")))
         return open_named(l, home, e);
@@ -300,9 +285,5 @@ compat_link_close(struct compat_link *l)
         end_daemon(l->client);
     client_free(l->client);
     free(l->dir);
-    free(l->sim);
-    for (size_t i = 0; l->settings && l->settings[i]; i++)
-        free(l->settings[i]);
-    free(l->settings);
     *l = (struct compat_link){0};
 }

@@ -17,17 +17,15 @@ struct err;
 
 struct compat_home {
     const char *root; /* the tool's folder; its own instance is root/.berth */
-    const char *sim;  /* NULL: real cards */
-    const char *const
-        *settings; /* "key=value" for a daemon of its own; NULL-terminated, or NULL */
+    /* These two are to stay until the link is closed: it may have to be started again. */
+    const char *sim;             /* NULL: real cards */
+    const char *const *settings; /* "key=value" for a daemon of its own; NULL-terminated */
     bool system; /* a daemon that is started serves all users: for front ends that root runs */
 };
 
 struct compat_link {
     struct cli cli;          /* how this daemon is reached, also again */
     struct daemon_args args; /* what it is started with, also again */
-    char *sim;               /* owned; args points to these two */
-    char **settings;         /* owned; NULL-terminated */
     struct client *client;   /* owned */
     bool own;                /* the tool's own daemon, which goes with it */
     char *dir;               /* owned; where that is */

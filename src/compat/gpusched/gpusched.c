@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/common/cli.h"
 #include "compat/compat.h"
 #include "compat/engine/compat_paths.h"
@@ -37,6 +38,8 @@ find_places(struct gpusched *g)
     g->log_root = compat_absolute(g->opt.log_dir);
     g->journal_path = py_path(g->opt.log_dir, "journal.jsonl");
     g->board_path = py_path(g->opt.log_dir, "status.txt");
+    if (g->opt.sim.text)
+        g->sim = xasprintf("%lldx%dM", (long long)g->opt.sim.i, GS_SIM_MIB);
     /* Runs that share the journal share the lines' identities. */
     g->session.path = g->sync_path = xasprintf("%s/journal.jsonl", g->log_root);
 }
@@ -66,19 +69,19 @@ static int
 open_session(struct gpusched *g, struct err *e)
 {
     double sample_ms = clamp(g->opt.poll_s * 1000, SAMPLE_MIN_MS, SAMPLE_MAX_MS);
-    auto_free char *sim =
-        g->opt.sim.text ? xasprintf("%lldx%dM", (long long)g->opt.sim.i, GS_SIM_MIB) : NULL;
     auto_free char *module = xasprintf("%s/.berth/python", g->log_root);
-    auto_free char *sample = xasprintf("sample_ms=%.0f", sample_ms);
-    /* Also while nothing of ours runs: what a stranger takes then counts for the next line. */
-    auto_free char *idle = xasprintf("idle_sample_ms=%.0f", sample_ms);
-    auto_free char *margin = xasprintf("margin_mib=%lld", (long long)g->opt.margin_mib);
-    auto_free char *tolerance = xasprintf("tolerance=%.6f", clamp(g->opt.tolerance, 0, 1));
-    auto_free char *spike = xasprintf("spike_buffer=%.6f", clamp(g->opt.spike_buffer, 0, 10));
-    const char *settings[SETTINGS] = {sample, idle,        margin,        tolerance,
-                                      spike,  "aging_s=0", "order=queue", NULL};
-    const struct compat_home home = {.root = g->log_root, .sim = sim, .settings = settings};
+    char **set = g->settings = xcalloc(SETTINGS, sizeof *set);
+    const struct compat_home home = {
+        .root = g->log_root, .sim = g->sim, .settings = (const char *const *)set};
 
+    *set++ = xasprintf("sample_ms=%.0f", sample_ms);
+    /* Also while nothing of ours runs: what a stranger takes then counts for the next line. */
+    *set++ = xasprintf("idle_sample_ms=%.0f", sample_ms);
+    *set++ = xasprintf("margin_mib=%lld", (long long)g->opt.margin_mib);
+    *set++ = xasprintf("tolerance=%.6f", clamp(g->opt.tolerance, 0, 1));
+    *set++ = xasprintf("spike_buffer=%.6f", clamp(g->opt.spike_buffer, 0, 10));
+    *set++ = xstrdup("aging_s=0");
+    *set = xstrdup("order=queue");
     if (compat_open(&g->session, &home, e) < 0)
         return -1;
     return g->session.link.own && g->session.link.args.sim ? gs_offer_module(module, e) : 0;
@@ -338,6 +341,8 @@ release(struct gpusched *g)
     free(g->board_path);
     free(g->log_root);
     free(g->sync_path);
+    free(g->sim);
+    text_list_free(g->settings);
 }
 
 static int

@@ -132,7 +132,8 @@ struct gpusched {
     bool anew;          /* it is the first run, or --fresh, or the journal was removed */
     int64_t journal_us; /* when it was last written before this run, wall time; 0: never */
     char *journal_path, *board_path, *log_root, *sync_path;
-    struct buf out; /* lines to be printed */
+    char *sim, **settings; /* of a daemon of its own */
+    struct buf out;        /* lines to be printed */
     struct gs_result *results;
     size_t n_results, cap_results;
     struct gs_job **running; /* owned; of borrowed jobs, in no order */
