@@ -83,44 +83,37 @@ my_name(void)
     return me ? me->pw_name : NULL;
 }
 
-int
-sched_ask_jobs(struct client *c, json_t *params, const char *const fields[], json_t *all,
-               int64_t *before, struct err *e)
+json_t *
+sched_objects(const json_t *rows, const json_t *fields)
 {
-    auto_json json_t *result = NULL;
-    json_t *names = json_array(), *row;
-    size_t i;
+    json_t *all = json_array(), *row, *name;
+    size_t i, k;
 
-    for (i = 0; fields[i]; i++)
-        json_array_append_new(names, json_string(fields[i]));
-    json_object_set_new(params, "fields", names);
-    if (client_call(c, "jobs", params, &result, e) < 0)
-        return -1;
-    json_array_foreach(json_object_get(result, "rows"), i, row)
+    json_array_foreach(rows, i, row)
     {
         json_t *job = json_object();
 
-        for (size_t k = 0; fields[k]; k++)
-            json_object_set(job, fields[k], json_array_get(row, k));
+        json_array_foreach(fields, k, name)
+            json_object_set(job, json_string_value(name), json_array_get(row, k));
         json_array_append_new(all, job);
     }
-    if (before)
-        *before = json_integer_value(json_object_get(result, "before_id"));
-    return 0;
+    return all;
 }
 
 json_t *
 sched_live_jobs(struct client *c, const char *tag, struct err *e)
 {
-    static const char *const fields[] = {
-        "id",        "tags", "state",  "command", "name",    "priority", "gpus",
-        "submitted", "key",  "run_ms", "log",     "devices", NULL};
-    auto_json json_t *all = json_array();
+    auto_json json_t *fields =
+        json_pack("[s,s,s,s,s,s,s,s,s,s,s,s]", "id", "tags", "state", "command", "name",
+                  "priority", "gpus", "submitted", "key", "run_ms", "log", "devices");
+    auto_json json_t *result = NULL, *all = NULL;
     json_t *ours, *job;
     size_t i;
 
-    if (sched_ask_jobs(c, json_pack("{s:s*}", "user", my_name()), fields, all, NULL, e) < 0)
+    if (client_call(c, "jobs", json_pack("{s:s*,s:O}", "user", my_name(), "fields", fields),
+                    &result, e) < 0)
         return NULL;
+    all = sched_objects(json_object_get(result, "rows"), fields);
     ours = json_array();
     json_array_foreach(all, i, job)
     {

@@ -284,10 +284,8 @@ int sched_check_left(const json_t *last, const struct client *now, const char *t
  * would be read as something else. */
 int sched_line_add(struct buf *out, int64_t priority, const char *script,
                    const char *const fields[3], struct err *e);
-/* What params (stolen) select, as objects with just these fields, which a NULL ends, added to
- * all; *before, of a page: what to ask with for the jobs before them, 0: there are none. */
-int sched_ask_jobs(struct client *c, json_t *params, const char *const fields[], json_t *all,
-                   int64_t *before, struct err *e);
+/* Rows of an answer about jobs as objects with these fields, a list of names; the caller's. */
+json_t *sched_objects(const json_t *rows, const json_t *fields);
 /* Jobs that bear the tag and wait or run, as objects; a list of the caller's. NULL with e. */
 json_t *sched_live_jobs(struct client *c, const char *tag, struct err *e);
 /* Numbered lines, under the title; none: what is said without any. */

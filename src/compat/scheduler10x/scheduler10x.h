@@ -97,12 +97,12 @@ struct x10_job {
 };
 int x10_add(const struct x10 *x, const struct x10_job *job); /* x10_add.c */
 
-/* Its jobs, an array of objects: those that wait and run, or of those that have ended since a
- * time these fields (a NULL ends them), newest last, and no more pages once there are so many.
- * NULL with e. */
+/* Its jobs, an array of objects: those that wait and run, or with these fields (a list, stolen)
+ * of those that have ended since a time the newest (most, 0: all), the oldest first. NULL with
+ * e. */
 json_t *x10_live_jobs(const struct x10 *x, struct err *e);
-json_t *x10_ended_jobs(const struct x10 *x, int64_t since_us, size_t most,
-                       const char *const fields[], struct err *e);
+json_t *x10_ended_jobs(const struct x10 *x, int64_t since_us, int64_t most, json_t *fields,
+                       struct err *e);
 /* Script of a job, by its command; owned by the caller. */
 char *x10_script_of(const json_t *job);
 

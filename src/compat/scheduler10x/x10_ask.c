@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "cli/ask/answer.h"
+#include "cli/ask/answer_pages.h"
 #include "cli/common/cli.h"
 #include "compat/compat.h"
 #include "compat/scheduler/scheduler.h"
@@ -22,7 +23,6 @@
 #include "wire/client.h"
 #include "wire/places.h"
 
-#define PAGE       1000 /* jobs in one answer */
 #define PATH_BYTES 4096
 
 #define PAUSE_TRIES   200
@@ -142,32 +142,21 @@ x10_live_jobs(const struct x10 *x, struct err *e)
     return sched_live_jobs(x->client, x->tag, e);
 }
 
-/* Pages come with the newest first, each in order. */
 json_t *
-x10_ended_jobs(const struct x10 *x, int64_t since_us, size_t most, const char *const fields[],
+x10_ended_jobs(const struct x10 *x, int64_t since_us, int64_t most, json_t *fields,
                struct err *e)
 {
+    auto_json json_t *names = fields, *result = NULL;
     auto_free char *tag = xasprintf("tag:%s", x->tag);
-    json_t *all = json_array();
-    int64_t before = 0;
+    auto_buf struct buf text = BUF_INIT;
 
-    do {
-        json_t *page = json_array();
-        json_t *params = json_pack("{s:[s],s:b,s:i,s:I}", "select", tag, "ended", 1, "limit",
-                                   PAGE, "since_us", (json_int_t)since_us);
-
-        if (before)
-            json_object_set_new(params, "before_id", json_integer(before));
-        if (sched_ask_jobs(x->client, params, fields, page, &before, e) < 0) {
-            json_decref(page);
-            json_decref(all);
-            return NULL;
-        }
-        json_array_extend(page, all);
-        json_decref(all);
-        all = page;
-    } while (before && json_array_size(all) < most);
-    return all;
+    if (pages_ask(x->client,
+                  json_pack("{s:[s],s:O,s:I}", "select", tag, "fields", names, "since_us",
+                            (json_int_t)since_us),
+                  most, &text, e) < 0)
+        return NULL;
+    result = json_loadb(text.data, text.len, 0, NULL);
+    return sched_objects(json_object_get(result, "rows"), names);
 }
 
 char *

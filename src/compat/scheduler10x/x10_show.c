@@ -92,8 +92,6 @@ add_rows(struct buf *out, const json_t *jobs, const char *wanted)
 int
 x10_list(const struct x10 *x, const char *status)
 {
-    static const char *const fields[] = {"id",       "state", "command",   "name",
-                                         "priority", "gpus",  "exit_code", NULL};
     auto_buf struct buf out = BUF_INIT;
     auto_json json_t *ended = NULL, *live = NULL;
     struct err e = {0};
@@ -101,7 +99,10 @@ x10_list(const struct x10 *x, const char *status)
 
     if (!x->client)
         return x10_nobody(x, "Error");
-    if ((past && !(ended = x10_ended_jobs(x, 0, LISTED_MAX, fields, &e))) ||
+    if ((past && !(ended = x10_ended_jobs(x, 0, LISTED_MAX,
+                                          json_pack("[s,s,s,s,s,s,s]", "id", "state", "command",
+                                                    "name", "priority", "gpus", "exit_code"),
+                                          &e))) ||
         !(live = x10_live_jobs(x, &e)))
         return x10_fail("Error: %s", e.text);
     buf_addf(&out, "%-8s  %-10s  %8s  %-10s  %s\n", "ID", "STATUS", "PRIORITY", "GPUS",
@@ -263,12 +264,12 @@ gpu_metrics(const json_t *series, int64_t n_gpus)
 json_t *
 x10_metrics_object(const struct x10 *x, struct err *e)
 {
-    static const char *const fields[] = {"state", "started", "run_ms", "exit_code", NULL};
     auto_json json_t *ended = NULL, *series = NULL, *numbers = NULL;
     json_t *system = NULL;
 
     if (x->client) {
-        ended = x10_ended_jobs(x, 0, SIZE_MAX, fields, e);
+        ended = x10_ended_jobs(
+            x, 0, 0, json_pack("[s,s,s,s]", "state", "started", "run_ms", "exit_code"), e);
         if (!ended ||
             client_call(x->client, "series", json_pack("{s:b,s:i}", "gpus", 1, "points", 4000),
                         &series, e) < 0 ||

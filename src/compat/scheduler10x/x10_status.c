@@ -85,10 +85,9 @@ static int
 count_ended(const struct x10 *x, int64_t started_us, struct counted *c, int64_t *n,
             struct err *e)
 {
-    static const char *const fields[] = {"ended", NULL};
     int64_t from_us = c->until_us ? c->until_us : started_us;
     int64_t settled_us = clock_wall_us() - SETTLED_US;
-    auto_json json_t *ended = x10_ended_jobs(x, from_us, SIZE_MAX, fields, e);
+    auto_json json_t *ended = x10_ended_jobs(x, from_us, 0, json_pack("[s]", "ended"), e);
     size_t i;
     json_t *job;
 
