@@ -18,7 +18,6 @@
 #include "compat/slurm/slurm_node.h"
 #include "compat/slurm/slurm_sacct.h"
 #include "compat/slurm/slurm_script.h"
-#include "compat/slurm/slurm_squeue.h"
 #include "compat/slurm/slurm_table.h"
 #include "compat/slurm/slurm_words.h"
 #include "spec/attr.h"

@@ -7,11 +7,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/request.h"
 #include "base/text.h"
 #include "cli/ask/answer.h"
 #include "cli/common/cli.h"
 #include "compat/compat.h"
-#include "compat/slurm/slurm_depend.h"
+#include "compat/slurm/slurm_job.h"
 #include "compat/slurm/slurm_request.h"
 #include "compat/slurm/slurm_script.h"
 #include "compat/slurm/slurm_wait.h"
@@ -118,6 +119,91 @@ build(struct sbatch_call *s, const char *path, struct submit_script *script)
     return 0;
 }
 
+/* --- dependencies that can no longer be met --- */
+
+/* sbatch accepts a job whose dependency has failed already, where Berth refuses it: a script
+ * that submits a chain would end in the middle of it. */
+
+static json_t *
+word_of(const struct dep *dep)
+{
+    return dep->task >= 0 ? json_sprintf("%u_%d", dep->job, dep->task)
+                          : json_sprintf("%u", dep->job);
+}
+
+/* Of an array, any of its tasks counts. */
+static bool
+has_failed(struct client *c, const struct dep *dep)
+{
+    auto_json json_t *select = json_pack("[o]", word_of(dep));
+    const struct slurm_wish wish = {.select = select};
+    auto_slurm_jobs struct slurm_jobs jobs = {0};
+    bool all_ended = true, all_well = true;
+    struct err e;
+
+    if (dep->type == DEP_ANY || slurm_jobs_ask(c, &wish, &jobs, &e) < 0)
+        return false;
+    for (size_t i = 0; i < jobs.n; i++) {
+        all_ended &= jobs.at[i].state->ended;
+        all_well &= strcmp(jobs.at[i].state->name, "COMPLETED") == 0;
+    }
+    return jobs.n > 0 && all_ended && (dep->type == DEP_SUCCESS ? !all_well : all_well);
+}
+
+/* Whether a job that r waits for has ended in another way than it must; says which, unless
+ * quiet. */
+static bool
+cannot_start(const struct request *r, bool quiet)
+{
+    auto_client struct client *c = r->n_deps ? slurm_connect("sbatch") : NULL;
+
+    for (int i = 0; c && i < r->n_deps; i++) {
+        if (!has_failed(c, &r->deps[i]))
+            continue;
+        if (!quiet)
+            cli_say("job %u has ended %s, so this job can never start and is cancelled",
+                    r->deps[i].job,
+                    r->deps[i].type == DEP_SUCCESS ? "without success" : "with success");
+        return true;
+    }
+    return false;
+}
+
+/* Whether the daemon knows no such job. */
+static bool
+is_unknown(struct client *c, const struct dep *dep)
+{
+    auto_json json_t *select = json_pack("[o]", word_of(dep));
+    const struct slurm_wish wish = {.select = select};
+    auto_slurm_jobs struct slurm_jobs jobs = {0};
+    struct err e;
+
+    return slurm_jobs_ask(c, &wish, &jobs, &e) < 0 && e.code == ERR_NO_JOB;
+}
+
+/* Takes out the jobs to wait for that are not known, with a word: Slurm counts those that it
+ * has forgotten as ended well. Whether there were any. */
+static bool
+drop_unknown(struct request *r, bool quiet)
+{
+    auto_client struct client *c = r->n_deps ? slurm_connect("sbatch") : NULL;
+    int n = 0, before = r->n_deps;
+
+    if (!c)
+        return false;
+    for (int i = 0; i < before; i++) {
+        if (!is_unknown(c, &r->deps[i])) {
+            r->deps[n++] = r->deps[i];
+        } else if (!quiet) {
+            cli_say("job %u is not known, so this job does not wait for it", r->deps[i].job);
+        }
+    }
+    r->n_deps = n;
+    return n < before;
+}
+
+/* --- sending it --- */
+
 /* --test-only. */
 static int
 say_plan(struct sbatch_call *s, struct cli *cli)
@@ -127,7 +213,7 @@ say_plan(struct sbatch_call *s, struct cli *cli)
     auto_json json_t *line = NULL;
     char when[SLURM_TIME];
 
-    (void)slurm_drop_unknown(&s->q.s.req, s->q.quiet); /* as send_job, where that is refused */
+    (void)drop_unknown(&s->q.s.req, s->q.quiet); /* as send_job, where that is refused */
     s->q.s.words.dry_run = true;
     s->q.s.words.plan = &line;
     if (submit_send(cli, &s->q.s) != 0)
@@ -185,13 +271,11 @@ send_job(struct sbatch_call *s, struct cli *cli, int64_t *id)
     s->q.s.words.id = id;
     s->q.s.words.refused = &refused;
     status = submit_send(cli, &s->q.s);
-    if (status != 0 && refused.code == ERR_REFUSED &&
-        slurm_drop_unknown(&s->q.s.req, s->q.quiet)) {
+    if (status != 0 && refused.code == ERR_REFUSED && drop_unknown(&s->q.s.req, s->q.quiet)) {
         refused = (struct err){0};
         status = send_again(s, cli);
     }
-    if (status != 0 && refused.code == ERR_REFUSED &&
-        slurm_cannot_start(&s->q.s.req, s->q.quiet)) {
+    if (status != 0 && refused.code == ERR_REFUSED && cannot_start(&s->q.s.req, s->q.quiet)) {
         status = queue_lost(s, cli);
         if (status == 0)
             cancel(*id);

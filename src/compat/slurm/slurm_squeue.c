@@ -1,6 +1,4 @@
 /* squeue: the jobs that wait and run, in Slurm's columns. */
-#include "compat/slurm/slurm_squeue.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +15,7 @@
 #include "compat/slurm/slurm.h"
 #include "compat/slurm/slurm_job.h"
 #include "compat/slurm/slurm_json.h"
+#include "compat/slurm/slurm_table.h"
 #include "compat/slurm/slurm_values.h"
 #include "compat/slurm/slurm_words.h"
 #include "wire/client.h"

@@ -8,7 +8,7 @@
 #include "cli/ask/answer.h"
 #include "compat/slurm/slurm.h"
 #include "compat/slurm/slurm_job.h"
-#include "compat/slurm/slurm_squeue.h"
+#include "compat/slurm/slurm_table.h"
 #include "compat/slurm/slurm_values.h"
 #include "compat/slurm/slurm_words.h"
 

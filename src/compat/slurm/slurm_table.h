@@ -50,6 +50,8 @@ struct slurm_field {
     int detail; /* how much has to be asked for it: enum slurm_detail */
     struct slurm_value value;
 };
+/* Those of squeue; a NULL header ends them. */
+extern const struct slurm_field squeue_fields[];
 /* NULL: no field has the letter. */
 const struct slurm_field *slurm_field_of(const struct slurm_field *fields, char letter);
 
