@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "cli/ask/answer.h"
 #include "compat/mgpu/mgpu.h"
@@ -169,35 +168,17 @@ drop_empty_log(const struct mgpu_user *u, const char *id)
         (void)unlink(path);
 }
 
-static void
-on_ended(void *ctx, int64_t id, json_t *result, const struct err *error)
-{
-    bool *ended = ctx;
-
-    (void)id;
-    (void)result;
-    (void)error;
-    *ended = true;
-}
-
 /* `ok` promises that the processes are gone. */
 static void
 await_end(struct client *c, const json_t *ids)
 {
-    int64_t until = clock_boot_us() + CANCEL_WAIT_MS * 1000LL;
-    json_t *select = json_array();
-    bool ended = false;
+    json_t *select = json_array(), *id;
     size_t i;
-    json_t *id;
 
     json_array_foreach(ids, i, id)
         json_array_append_new(select, json_sprintf("%lld", (long long)json_integer_value(id)));
-    client_listen(c, NULL, on_ended, &ended);
-    if (client_send(c, "wait", json_pack("{s:o}", "select", select), NULL) < 0)
-        return;
-    while (!ended && clock_boot_us() < until &&
-           client_wait(c, (int)((until - clock_boot_us()) / 1000) + 1, NULL) == 0)
-        continue;
+    client_set_patience(c, CANCEL_WAIT_MS);
+    (void)client_call(c, "wait", json_pack("{s:o}", "select", select), NULL, NULL);
 }
 
 /* berthd's words are of names and numbers, of which mgpu's users know nothing. */
