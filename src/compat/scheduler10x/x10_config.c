@@ -78,33 +78,6 @@ set_text(char **field, const char *text)
     *field = xstrdup(text);
 }
 
-static void
-set_standard(struct x10_config *c, const struct row *r)
-{
-    void *field = field_of(c, r);
-
-    if (r->type == TYPE_INT)
-        *(int64_t *)field = (int64_t)r->standard;
-    else if (r->type == TYPE_FLOAT)
-        *(double *)field = r->standard;
-    else if (r->type == TYPE_BOOL)
-        *(bool *)field = r->standard != 0;
-    else if (r->type == TYPE_PATHS) {
-        c->allowed = xcalloc(2, sizeof *c->allowed);
-        c->allowed[0] = xstrdup(r->text);
-    } else {
-        set_text(field, r->text);
-    }
-}
-
-void
-x10_config_init(struct x10_config *c)
-{
-    *c = (struct x10_config){0};
-    for (size_t i = 0; i < ROWS; i++)
-        set_standard(c, &rows[i]);
-}
-
 void
 x10_config_free(struct x10_config *c)
 {
@@ -224,6 +197,40 @@ take_value(struct x10_config *c, const struct row *r, const json_t *v, struct er
     return 0;
 }
 
+/* In the sample, folders to choose from. */
+static json_t *
+standard_of(const struct row *r, bool sample)
+{
+    switch (r->type) {
+    case TYPE_INT:
+        return json_integer((json_int_t)r->standard);
+    case TYPE_FLOAT:
+        return json_real(r->standard);
+    case TYPE_BOOL:
+        return json_boolean(r->standard != 0);
+    case TYPE_TEXT:
+    case TYPE_LEVEL:
+        return json_string(r->text);
+    case TYPE_PATHS:
+        return sample ? json_pack("[s,s,s]", "/data3/", "/home/", "/tmp/test/")
+                      : json_pack("[s]", r->text);
+    }
+    return NULL;
+}
+
+void
+x10_config_init(struct x10_config *c)
+{
+    *c = (struct x10_config){0};
+    for (size_t i = 0; i < ROWS; i++) {
+        json_t *v = standard_of(&rows[i], false);
+
+        (void)take_value(c, &rows[i], v, NULL);
+        json_decref(v);
+    }
+    c->workers_said = c->gpus_said = false;
+}
+
 static int
 take_all(struct x10_config *c, const json_t *root, struct err *e)
 {
@@ -313,25 +320,6 @@ x10_whole_path(const char *path)
 
 /* --- the sample --- */
 
-static json_t *
-standard_of(const struct row *r)
-{
-    switch (r->type) {
-    case TYPE_INT:
-        return json_integer((json_int_t)r->standard);
-    case TYPE_FLOAT:
-        return json_real(r->standard);
-    case TYPE_BOOL:
-        return json_boolean(r->standard != 0);
-    case TYPE_TEXT:
-    case TYPE_LEVEL:
-        return json_string(r->text);
-    case TYPE_PATHS:
-        return json_pack("[s,s,s]", "/data3/", "/home/", "/tmp/test/");
-    }
-    return NULL;
-}
-
 void
 x10_config_sample(struct buf *out)
 {
@@ -344,7 +332,7 @@ x10_config_sample(struct buf *out)
             json_object_set_new(root, rows[i].section, json_object());
             section = json_object_get(root, rows[i].section);
         }
-        json_object_set_new(section, rows[i].key, standard_of(&rows[i]));
+        json_object_set_new(section, rows[i].key, standard_of(&rows[i], true));
     }
     py_add_json(out, root, INDENT);
     buf_addc(out, '\n');
