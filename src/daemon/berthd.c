@@ -87,6 +87,7 @@ leave(struct daemon *d, const char *why)
     if (d->inst.leaving)
         return;
     d->inst.leaving = d->inst.stopping = true;
+    d->left_why = why;
     log_info("event=leaving why=\"%s\" jobs=%zu", why, queue_n(d->inst.queue));
     notify_leaving(d->notify);
     server_release(d->rpc->server, NULL); /* what the last commit made true */
@@ -469,6 +470,19 @@ sign_lock(const struct daemon *d)
         log_warn("event=lock-not-signed %m");
 }
 
+/* For clients that find no daemon: why this one left, by the words of leave(). */
+static void
+note_exit(const struct daemon *d)
+{
+    auto_close int state = open(d->inst.places.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct err e = {0};
+    if (file_write_atomic_at(state, "exit", d->left_why, strlen(d->left_why), 0600, false,
+                             &e) == 0)
+        return;
+    log_warn("event=exit-not-noted %s", e.text);
+    unlinkat(state, "exit", 0); /* an earlier daemon's */
+}
+
 static void
 finish(struct daemon *d)
 {
@@ -482,6 +496,7 @@ finish(struct daemon *d)
         recall_forget(d->inst.places.state);
     store_close(d->inst.store);
     gpulock_free_all(d->cards);
+    note_exit(d);
     if (ftruncate(d->lock_fd, 0) < 0)
         log_warn("event=lock-not-cleared %m");
     close(d->lock_fd);

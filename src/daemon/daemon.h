@@ -38,8 +38,9 @@ struct daemon {
     struct idle_work *idle_work;
     struct notify *notify; /* the service manager; NULL: there is none */
 
-    int lock_fd;       /* held: one daemon per state */
-    bool follows_dead; /* the daemon before this one did not leave in order */
+    const char *left_why; /* NULL until it leaves */
+    int lock_fd;          /* held: one daemon per state */
+    bool follows_dead;    /* the daemon before this one did not leave in order */
     uv_timer_t idle_timer;
     uv_signal_t on_term, on_int, on_hup;
 };

@@ -137,7 +137,61 @@ replace_daemon()
     stop_daemon
     try berth queue
     is status "$status" 4
-    has said "$err" 'exits when idle'
+    has said "$err" 'it was stopped; its jobs and history are kept'
+}
+
+@test "after a daemon that exited when it was idle, a command says so" {
+    mkdir -p "$BERTH_DIR"
+    echo 'idle_exit_s: 1' >"$BERTH_DIR/config.yaml"
+    berth submit --sim 1 -G 0 --wait -- true
+    until_exited
+    try berth gpus
+    is status "$status" 4
+    has said "$err" 'it exited when it was idle; its jobs and history are kept'
+}
+
+# Until no daemon has the lock.
+until_exited()
+{
+    "$AWAIT" prints "$LIMIT" "flock -n $BERTH_DIR/state/lock echo free" free >/dev/null
+}
+
+# Holds a daemon's lock until another process has opened it twice.
+hold_lock()
+{
+    python3 -c '
+import ctypes, fcntl, os, sys
+libc = ctypes.CDLL(None)
+lock = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.flock(lock, fcntl.LOCK_EX)
+watch = libc.inotify_init()
+libc.inotify_add_watch(watch, sys.argv[1].encode(), 0x20)  # IN_OPEN
+print("held", flush=True)
+os.read(watch, 4096)
+os.read(watch, 4096)' "$BERTH_DIR/state/lock"
+}
+
+@test "a command that comes while a daemon is dying waits for its end, and restarts it" {
+    start_daemon 2
+    berth submit --hold -- true
+    kill_daemon
+    # As the kernel does it: the socket closes first, and the lock is freed a moment later.
+    background holds hold_lock
+    wait_for_output holds held
+    try berth queue
+    is status "$status" 0
+    has said "$err" 'the daemon had died and was restarted'
+    finish holds
+}
+
+@test "a command says that the daemon is starting or exiting when that takes long" {
+    start_daemon 2
+    stop_daemon
+    until_exited
+    try flock "$BERTH_DIR/state/lock" berth cancel 1
+    is status "$status" 4
+    has said "$err" 'the daemon is starting or exiting .*; try again'
+    has_not said "$err" 'no daemon is running'
 }
 
 @test "a daemon that cannot restart is not tried for ever, and the client says why" {

@@ -26,6 +26,8 @@
 #define SAY_AFTER_MS 1500
 #define PAUSE_MAX_MS 500
 #define LOCK_MAX     64
+#define EXIT_MAX     64
+#define SETTLE_MS    5000 /* in which a daemon that is starting or exiting is through with it */
 #define GAP_MS       5000 /* in which systemd starts the machine's daemon again */
 #define GAP_STEP_MS  100
 
@@ -131,23 +133,49 @@ connect_trusted_at(const char *dir)
     return c;
 }
 
-/* How the last daemon of this place, one of ours, left: its lock is free; the file held its
- * number until it left in order (sign_lock in daemon/berthd.c), and the word `service` when a
- * service manager had started it, which starts it again. */
-enum end { END_IN_ORDER, END_DIED, END_DIED_SERVICE };
+/* How the last daemon of this place, one of ours, ended. Its lock's file holds its number until
+ * it exits in order (sign_lock in daemon/berthd.c), and the word `service` when a service
+ * manager had started it, which starts it again. END_NOT_YET: the lock is held, by a daemon
+ * that is starting, exiting or being killed: the kernel frees it after closing the socket. */
+enum end { END_IN_ORDER, END_DIED, END_DIED_SERVICE, END_NOT_YET };
+
+static bool
+is_own_file(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
+}
 
 static enum end
 last_end(const struct places *p)
 {
     auto_free char *lock = xasprintf("%s/lock", p->state);
     auto_buf struct buf text = BUF_INIT;
-    struct stat st;
+    int held;
 
-    if (lstat(lock, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0 ||
-        st.st_uid != geteuid() || file_is_locked_at(AT_FDCWD, lock, NULL) != 0 ||
-        file_read(lock, LOCK_MAX, &text, NULL) < 0)
+    if (!is_own_file(lock))
+        return END_IN_ORDER;
+    held = file_is_locked_at(AT_FDCWD, lock, NULL);
+    if (held > 0)
+        return END_NOT_YET;
+    if (held < 0 || file_read(lock, LOCK_MAX, &text, NULL) < 0 || text.len == 0)
         return END_IN_ORDER;
     return strstr(buf_str(&text), "service") ? END_DIED_SERVICE : END_DIED;
+}
+
+/* By what it wrote when it exited (note_exit in daemon/berthd.c). */
+static const char *
+orderly_end(const struct places *p)
+{
+    auto_free char *note = xasprintf("%s/exit", p->state);
+    auto_buf struct buf why = BUF_INIT;
+
+    if (!is_own_file(note) || file_read(note, EXIT_MAX, &why, NULL) < 0)
+        return ": its jobs and history are kept";
+    if (strcmp(buf_str(&why), "idle") == 0)
+        return ": it exited when it was idle; its jobs and history are kept";
+    return ": it was stopped; its jobs and history are kept";
 }
 
 /* One that left when it had been idle has lost nothing, which is what people fear then. */
@@ -158,15 +186,20 @@ say_none_runs(const struct cli *cli, const struct places *p, int code, struct er
     bool kept = !cli->socket && access(database, F_OK) == 0;
     const char *what = "";
 
-    enum end end = kept ? last_end(p) : END_IN_ORDER;
+    enum end end = cli->socket ? END_IN_ORDER : last_end(p);
 
-    if (end == END_DIED_SERVICE)
+    if (end == END_NOT_YET) {
+        err_set(e, code, "the daemon is starting or exiting (%s does not answer); try again",
+                p->socket);
+        return;
+    }
+    if (kept && end == END_DIED_SERVICE)
         what = ": it died, and its service manager restarts it (systemctl --user status "
                "berthd); its jobs are kept, and running jobs continue";
-    else if (end == END_DIED)
+    else if (kept && end == END_DIED)
         what = ": it died; its jobs are kept, and running jobs continue";
     else if (kept)
-        what = ": it exits when idle; its jobs and history are kept";
+        what = orderly_end(p);
     err_set(e, code,
             "no daemon is running (%s)%s; 'berth daemon start'%s starts one%s, "
             "and so do 'berth run' and 'berth submit'",
@@ -207,6 +240,21 @@ revive_daemon(const struct places *p, bool quiet, struct err *e)
     return c;
 }
 
+/* Waits while the daemon is starting or exiting: what there is then is known in a moment. */
+static struct client *
+connect_settled(const struct cli *cli, const struct places *p, struct err *why)
+{
+    int64_t until_us = clock_boot_us() + SETTLE_MS * 1000LL;
+    struct client *c = connect_found(cli, p, NULL, why);
+
+    while (!c && why->code == ERR_UNREACHABLE && !cli->socket && last_end(p) == END_NOT_YET &&
+           clock_boot_us() < until_us) {
+        poll(NULL, 0, PAUSE_MIN_MS);
+        c = connect_found(cli, p, NULL, why);
+    }
+    return c;
+}
+
 static struct client *
 connect_existing(const struct cli *cli, bool revive, struct err *e)
 {
@@ -216,7 +264,7 @@ connect_existing(const struct cli *cli, bool revive, struct err *e)
 
     if (places_find(cli->dir, &p, e) < 0)
         return NULL;
-    c = connect_found(cli, &p, NULL, &why);
+    c = connect_settled(cli, &p, &why);
     if (c || why.code != ERR_UNREACHABLE) {
         if (!c && e)
             *e = why;
