@@ -153,6 +153,16 @@ report()
 @test "the HTML report is complete, needs no other file, and contains no command as HTML" {
     start_daemon 1
     berth report --html empty.html
+@test "what a report suggests after an out of memory is what explain suggests" {
+    start_daemon 1
+    berth submit --vram 2G -W -- sh -c "$E2E/seen 3000; echo CUDA out of memory; exit 1" || true
+    has explain "$(berth explain 1)" 'peaked at 2\.9 GiB of 2\.0 GiB: --vram 3750M or --oom-retries 2'
+    has report "$(berth report)" '^- 1 job of this command ended out of memory with 2\.0 GiB and peaked at 2\.9 GiB: request 3750M$'
+    berth submit --vram 22G -W -- sh -c 'echo CUDA out of memory; exit 1' || true
+    has 'explain of one that no GPU can hold' "$(berth explain 2)" 'a smaller batch, or more GPUs; no GPU here is larger'
+    has 'report of it' "$(berth report)" '^- 1 job of this command ended out of memory with 22\.0 GiB: a smaller batch, or more GPUs; the largest GPU here has 24\.0 GiB$'
+}
+
     "$E2E/page.py" empty.html
     has empty "$(cat empty.html)" 'No job ended in this period'
     berth submit --hold -- true

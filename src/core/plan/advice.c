@@ -171,6 +171,7 @@ for_cuda_oom(const struct job *job, const struct advice_facts *f, struct buf *ou
     int32_t peak = attempt_peak_mib(job->run), had = job->run->vram_mib;
     int64_t of = had > 0 ? had : f->card_mib;
     int64_t next = account_oom_next_mib(peak, had);
+    char ask[24];
     if (job->run->n_gpus == 0) {
         buf_adds(out, "the job had no GPU: request one with --gpus 1");
         return;
@@ -181,8 +182,7 @@ for_cuda_oom(const struct job *job, const struct advice_facts *f, struct buf *ou
         buf_adds(out, ": ");
     }
     if (had > 0 && (f->largest_mib == 0 || next <= f->largest_mib)) {
-        add_vram(out, next);
-        buf_adds(out, " or --oom-retries 2");
+        buf_addf(out, "--vram %s or --oom-retries 2", format_ask_mib(next, ask));
     } else if (f->card_mib > 0 && f->largest_mib > f->card_mib) {
         char size[24];
         buf_addf(out, "a larger GPU (--min-vram %lldG; the largest here has %s)",

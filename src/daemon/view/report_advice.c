@@ -29,7 +29,8 @@ struct advice {
     const struct report_command *command; /* NULL: of a user */
     const struct report_sums *sums;
     int64_t jobs;
-    int32_t ask_mib; /* 0: nothing */
+    int32_t ask_mib;   /* 0: nothing */
+    int64_t limit_mib; /* the largest card's, where it needs more than that; 0 */
 };
 
 struct list {
@@ -85,6 +86,36 @@ look_at_declared(struct list *l, const struct report_command *c, int32_t ask)
     }
 }
 
+/* Of those that the machine has now; 0: not known. */
+static int64_t
+largest_here(const struct report *r)
+{
+    int64_t most = 0;
+    for (int i = 0; i < r->n_cards; i++)
+        if (!r->cards[i].gone && r->cards[i].total_mib > most)
+            most = r->cards[i].total_mib;
+    return most;
+}
+
+static void
+look_at_oom(struct list *l, const struct report_command *c, int32_t ask)
+{
+    const struct report_sums *s = &c->sums;
+    struct advice a = {.kind = OUT_OF_MEMORY,
+                       .uid = c->key.uid,
+                       .command = c,
+                       .sums = s,
+                       .jobs = s->oom_jobs,
+                       .ask_mib = ask > s->oom_next_mib ? ask : s->oom_next_mib,
+                       .weight = (double)s->oom_mib * (double)s->gpu_ms};
+    int64_t most = largest_here(l->report);
+    if (most > 0 && a.ask_mib > most) {
+        a.ask_mib = 0;
+        a.limit_mib = most;
+    }
+    add(l, a);
+}
+
 static void
 look_at_command(struct list *l, const struct report_command *c)
 {
@@ -92,14 +123,7 @@ look_at_command(struct list *l, const struct report_command *c)
     int32_t ask = demand_of(l->report, c);
     int64_t card = largest_card(l->report);
     if (s->oom_mib > 0 && s->oom_jobs * OOM_SHARE >= s->ran) {
-        int32_t more = account_oom_next_mib(s->oom_mib, (int32_t)s->peaks.max);
-        add(l, (struct advice){.kind = OUT_OF_MEMORY,
-                               .uid = c->key.uid,
-                               .command = c,
-                               .sums = s,
-                               .jobs = s->oom_jobs,
-                               .ask_mib = ask > more ? ask : more,
-                               .weight = (double)s->oom_mib * (double)s->gpu_ms});
+        look_at_oom(l, c, ask);
         return;
     }
     if (ask > 0 && s->asked_mib > 0)
@@ -129,12 +153,27 @@ look_at_user(struct list *l, const struct report_user *u)
 }
 
 static void
+add_oom_text(const struct advice *a, struct buf *out)
+{
+    char asked[24], peak[24], limit[24];
+    buf_addf(out, "%lld job%s of this command ended out of memory with %s", (long long)a->jobs,
+             a->jobs == 1 ? "" : "s", format_mib(a->sums->oom_mib, asked));
+    if (a->sums->oom_peak_mib > 0)
+        buf_addf(out, " and peaked at %s", format_mib(a->sums->oom_peak_mib, peak));
+    if (a->limit_mib)
+        buf_addf(out, ": a smaller batch, or more GPUs; the largest GPU here has %s",
+                 format_mib(a->limit_mib, limit));
+    else
+        buf_adds(out, ": request ");
+}
+
+static void
 add_text(const struct advice *a, struct buf *out)
 {
     const char *s = a->jobs == 1 ? "" : "s";
     char peak[24], asked[24], ask[24], span[24];
     format_mib(a->sums->peaks.n ? a->sums->peaks.max : -1, peak);
-    format_mib(a->kind == OUT_OF_MEMORY ? a->sums->oom_mib : a->sums->asked_mib, asked);
+    format_mib(a->sums->asked_mib, asked);
     switch (a->kind) {
     case ASK_LESS:
         buf_addf(out, "%lld job%s of this command peaked at %s and requested %s: request ",
@@ -147,8 +186,7 @@ add_text(const struct advice *a, struct buf *out)
                  (long long)a->jobs, s, peak, asked, a->jobs == 1 ? "its" : "their");
         break;
     case OUT_OF_MEMORY:
-        buf_addf(out, "%lld job%s of this command ended out of memory with %s: request ",
-                 (long long)a->jobs, s, asked);
+        add_oom_text(a, out);
         break;
     case UNDECLARED:
         buf_addf(out,
@@ -162,7 +200,8 @@ add_text(const struct advice *a, struct buf *out)
                  format_duration(a->sums->gpu_ms, span));
         return;
     }
-    buf_adds(out, format_ask_mib(a->ask_mib, ask));
+    if (a->ask_mib)
+        buf_adds(out, format_ask_mib(a->ask_mib, ask));
 }
 
 static void

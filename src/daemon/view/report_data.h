@@ -48,8 +48,10 @@ struct report_sums {
     int64_t util_sum, util_count;
     int64_t gpu_jobs;                   /* completed on cards */
     int32_t asked_mib, asked_least_mib; /* the newest that declared VRAM; the least; 0: none */
-    int32_t oom_mib; /* the largest demand with which one ran out of its card's memory */
     int64_t oom_jobs;
+    /* Of those that ran out of their card's memory, the one that needs most: its demand, its
+     * peak (-1: not known), and what its next attempt would need. 0: none declared VRAM. */
+    int32_t oom_mib, oom_peak_mib, oom_next_mib;
 };
 
 struct report_user {

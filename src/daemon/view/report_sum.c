@@ -62,6 +62,19 @@ add_usage(const struct report *r, struct report_sums *s, const struct store_ende
         s->wasted_mib_ms += (int64_t)(x->vram_mib - x->peak_mib) * x->last_run_ms * x->n_cards;
 }
 
+/* The next demand is that of explain, and of --oom-retries. */
+static void
+add_oom(struct report_sums *s, const struct store_ended *x)
+{
+    int32_t next = account_oom_next_mib(x->peak_mib, x->vram_mib);
+    s->oom_jobs++;
+    if (x->vram_mib <= 0 || next <= s->oom_next_mib)
+        return;
+    s->oom_mib = x->vram_mib;
+    s->oom_peak_mib = x->peak_mib;
+    s->oom_next_mib = next;
+}
+
 static void
 add(const struct report *r, struct report_sums *s, const struct store_ended *x)
 {
@@ -78,10 +91,8 @@ add(const struct report *r, struct report_sums *s, const struct store_ended *x)
     }
     if (x->state == JOB_COMPLETED)
         add_usage(r, s, x);
-    if (x->state == JOB_OUT_OF_MEMORY && x->oom == OOM_CUDA) {
-        s->oom_jobs++;
-        s->oom_mib = x->vram_mib > s->oom_mib ? x->vram_mib : s->oom_mib;
-    }
+    if (x->state == JOB_OUT_OF_MEMORY && x->oom == OOM_CUDA)
+        add_oom(s, x);
 }
 
 static struct report_user *
