@@ -71,6 +71,20 @@ test_empty_and_hidden_columns_are_left_out(void **state)
 }
 
 static void
+test_columns_that_were_named_are_shown_when_empty(void **state)
+{
+    auto_table struct table *t = make_table("");
+    struct term pipe = {0};
+
+    (void)state;
+    table_show_all(t);
+    assert_table(t, &pipe,
+                 "  ID  WHY  USER  COMMAND\n"
+                 "   7  -    al    echo one two three four\n"
+                 "1234  -    -     x\\x1B[31m\\n\xc3\xa4\n");
+}
+
+static void
 test_last_column_is_cut_to_the_terminal(void **state)
 {
     auto_table struct table *t = make_table("");
@@ -162,6 +176,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_columns_line_up_and_controls_are_shown),
         cmocka_unit_test(test_empty_and_hidden_columns_are_left_out),
+        cmocka_unit_test(test_columns_that_were_named_are_shown_when_empty),
         cmocka_unit_test(test_last_column_is_cut_to_the_terminal),
         cmocka_unit_test(test_colour_is_around_the_cell_only),
         cmocka_unit_test(test_bar_fits_every_width),

@@ -35,6 +35,27 @@ load screen
     has sort "$status $err" "^2 .*unknown column 'nothing'"
 }
 
+# The titles of a table, separated by single spaces.
+titles()
+{
+    "$@" | head -1 | tr -s ' ' | sed 's/^ //'
+}
+
+@test "a column asked for by name is shown, also where it is empty in every row" {
+    start_daemon 1
+    is 'queue without jobs' "$(titles berth queue -o id,reason,command)" 'ID WHY COMMAND'
+    berth submit --hold -G 0 -- true >/dev/null
+    is queue "$(titles berth queue -o id,time,expected,promised,wait,verdict,util,command)" \
+        'ID TIME EXPECTED PROMISED WAIT VERDICT LOAD COMMAND'
+    is 'the row' "$(berth queue -H -o id,time,verdict,util,command | tr -s ' ' | sed 's/^ //')" '1 - - - true'
+    has_not 'the usual columns' "$(titles berth queue)" EXPECTED
+    is gpus "$(titles berth gpus -o index,share,temp,mps)" 'GPU SHARE TEMP MPS'
+    has 'the bar, also in a pipe' "$(berth gpus -o index,bar)" '^ *0  [.#=]{12}$'
+    has_not 'the usual columns of GPUs' "$(titles berth gpus)" SHARE
+    berth cancel 1 >/dev/null
+    is history "$(titles berth history -o id,wait,verdict,util,exit)" 'ID WAIT VERDICT LOAD EXIT'
+}
+
 @test "a GPU lists its holders and how much each holds" {
     start_daemon 1
     berth submit --array 3 --vram 4G -- berth simjob --vram 3000 --hold 1000 >/dev/null

@@ -46,14 +46,14 @@ cell_tenths(struct table *t, const json_t *gpu, const char *key)
 
 /* "####====....": used, held beyond what is used, free. */
 static void
-cell_bar(struct table *t, const struct term *term, const json_t *gpu)
+cell_bar(struct table *t, bool bars, const json_t *gpu)
 {
     int64_t total = answer_int(gpu, "total_mib", 0);
     int64_t used = answer_int(gpu, "used_mib", 0);
     int64_t taken = total - answer_int(gpu, "free_mib", total);
     char bar[BAR_COLUMNS + 1];
 
-    if (!term->tty || total <= 0) {
+    if (!bars || total <= 0) {
         table_cell(t, STYLE_NONE, "");
         return;
     }
@@ -163,7 +163,7 @@ gpu_column_shape(int column)
 }
 
 void
-gpu_column_draw(int column, struct table *t, const struct term *term, const json_t *gpu)
+gpu_column_draw(int column, struct table *t, bool bars, const json_t *gpu)
 {
     const char *key = columns[column].key;
     const char *text = answer_str(gpu, key);
@@ -191,7 +191,7 @@ gpu_column_draw(int column, struct table *t, const struct term *term, const json
         table_cell(t, render_gpu_style(text), text);
         break;
     case BAR:
-        cell_bar(t, term, gpu);
+        cell_bar(t, bars, gpu);
         break;
     case SHARE:
         cell_share(t, gpu);
@@ -230,7 +230,7 @@ find_column(const char *name, size_t n, struct err *e)
 int
 gpu_columns_read(const char *list, struct gpu_columns *out, struct err *e)
 {
-    *out = (struct gpu_columns){0};
+    *out = (struct gpu_columns){.named = true};
     for (const char *s = list; *s;) {
         size_t n = strcspn(s, ", ");
         int column = n ? find_column(s, n, e) : 0;

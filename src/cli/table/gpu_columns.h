@@ -9,13 +9,13 @@
 #include "cli/table/table.h"
 
 struct err;
-struct term;
 
 #define GPU_COLUMNS_MAX 24
 
 struct gpu_columns {
     int at[GPU_COLUMNS_MAX];
     int n;
+    bool named; /* by the user: shown in any case */
 };
 
 struct gpu_sort {
@@ -32,7 +32,7 @@ int gpu_sort_read(const char *text, struct gpu_sort *out, struct err *e);
 void gpu_sort_apply(const struct gpu_sort *sort, json_t *gpus);
 
 const struct column *gpu_column_shape(int column);
-/* The next cell of the table. */
-void gpu_column_draw(int column, struct table *t, const struct term *term, const json_t *gpu);
+/* The next cell of the table; bars: with a bar where that is its column. */
+void gpu_column_draw(int column, struct table *t, bool bars, const json_t *gpu);
 
 #endif

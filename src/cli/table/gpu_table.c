@@ -154,8 +154,10 @@ add_rows(const json_t *gpus, const struct gpu_columns *columns, const struct ter
     json_array_foreach(gpus, i, gpu)
     {
         for (int k = 0; k < columns->n; k++)
-            gpu_column_draw(columns->at[k], t, term, gpu);
+            gpu_column_draw(columns->at[k], t, columns->named || term->tty, gpu);
     }
+    if (columns->named)
+        table_show_all(t);
     if (table_rows(t) > 0)
         table_print(t, term, out);
 }

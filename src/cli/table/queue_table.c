@@ -98,7 +98,9 @@ queue_table_add(struct client *c, json_t *params, const struct queue_view *view,
         return -1;
     queue_rows_find(&f, text, len, &rows);
     auto_table struct table *t = draw_rows(&f, &rows);
-    if (rows.own && !view->format)
+    if (view->format)
+        table_show_all(t);
+    else if (rows.own)
         hide_user(&f, t);
     queue_rows_free(&rows);
     *n = table_rows(t);

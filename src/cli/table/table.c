@@ -31,6 +31,7 @@ struct table {
     bool hidden[COLUMNS_MAX];
     int cut[COLUMNS_MAX]; /* 0: no bound */
     bool no_header;
+    bool shows_all;
 };
 
 struct table *
@@ -126,6 +127,12 @@ table_hide(struct table *t, int column)
 }
 
 void
+table_show_all(struct table *t)
+{
+    t->shows_all = true;
+}
+
+void
 table_cut(struct table *t, int column, int max)
 {
     t->cut[column] = max;
@@ -213,7 +220,7 @@ table_print(const struct table *t, const struct term *term, struct buf *out)
     struct layout l = {.t = t, .term = term, .out = out};
 
     for (int i = 0; i < t->n_columns; i++) {
-        l.shown[i] = !t->hidden[i] && (t->filled[i] || !t->columns[i].optional);
+        l.shown[i] = !t->hidden[i] && (t->filled[i] || t->shows_all || !t->columns[i].optional);
         if (l.shown[i])
             l.last = i;
     }

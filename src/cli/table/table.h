@@ -1,6 +1,6 @@
 /* A table of text in aligned columns. All cells live in one buffer, so ten thousand rows
- * are two allocations; the widths are known once the last cell is in. A column without a
- * single cell of content is left out. The last column is cut to the terminal. */
+ * are two allocations; the widths are known once the last cell is in. An optional column
+ * without a single cell of content is left out. The last column is cut to the terminal. */
 #ifndef CLI_TABLE_TABLE_H
 #define CLI_TABLE_TABLE_H
 
@@ -27,6 +27,7 @@ void table_cell(struct table *t, enum style style, const char *s);
 void table_cell_int(struct table *t, long long v);
 void table_no_header(struct table *t);                /* without the line of titles */
 void table_hide(struct table *t, int column);         /* leaves it out, whatever is in it */
+void table_show_all(struct table *t);                 /* optional columns too, if empty */
 void table_cut(struct table *t, int column, int max); /* cells to come, with "..."; 0: as wide
                                                           as they are */
 size_t table_rows(const struct table *t);
