@@ -284,6 +284,8 @@ said by 2
 ==> job 1_3 <==
 said by 3"
     is paths "$(berth logs 1 --path | wc -l)" 3
+    has 'the array' "$(berth show 1)" "^  log  +$BERTH_DIR/logs/%j\.log: one for each task; 'berth logs 1 --path' lists them$"
+    is 'a task' "$(job_field 1_2 log)" "$(berth logs 1_2 --path)"
     is 'of one task' "$(berth logs 1_2)" 'said by 2'
     is 'heads with all jobs' "$(berth logs -a | grep '^==>')" "$(berth logs 1 | grep '^==>')"
     try berth logs -f 1
@@ -293,6 +295,9 @@ said by 3"
     try berth logs 5
     is 'status of one that waits' "$status" 0
     has words "$err" 'no task of array 5 has started yet'
+    berth submit --hold --array 0-9 --name sweep --log '%x.%A.%3a.%j' --error all -- true
+    is 'its pattern' "$(job_field 6 log)" "$WORK/sweep.6.%3a.%j"
+    has 'one file for all' "$(berth show 6)" "^  error  +$WORK/all$"
 }
 
 @test "changes of tasks are reported by the names that people use" {

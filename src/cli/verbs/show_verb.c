@@ -24,8 +24,7 @@ static const struct opt options[] = {
 static const struct page page = {
     .usage = "berth show SEL... | --all",
     .about =
-        "Show everything about jobs: attempts, GPUs, peaks, why it waits or ended, log path.\n"
-        "SEL: 12  12,14  12-20  @  name:x*  user:u  state:failed",
+        "Show everything about jobs: attempts, GPUs, peaks, why it waits or ended, log path.",
     .options = options,
 };
 
@@ -384,6 +383,20 @@ add_attempt(struct buf *out, const json_t *a)
     add_text(out, label, buf_str(&line));
 }
 
+/* Of an array as a whole it is the pattern of its tasks' files. */
+static void
+add_file(struct buf *out, const char *label, const json_t *job, const char *option)
+{
+    const char *path = answer_str(job, label);
+    auto_buf struct buf line = BUF_INIT;
+
+    buf_adds(&line, path);
+    if (json_is_object(json_object_get(job, "array")) && strchr(path, '%'))
+        buf_addf(&line, ": one for each task; 'berth logs %lld%s --path' lists them",
+                 (long long)answer_int(job, "id", 0), option);
+    add_text(out, label, buf_str(&line));
+}
+
 /* Where its output is, and how much of it. */
 static void
 add_log(struct buf *out, const json_t *job)
@@ -392,8 +405,8 @@ add_log(struct buf *out, const json_t *job)
     int64_t cut = answer_int(job, "log_cut_bytes", 0), max = answer_int(job, "log_max_mib", 0);
     char size[24];
 
-    add_text(out, "log", answer_str(job, "log"));
-    add_text(out, "error", answer_str(job, "error"));
+    add_file(out, "log", job, "");
+    add_file(out, "error", job, " --stderr");
     if (max > 0)
         add_text(out, "log-max", format_mib(max, size));
     if (cut > 0) {

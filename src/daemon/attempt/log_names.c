@@ -46,6 +46,14 @@ add_host(struct buf *out)
     add_file_name(out, name[0] ? name : "localhost");
 }
 
+/* What differs from task to task, or is not known before the start, stays a letter. */
+static bool
+is_open(const struct job *job, char letter)
+{
+    return job->tasks ? strchr("jJatrgs", letter) != NULL
+                      : !job->run && (letter == 'g' || letter == 's');
+}
+
 /* False: the letter stands for nothing. */
 static bool
 add_number(const struct job *job, char letter, int width, struct buf *out)
@@ -121,7 +129,8 @@ fill_in(const struct instance *inst, const struct job *job, const char *pattern)
         for (; *letter >= '0' && *letter <= '9'; letter++)
             width = width * 10 + (*letter - '0') > WIDTH_MAX ? WIDTH_MAX
                                                              : width * 10 + (*letter - '0');
-        if (add_number(job, *letter, width, &out) || add_text(inst, job, *letter, &out))
+        if (*letter && !is_open(job, *letter) &&
+            (add_number(job, *letter, width, &out) || add_text(inst, job, *letter, &out)))
             p = letter;
         else
             buf_addc(&out, '%');
@@ -142,10 +151,9 @@ launch_log_path(const struct instance *inst, const struct job *job)
 {
     if (job->req.log)
         return fill_in(inst, job, job->req.log);
-    if (inst->places.system)
-        return xasprintf("%s/%u/%u.log", inst->places.logs, job->uid, job->id);
-    auto_free char *logs = logs_of(inst, job);
-    return xasprintf("%s/%u.log", logs, job->id);
+    auto_free char *logs = inst->places.system ? xasprintf("%s/%u", inst->places.logs, job->uid)
+                                               : logs_of(inst, job);
+    return job->tasks ? xasprintf("%s/%%j.log", logs) : xasprintf("%s/%u.log", logs, job->id);
 }
 
 char *

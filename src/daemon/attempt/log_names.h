@@ -6,8 +6,8 @@ struct buf;
 struct instance;
 struct job;
 
-/* Where a job's output goes: the pattern it asked for, filled in, or the instance's place. The
- * caller frees. */
+/* Where a job's output goes: the pattern it asked for, filled in, or the instance's place. Of
+ * an array as a whole, which has no output, the pattern of its tasks. The caller frees. */
 char *launch_log_path(const struct instance *inst, const struct job *job);
 /* Where its standard error goes; NULL: into the log. The caller frees. */
 char *launch_error_path(const struct instance *inst, const struct job *job);
