@@ -295,6 +295,41 @@ a_folder_that_is_no_more()
     done
 }
 
+@test "without a readable GPU, those of an earlier daemon are shown with the cause, and simulated ones are not" {
+    if command -v nvidia-smi >/dev/null || ls /dev/nvidia0 2>/dev/null; then skip "there is one"; fi
+    start_daemon 2
+    berth submit -G 0 --wait -- true
+    stop_daemon
+    try berth daemon start
+    is status "$status" 0
+    is 'GPUs after simulated ones' "$(berth gpus --json | json gpus)" '[]'
+    try berth health
+    is "status of health" "$status" 1
+    has health "$out" '^bad +probe .*NVML.*NVIDIA driver'
+    try berth doctor
+    has_not 'a line of doctor that breaks off' "$out" ': *$'
+    stop_daemon
+    export BERTH_NVML=/none BERTH_NVIDIA_SMI=$BATS_TEST_DIRNAME/../gpu/fake_smi FAKE_SMI_DIR=$ROOT/card
+    mkdir "$FAKE_SMI_DIR"
+    echo '0, GPU-5e0c1a2b-0000-0000-0000-000000000001, 24000, 10, 0, 40, Fake GPU, 00000000:01:00.0, Default' >"$FAKE_SMI_DIR/gpus"
+    : >"$FAKE_SMI_DIR/procs"
+    timeout "$LIMIT" berth daemon start
+    berth submit -G 0 --wait -- true
+    stop_daemon
+    export BERTH_NVIDIA_SMI=/none
+    timeout "$LIMIT" berth daemon start
+    local verb
+    for verb in gpus 'gpus -o index,state' status ''; do
+        try berth $verb
+        has "the cause in berth $verb" "$out$err" 'have not answered since .*: nvml: .*/none.*; these are the last known values'
+    done
+    try berth health
+    has health "$out" '^warn +gpu +0 of 1 GPUs are available'
+    try berth doctor
+    has_not 'a line of doctor that breaks off' "$out" ': *$'
+    has 'why VRAM is not enforced' "$out" '^ok +vram +gpu 0: .*not enforced: it has not been read'
+}
+
 # An nvidia-smi that takes several times sample_ms for each answer: what it says is old as soon as it is there.
 @test "GPUs that are read more slowly than sample_ms says: jobs start all the same" {
     export BERTH_NVML=/none BERTH_NVIDIA_SMI=$ROOT/slow_smi FAKE_SMI_DIR=$ROOT/card

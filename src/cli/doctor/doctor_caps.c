@@ -54,7 +54,7 @@ say_nodes(struct doctor *d, const json_t *gpu, uint64_t set)
     if (why[0])
         doctor_say(d, DOCTOR_OK, "cpu-bind", "%s: jobs run on any CPU: %s", buf_str(&cards),
                    why);
-    else
+    else if (cpus[0])
         doctor_say(d, DOCTOR_OK, "cpu-bind",
                    "%s: jobs that book cores (--cpus) run on %s %s, NUMA node %lld",
                    buf_str(&cards), strpbrk(cpus, ",-") ? "CPUs" : "CPU", cpus,

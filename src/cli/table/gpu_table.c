@@ -170,14 +170,30 @@ gpu_table_add_columns(const json_t *result, const struct gpu_columns *columns,
 }
 
 void
+gpu_table_add_unknown(const json_t *result, struct buf *out)
+{
+    const json_t *since = json_object_get(result, "unknown_since");
+
+    if (!json_is_object(since) || json_array_size(json_object_get(result, "gpus")) == 0)
+        return;
+    buf_addf(out, "the GPUs have not answered since %s", answer_str(since, "rfc3339"));
+    add_words(out, ": ", answer_str(result, "probe_error"));
+    buf_adds(out, "; these are the last known values, and new GPU jobs wait");
+}
+
+void
 gpu_table_add(const json_t *result, const struct term *term, bool strangers, struct buf *out)
 {
     const json_t *gpus = json_object_get(result, "gpus");
     bool narrow = term->columns > 0 && term->columns < WIDE_COLUMNS;
     struct gpu_columns columns;
+    auto_buf struct buf unknown = BUF_INIT;
     size_t i;
     json_t *gpu;
 
+    gpu_table_add_unknown(result, &unknown);
+    if (unknown.len)
+        buf_addf(out, "%s\n", buf_str(&unknown));
     gpu_columns_default(narrow, &columns);
     if (json_array_size(gpus) > 0 && narrow) { /* what they are is said once */
         gpu_table_add_summary(gpus, out);

@@ -29,6 +29,9 @@ void gpu_table_add_states(const json_t *result, struct buf *out);
  * and a second line when there is something else to know. Appends. */
 void gpu_table_add_state(const json_t *gpu, struct buf *out);
 
+/* Where they do not answer: since when, and why. One line without its end, or nothing. */
+void gpu_table_add_unknown(const json_t *result, struct buf *out);
+
 /* Where there are none: "no GPUs", and why they cannot be read. Appends. */
 void gpu_table_add_none(const json_t *result, struct buf *out);
 

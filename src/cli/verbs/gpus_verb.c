@@ -158,9 +158,6 @@ draw(void *ctx, struct client *c, const struct term *term, struct buf *out, stru
 
     if (client_call(c, "gpus", NULL, &result, e) < 0)
         return -1;
-    if (json_is_object(json_object_get(result, "unknown_since")))
-        buf_addf(out, "no answer since %s\n",
-                 answer_str(json_object_get(result, "unknown_since"), "rfc3339"));
     if (has_none(result)) {
         gpu_table_add_none(result, out);
         buf_addc(out, '\n');
@@ -187,17 +184,19 @@ print_once(const struct cli *cli, const struct wish *w)
     auto_buf struct buf out = BUF_INIT;
     struct term term = term_of_stdout();
     int status = ask_daemon(cli, "gpus", NULL, &result);
+    auto_buf struct buf unknown = BUF_INIT;
     bool none;
 
     if (status != 0)
         return status;
     none = has_none(result);
+    if (w->has_format)
+        gpu_table_add_unknown(result, &unknown);
     apply(w, result);
     if (cli->json)
         return cli_put_answer(result);
-    if (!none && json_is_object(json_object_get(result, "unknown_since")))
-        cli_say("the GPUs have not answered since %s; these are the last known values",
-                answer_str(json_object_get(result, "unknown_since"), "rfc3339"));
+    if (unknown.len) /* beside the columns, which a script reads */
+        cli_say("%s", buf_str(&unknown));
     if (none)
         say_none(result);
     else if (has_none(result))

@@ -1,6 +1,7 @@
 /* The numbers of GPUs: see card_numbers.h. Called by berthd.c at start, and by turn.c around a
- * commit. What is kept is a note of the store, {"boot", "cards": [{"uuid", "name",
- * "total_mib", "minor", "numa", "bus_id", "vendor", ...}]}, in the order of the numbers.
+ * commit. What is kept is a note of the store, {"boot", "simulated", "cards": [{"uuid",
+ * "name", "total_mib", "minor", "numa", "bus_id", "vendor", ...}]}, in the order of the
+ * numbers.
  * Without unfinished jobs no number is in use that must stay, and the numbers follow the
  * driver. */
 #include "daemon/gpu/card_numbers.h"
@@ -85,10 +86,13 @@ recall(struct cards *cards, bool of_this_boot)
     auto_free char *text = store_note_get(cards->inst->store, NOTE);
     json_t *o = text ? json_loads(text, 0, NULL) : NULL;
     const char *boot = json_string_value(json_object_get(o, "boot"));
+    bool were_simulated = json_is_true(json_object_get(o, "simulated"));
     size_t i;
     const json_t *j;
-    if (!of_this_boot || (boot && strcmp(boot, clock_boot_id()) == 0) ||
-        has_instances(json_object_get(o, "cards")))
+    if (!of_this_boot && were_simulated && !cards->facts->sim_dir)
+        log_info("event=gpus-forgotten they were simulated");
+    else if (!of_this_boot || (boot && strcmp(boot, clock_boot_id()) == 0) ||
+             has_instances(json_object_get(o, "cards")))
         json_array_foreach(json_object_get(o, "cards"), i, j) enter(cards, j);
     json_decref(o);
 }
@@ -119,13 +123,15 @@ write_instance(const struct gpu_info *info, struct jsonw *w)
 }
 
 static char *
-list(const struct instance *inst)
+list(const struct cards *cards)
 {
+    const struct instance *inst = cards->inst;
     auto_buf struct buf text = BUF_INIT;
     struct jsonw w;
     jsonw_init(&w, &text);
     jsonw_object(&w);
     jsonw_kstr(&w, "boot", clock_boot_id());
+    jsonw_kbool(&w, "simulated", cards->facts->sim_dir != NULL);
     jsonw_karray(&w, "cards");
     for (int i = 0; i < ledger_n_cards(inst->ledger); i++) {
         const struct gpu_info *info = &ledger_card(inst->ledger, i)->info;
@@ -159,7 +165,7 @@ cards_save(struct cards *cards)
     if (!ledger_is_known(cards->inst->ledger) ||
         cards->n_saved == ledger_n_cards(cards->inst->ledger))
         return;
-    auto_free char *text = list(cards->inst);
+    auto_free char *text = list(cards);
     auto_free char *before = store_note_get(cards->inst->store, NOTE);
     if (!before || strcmp(before, text) != 0)
         store_note_put(cards->inst->store, NOTE, text, &e);

@@ -144,7 +144,7 @@ check_cards(struct rpc *rpc, struct checkup *c)
     else if (up == n)
         say(c, OK, "gpu", n == 1 ? "the GPU is available" : "all %d GPUs are available", n);
     else
-        say(c, OK, "gpu", "%d of %d GPUs are available", up, n);
+        say(c, up > 0 ? OK : WARN, "gpu", "%d of %d GPUs are available", up, n);
 }
 
 /* --- the disk --- */

@@ -119,6 +119,21 @@ put_mps(struct instance *inst, const struct caller *who, struct jsonw *w, const 
     jsonw_kstr(w, "mps_why", why && why[0] ? why : NULL);
 }
 
+/* What holds jobs on the card to their VRAM; null, and why nothing does. */
+static void
+put_cap(const struct instance *inst, struct jsonw *w, const struct card *c)
+{
+    bool can = ledger_can_cap(inst->ledger, c) && !c->cap_refused[0];
+    const char *cap = can ? gpu_cap_name(c->info.cap) : NULL;
+    const char *why = inst->config.vram_cap == CONFIG_CAP_OFF
+                          ? "the settings have vram_cap: off"
+                      : c->cap_refused[0]  ? c->cap_refused
+                      : c->info.cap_why[0] ? c->info.cap_why
+                                           : "it has not been read since the daemon's start";
+    jsonw_kstr(w, "cap", cap);
+    jsonw_kstr(w, "cap_why", cap ? NULL : why);
+}
+
 static void
 put_card(struct rpc *rpc, const struct caller *who, struct jsonw *w, const struct card *c)
 {
@@ -136,14 +151,7 @@ put_card(struct rpc *rpc, const struct caller *who, struct jsonw *w, const struc
     put_node(rpc, w, c);
     put_instance(w, &c->info);
     jsonw_kstr(w, "state", gpu_state_name(card_state(c)));
-    bool can_cap = ledger_can_cap(rpc->inst->ledger, c) && !c->cap_refused[0];
-    jsonw_kstr(w, "cap", can_cap ? gpu_cap_name(c->info.cap) : NULL);
-    jsonw_kstr(w, "cap_why",
-               can_cap ? NULL
-               : rpc->inst->config.vram_cap == CONFIG_CAP_OFF
-                   ? "the settings have vram_cap: off"
-               : c->cap_refused[0] ? c->cap_refused
-                                   : c->info.cap_why);
+    put_cap(rpc->inst, w, c);
     put_mps(rpc->inst, who, w, c);
     health_write(rpc->cards, c->info.index, w);
     put_known(w, "total_mib", c->info.total_mib > 0 ? c->info.total_mib : -1);
