@@ -308,6 +308,9 @@ static const struct plan_row {
     {{.reason = REASON_HELD, .gpu = -1}, "Held: held by a user; 'berth release' releases it"},
     {{.reason = REASON_BEGIN_TIME, .gpu = -1, .until_us = 1767225600000000},
      "BeginTime: not before 2026-01-01T00:00:00Z"},
+    {{.reason = REASON_BEGIN_TIME, .gpu = -1, .until_us = 1767225600000000, .failed = 2},
+     "BeginTime: pause after attempt 2, which failed; attempt 3 not before "
+     "2026-01-01T00:00:00Z"},
     {{.reason = REASON_DEPENDENCY, .gpu = -1, .waits_for.id = 12},
      "Dependency: waits for job 12 to succeed"},
     {{.reason = REASON_DEPENDENCY,

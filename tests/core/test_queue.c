@@ -330,6 +330,16 @@ test_plan_waits_for_begin_times(void **state)
     auto_buf struct buf text = BUF_INIT;
     plan_explain_text(q, job, &text);
     assert_string_equal(buf_str(&text), "BeginTime: not before 1970-01-01T00:00:00Z");
+    buf_clear(&text);
+    job->attempts = 1; /* the time is that of its retry */
+    plan_explain_text(q, job, &text);
+    assert_string_equal(buf_str(&text), "BeginTime: pause after attempt 1, which failed; "
+                                        "attempt 2 not before 1970-01-01T00:00:00Z");
+    buf_clear(&text);
+    job->req.begin_us = 500; /* it was asked for */
+    plan_explain_text(q, job, &text);
+    assert_string_equal(buf_str(&text), "BeginTime: not before 1970-01-01T00:00:00Z");
+    job->attempts = 0;
     plan_once(q, l, 500, &p);
     assert_int_equal(p.n, 1);
     assert_int_equal(p.wake_us, INT64_MAX);

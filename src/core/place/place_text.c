@@ -439,6 +439,9 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
         add_limit(b, out);
         break;
     case REASON_BEGIN_TIME:
+        if (b->failed)
+            buf_addf(out, "pause after attempt %d, which failed; attempt %d ", b->failed,
+                     b->failed + 1);
         add_time(out, "not before ", b->until_us);
         break;
     case REASON_DISK:

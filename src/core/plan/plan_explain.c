@@ -90,6 +90,7 @@ plan_explain(const struct queue *q, const struct job *job, struct blocked *out)
     } else {
         out->reason = REASON_BEGIN_TIME;
         out->until_us = job->begin_us;
+        out->failed = job->begin_us != job->req.begin_us ? job->attempts : 0;
     }
     call_all(q, out);
 }

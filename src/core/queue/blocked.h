@@ -46,6 +46,8 @@ struct blocked {
     struct called ahead;  /* the job of the same kind that is first; none: this is the first */
     int64_t until_us;     /* BeginTime; Reservation: when waits_for is expected to start, 0 or
                              INT64_MAX: not known */
+    int32_t failed;       /* BeginTime: the attempt that failed, and the pause after it is what
+                             it waits for; 0: for the time that was asked for */
     bool until_firm;      /* Reservation: that start is promised (firm.c) */
     int32_t share_left;   /* GpuShare: permille of that card's compute */
     uint8_t guard;        /* GpuBusy by a guard: 'u' used, 'l' load; 0: none */
