@@ -198,6 +198,22 @@ text_add_safe(struct buf *out, const char *s, size_t n, int max_columns)
 }
 
 void
+text_copy_cut(char *out, size_t size, const char *s)
+{
+    size_t n = strlen(s);
+
+    if (n < size) {
+        memcpy(out, s, n + 1);
+        return;
+    }
+    n = size - sizeof "...";
+    while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
+        n--;
+    memcpy(out, s, n);
+    memcpy(out + n, "...", sizeof "...");
+}
+
+void
 text_add_quoted(struct buf *out, const char *s)
 {
     buf_addc(out, '\'');

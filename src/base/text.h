@@ -30,6 +30,10 @@ void text_add_json_escape(struct buf *out, const char *s, size_t len);
  * UTF-8 as \xNN; at most max_columns wide (0: no bound), cut with "..." . */
 void text_add_safe(struct buf *out, const char *s, size_t n, int max_columns);
 
+/* Copies s into a field of size bytes, at least 4. What does not fit is cut between two
+ * characters, and "..." stands for it. */
+void text_copy_cut(char *out, size_t size, const char *s);
+
 /* Appends s within single quotes, as a POSIX shell reads it back. */
 void text_add_quoted(struct buf *out, const char *s);
 

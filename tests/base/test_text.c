@@ -111,6 +111,37 @@ safe_text_is_safe_for_all_bytes(void **state)
 }
 
 static void
+cuts_between_characters(void **state)
+{
+    static const struct {
+        const char *in;
+        size_t size;
+        const char *out;
+    } cases[] = {
+        {"", 4, ""},
+        {"abc", 4, "abc"},
+        {"abcd", 5, "abcd"},
+        {"abcd", 4, "..."},
+        {"abcdefgh", 8, "abcd..."},
+        {"abc\xc3\xa9"
+         "fgh",
+         8, "abc..."},
+        {"ab\xc3\xa9"
+         "efgh",
+         8, "ab\xc3\xa9..."},
+        {"\xe4\xb8\xad\xe4\xb8\xad", 6, "..."},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char out[8];
+
+        text_copy_cut(out, cases[i].size, cases[i].in);
+        assert_string_equal(out, cases[i].out);
+    }
+}
+
+static void
 counts_columns(void **state)
 {
     (void)state;
@@ -287,6 +318,7 @@ main(void)
         cmocka_unit_test(shows_safely),
         cmocka_unit_test(safe_text_is_safe_for_all_bytes),
         cmocka_unit_test(json_stays_the_same_json),
+        cmocka_unit_test(cuts_between_characters),
         cmocka_unit_test(counts_columns),
         cmocka_unit_test(globs_as_a_shell),
         cmocka_unit_test(glob_is_not_exponential),

@@ -137,6 +137,8 @@ sh
     try berth submit -G 0 --container i --wait -- /etc
     is status "$status" 126
     has ended "$(berth show @)" "cannot execute '/etc' in the image: Permission denied"
+    try berth submit -G 0 --container wordy --wait -- true
+    has 'a long message, which is cut' "$(berth show @)" 'ended +set-up failed: .*podman: 0+\.\.\.$'
 }
 
 @test "cancel and the time limit reach the command, and a killed podman's container is removed" {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/endings.h"
 #include "daemon/attempt/attempts.h"
@@ -76,7 +77,8 @@ set_never_ran(struct ending *ending, const char *what, const char *why)
 {
     ending->outcome = OUTCOME_NEVER_RAN;
     ending->errno_value = 0;
-    snprintf(ending->text, sizeof ending->text, "%s: %.120s", what, why);
+    auto_free char *text = xasprintf("%s: %s", what, why);
+    text_copy_cut(ending->text, sizeof ending->text, text);
 }
 
 /* Its cards' driver would not hold it to its VRAM. The cards count as such that cannot for a
@@ -134,7 +136,7 @@ watch_not_forked(struct watcher *w, struct watch *x, int errnum)
     if (!job || x->ended)
         return;
     struct ending ending = ending_never_ran(errnum, clock_wall_us());
-    snprintf(ending.text, sizeof ending.text, "%.150s", e.text);
+    text_copy_cut(ending.text, sizeof ending.text, e.text);
     x->ended = true;
     jobs_attempt_ended(w->attempts->inst->state, job, &ending);
 }

@@ -16,6 +16,7 @@
 #include "base/crash.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "core/queue/endings.h"
 #include "core/queue/queue.h"
 #include "daemon/common/folder_name.h"
@@ -80,12 +81,11 @@ void
 slurm_refuse(struct slurm *s, struct remote *r, const char *text)
 {
     struct job *job = slurm_job_of(s, r);
-    char words[200];
     if (r->ended || r->began || !take_mark(s, r))
         return;
     struct ending ending = ending_never_ran(0, clock_wall_us());
-    snprintf(words, sizeof words, "Slurm: %.*s", (int)strcspn(text, "\n"), text);
-    snprintf(ending.text, sizeof ending.text, "%.*s", (int)sizeof ending.text - 1, words);
+    auto_free char *words = xasprintf("Slurm: %.*s", (int)strcspn(text, "\n"), text);
+    text_copy_cut(ending.text, sizeof ending.text, words);
     end(s, r, &ending);
     if (job && job->state == JOB_PENDING)
         jobs_infeasible(s->inst->state, job, words);

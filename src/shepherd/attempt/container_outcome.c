@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
 #include "shepherd/attempt/log_tail.h"
@@ -19,6 +20,7 @@
 #include "shepherd/common/attempt_spec.h"
 #include "sys/exitrec.h"
 
+#define WHY_MAX         512 /* of what podman or Apptainer say; an ending keeps less of it */
 #define SIGNAL_STATUS   128
 #define SIGNAL_MAX      64
 #define APPTAINER_FATAL 255
@@ -114,9 +116,8 @@ fail(struct ending *en, const char *what, const char *why)
     en->outcome = OUTCOME_SETUP_FAILED;
     if (en->code <= 0 && en->signal == 0)
         en->code = 125;
-    int room = (int)(sizeof en->text - strlen(what) - 3);
-    snprintf(en->text, sizeof en->text, "%s%s%.*s", what, why[0] ? ": " : "",
-             room > 0 ? room : 0, why);
+    auto_free char *text = xasprintf("%s%s%s", what, why[0] ? ": " : "", why);
+    text_copy_cut(en->text, sizeof en->text, text);
 }
 
 /* What podman and Apptainer, which are written in Go, call it when the machine, or its user,
@@ -171,7 +172,7 @@ container_fill_failure(const struct facts *f, struct exitrec *r)
     const struct container *c = &f->spec->container;
     struct ending *en = &r->ending;
     struct container_end end;
-    char why[sizeof en->text], what[120];
+    char why[WHY_MAX], what[120];
     if (c->apptainer) {
         if (en->code != APPTAINER_FATAL || !read_fatal(f, why, sizeof why))
             return false;

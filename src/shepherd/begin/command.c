@@ -52,15 +52,17 @@ fail(struct command *c, const struct spec *spec, enum step step, int errnum, con
     c->blame = blame_of(spec->log_own, step, errnum);
     /* The reason must survive a long path, so the path is what gets cut. */
     const char *why = strerror(errnum);
-    int room = (int)(sizeof c->text - strlen(why) - 3);
-    snprintf(c->text, sizeof c->text, "%.*s: %s", room, what, why);
+    char cut[sizeof c->text];
+    text_copy_cut(cut, sizeof cut - strlen(why) - 2, what);
+    auto_free char *text = xasprintf("%s: %s", cut, why);
+    text_copy_cut(c->text, sizeof c->text, text);
 }
 
 /* The same of something of ours that says itself what is wrong. */
 static void
 fail_as(struct command *c, const struct spec *spec, const struct err *e)
 {
-    snprintf(c->text, sizeof c->text, "%.150s", e->text);
+    text_copy_cut(c->text, sizeof c->text, e->text);
     c->errnum = e->errnum;
     c->blame = e->errnum ? blame_of(spec->log_own, STEP_OURS, e->errnum) : BLAME_COMMAND;
 }

@@ -155,18 +155,12 @@ setup_argv(const struct spec *spec, char *const *argv, int fd, char number[12])
     return out;
 }
 
-/* On one line; cut between two characters. */
+/* On one line. */
 static void
 put_line(char *out, size_t size, const char *before, const char *text)
 {
-    snprintf(out, size, "%s%s", before, text);
-    size_t n = strlen(out);
-    if (n == size - 1)
-        while (n > 0 && ((unsigned char)out[n - 1] & 0xc0) == 0x80)
-            n--;
-    if (n > 0 && ((unsigned char)out[n - 1] & 0xc0) == 0xc0)
-        n--;
-    out[n] = '\0';
+    auto_free char *line = xasprintf("%s%s", before, text);
+    text_copy_cut(out, size, line);
     for (char *c = out; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = ' ';
