@@ -141,6 +141,24 @@ sh
     has 'a long message, which is cut' "$(berth show @)" 'ended +set-up failed: .*podman: 0+\.\.\.$'
 }
 
+@test "doctor says whether podman works, and not only that it is there" {
+    export BERTH_DOCTOR_ROOT=$ROOT/machine
+    mkdir -p "$BERTH_DOCTOR_ROOT/etc"
+    ln -s /bin/true "$ROOT/tools/crun"
+    ln -s /bin/true "$ROOT/tools/newuidmap"
+    echo "$(id -un):100000:65536" | tee "$BERTH_DOCTOR_ROOT/etc/subuid" >"$BERTH_DOCTOR_ROOT/etc/subgid"
+    try berth doctor
+    has 'one that works' "$out" "^ok +container +$ROOT/tools/podman.*, for --container"
+    printf 'time="now" level=error\nError: configure storage: no overlay here\n' >"$FAKE_PODMAN/broken"
+    try berth doctor
+    has 'one that does not' "$out" "^warn +container +'.*/podman (info|--version)' fails: Error: configure storage: no overlay here$"
+    rm "$FAKE_PODMAN/broken"
+    mkdir -p "$BERTH_DOCTOR_ROOT/sys/fs/cgroup/unified"
+    : >"$BERTH_DOCTOR_ROOT/sys/fs/cgroup/unified/cgroup.procs"
+    try berth doctor
+    has 'mixed cgroups' "$out" '^warn +container +.*cgroups of both versions'
+}
+
 @test "cancel and the time limit reach the command, and a killed podman's container is removed" {
     start_daemon
     # It leaves nothing: in a real container the kernel would end that before podman leaves.

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/child_output.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -14,6 +16,11 @@
 #include "wire/places.h"
 
 #define SUBUID_MAX_BYTES (16 << 20)
+#define TRIAL_MS         10000
+
+static const struct {
+    const char *path, *what;
+} id_files[] = {{"/etc/subuid", "user"}, {"/etc/subgid", "group"}};
 
 /* Whether the file gives the user a range: a line "NAME:FIRST:N". */
 static bool
@@ -21,9 +28,10 @@ has_range(const char *file, const char *user)
 {
     auto_buf struct buf text = BUF_INIT;
     auto_free char *start = xasprintf("%s:", user);
+    auto_free char *path = doctor_system_path(file);
     const char *at;
 
-    if (file_read(file, SUBUID_MAX_BYTES, &text, NULL) < 0)
+    if (file_read(path, SUBUID_MAX_BYTES, &text, NULL) < 0)
         return false;
     for (at = buf_str(&text); at; at = strchr(at, '\n')) {
         at += *at == '\n';
@@ -33,24 +41,86 @@ has_range(const char *file, const char *user)
     return false;
 }
 
-/* Why podman, which is there, cannot run a job of this user; NULL: it can. */
-static const char *
-podman_lacks(void)
+/* What a user other than root lacks for user namespaces, by which podman runs containers. */
+static char *
+rootless_lacks(void)
 {
     auto_account struct account account;
-    bool is_known = account_by_uid(geteuid(), &account);
+    auto_free char *newuidmap = container_find("newuidmap");
+
+    if (!newuidmap)
+        return xstrdup("podman needs newuidmap for it: install the package 'uidmap'");
+    if (!account_by_uid(geteuid(), &account))
+        return NULL;
+    auto_free char *number = xasprintf("%u", account.uid);
+    for (size_t i = 0; i < sizeof id_files / sizeof id_files[0]; i++)
+        if (!has_range(id_files[i].path, account.name) && !has_range(id_files[i].path, number))
+            return xasprintf("podman needs a range of %s ids for you in %s: 'usermod "
+                             "--add-subuids 100000-165535 --add-subgids 100000-165535 %s'",
+                             id_files[i].what, id_files[i].path, account.name);
+    return NULL;
+}
+
+/* The line in which podman says what is wrong, or the last one. */
+static char *
+complaint(const struct buf *said)
+{
+    const char *text = buf_str(said), *last = text;
+
+    for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        if (*at != '\n')
+            last = at;
+        if (strncmp(at, "Error:", strlen("Error:")) == 0)
+            break;
+    }
+    return xstrndup(last, strcspn(last, "\n"));
+}
+
+/* Whether it works at all. Only root's is asked about its storage: that of another user would
+ * leave a process behind that holds its user namespace. */
+static char *
+trial(const char *podman)
+{
+    const char *word = geteuid() == 0 ? "info" : "--version";
+    const char *const argv[] = {podman, word, NULL};
+    const struct child tried = {.argv = argv, .patience_ms = TRIAL_MS, .with_errors = true};
+    auto_buf struct buf said = BUF_INIT;
+    struct err e = {0};
+    int status = 0;
+
+    if (child_output(&tried, &said, &status, &e) < 0)
+        return e.code == ERR_TIMED_OUT ? xasprintf("'%s %s' does not end", podman, word)
+                                       : xasprintf("%s cannot be executed", podman);
+    if (status == 0)
+        return NULL;
+    auto_free char *why = complaint(&said);
+    return xasprintf("'%s %s' fails%s%s", podman, word, why[0] ? ": " : "", why);
+}
+
+/* Why podman, which is there, cannot run a job of this user; NULL: nothing is known. Owned by
+ * the caller. *broken: something is wrong with it, and not only missing. */
+static char *
+podman_lacks(const char *podman, bool *broken)
+{
     struct err unfound = {0};
     auto_free char *init = places_program("berth-init", &unfound);
     auto_free char *crun = container_find("crun");
+    auto_free char *mixed = doctor_system_path("/sys/fs/cgroup/unified/cgroup.procs");
 
+    *broken = false;
     if (!crun)
-        return "podman needs crun for it: install the package 'crun'";
+        return xstrdup("podman needs crun for it: install the package 'crun'");
     if (!init)
-        return "this build of Berth has no berth-init, which podman needs for it";
-    if (geteuid() != 0 && is_known && !has_range("/etc/subuid", account.name))
-        return "podman needs a range of user ids for you: 'usermod --add-subuids "
-               "100000-165535 --add-subgids 100000-165535 NAME'";
-    return NULL;
+        return xstrdup("this build of Berth has no berth-init, which podman needs for it");
+    char *why = geteuid() != 0 ? rootless_lacks() : NULL;
+    if (why)
+        return why;
+    *broken = true;
+    if (access(mixed, F_OK) == 0)
+        return xstrdup(
+            "podman's crun refuses a machine that has cgroups of both versions: boot "
+            "it with systemd.unified_cgroup_hierarchy=1");
+    return trial(podman);
 }
 
 static bool
@@ -69,13 +139,14 @@ doctor_check_containers(struct doctor *d, const json_t *gpus)
 {
     auto_free char *podman = container_find_podman();
     auto_free char *apptainer = container_find_apptainer();
-    const char *lack = podman ? podman_lacks() : NULL;
+    bool broken = false;
+    auto_free char *lack = podman ? podman_lacks(podman, &broken) : NULL;
 
     if (!podman && !apptainer)
         doctor_say(d, DOCTOR_OK, "container",
                    "not found; --container needs the package 'podman' or 'apptainer'");
     else if (lack)
-        doctor_say(d, DOCTOR_OK, "container", "%s", lack);
+        doctor_say(d, broken ? DOCTOR_WARN : DOCTOR_OK, "container", "%s", lack);
     else
         doctor_say(d, DOCTOR_OK, "container", "%s%s%s, for --container", podman ? podman : "",
                    podman && apptainer ? " and " : "", apptainer ? apptainer : "");
