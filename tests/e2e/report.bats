@@ -128,6 +128,9 @@ report()
     has waits "$out" '^under 10 min +[0-9]+ '
     has causes "$out" ' time limit reached$'
     has advice "$out" '^- 2 jobs of this command peaked at 2\.9 GiB and requested 8\.0 GiB: request 3300M$|^- [0-9]+ jobs of this command used a whole GPU'
+    has 'the usual commands' "$out" '^and [0-9]+ more; --commands N lists up to 300$'
+    is 'lines of the usual table' "$(sed -n '/^Commands/,/^and /p' <<<"$out" | wc -l)" 15
+    is 'lines with --commands 14' "$(berth report --since all --commands 14 | sed -n '/^Commands/,/^and /p' | wc -l)" 17
     is json "$(berth report --since all --json | json total.jobs)" 2004
     [ "$(berth report --since 7d --json | json total.jobs)" -lt 600 ]
     is user "$(berth report --user bin --json | json users.0.user)" bin

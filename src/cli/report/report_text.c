@@ -10,12 +10,11 @@
 #include "cli/report/report_verb.h"
 #include "cli/table/table.h"
 
-#define SPARK_MOST     64
-#define SPARK_LEAST    16
-#define SPARK_BESIDE   30 /* the columns that stand beside it */
-#define BAR_MOST       40
-#define COMMANDS_SHOWN 12
-#define ADVICE_SHOWN   8
+#define SPARK_MOST   64
+#define SPARK_LEAST  16
+#define SPARK_BESIDE 30 /* the columns that stand beside it */
+#define BAR_MOST     40
+#define ADVICE_SHOWN 8
 
 static void
 heading(const struct term *term, struct buf *out, const char *text)
@@ -163,7 +162,7 @@ add_users(const json_t *r, const struct term *term, struct buf *out)
 }
 
 static void
-add_commands(const json_t *r, const struct term *term, struct buf *out)
+add_commands(const json_t *r, const struct term *term, int64_t most, struct buf *out)
 {
     static const struct column columns[] = {
         {"USER", false, false}, {"JOBS", true, false}, {"FAILED", true, false},
@@ -171,7 +170,7 @@ add_commands(const json_t *r, const struct term *term, struct buf *out)
         {"ASKED", true, false}, {"PEAK", true, false}, {"COMMAND", false, false}};
     auto_table struct table *t = table_new(columns, 9);
     const json_t *list = json_object_get(r, "commands"), *c;
-    int64_t total = answer_int(r, "commands_total", 0);
+    int64_t total = answer_int(r, "commands_total", 0), shown = 0;
     size_t i;
 
     if (json_array_size(list) == 0)
@@ -181,8 +180,9 @@ add_commands(const json_t *r, const struct term *term, struct buf *out)
     {
         const char *command = answer_str(c, "command");
 
-        if (i == COMMANDS_SHOWN)
+        if (shown == most)
             break;
+        shown++;
         table_cell(t, STYLE_NONE, answer_str(c, "user"));
         add_counts(t, c);
         CELL(t, STYLE_NONE, report_add_asked(&cell, c));
@@ -190,10 +190,9 @@ add_commands(const json_t *r, const struct term *term, struct buf *out)
         table_cell(t, STYLE_NONE, command[0] ? command : "(private)");
     }
     table_print(t, term, out);
-    if (total > COMMANDS_SHOWN)
-        buf_addf(out,
-                 "and %lld more; --html FILE shows 50, --json as many as --commands sets\n",
-                 (long long)(total - COMMANDS_SHOWN));
+    if (total > shown)
+        buf_addf(out, "and %lld more; --commands N lists up to 300\n",
+                 (long long)(total - shown));
 }
 
 static void
@@ -303,12 +302,13 @@ add_advice(const json_t *r, const struct term *term, struct buf *out)
 }
 
 void
-report_add_text(const json_t *r, const struct term *term, bool utf8, struct buf *out)
+report_add_text(const json_t *r, const struct term *term, bool utf8, int64_t commands,
+                struct buf *out)
 {
     add_summary(r, out);
     add_gpus(r, term, utf8, out);
     add_users(r, term, out);
-    add_commands(r, term, out);
+    add_commands(r, term, commands, out);
     add_waits(r, term, utf8, out);
     add_causes(r, term, utf8, out);
     add_advice(r, term, out);

@@ -18,9 +18,10 @@
 #include "cli/common/term.h"
 #include "wire/client.h"
 
-#define DAYS_DEFAULT 30
-#define DAY_US       (INT64_C(86400) * 1000000)
-#define PAGE_BINS    120
+#define DAYS_DEFAULT   30
+#define DAY_US         (INT64_C(86400) * 1000000)
+#define PAGE_BINS      120
+#define COMMANDS_SHOWN 12 /* on a screen */
 
 enum { OPT_SINCE, OPT_UNTIL, OPT_USER, OPT_HTML, OPT_COMMANDS };
 
@@ -29,7 +30,7 @@ static const struct opt options[] = {
     {"until", 0, "WHEN", "jobs that ended before"},
     {"user", 'u', "NAME", "only this user's jobs"},
     {"html", 0, "FILE", "write a self-contained page with plots; -: standard output"},
-    {"commands", 0, "N", "number of commands to list, by GPU time (50)"},
+    {"commands", 0, "N", "commands to list, by GPU time (12; 50 with --html, --json)"},
     {0},
 };
 
@@ -162,6 +163,6 @@ cmd_report(struct cli *cli, int argc, char **argv)
         json_object_set_new(report, "version", json_integer(1));
         return cli_put_json(report);
     }
-    report_add_text(report, &term, is_utf8(), &out);
+    report_add_text(report, &term, is_utf8(), w.commands ? w.commands : COMMANDS_SHOWN, &out);
     return cli_put(&out);
 }

@@ -12,7 +12,9 @@ struct buf;
 struct term;
 
 /* report_text.c: for a terminal. */
-void report_add_text(const json_t *report, const struct term *term, bool utf8, struct buf *out);
+/* commands: how many of them at most. */
+void report_add_text(const json_t *report, const struct term *term, bool utf8, int64_t commands,
+                     struct buf *out);
 
 /* report_html.c: one page, which needs nothing else. */
 void report_add_html(const json_t *report, struct buf *out);
