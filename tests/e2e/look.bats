@@ -35,6 +35,27 @@ load screen
     has sort "$status $err" "^2 .*unknown column 'nothing'"
 }
 
+# The words of a list in the help or the page of a verb, one a line: from the line with the first word on.
+words_from()
+{
+    sed -n "/$1/,/^ *$/p" | tr -s ' .,' '\n' | sort -u
+}
+
+@test "help and manual page name every column and way to select jobs" {
+    local page=$BATS_TEST_DIRNAME/../../man/berth.1 verb column
+    start_daemon 1
+    for verb in queue gpus; do
+        try berth "$verb" -o nonsense
+        for column in ${err##*are: }; do
+            has "help of $verb" "$(berth "$verb" --help | words_from Columns:)" "^$column$"
+            has "manual page of $verb" "$(grep '^\.Cm' "$page" | tr -s ' ' '\n')" "^$column$"
+        done
+    done
+    for verb in queue show explain logs wait cancel hold release history priority requeue signal events attach; do
+        has "selectors in the help of $verb" "$(berth "$verb" --help)" '^SEL: 12 .*12_3 .*12_\[3-5\].* user:u .*tag:t  all$'
+    done
+}
+
 # The titles of a table, separated by single spaces.
 titles()
 {

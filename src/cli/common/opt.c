@@ -11,6 +11,7 @@
 #include "cli/common/other_schedulers.h"
 
 #define LISTED_MANY 19
+#define SELECTORS   "12  12-20,30  12_3  12_[3-5]  @  name:x*  user:u  state:failed  tag:t  all"
 
 enum { GLOBAL_DIR, GLOBAL_SOCKET, GLOBAL_JSON, GLOBAL_HELP };
 
@@ -329,6 +330,8 @@ opt_print_page(const struct page *page)
     int listed = 0;
 
     buf_addf(&out, "usage: %s\n%s\n", page->usage, page->about);
+    if (strstr(page->usage, " SEL") || strstr(page->usage, "[SEL"))
+        buf_adds(&out, "SEL: " SELECTORS "\n");
     if (page->options && page->options[0].name && !starts_with_group(page))
         buf_addc(&out, '\n');
     for (const struct opt *o = page->options; o && o->name; o++) {

@@ -51,8 +51,7 @@ static const struct opt options[] = {
 
 static const struct page page = {
     .usage = "berth history [SEL...] [options]",
-    .about = "List ended jobs, newest last.\n"
-             "SEL: 12  12,14  12-20  name:x*  user:u  state:failed",
+    .about = "List ended jobs, newest last.",
     .options = options,
     .notes = "With two more GPUs:   berth history --csv >past.csv\n"
              "                                        berth simulate past.csv --gpus 4x24G",

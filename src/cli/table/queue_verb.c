@@ -46,9 +46,7 @@ static const struct opt options[] = {
 
 static const struct page page = {
     .usage = "berth queue [SEL...] [options]",
-    .about = "Show running jobs with their GPUs, and pending jobs with the reason.\nSEL: 12  "
-             "12,14  12-20  @  "
-             "name:x*  state:failed",
+    .about = "Show running jobs with their GPUs, and pending jobs with the reason.",
     .options = options,
     .notes =
         "Columns: id user name state gpus vram share declared peak now time limit priority\n"

@@ -133,22 +133,19 @@ static const struct opt all_options[] = {
 
 static const struct page cancel_page = {
     .usage = "berth cancel SEL... | --all",
-    .about = "Stop jobs and every process they have started; pending jobs never start.\n"
-             "SEL: 12  12,14  12-20  @  name:x*  user:u  state:running",
+    .about = "Stop jobs and every process they have started; pending jobs never start.",
     .options = cancel_options,
 };
 
 static const struct page hold_page = {
     .usage = "berth hold SEL... | --all",
-    .about = "Keep pending jobs from starting until `berth release`. Running ones continue.\n"
-             "SEL: 12  12,14  12-20  @  name:x*  user:u",
+    .about = "Keep pending jobs from starting until `berth release`. Running ones continue.",
     .options = all_options,
 };
 
 static const struct page release_page = {
     .usage = "berth release SEL... | --all",
-    .about = "Return held jobs to their place in the queue.\n"
-             "SEL: 12  12,14  12-20  @  name:x*  user:u",
+    .about = "Return held jobs to their place in the queue.",
     .options = all_options,
 };
 

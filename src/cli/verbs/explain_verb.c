@@ -23,8 +23,7 @@ static const struct page page = {
     .usage = "berth explain SEL... | --all",
     .about = "Show why a job waits, for which GPU, how much is missing, which jobs hold it and "
              "when\n"
-             "it is expected to start; or why it ended, and what would help.\n"
-             "SEL: 12  12,14  12-20  @  name:x*  user:u  state:failed",
+             "it is expected to start; or why it ended, and what would help.",
     .options = options,
 };
 

@@ -35,7 +35,7 @@ static const struct page page = {
     .options = options,
     .notes =
         "Columns: index name state used total bar held share free load temp jobs external\n"
-        "uuid",
+        "uuid cap mps vendor numa cpus cc nvlink",
 };
 
 struct wish {

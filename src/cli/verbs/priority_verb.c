@@ -14,7 +14,7 @@ static const struct page page = {
     .usage = "berth priority SEL... N",
     .about =
         "Set the priority, -1000 to 1000; higher numbers start first. For running jobs it\n"
-        "counts when they run again. SEL: 12  12,14  12-20  @  name:x*  user:u.",
+        "counts when they run again.",
 };
 
 /* The index of a number below zero, which is no option, whatever it looks like; 0: none. */

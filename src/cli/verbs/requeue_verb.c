@@ -17,8 +17,7 @@ static const struct page page = {
     .about =
         "Run jobs again, with the same command, folder and environment. Jobs that have\n"
         "ended return to the queue; running jobs are stopped first. An array runs all its\n"
-        "tasks again; with --failed or state:NAME only its tasks in such a state.\n"
-        "SEL: 12  12,14  12-20  12_3  @  name:x*  state:failed",
+        "tasks again; with --failed or state:NAME only its tasks in such a state.",
     .options = options,
 };
 

@@ -12,8 +12,7 @@ static const struct page page = {
     .usage = "berth signal SEL... NAME",
     .about =
         "Send a signal (USR1, TERM, 10 ...) to every process of running jobs. To end a job\n"
-        "even if it resists, use berth cancel.\n"
-        "SEL: 12  12,14  12-20  @  name:x*  user:u",
+        "even if it resists, use berth cancel.",
 };
 
 int
