@@ -175,7 +175,7 @@ add_state(struct selector *s, const char *text, size_t n, struct err *e)
     if (nearest)
         buf_addf(&why, "; did you mean %s?", nearest);
     for (size_t i = 0; !nearest && state_names[i]; i++)
-        buf_addf(&why, "%s%s", i ? ", " : "; there are ", state_names[i]);
+        buf_addf(&why, "%s%s", i ? ", " : "; the states are ", state_names[i]);
     return refuse(name, buf_str(&why), e);
 }
 

@@ -41,7 +41,7 @@ words_from()
     sed -n "/$1/,/^ *$/p" | tr -s ' .,' '\n' | sort -u
 }
 
-@test "help and manual page name every column and way to select jobs" {
+@test "help and manual page name every column, state and way to select jobs" {
     local page=$BATS_TEST_DIRNAME/../../man/berth.1 verb column
     start_daemon 1
     for verb in queue gpus; do
@@ -51,6 +51,13 @@ words_from()
             has "manual page of $verb" "$(grep '^\.Cm' "$page" | tr -s ' ' '\n')" "^$column$"
         done
     done
+    try berth queue -t nonsense
+    local states=${err##*states are }
+    for state in ${states//,/}; do
+        has 'states in the manual page' "$(sed -n '/^\.Sh STATES/,/^\.Sh ENV/p' "$page")" "^\.(It )?Li $state\b"
+    done
+    try berth queue state:nonsense
+    has 'the same ones by a selector' "$err" "the states are $states$"
     for verb in queue show explain logs wait cancel hold release history priority requeue signal events attach; do
         has "selectors in the help of $verb" "$(berth "$verb" --help)" '^SEL: 12 .*12_3 .*12_\[3-5\].* user:u .*tag:t  all$'
     done
@@ -114,7 +121,7 @@ titles()
     is none "$(ids --gpu 1 --state held)" ''
     is json "$(berth queue --state held --json | json jobs.0.id)" 4
     try berth queue --state sleeping
-    has words "$status $err" "^2 .*unknown state 'SLEEPING'; the states are: PENDING HELD"
+    has words "$status $err" "^2 .*unknown state 'SLEEPING'; the states are PENDING, HELD, STARTING, RUNNING, COMPLETING, COMPLETED, .*, LOST$"
     try berth queue --gpu x
     has words "$status $err" '^2 .*--gpu'
 }

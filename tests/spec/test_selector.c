@@ -158,7 +158,7 @@ refuses_with_words(void **state)
         {"user:", "is incomplete"},
         {"state:", "is incomplete"},
         {"state:faild", "'faild' is not a state; did you mean FAILED?"},
-        {"state:xyz", "there are PENDING, HELD, STARTING, RUNNING, COMPLETING, "},
+        {"state:xyz", "the states are PENDING, HELD, STARTING, RUNNING, COMPLETING, "},
         {"state:suspended", "'suspended' is not a state"},
         {"usr:alice", "did you mean user:alice?"},
         {"tag:", "is incomplete"},

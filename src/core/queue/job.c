@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/buf.h"
 #include "base/counted_text.h"
 #include "base/err.h"
 #include "core/queue/array.h"
@@ -192,6 +193,15 @@ bool
 job_state_is_final(enum job_state s)
 {
     return s >= JOB_COMPLETED;
+}
+
+void
+job_states_text(uint32_t states, struct buf *out)
+{
+    size_t before = out->len;
+    for (int i = 0; i < JOB_STATES; i++)
+        if (states >> i & 1 && i != JOB_SUSPENDED) /* nothing leads to that */
+            buf_addf(out, "%s%s", out->len > before ? ", " : "", state_names[i]);
 }
 
 bool

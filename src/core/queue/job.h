@@ -9,6 +9,8 @@
 
 #include "base/request.h"
 
+struct buf;
+
 enum job_state {
     JOB_PENDING,
     JOB_HELD,
@@ -244,6 +246,9 @@ struct job_words job_words(const struct job *job);
 
 int job_state_from_name(const char *name, enum job_state *out); /* any case; 0 or -1 */
 bool job_state_is_final(enum job_state s);
+/* Appends the names of those of these states (a bit each) that jobs can have, separated by
+ * commas. */
+void job_states_text(uint32_t states, struct buf *out);
 bool job_state_is_active(enum job_state s); /* holds cards: STARTING .. COMPLETING */
 const char *reason_name(enum reason r);     /* "GpuMemory" */
 const char *outcome_name(enum outcome o);   /* "exited" */

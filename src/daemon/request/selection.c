@@ -88,9 +88,8 @@ read_state(const json_t *name, struct select *s, struct err *e)
         s->states |= 1U << state;
         return 0;
     }
-    for (int i = 0; i < JOB_STATES; i++)
-        buf_addf(&all, " %s", job_state_name((enum job_state)i));
-    return err_set(e, ERR_USAGE, "unknown state '%s'; the states are:%s", text ? text : "?",
+    job_states_text(~0U, &all);
+    return err_set(e, ERR_USAGE, "unknown state '%s'; the states are %s", text ? text : "?",
                    buf_str(&all));
 }
 

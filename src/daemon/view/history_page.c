@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -40,12 +41,12 @@ static int
 read_state(const json_t *name, uint32_t *states, struct err *e)
 {
     enum job_state state;
+    auto_buf struct buf all = BUF_INIT;
     const char *text = json_string_value(name);
+    job_states_text(SELECT_FINAL_STATES, &all);
     if (!text || job_state_from_name(text, &state) < 0 || !job_state_is_final(state))
-        return err_set(e, ERR_USAGE,
-                       "'%s' is not a state of ended jobs; these are COMPLETED, "
-                       "FAILED, CANCELLED, TIMEOUT, OUT_OF_MEMORY",
-                       text ? text : "?");
+        return err_set(e, ERR_USAGE, "'%s' is not a state of ended jobs; these are %s",
+                       text ? text : "?", buf_str(&all));
     *states |= 1U << state;
     return 0;
 }
