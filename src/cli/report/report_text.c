@@ -146,7 +146,9 @@ add_users(const json_t *r, const struct term *term, struct buf *out)
 
     if (json_array_size(json_object_get(r, "users")) == 0)
         return;
-    heading(term, out, "Users (OVER: requested more VRAM than used, UNDER: less)");
+    heading(term, out,
+            "Users (WITHIN: used about the VRAM that was requested, OVER: less, "
+            "UNDER: more)");
     json_array_foreach(json_object_get(r, "users"), i, user)
     {
         int64_t under = answer_int(user, "under", 0);
