@@ -1,6 +1,15 @@
 /* Which jobs make way for which: never more than needed, and none if it does not help. */
 #include "planworld.h"
 
+static const enum plan_order orders[] = {PLAN_QUEUE, PLAN_SHORT, PLAN_LONGEST, PLAN_BALANCED};
+#define N_ORDERS (sizeof orders / sizeof orders[0])
+
+static struct plan_rules
+rules_of(size_t i)
+{
+    return (struct plan_rules){.order = orders[i], .patience_ms = INT64_MAX};
+}
+
 static const struct plan_rules rules = {.patience_ms = INT64_MAX};
 
 #define STAYS                                                                                  \
@@ -56,12 +65,15 @@ test_who_makes_way(void **state)
          {.priority = 1, .cpus = 4},
          "2<10"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    size_t n_cases = sizeof cases / sizeof cases[0];
+    for (size_t i = 0; i < n_cases * N_ORDERS; i++) {
+        const size_t at = i % n_cases;
+        const struct plan_rules r = rules_of(i / n_cases);
         struct world w;
-        world_init(&w, 4, &rules);
+        world_init(&w, 4, &r);
         ledger_set_host(w.l, 16, 0);
         for (uint32_t n = 0; n < 6; n++) {
-            struct spec s = cases[i].runs[n];
+            struct spec s = cases[at].runs[n];
             s.id = n + 1;
             w.now++;
             if (s.run)
@@ -69,12 +81,12 @@ test_who_makes_way(void **state)
             plan_now(&w);
             assert_int_equal(queue_count(w.q, JOB_PENDING), 0);
         }
-        struct spec comes = cases[i].comes;
+        struct spec comes = cases[at].comes;
         comes.id = 10;
         w.now = 100;
         add(&w, comes);
-        if (strcmp(plan_now(&w), cases[i].plan) != 0)
-            fail_msg("%s: %s", cases[i].what, w.text);
+        if (strcmp(plan_now(&w), cases[at].plan) != 0)
+            fail_msg("%s, order %d: %s", cases[at].what, (int)r.order, w.text);
         world_free(&w);
     }
 }
@@ -100,32 +112,98 @@ test_not_on_cards_beyond_a_limit(void **state)
     world_free(&w);
 }
 
-/* Nobody is asked twice, or instead of one who is leaving already; the room is kept. */
+/* Nobody is asked twice, or instead of one who is leaving already; the room is kept: whoever
+ * left first would start there again otherwise, and be asked again, for ever. */
 static void
 test_the_room_is_kept(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 2, &rules);
-    add(&w, (struct spec){.id = 1, .preemptible = true});
-    add(&w, (struct spec){.id = 2, .preemptible = true});
-    plan_now(&w);
-    w.now = 10;
-    add(&w, (struct spec){.id = 10, .gpus = 2, .priority = 1});
-    add(&w, (struct spec){.id = 20});
-    assert_string_equal(plan_now(&w), "2<10 1<10");
-    assert_int_equal(planner_reservation(w.planner)->job, 10);
-    assert_int_equal(planner_reservation(w.planner)->at_us, wall(11) + GRACE_DEFAULT_MS * 1000);
-    assert_string_equal(plan_now(&w), "");
-    w.now = 12;
-    end_job(&w, 2, OUTCOME_PREEMPTED);
-    assert_string_equal(plan_now(&w), "");
-    w.now = 13;
-    end_job(&w, 1, OUTCOME_PREEMPTED);
-    assert_string_equal(plan_now(&w), "10@0,1");
-    end_job(&w, 10, OUTCOME_EXITED);
-    assert_string_equal(plan_now(&w), "1@0 2@1");
-    world_free(&w);
+    for (size_t i = 0; i < N_ORDERS; i++) {
+        const struct plan_rules r = rules_of(i);
+        struct world w;
+        world_init(&w, 2, &r);
+        add(&w, (struct spec){.id = 1, .preemptible = true});
+        add(&w, (struct spec){.id = 2, .preemptible = true});
+        plan_now(&w);
+        w.now = 10;
+        add(&w, (struct spec){.id = 10, .gpus = 2, .priority = 1});
+        add(&w, (struct spec){.id = 20});
+        assert_string_equal(plan_now(&w), "2<10 1<10");
+        assert_int_equal(planner_reservation(w.planner)->job, 10);
+        assert_int_equal(planner_reservation(w.planner)->at_us,
+                         wall(11) + GRACE_DEFAULT_MS * 1000);
+        assert_string_equal(plan_now(&w), "");
+        w.now = 12;
+        end_job(&w, 2, OUTCOME_PREEMPTED);
+        assert_string_equal(plan_now(&w), "");
+        w.now = 13;
+        end_job(&w, 1, OUTCOME_PREEMPTED);
+        assert_string_equal(plan_now(&w), "10@0,1");
+        end_job(&w, 10, OUTCOME_EXITED);
+        plan_now(&w);
+        assert_int_equal(queue_count(w.q, JOB_PENDING), 1);
+        world_free(&w);
+    }
+}
+
+/* What is free beside a victim is a part of the room: no later job gets it while the victim
+ * leaves, but for one that is over by then, or has room beside the job. */
+static void
+test_memory_beside_a_victim_is_kept(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_ORDERS; i++) {
+        const struct plan_rules r = rules_of(i);
+        struct world w;
+        world_init(&w, 1, &r);
+        add(&w, (struct spec){.id = 1, .vram = 10000, .preemptible = true});
+        assert_string_equal(plan_now(&w), "1@0");
+        w.now = 10;
+        add(&w, (struct spec){.id = 10, .vram = 16000, .priority = 1});
+        assert_string_equal(plan_now(&w), "1<10");
+        add(&w, (struct spec){.id = 20, .vram = 9000});
+        assert_string_equal(plan_now(&w), "");
+        add(&w, (struct spec){.id = 21, .vram = 2000});
+        assert_string_equal(plan_now(&w), "21@0");
+        add(&w, (struct spec){.id = 22, .vram = 9000, .limit = 5, .priority = -1});
+        assert_string_equal(plan_now(&w), "22@0");
+        w.now = 15;
+        end_job(&w, 22, OUTCOME_EXITED);
+        end_job(&w, 1, OUTCOME_PREEMPTED);
+        assert_string_equal(plan_now(&w), "10@0");
+        world_free(&w);
+    }
+}
+
+/* It is those cards that are kept, though another might be free before: that is a guess. */
+static void
+test_the_cards_of_the_victims_are_kept(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_ORDERS; i++) {
+        const struct plan_rules r = rules_of(i);
+        struct world w;
+        world_init(&w, 4, &r);
+        add(&w, (struct spec){.id = 1, .guess = 15, .run = FOREVER});
+        assert_string_equal(plan_now(&w), "1@0");
+        add(&w, (struct spec){.id = 2, .preemptible = true});
+        assert_string_equal(plan_now(&w), "2@1");
+        add(&w, (struct spec){.id = 3, .preemptible = true});
+        assert_string_equal(plan_now(&w), "3@2");
+        add(&w, (struct spec){.id = 4, .preemptible = true});
+        assert_string_equal(plan_now(&w), "4@3");
+        w.now = 10;
+        add(&w, (struct spec){.id = 10, .gpus = 3, .priority = 1});
+        assert_string_equal(plan_now(&w), "4<10 3<10 2<10");
+        w.now = 12;
+        end_job(&w, 4, OUTCOME_PREEMPTED);
+        assert_string_equal(plan_now(&w), "");
+        w.now = 13;
+        end_job(&w, 3, OUTCOME_PREEMPTED);
+        end_job(&w, 2, OUTCOME_PREEMPTED);
+        assert_string_equal(plan_now(&w), "10@1,2,3");
+        world_free(&w);
+    }
 }
 
 /* The second job in the order has others make way too, and only for itself, although another
@@ -176,6 +254,8 @@ main(void)
         cmocka_unit_test(test_who_makes_way),
         cmocka_unit_test(test_not_on_cards_beyond_a_limit),
         cmocka_unit_test(test_the_room_is_kept),
+        cmocka_unit_test(test_memory_beside_a_victim_is_kept),
+        cmocka_unit_test(test_the_cards_of_the_victims_are_kept),
         cmocka_unit_test(test_behind_one_who_waits),
         cmocka_unit_test(test_who_is_leaving_will_do),
     };

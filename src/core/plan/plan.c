@@ -4,7 +4,7 @@
  * at (plan_depth.c), of starts and of running jobs, not the number of jobs that wait.
  *
  * A job that does not fit may have others make way (preempt.c). The first job that can be
- * helped this way, or by waiting, gets a reservation (reserve.c); after that, only jobs that
+ * helped this way, or by waiting (reserve.c), gets a reservation; after that, only jobs that
  * do not delay it may start. A job that is over a limit is skipped and delays no other. */
 #include "core/plan/plan.h"
 
@@ -303,16 +303,17 @@ pass_over(struct planning *pl, const struct front *f)
     }
     if (job->blocked_since_us == 0)
         job->blocked_since_us = pl->now_us;
+    bool was_kept = pl->keep.job != NULL;
     if (job->req.priority > pl->users.lowest_preemptible)
         preempt_for(pl, f->user, job);
     plan_users_keep_on(pl, f->user, job);
     /* One that only a promise to another holds back goes on when that one has started: room
      * kept for it would keep the other waiting, and be idle. */
-    if (!pl->keep.job && fronts_reserves(pl, f) && !job->kind->blocked.until_firm) {
+    if (!pl->keep.job && fronts_reserves(pl, f) && !job->kind->blocked.until_firm)
         reserve_for(pl, job);
-        pl->keep.lasting = pl->keep.job && fronts_are_lasting(pl, f);
-        if (pl->keep.job)
-            promises_give_way(pl);
+    if (pl->keep.job && !was_kept) {
+        pl->keep.lasting = fronts_are_lasting(pl, f);
+        promises_give_way(pl);
     }
     if (fronts_are_lasting(pl, f) || pl->planner->rules.order == PLAN_SHORT)
         promise_to(pl, job);

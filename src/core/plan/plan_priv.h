@@ -325,7 +325,8 @@ void promise_to(struct planning *pl, const struct job *job);
  * promised an earlier time. */
 void promises_move_up(struct planning *pl);
 
-/* preempt.c: asks running jobs to make way, if that helps this one. */
+/* preempt.c: asks running jobs to make way, if that helps this one, and keeps the room that
+ * they leave for it. */
 void preempt_for(struct planning *pl, const struct user *u, struct job *job);
 
 /* plan_parts.c */

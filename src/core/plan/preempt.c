@@ -1,7 +1,8 @@
 /* Which jobs make way for a blocked job: running jobs that may be preempted and have a lower
  * priority; as few as possible, then those of the lowest priority, then those that have run
  * least. None is chosen if that would not help, or if jobs that are leaving anyway are enough.
- * Called by plan.c. */
+ * What they leave is kept for the job in every order: the first to leave would start there
+ * again otherwise, and be asked again, for ever. Called by plan.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,20 +210,6 @@ choose_fewest(struct planning *pl, const struct job *job, struct victims *v)
     free(other.chosen);
 }
 
-/* The room that victims leave, when it is not kept already, is not for jobs of lower rank. */
-static void
-close_cards(struct planning *pl, const struct job *job, const struct victims *v)
-{
-    struct ledger *l = ledger_without(pl, v);
-    struct placement where;
-    struct blocked why;
-    if (pl->keep.job && reserve_place(pl, job, 0, l, v->cards, &where, &why)) {
-        pl->closed |= cards_of_placement(&where);
-        pl->closed_for = job->id;
-    }
-    ledger_free(l);
-}
-
 static void
 ask(struct planning *pl, const struct job *job, const struct victims *v)
 {
@@ -239,6 +226,50 @@ ask(struct planning *pl, const struct job *job, const struct victims *v)
     runs_sort(pl);
     ledger_free(pl->ahead_known); /* more is known now */
     pl->ahead_known = NULL;
+}
+
+/* The first moment at which enough have left of those that are leaving; NEVER: they are not
+ * enough. *ahead is as it will be then. */
+static int64_t
+find_enough_left(struct planning *pl, const struct job *job, uint64_t cards,
+                 struct ledger *ahead, struct placement *where)
+{
+    struct blocked unused;
+    for (size_t i = 0; i < pl->n_runs; i++) {
+        if (!pl->runs[i].leaving)
+            continue;
+        ledger_release_ahead(ahead, pl->runs[i].id);
+        if (reserve_place(pl, job, 0, ahead, cards, where, &unused))
+            return pl->runs[i].end_us;
+    }
+    return NEVER;
+}
+
+/* The room that victims leave is not for jobs of lower rank. It is kept there and nowhere else:
+ * that others leave room before is a guess, perhaps. If room is kept for another job already,
+ * the cards are closed to all later ones. */
+static void
+keep_what_they_leave(struct planning *pl, struct job *job, uint64_t cards)
+{
+    struct placement where;
+    struct ledger *ahead = ledger_clone(pl->l);
+    int64_t at_us = find_enough_left(pl, job, cards, ahead, &where);
+    if (at_us != NEVER && !pl->keep.job) {
+        ledger_hold(ahead, job->id, &job->req.demand, where.gpus, where.n);
+        pl->keep = (struct keep){.job = job,
+                                 .at_us = at_us,
+                                 .pinned = true,
+                                 .cards = cards_of_placement(&where),
+                                 .in_time_us = at_us,
+                                 .limits_only = true,
+                                 .ahead = ahead};
+        return;
+    }
+    if (at_us != NEVER) {
+        pl->closed |= cards_of_placement(&where);
+        pl->closed_for = job->id;
+    }
+    ledger_free(ahead);
 }
 
 /* Whether a job of lower priority is leaving to make way: then it may be for this one. */
@@ -263,7 +294,7 @@ preempt_for(struct planning *pl, const struct user *u, struct job *job)
     find_victims(pl, job, &v);
     if (fits_without(pl, job, &v)) {
         if (is_being_made_way_for(pl, job)) {
-            close_cards(pl, job, &v);
+            keep_what_they_leave(pl, job, v.cards);
             if (lines_are_watched(pl, job))
                 lines_watch(pl->planner, job->id);
         }
@@ -275,8 +306,8 @@ preempt_for(struct planning *pl, const struct user *u, struct job *job)
             choose(&v, i, false);
         if (helps) {
             choose_fewest(pl, job, &v);
-            close_cards(pl, job, &v);
             ask(pl, job, &v);
+            keep_what_they_leave(pl, job, v.cards);
             lines_watch(pl->planner, job->id);
         }
     }
