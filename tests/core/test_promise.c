@@ -185,6 +185,77 @@ test_a_lost_card_breaks_it_at_once(void **state)
     world_free(&w);
 }
 
+/* A probe that is slow, or has not spoken yet, says nothing of the cards: they stay promised
+ * until it is too late. */
+static void
+test_a_silent_probe_breaks_it_only_when_it_is_due(void **state)
+{
+    (void)state;
+    static const int back_at_s[] = {3, 190, 2000};
+    for (size_t i = 0; i < sizeof back_at_s / sizeof back_at_s[0]; i++) {
+        struct plan_rules rules = rules_of(PLAN_QUEUE, 1);
+        struct world w;
+        begin_two(&w, &rules, 0);
+        add(&w, (struct spec){.id = 11, .vram = 4000});
+        for (int card = 0; card < 2; card++)
+            ledger_set_health(w.l, card, GPU_UNKNOWN, wall(0));
+        plan_now(&w);
+        assert_int_equal(w.broken.job, 0);
+        bool in_time = back_at_s[i] < 200;
+        run_to(&w, in_time ? back_at_s[i] : 199);
+        assert_int_equal(promised(&w, 10), 200 + SPARE);
+        for (int card = 0; in_time && card < 2; card++)
+            machine_sample(w.l, card, 0, NULL, 0, wall(back_at_s[i]));
+        run_to(&w, 200 + SPARE);
+        assert_int_equal(w.started[10], in_time ? 200 : -1);
+        assert_int_equal(w.broken.why, in_time ? 0 : BROKEN_MACHINE);
+        assert_int_equal(w.started[11], -1);
+        world_free(&w);
+    }
+}
+
+/* Once it speaks again, what is in the way has a minute of its own to pass. */
+static void
+test_a_silent_probe_takes_no_patience(void **state)
+{
+    (void)state;
+    struct plan_rules rules = rules_of(PLAN_QUEUE, 1);
+    struct world w;
+    begin_two(&w, &rules, 0);
+    machine_stranger(w.l, 1, 4242, 3000, wall(0));
+    plan_now(&w);
+    ledger_set_health(w.l, 1, GPU_UNKNOWN, wall(10));
+    run_to(&w, 90);
+    assert_int_equal(promised(&w, 10), 200 + SPARE);
+    machine_stranger(w.l, 1, 4242, 3000, wall(90));
+    plan_now(&w);
+    run_to(&w, 149);
+    assert_int_equal(promised(&w, 10), 200 + SPARE);
+    run_to(&w, 150);
+    assert_int_equal(promised(&w, 10), 0);
+    world_free(&w);
+}
+
+/* A daemon that starts without the GPUs that there were. */
+static void
+test_a_card_that_is_not_there_breaks_it(void **state)
+{
+    (void)state;
+    struct plan_rules rules = rules_of(PLAN_QUEUE, 1);
+    struct world w;
+    world_init(&w, 1, &rules);
+    add(&w, (struct spec){.id = 1, .limit = 100});
+    plan_now(&w);
+    add(&w, (struct spec){.id = 10, .gpus = 1, .limit = 50});
+    struct promise kept = {.job = 10, .at_us = wall(100), .cards = 2, .limit_ms = 50000};
+    ledger_set_health(w.l, 0, GPU_UNKNOWN, wall(0));
+    planner_restore_promise(w.planner, &kept);
+    plan_now(&w);
+    assert_int_equal(w.broken.why, BROKEN_MACHINE);
+    assert_int_equal(promised(&w, 10), 0);
+    world_free(&w);
+}
+
 static void
 test_only_a_higher_priority_breaks_it(void **state)
 {
@@ -686,6 +757,9 @@ main(void)
         cmocka_unit_test(test_no_promise_rests_on_a_guess),
         cmocka_unit_test(test_a_job_that_overruns_is_named),
         cmocka_unit_test(test_a_lost_card_breaks_it_at_once),
+        cmocka_unit_test(test_a_silent_probe_breaks_it_only_when_it_is_due),
+        cmocka_unit_test(test_a_silent_probe_takes_no_patience),
+        cmocka_unit_test(test_a_card_that_is_not_there_breaks_it),
         cmocka_unit_test(test_only_a_higher_priority_breaks_it),
         cmocka_unit_test(test_another_request_has_another_promise),
         cmocka_unit_test(test_one_that_is_not_first_in_its_line),

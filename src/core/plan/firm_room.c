@@ -143,15 +143,39 @@ place_promised(const struct planning *pl, struct promise *x, const struct ledger
     return fits;
 }
 
+enum cards_are { CARDS_UP, CARDS_UNKNOWN, CARDS_AWAY };
+
+/* Away: one of them is lost, sick or paused, or not there after a restart. */
+static enum cards_are
+look_at_cards(const struct ledger *l, uint64_t cards)
+{
+    enum cards_are are = CARDS_UP;
+    for (; cards; cards &= cards - 1) {
+        int card = __builtin_ctzll(cards);
+        enum gpu_state s =
+            card < ledger_n_cards(l) ? card_state(ledger_card(l, card)) : GPU_LOST;
+        if (s == GPU_UNKNOWN)
+            are = CARDS_UNKNOWN;
+        else if (s != GPU_UP)
+            return CARDS_AWAY;
+    }
+    return are;
+}
+
 /* Whether what is in its way may pass: other processes' memory, of which one sample says
- * little. Its cards stay its own meanwhile. A card that is lost or paused does not come back
- * like that. */
+ * little, or a probe that is silent, which says nothing of the cards. Its cards stay its own
+ * meanwhile, until it is due. A card that is lost or paused does not come back like that. */
 static bool
 may_pass(struct planning *pl, struct promise *x)
 {
-    for (uint64_t cards = x->cards; cards; cards &= cards - 1) {
-        if (card_state(ledger_card(pl->l, __builtin_ctzll(cards))) != GPU_UP)
-            return false;
+    switch (look_at_cards(pl->l, x->cards)) {
+    case CARDS_AWAY:
+        return false;
+    case CARDS_UNKNOWN:
+        x->misfit_us = 0;
+        return x->at_us > pl->now_us;
+    case CARDS_UP:
+        break;
     }
     if (!x->misfit_us)
         x->misfit_us = pl->now_us;
