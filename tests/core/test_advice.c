@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "core/ledger/cards.h"
 #include "core/place/place.h"
 #include "core/plan/advice.h"
 
@@ -224,9 +225,15 @@ static const struct wait_row wait_rows[] = {
     {{.reason = REASON_GPU_SHARE, .gpu = 0, .share_left = 250},
      0,
      "a smaller --gpus share, or --vram without a share"},
-    {{.reason = REASON_GPU_PAUSED, .gpu = 2}, 0, "berth resume 2"},
+    {{.reason = REASON_GPU_PAUSED, .gpu = 2, .gpu_state = GPU_PAUSED}, 0, "berth resume 2"},
+    {{.reason = REASON_GPU_PAUSED, .gpu = 2, .gpu_state = GPU_UP},
+     0,
+     "'nvidia-smi -c DEFAULT', by root, lets processes in again"},
     {{.reason = REASON_GPU_SICK, .gpu = 2}, 0, "'berth gpus' says what is wrong with the GPU"},
-    {{.reason = REASON_RESOURCES, .card_reason = REASON_GPU_PAUSED, .gpu = 3},
+    {{.reason = REASON_RESOURCES,
+      .card_reason = REASON_GPU_PAUSED,
+      .gpu = 3,
+      .gpu_state = GPU_DRAINING},
      0,
      "berth resume 3"},
     {{.reason = REASON_DEPENDENCY, .waits_for.id = 11}, 0, "berth explain 11"},

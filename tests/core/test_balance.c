@@ -376,8 +376,15 @@ test_drain(void **state)
     ledger_set_admin(r.l, 3, GPU_PAUSED, 1);
     expect_drain(&r, want(4, 8000), DRAIN_NEVER);
     expect_drain(&r, want(1, 0), 200);
-    machine_stranger(r.l, 3, 77, 20000, 2);
     ledger_set_admin(r.l, 3, GPU_UP, 2);
+    struct gpu_info info = ledger_card(r.l, 3)->info;
+    info.compute = GPU_COMPUTE_PROHIBITED;
+    ledger_set_info(r.l, 3, &info);
+    expect_drain(&r, want(4, 8000), DRAIN_NEVER);
+    info.compute = GPU_COMPUTE_DEFAULT;
+    ledger_set_info(r.l, 3, &info);
+    expect_drain(&r, want(4, 8000), 500);
+    machine_stranger(r.l, 3, 77, 20000, 2);
     expect_drain(&r, want(4, 8000), DRAIN_NEVER);
     rig_free(&r);
 }

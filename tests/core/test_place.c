@@ -779,7 +779,31 @@ test_compute_modes(void **state)
     ledger_release(l, 1);
     machine_stranger(l, 1, 99, 10, 2);
     assert_string_equal(where(l, want(1, 0)), "GpuBusy");
+    ledger_free(l);
+}
+
+/* The mode can be changed back, as a paused GPU can be resumed: a job waits for that. */
+static void
+test_a_prohibited_gpu_is_waited_for(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    struct gpu_info info = ledger_card(l, 0)->info;
+    struct demand exact = want(1, 0);
+    exact.n_ids = 1;
+    info.compute = GPU_COMPUTE_PROHIBITED;
+    ledger_set_info(l, 0, &info);
+    assert_true(place_feasible(&exact, l, NULL));
+    struct demand any = want(1, 1000);
+    assert_true(place_feasible(&any, l, NULL));
+    expect_words(l, any,
+                 "GpuPaused: needs 1000 MiB + 512 MiB margin on one GPU; gpu 0 accepts no "
+                 "processes (compute mode 'prohibited')");
     expect_infeasible(l, want(2, 0), "needs 2 GPUs, but only 1 is usable; request at most 1");
+    info.compute = GPU_COMPUTE_DEFAULT;
+    ledger_set_info(l, 0, &info);
+    assert_string_equal(where(l, any), "0");
+    assert_string_equal(where(l, exact), "0");
     ledger_free(l);
 }
 
@@ -1041,6 +1065,7 @@ main(void)
         cmocka_unit_test(test_unread_machine_waits_for_the_probe),
         cmocka_unit_test(test_unknown_memory_is_placed_by_count),
         cmocka_unit_test(test_compute_modes),
+        cmocka_unit_test(test_a_prohibited_gpu_is_waited_for),
         cmocka_unit_test(test_cards_of_several_vendors),
         cmocka_unit_test(test_vendor_whose_cards_will_do),
         cmocka_unit_test(test_a_job_gets_one_mig_instance_or_none),

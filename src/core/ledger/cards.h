@@ -20,7 +20,7 @@ enum gpu_compute {
     GPU_COMPUTE_DEFAULT,
     GPU_COMPUTE_EXCLUSIVE,  /* the driver lets one process in: nothing is placed beside
                              * another */
-    GPU_COMPUTE_PROHIBITED, /* the driver lets none in: never used */
+    GPU_COMPUTE_PROHIBITED, /* the driver lets none in: jobs wait, as for a paused one */
 };
 
 /* The GPU's vendor: decides which variables name it to a job. */

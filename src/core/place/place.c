@@ -149,10 +149,6 @@ place_cards_of(const struct demand *d, const struct ledger *l)
 {
     struct placing p;
     place_begin(&p, d, l);
-    for (int i = 0; i < p.n; i++) {
-        if (p.cards[i].info.compute == GPU_COMPUTE_PROHIBITED)
-            p.usable &= ~(UINT64_C(1) << i);
-    }
     uint64_t together = of_one_vendor(&p, p.usable);
     if (together == p.usable)
         return together;

@@ -1,7 +1,7 @@
 /* Whether a request could ever start on this machine, idle, and if not, the nearest thing
  * that would. Called at submission, and by plan.c when the machine has changed. A card that
- * is lost, sick or paused counts as there: it may come back. Guards are not looked at: what
- * they measure passes. */
+ * is lost, sick or paused, or whose compute mode lets no process in, counts as there: it may
+ * come back. Guards are not looked at: what they measure passes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,10 +71,6 @@ ids_exist(const struct demand *d, const struct ledger *l, struct buf *why)
         }
         if (!is_there(ledger_card(l, id), d->n_ids, why))
             return false;
-        if (ledger_card(l, id)->info.compute == GPU_COMPUTE_PROHIBITED) {
-            SAY(why, "gpu %d accepts no processes (compute mode 'prohibited')", id);
-            return false;
-        }
         seen |= UINT64_C(1) << id;
     }
     return true;

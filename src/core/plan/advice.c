@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/parse.h"
+#include "core/ledger/cards.h"
 #include "core/place/place.h"
 #include "core/queue/endings.h"
 
@@ -89,6 +90,8 @@ for_card(const struct job *job, const struct blocked *why, struct buf *out)
         for_busy(job, why, out);
     else if (card == REASON_GPU_SHARE)
         buf_adds(out, "a smaller --gpus share, or --vram without a share");
+    else if (card == REASON_GPU_PAUSED && why->gpu_state == GPU_UP)
+        buf_adds(out, "'nvidia-smi -c DEFAULT', by root, lets processes in again");
     else if (card == REASON_GPU_PAUSED && why->gpu >= 0)
         buf_addf(out, "berth resume %d", why->gpu);
     else if (card == REASON_GPU_SICK)

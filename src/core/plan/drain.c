@@ -112,7 +112,8 @@ drain_time(const struct drain *d, const struct demand *want)
         return 0;
     for (; cards; cards &= cards - 1) {
         int card = __builtin_ctzll(cards), at = n++;
-        if (card_state(ledger_card(d->l, card)) != GPU_UP) {
+        const struct card *c = ledger_card(d->l, card);
+        if (card_state(c) != GPU_UP || c->info.compute == GPU_COMPUTE_PROHIBITED) {
             n--;
             continue;
         }

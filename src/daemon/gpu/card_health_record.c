@@ -270,7 +270,7 @@ health_explain(const struct cards *cards, const struct blocked *b, struct buf *o
         return;
     const char *text = state_text(c, r);
     const char *words = about == REASON_GPU_SICK && text == r->text ? record_words(r) : text;
-    if (about == REASON_GPU_PAUSED && r->by[0])
+    if (about == REASON_GPU_PAUSED && r->admin != GPU_UP && r->by[0])
         buf_addf(out, " by %s", r->by);
     if (text[0] && !strstr(buf_str(out), words))
         buf_addf(out, " (%s)", text);

@@ -103,12 +103,18 @@ check_probe(const struct rpc *rpc, struct checkup *c)
         prober_restarts(rpc->cards->prober) ? replaced : "");
 }
 
-static enum verdict
-card_verdict(enum gpu_state s)
+static bool
+is_prohibited(const struct card *c)
 {
-    switch (s) {
+    return card_state(c) == GPU_UP && c->info.compute == GPU_COMPUTE_PROHIBITED;
+}
+
+static enum verdict
+card_verdict(const struct card *c)
+{
+    switch (card_state(c)) {
     case GPU_UP:
-        return OK;
+        return is_prohibited(c) ? WARN : OK;
     case GPU_PAUSED:
     case GPU_DRAINING:
         return WARN;
@@ -127,16 +133,20 @@ check_cards(struct rpc *rpc, struct checkup *c)
     int n = 0, up = 0;
     for (int i = 0; i < ledger_n_cards(rpc->inst->ledger); i++) {
         auto_buf struct buf text = BUF_INIT;
-        if (ledger_card(rpc->inst->ledger, i)->gone)
+        const struct card *card = ledger_card(rpc->inst->ledger, i);
+        if (card->gone)
             continue;
         n++;
-        enum gpu_state s = card_state(ledger_card(rpc->inst->ledger, i));
-        enum verdict v = card_verdict(s);
+        enum verdict v = card_verdict(card);
         up += v == OK;
         /* That nothing is known of any is the probe's line. */
-        if (v == OK || (s == GPU_UNKNOWN && prober_unknown_since_us(rpc->cards->prober)))
+        if (v == OK ||
+            (card_state(card) == GPU_UNKNOWN && prober_unknown_since_us(rpc->cards->prober)))
             continue;
-        health_say(rpc->cards, i, &text);
+        if (is_prohibited(card))
+            buf_addf(&text, "gpu %d accepts no processes (compute mode 'prohibited')", i);
+        else
+            health_say(rpc->cards, i, &text);
         say(c, v, "gpu", "%s", buf_str(&text));
     }
     if (n == 0)
