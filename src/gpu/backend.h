@@ -182,9 +182,9 @@ struct backend {
     int (*open)(const struct backend_config *config, void **state, struct err *e);
     int (*discover)(void *state, struct backend_machine *out, struct err *e);
     int (*sample)(void *state, struct backend_sample *out, struct err *e);
-    /* Whether there are other cards now than discover found, or with other device files, so
-     * that the backend has to be closed and opened again. A card that is only lost is no such
-     * change. NULL: never. */
+    /* Whether there are other cards now than discover found, or with other device files or
+     * compute modes, so that the backend has to be closed and opened again. A card that is only
+     * lost is no such change. NULL: never. */
     bool (*has_changed)(void *state);
     void (*close)(void *state);
     /* Holds what is in the group to so much of the card with that UUID; -1: to nothing any

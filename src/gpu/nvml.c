@@ -10,7 +10,8 @@
 #include "base/err.h"
 #include "gpu/sysfs.h"
 
-/* Memory goes bad once in months; asking for it costs as much as the rest of a sample. */
+/* Memory goes bad once in months; asking for it costs as much as the rest of a sample. So it is
+ * with the compute mode, which only an administrator changes. */
 #define HEALTH_EVERY_US 10000000
 
 static int
@@ -201,6 +202,40 @@ read_cards(struct nvml *nvml, uint32_t count, struct backend_machine *out)
     return complaint;
 }
 
+/* Of the GPU that an instance is a part of; UINT32_MAX: it does not say. */
+static uint32_t
+compute_mode_of(const struct nvml *nvml, int card)
+{
+    nvml_device gpu = nvml->instances[card].gpu;
+    uint32_t mode;
+
+    if (!nvml->api.compute_mode ||
+        nvml->api.compute_mode(gpu ? gpu : nvml->devices[card], &mode) != NVML_OK)
+        return UINT32_MAX;
+    return mode;
+}
+
+/* As often as the next sample asks for the memory's health. One that does not answer is lost,
+ * which the sample says. */
+static bool
+has_new_compute_mode(const struct nvml *nvml)
+{
+    for (int i = 0; i < nvml->n && clock_boot_us() >= nvml->health_due_us; i++) {
+        uint32_t now = compute_mode_of(nvml, i);
+        if (now != UINT32_MAX && now != nvml->compute_modes[i])
+            return true;
+    }
+    return false;
+}
+
+static bool
+nvml_has_changed(void *state)
+{
+    const struct nvml *nvml = state;
+
+    return nvml_has_new_partition(nvml) || has_new_compute_mode(nvml);
+}
+
 static int
 nvml_discover(void *state, struct backend_machine *out, struct err *e)
 {
@@ -221,9 +256,11 @@ nvml_discover(void *state, struct backend_machine *out, struct err *e)
         out->driver[0] = '\0';
     find_links(nvml, out);
     nvml->n = out->n;
-    for (int i = 0; i < nvml->n; i++)
+    for (int i = 0; i < nvml->n; i++) {
+        nvml->compute_modes[i] = compute_mode_of(nvml, i);
         if (!nvml->instances[i].gpu)
             nvml_account_start(&nvml->api, nvml->devices[i], &nvml->accounts[i]);
+    }
     return 0;
 }
 

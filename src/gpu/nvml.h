@@ -40,6 +40,7 @@ struct nvml {
     struct nvml_instance instances[GPU_MAX];
     int n_divisible;
     struct nvml_divisible divisible[GPU_MAX];
+    uint32_t compute_modes[GPU_MAX]; /* when the cards were found; UINT32_MAX: not known */
     struct nvml_account accounts[GPU_MAX];
     int64_t health_due_us; /* boot clock: when to ask for the memory's health again */
     void *processes;       /* room for the records of one list, kept from call to call */
@@ -50,7 +51,7 @@ struct nvml {
  * mode. */
 bool nvml_add_instances(struct nvml *nvml, nvml_device gpu, struct backend_machine *out);
 int32_t nvml_next_index(const struct backend_machine *m); /* behind the cards so far */
-bool nvml_has_changed(void *state);
+bool nvml_has_new_partition(const struct nvml *nvml);
 void nvml_mig_end(struct nvml *nvml);
 /* What a GPU and its instances have in common. */
 void nvml_read_numbers(const struct nvml *nvml, nvml_device device, struct backend_card *card);

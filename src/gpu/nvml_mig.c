@@ -206,9 +206,8 @@ nvml_add_instances(struct nvml *nvml, nvml_device gpu, struct backend_machine *o
 }
 
 bool
-nvml_has_changed(void *state)
+nvml_has_new_partition(const struct nvml *nvml)
 {
-    const struct nvml *nvml = state;
     const struct nvml_api *api = &nvml->api;
 
     for (int i = 0; i < nvml->n_divisible; i++) {

@@ -472,3 +472,17 @@ nvml_machine()
     timeout "$LIMIT" berth wait 1
     is peak "$(job_field 1 attempts.0.peak_mib.0)" null
 }
+
+# It is looked at every ten seconds.
+@test "a GPU in compute mode PROHIBITED is waited for, and a change of the mode is noticed" {
+    nvml_machine 'driver 550.54' 'card GPU-a 81920 0 0' 'mode 0 2'
+    berth submit --vram 8G -- true
+    "$AWAIT" until "$LIMIT" 'berth show 1 --json' jobs.0.reason GpuPaused
+    has explain "$(berth explain 1)" "gpu 0 accepts no processes .compute mode 'prohibited'."
+    has advice "$(berth explain 1)" 'nvidia-smi -c DEFAULT'
+    has health "$(berth health)" "^warn +gpu +gpu 0 accepts no processes"
+    printf '%s\n' 'driver 550.54' 'card GPU-a 81920 0 0' 'mode 0 0' >"$ROOT/world.new"
+    mv "$ROOT/world.new" "$ROOT/world"
+    timeout "$LIMIT" berth wait 1
+    has health "$(berth health)" 'the GPU is available'
+}

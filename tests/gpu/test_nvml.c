@@ -752,6 +752,27 @@ check_changed(struct world *w, const char *text, bool want)
         fail_msg("%s: %s", want ? "no change" : "a change", text);
 }
 
+/* An administrator can change it at any time: nvidia-smi -c. */
+static void
+test_a_new_compute_mode_is_seen(void **state)
+{
+    struct world *w = *state;
+
+    script(w, TWO_CARDS);
+    discover_or_fail(w);
+    check_changed(w, TWO_CARDS "mode 0 0\n", false);
+    check_changed(w, TWO_CARDS "mode 0 2\n", true);
+    check_changed(w, TWO_CARDS "mode 1 0\n", true);
+    /* A GPU that is lost has the mode that it had. */
+    check_changed(w, TWO_CARDS "mode 1 0\nstatus 1 15\n", false);
+    backend_nvml.close(w->state);
+    w->state = NULL;
+    /* Of an instance it is the mode of its GPU. */
+    script(w, DIVIDED TWO_PARTS);
+    discover_or_fail(w);
+    check_changed(w, DIVIDED TWO_PARTS "mode 0 2\n", true);
+}
+
 static void
 test_a_divided_gpu_without_instances_is_no_card(void **state)
 {
@@ -843,6 +864,7 @@ main(void)
         TEST(test_names_that_the_driver_does_not_make),
         TEST(test_a_divided_gpu_without_instances_is_no_card),
         TEST(test_a_new_partition_is_seen),
+        TEST(test_a_new_compute_mode_is_seen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
