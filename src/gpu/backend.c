@@ -30,25 +30,40 @@ backend_sample_free(struct backend_sample *s)
     memset(s, 0, sizeof *s);
 }
 
+static void
+add_process(struct backend_usage *u, int32_t pid, int64_t mib, bool draws)
+{
+    for (int i = 0; i < u->n_procs; i++) {
+        struct backend_proc *p = &u->procs[i];
+        if (p->pid != pid)
+            continue;
+        if (mib > p->mib)
+            p->mib = mib;
+        p->only_draws &= draws;
+        return;
+    }
+    u->procs = xgrow(u->procs, u->n_procs, &u->cap_procs, sizeof *u->procs);
+    u->procs[u->n_procs++] =
+        (struct backend_proc){.pid = pid, .mib = mib, .peak_mib = -1, .only_draws = draws};
+}
+
 void
 backend_usage_add(struct backend_usage *u, int32_t pid, int64_t mib)
 {
-    for (int i = 0; i < u->n_procs; i++) {
-        if (u->procs[i].pid == pid) {
-            if (mib > u->procs[i].mib)
-                u->procs[i].mib = mib;
-            return;
-        }
-    }
-    u->procs = xgrow(u->procs, u->n_procs, &u->cap_procs, sizeof *u->procs);
-    u->procs[u->n_procs++] = (struct backend_proc){pid, mib, -1};
+    add_process(u, pid, mib, false);
+}
+
+void
+backend_usage_add_drawing(struct backend_usage *u, int32_t pid, int64_t mib)
+{
+    add_process(u, pid, mib, true);
 }
 
 void
 backend_usage_add_ended(struct backend_usage *u, int32_t pid, int64_t peak_mib)
 {
     u->ended = xgrow(u->ended, u->n_ended, &u->cap_ended, sizeof *u->ended);
-    u->ended[u->n_ended++] = (struct backend_proc){pid, -1, peak_mib};
+    u->ended[u->n_ended++] = (struct backend_proc){.pid = pid, .mib = -1, .peak_mib = peak_mib};
 }
 
 void

@@ -111,6 +111,7 @@ struct backend_proc {
     int32_t pid;
     int64_t mib;      /* -1: not reported */
     int64_t peak_mib; /* the most it ever had, as the driver remembers; -1 */
+    bool only_draws;  /* it has a graphics context and none that computes */
 };
 
 /* A card at one moment. */
@@ -149,6 +150,8 @@ void backend_sample_free(struct backend_sample *s);  /* what it owns; not s */
 /* Adds a process; a pid seen before keeps the larger figure (one process is often listed
  * as compute and as graphics). */
 void backend_usage_add(struct backend_usage *u, int32_t pid, int64_t mib);
+/* The same of one that draws: if it is not seen otherwise, it only draws. */
+void backend_usage_add_drawing(struct backend_usage *u, int32_t pid, int64_t mib);
 void backend_usage_add_ended(struct backend_usage *u, int32_t pid, int64_t peak_mib);
 
 /* Adds the pair unless it is there already or joins a card with itself. */

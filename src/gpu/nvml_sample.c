@@ -112,8 +112,8 @@ record_size(const struct nvml *nvml, uint32_t count)
 
 /* Adds the records that a call left in nvml->processes. */
 static void
-add_records(const struct nvml *nvml, int card, uint32_t count, size_t stride,
-            struct backend_usage *u)
+add_records(const struct nvml *nvml, int card, enum nvml_process_kind kind, uint32_t count,
+            size_t stride, struct backend_usage *u)
 {
     for (uint32_t i = 0; i < count; i++) {
         struct nvml_process p = {.instances = {UINT32_MAX, UINT32_MAX}};
@@ -121,8 +121,11 @@ add_records(const struct nvml *nvml, int card, uint32_t count, size_t stride,
                stride < sizeof p ? stride : sizeof p);
         if (p.pid == 0 || p.pid > INT32_MAX || is_of_another(&nvml->instances[card], &p))
             continue;
-        backend_usage_add(u, (int32_t)p.pid,
-                          p.used_bytes == UINT64_MAX ? -1 : mib_up(p.used_bytes));
+        int64_t mib = p.used_bytes == UINT64_MAX ? -1 : mib_up(p.used_bytes);
+        if (kind == NVML_GRAPHICS)
+            backend_usage_add_drawing(u, (int32_t)p.pid, mib);
+        else
+            backend_usage_add(u, (int32_t)p.pid, mib);
     }
 }
 
@@ -140,7 +143,7 @@ read_list(struct nvml *nvml, int card, enum nvml_process_kind kind, struct backe
             continue;
         status = call_list(nvml, list, nvml->devices[card], &count);
         if (status == NVML_OK)
-            add_records(nvml, card, count,
+            add_records(nvml, card, kind, count,
                         is_oldest ? NVML_PROCESS_V1_SIZE : record_size(nvml, count), u);
         if (status != NVML_FUNCTION_NOT_FOUND)
             break;

@@ -251,6 +251,8 @@ put_procs(struct jsonw *w, const struct backend_usage *u, message_uid_fn uid_of)
             jsonw_knull(w, "mib");
         if (p->peak_mib >= 0)
             jsonw_kint(w, "peak_mib", p->peak_mib);
+        if (p->only_draws)
+            jsonw_kbool(w, "only_draws", true);
         int64_t uid = uid_of(p->pid);
         jsonw_kint_or_null(w, "uid", uid, uid >= 0);
         jsonw_end_object(w);

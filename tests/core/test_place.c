@@ -782,6 +782,32 @@ test_compute_modes(void **state)
     ledger_free(l);
 }
 
+/* The mode is about contexts that compute: a display's is beside them. */
+static void
+test_a_display_keeps_none_off_an_exclusive_gpu(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    struct gpu_info info = ledger_card(l, 0)->info;
+    info.compute = GPU_COMPUTE_EXCLUSIVE;
+    ledger_set_info(l, 0, &info);
+    struct gpu_proc procs[] = {{.pid = 7, .mib = 40, .uid = -1, .only_draws = true},
+                               {.pid = 8, .mib = 4, .uid = -1, .only_draws = true}};
+    machine_sample(l, 0, 44, procs, 2, 2);
+    assert_string_equal(where(l, want(1, 1000)), "0");
+    assert_string_equal(where(l, want(1, 0)), "0");
+    procs[1].only_draws = false; /* it computes as well now */
+    machine_sample(l, 0, 44, procs, 2, 3);
+    expect_words(l, want(1, 0),
+                 "GpuBusy: wants an idle GPU; gpu 0 has 49 MiB in use outside Berth (pid 8)");
+    /* Listed twice, as what draws and as what computes. */
+    struct gpu_proc both[] = {{.pid = 7, .mib = 40, .uid = -1},
+                              {.pid = 7, .mib = 40, .uid = -1, .only_draws = true}};
+    machine_sample(l, 0, 80, both, 2, 4);
+    assert_string_equal(where(l, want(1, 0)), "GpuBusy");
+    ledger_free(l);
+}
+
 /* The mode can be changed back, as a paused GPU can be resumed: a job waits for that. */
 static void
 test_a_prohibited_gpu_is_waited_for(void **state)
@@ -1065,6 +1091,7 @@ main(void)
         cmocka_unit_test(test_unread_machine_waits_for_the_probe),
         cmocka_unit_test(test_unknown_memory_is_placed_by_count),
         cmocka_unit_test(test_compute_modes),
+        cmocka_unit_test(test_a_display_keeps_none_off_an_exclusive_gpu),
         cmocka_unit_test(test_a_prohibited_gpu_is_waited_for),
         cmocka_unit_test(test_cards_of_several_vendors),
         cmocka_unit_test(test_vendor_whose_cards_will_do),

@@ -486,3 +486,15 @@ nvml_machine()
     timeout "$LIMIT" berth wait 1
     has health "$(berth health)" 'the GPU is available'
 }
+
+@test "in compute mode EXCLUSIVE_PROCESS a display keeps no job off, and a program that computes does" {
+    nvml_machine 'driver 550.54' 'card GPU-a 81920 0 4' 'mode 0 3' 'proc 0 graphics 1 4'
+    berth submit --vram 8G -- true
+    timeout "$LIMIT" berth wait 1
+    printf '%s\n' 'driver 550.54' 'card GPU-a 81920 0 8' 'mode 0 3' 'proc 0 compute 1 8' >"$ROOT/world.new"
+    mv "$ROOT/world.new" "$ROOT/world"
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.0.used_mib 8
+    berth submit --vram 8G -- true
+    "$AWAIT" until "$LIMIT" 'berth show 2 --json' jobs.0.reason GpuBusy
+    has explain "$(berth explain 2)" 'in use outside Berth .pid 1.'
+}

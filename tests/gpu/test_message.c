@@ -147,6 +147,10 @@ test_sample(void **state)
     backend_usage_add(&s->use[0], 4711, 300);
     backend_usage_add(&s->use[0], 4711, 400);
     backend_usage_add(&s->use[0], 4711, -1);
+    backend_usage_add_drawing(&s->use[0], 4711, 500);
+    backend_usage_add_drawing(&s->use[0], 4712, 4);
+    backend_usage_add_drawing(&s->use[0], 4713, 4);
+    backend_usage_add(&s->use[0], 4713, 4);
     s->use[1].present = true;
     message_sample(&out, 77, m, s, NULL, 0, uid_of);
     json_t *v = parse(&out);
@@ -156,11 +160,17 @@ test_sample(void **state)
     check_int(v, "gpus.0.used_mib", 0);
     check_int(v, "gpus.0.util", 0);
     check_int(v, "gpus.0.temperature_c", 61);
-    check_size(v, "gpus.0.procs", 2);
+    check_size(v, "gpus.0.procs", 4);
     check_int(v, "gpus.0.procs.0.pid", 1);
     check_null(v, "gpus.0.procs.0.mib");
     check_int(v, "gpus.0.procs.0.uid", 0);
-    check_int(v, "gpus.0.procs.1.mib", 400);
+    check_int(v, "gpus.0.procs.1.mib", 500);
+    check_int(v, "gpus.0.procs.2.pid", 4712);
+    const json_t *gpu = json_array_get(json_object_get(v, "gpus"), 0);
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *proc = json_array_get(json_object_get(gpu, "procs"), i);
+        assert_int_equal(json_is_true(json_object_get(proc, "only_draws")), i == 2);
+    }
     check_null(v, "gpus.0.procs.1.uid");
     check_null(v, "gpus.1.used_mib");
     check_null(v, "gpus.1.util");

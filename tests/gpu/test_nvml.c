@@ -171,6 +171,8 @@ test_use(void **state)
     check_proc(a, 1, 4712, -1);
     check_proc(a, 2, 4713, 7);
     check_proc(a, 3, 4714, 9);
+    for (int i = 0; i < a->n_procs; i++)
+        assert_int_equal(a->procs[i].only_draws, a->procs[i].pid == 4713);
     assert_true(b->present);
     assert_int_equal(b->valid, CARD_HAS_USED | CARD_HAS_PROCS);
     assert_int_equal(b->used_mib, 0);

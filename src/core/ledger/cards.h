@@ -3,6 +3,7 @@
 #ifndef CORE_LEDGER_CARDS_H
 #define CORE_LEDGER_CARDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum gpu_state {
@@ -72,10 +73,11 @@ struct gpu_group {
 /* One process on one card. */
 struct gpu_proc {
     int32_t pid;
-    int32_t mib;   /* -1: not reported */
-    uint32_t job;  /* 0: a stranger's, or not attributable */
-    int64_t start; /* start time in any unit, to detect a reused pid; 0: not known */
-    int64_t uid;   /* whose process it is; -1: not known */
+    int32_t mib;     /* -1: not reported */
+    uint32_t job;    /* 0: a stranger's, or not attributable */
+    int64_t start;   /* start time in any unit, to detect a reused pid; 0: not known */
+    int64_t uid;     /* whose process it is; -1: not known */
+    bool only_draws; /* it has a graphics context and none that computes */
 };
 
 struct gpu_sample {

@@ -49,6 +49,7 @@ struct stranger {
     int64_t start;
     int64_t since_us; /* first seen, on the clock of ledger_sample */
     int64_t uid;      /* -1: not known */
+    bool only_draws;  /* a compute mode does not count it */
     bool seen;        /* in the newest list; only while one is read */
 };
 

@@ -58,6 +58,7 @@ read_stranger(struct card *c, const struct gpu_proc *p, int64_t now_us)
     if (!s)
         s = stranger_add(c, p, now_us);
     s->mib = s->seen ? add_mib(s->mib, p->mib) : p->mib;
+    s->only_draws = p->only_draws && (s->only_draws || !s->seen);
     s->seen = true;
 }
 

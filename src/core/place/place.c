@@ -196,12 +196,24 @@ wants_alone(const struct placing *p, const struct card *c)
     return !c->countable && !may_share_uncounted(p, c);
 }
 
+/* Another program has the one context that computes which the driver allows. A display's only
+ * draws. */
+static bool
+is_computed_on(const struct card *c)
+{
+    if (c->info.compute != GPU_COMPUTE_EXCLUSIVE)
+        return false;
+    for (int i = 0; i < c->n_strangers; i++) {
+        if (!c->strangers[i].only_draws)
+            return true;
+    }
+    return false;
+}
+
 static bool
 is_in_use(const struct placing *p, const struct card *c)
 {
-    if (c->taken || (c->n_holds > 0 && wants_alone(p, c)))
-        return true;
-    if (c->info.compute == GPU_COMPUTE_EXCLUSIVE && c->n_strangers > 0)
+    if (c->taken || (c->n_holds > 0 && wants_alone(p, c)) || is_computed_on(c))
         return true;
     return (p->whole || !c->countable) && c->external_mib >= p->idle_mib;
 }

@@ -31,16 +31,23 @@ name_holders(const struct ledger *l, const struct card *c, bool by_share, struct
     }
 }
 
+/* The largest; where the driver lets one program compute, that one. */
 static void
 name_stranger(const struct card *c, struct blocked *why)
 {
-    int32_t most = -1;
+    bool is_exclusive = c->info.compute == GPU_COMPUTE_EXCLUSIVE;
+    const struct stranger *named = NULL;
     for (int i = 0; i < c->n_strangers; i++) {
-        if (c->strangers[i].peak_mib > most) {
-            most = c->strangers[i].peak_mib;
-            why->stranger_pid = c->strangers[i].pid;
-        }
+        const struct stranger *s = &c->strangers[i];
+        bool is_nearer = named && is_exclusive && named->only_draws != s->only_draws
+                             ? named->only_draws
+                             : s->peak_mib > (named          ? named->peak_mib
+                                              : is_exclusive ? -2
+                                                             : -1);
+        if (is_nearer)
+            named = s;
     }
+    why->stranger_pid = named ? named->pid : 0;
     why->stranger_mib = (int32_t)c->external_mib;
 }
 

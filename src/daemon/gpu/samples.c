@@ -146,6 +146,7 @@ read_procs(struct cards *cards, int card, const json_t *list, int32_t *n)
         p->pid = (int32_t)probejson_int(json_object_get(j, "pid"), 0);
         p->mib = (int32_t)probejson_int(json_object_get(j, "mib"), -1);
         p->uid = probejson_int(json_object_get(j, "uid"), -1);
+        p->only_draws = json_is_true(json_object_get(j, "only_draws"));
         p->job = job_of_process(cards, p->pid, &p->start);
         if (p->job)
             health_own_process(cards, p->pid, p->job);
