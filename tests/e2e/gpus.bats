@@ -328,6 +328,22 @@ last_seq()
     wait_for_event kind=ended job=3 state=COMPLETED
 }
 
+@test "a GPU that was missing takes work again though bad memory waits for a reset, or is trusted" {
+    start_daemon 2
+    fault 'bad-memory 0' 'worn-out 1'
+    wait_for_event kind=gpu gpu=1 state=sick
+    berth resume 1
+    seq=$(last_seq)
+    fault 'bad-memory 0' 'worn-out 1' 'lost 0' 'lost 1'
+    wait_for_event --after "$seq" kind=gpu gpu=0 state=lost
+    wait_for_event --after "$seq" kind=gpu gpu=1 state=lost
+    has text "$(gpu_field 0 state_text)" '^missing from the driver'
+    seq=$(last_seq)
+    fault 'bad-memory 0' 'worn-out 1'
+    wait_for_event --after "$seq" kind=gpu gpu=0 state=up text='it is back and has passed its check'
+    wait_for_event --after "$seq" kind=gpu gpu=1 state=up text='it is back and has passed its check'
+}
+
 @test "errors logged while no daemon ran are not missed" {
     start_daemon 2
     xid 1 63 'a first one, so that the daemon knows where it stood'
@@ -353,6 +369,7 @@ last_seq()
     no_fault
     event=$(wait_for_event --after "$seq" kind=gpu state=sick)
     has event "$event" 'came back 3 times within a day'
+    has text "$(gpu_field 0 state_text)" "^was missing from the driver's list of GPUs and is back"
     berth resume 0
     is state "$(gpu_field 0 state)" up
 }

@@ -3,8 +3,10 @@
  * away by itself only after a check: CLEAN_SAMPLES in a row in which the card is there,
  * reports no new error and no memory that waits for a reset; and where the fault needs a
  * reset, one must have been seen (the card went and came back, the driver was loaded, the
- * machine was restarted). A card that needs more than RETURNS_MAX such returns in a day is
- * left to a person. What is kept, and how, is in card_health_record.c. */
+ * machine was restarted). One that was only absent has no fault of its memory: what keeps no
+ * work off a card that stays does not keep it off this one. A card that needs more than
+ * RETURNS_MAX such returns in a day is left to a person. What is kept, and how, is in
+ * card_health_record.c. */
 #include "daemon/gpu/card_health.h"
 
 #include <stdio.h>
@@ -177,7 +179,7 @@ health_missing(struct cards *cards, int card)
         return;
     r->missing = true;
     r->clean = 0;
-    if (r->fault == FAULT_NONE) {
+    if (r->fault != FAULT_DEVICE) {
         r->fault = FAULT_AWAY;
         record_set_fault_text(
             r, "missing from the driver's list of GPUs; it may have fallen off the bus");
@@ -227,6 +229,8 @@ health_driver_loaded(struct cards *cards)
         record_of(cards, i)->was_reset = true;
 }
 
+static const char was_away[] = "was missing from the driver's list of GPUs";
+
 static bool
 may_return(const struct record *r)
 {
@@ -247,6 +251,8 @@ give_back(struct cards *cards, int card)
                      "came back %d times within a day; 'berth resume %d' trusts it again",
                      RETURNS_MAX, card);
             sample_card_event(cards->inst, card, "sick", r->note, NULL);
+            if (r->fault == FAULT_AWAY)
+                snprintf(r->text, sizeof r->text, "%s and is back", was_away);
         }
         r->left_to_person = true;
         return;
@@ -274,18 +280,34 @@ take_memory(struct cards *cards, int card, enum health_memory memory)
         r->note[0] = '\0';
 }
 
+static void
+begin_check(struct cards *cards, int card)
+{
+    struct record *r = record_of(cards, card);
+    r->missing = false;
+    r->was_reset = true;
+    if (r->fault == FAULT_AWAY)
+        snprintf(r->text, sizeof r->text, "%s; it answers again and is being checked",
+                 was_away);
+    record_apply(cards, card);
+    log_info("event=gpu-seen gpu=%d it answers again and is being checked", card);
+    record_changed(cards, card);
+}
+
+/* Memory that is worn out and not trusted is a fault of its own. */
+static bool
+is_memory_well(const struct record *r)
+{
+    return r->fault == FAULT_AWAY || r->memory <= HEALTH_MEMORY_FINE;
+}
+
 void
 health_seen(struct cards *cards, int card, enum health_memory memory)
 {
     struct record *r = record_of(cards, card);
     struct err e = {0};
-    if (r->missing) {
-        r->missing = false;
-        r->was_reset = true;
-        record_apply(cards, card);
-        log_info("event=gpu-seen gpu=%d it answers again and is being checked", card);
-        record_changed(cards, card);
-    }
+    if (r->missing)
+        begin_check(cards, card);
     if (r->locked_out && take_lock(cards, card, &e) == 0) {
         record_apply(cards, card);
         sample_card_event(cards->inst, card,
@@ -295,7 +317,7 @@ health_seen(struct cards *cards, int card, enum health_memory memory)
     take_memory(cards, card, memory);
     if (r->fault == FAULT_NONE || !may_return(r))
         return;
-    r->clean = r->memory > HEALTH_MEMORY_FINE ? 0 : r->clean + 1;
+    r->clean = is_memory_well(r) ? r->clean + 1 : 0;
     if (r->clean >= CLEAN_SAMPLES)
         give_back(cards, card);
 }
