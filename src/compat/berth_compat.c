@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/jsonw.h"
 #include "base/text.h"
 #include "cli/common/cli.h"
 #include "cli/common/opt.h"
@@ -108,6 +109,38 @@ list(void)
     return cli_put(&out);
 }
 
+/* {"version":1,"commands":[{"name","aliases","group","help"}]} */
+static int
+list_json(void)
+{
+    auto_buf struct buf out = BUF_INIT;
+    struct jsonw w;
+
+    jsonw_init(&w, &out);
+    jsonw_object(&w);
+    jsonw_kint(&w, "version", 1);
+    jsonw_key(&w, "commands");
+    jsonw_array(&w);
+    for (const struct compat_tool *t = compat_tools; t->name; t++) {
+        if (!t->help)
+            continue;
+        jsonw_object(&w);
+        jsonw_kstr(&w, "name", t->name);
+        jsonw_key(&w, "aliases");
+        jsonw_array(&w);
+        for (int i = 0; i < COMPAT_ALIASES_MAX && t->aliases[i]; i++)
+            jsonw_str(&w, t->aliases[i]);
+        jsonw_end_array(&w);
+        jsonw_kstr(&w, "group", t->group);
+        jsonw_kstr(&w, "help", t->help);
+        jsonw_end_object(&w);
+    }
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    buf_addc(&out, '\n');
+    return cli_put(&out);
+}
+
 static int
 unknown(const char *word)
 {
@@ -141,11 +174,16 @@ main(int argc, char **argv)
         return tool->run(argc - 1, argv + 1);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return opt_print_page(&page);
+    if (strcmp(argv[1], "list") == 0 && argc == 3 && strcmp(argv[2], "--json") == 0)
+        return list_json();
     if (strcmp(argv[1], "list") == 0)
-        return argc == 2 ? list() : cli_usage("compat list takes no arguments");
+        return argc == 2 ? list() : cli_usage("compat list takes no arguments but --json");
     if (strcmp(argv[1], "install") == 0 || strcmp(argv[1], "remove") == 0) {
         if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
             return opt_print_page(&page);
+        if (argc > 2 && strcmp(argv[argc - 1], "--json") == 0)
+            return cli_usage("'berth compat %s' has no JSON output; it prints a path per line",
+                             argv[1]);
         if (argc > 2 && argv[2][0] == '-')
             return cli_usage("unknown option '%s'; 'berth compat --help' says what there is",
                              argv[2]);

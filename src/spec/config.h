@@ -141,5 +141,7 @@ void config_sample(struct buf *out);
 
 /* Every key with its present value, as a file that config_read accepts. */
 void config_show(const struct config *c, struct buf *out);
+/* The same as one JSON object. */
+void config_show_json(const struct config *c, struct buf *out);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/jsonw.h"
 #include "base/parse.h"
 #include "spec/config.h"
 #include "spec/config_table.h"
@@ -83,6 +84,51 @@ config_show(const struct config *c, struct buf *out)
         config_add_value(&config_settings[i], c, out);
         buf_addc(out, '\n');
     }
+}
+
+static void
+add_json_value(const struct setting *s, const struct config *c, struct jsonw *w)
+{
+    const void *field = (const char *)c + s->offset;
+
+    switch (s->type) {
+    case TYPE_INT:
+        jsonw_int(w, *(const int64_t *)field);
+        break;
+    case TYPE_FRACTION:
+        jsonw_num(w, *(const double *)field);
+        break;
+    case TYPE_CHOICE:
+        jsonw_str(w, s->choices[*(const int *)field]);
+        break;
+    case TYPE_USERS:
+        config_add_users_json(c, w);
+        break;
+    case TYPE_TEXT:
+    case TYPE_PATH:
+        jsonw_str(w, *(const char *const *)field);
+        break;
+    case TYPE_LIST:
+        jsonw_array(w);
+        for (char *const *list = *(char *const *const *)field; list && *list; list++)
+            jsonw_str(w, *list);
+        jsonw_end_array(w);
+        break;
+    }
+}
+
+void
+config_show_json(const struct config *c, struct buf *out)
+{
+    struct jsonw w;
+
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    for (size_t i = 0; i < CONFIG_SETTINGS; i++) {
+        jsonw_key(&w, config_settings[i].key);
+        add_json_value(&config_settings[i], c, &w);
+    }
+    jsonw_end_object(&w);
 }
 
 static void

@@ -23,6 +23,7 @@ enum config_type {
 
 struct buf;
 struct err;
+struct jsonw;
 
 struct setting {
     const char *key;
@@ -56,6 +57,7 @@ int config_add_user(struct config *c, struct config_user *u, struct err *e);
 void config_free_users(struct config *c);
 void config_copy_users(struct config *to, const struct config *from); /* to has none */
 void config_add_users_text(const struct config *c, struct buf *out);
+void config_add_users_json(const struct config *c, struct jsonw *w);
 
 /* In double quotes, which YAML and JSON read alike. */
 void config_add_quoted(struct buf *out, const char *s);

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/jsonw.h"
 #include "base/parse.h"
 #include "base/text.h"
 #include "spec/config_table.h"
@@ -159,4 +160,30 @@ config_add_users_text(const struct config *c, struct buf *out)
         }
         buf_addc(out, '}');
     }
+}
+
+/* Limits that a user has in common with all others are left out, as in the text. */
+void
+config_add_users_json(const struct config *c, struct jsonw *w)
+{
+    jsonw_object(w);
+    for (size_t i = 0; i < c->n_users; i++) {
+        struct config_user *u = &c->users[i];
+
+        jsonw_key(w, u->name);
+        jsonw_object(w);
+        for (size_t k = 0; k < SETTINGS; k++) {
+            const struct user_setting *s = &settings[k];
+
+            if (!s->is_fraction && *(int64_t *)field_of(s, u) < 0)
+                continue;
+            jsonw_key(w, s->key);
+            if (s->is_fraction)
+                jsonw_num(w, *(double *)field_of(s, u));
+            else
+                jsonw_int(w, *(int64_t *)field_of(s, u));
+        }
+        jsonw_end_object(w);
+    }
+    jsonw_end_object(w);
 }

@@ -181,3 +181,56 @@ load lib
     has "the summary" "$out" "x1B.*its.log"
     has_not "the summary" "$out" $'\033'
 }
+
+# `in_json VERB [ARG...]`: what a script gets that adds --json: one object with a version, or a refusal.
+in_json()
+{
+    try berth "$@" --json
+    case $status in
+    2)
+        is "output of '$*'" "$out" ''
+        has "refusal of '$*'" "$err" 'JSON|--json'
+        ;;
+    *) is "version of '$*'" "$(jq -s 'map(.version) | unique | .[]' <<<"$out")" 1 ;;
+    esac
+}
+
+@test "every verb either answers --json with JSON or refuses it" {
+    local verb refused=
+    local -A arguments=([show]=1 [explain]=2 [logs]=1 [attach]=2 [wait]=1 [cancel]=3 [hold]=2 [release]=4
+        [priority]='2 1' [requeue]=1 [signal]='5 CONT' [pause]=0 [resume]=0 [daemon]=status [config]=show
+        [simulate]='past.csv --gpus 1x24G' [simjob]='--vram 1' [export]='--to slurm' [compat]=list [completion]=bash
+        [run]=jobs.txt)
+    start_daemon 1
+    berth submit -G 0 -W -- true
+    for _ in 2 3 4; do berth submit -G 0 --hold -- true; done
+    berth submit -G 0 -- sleep 1000
+    wait_until_running 5
+    echo '[gpus=0] true' >jobs.txt
+    printf '%s\n' arrival_s,duration_s,gpus 0,10,1 >past.csv
+    for verb in $(berth help --json | jq -r '.verbs[].verb'); do
+        case $verb in
+        events | submit) continue ;; # JSON lines; a command after it
+        esac
+        # shellcheck disable=SC2086 # words are meant
+        in_json $verb ${arguments[$verb]:-}
+        if [ "$status" = 2 ]; then refused+="$verb "; fi
+    done
+    is refused "$refused" 'run shell logs attach top simjob export completion '
+    is 'nothing is run' "$(berth queue --all --json | jq '.jobs | length')" 5
+    [ ! -e slurm-export ]
+    in_json config check
+    in_json config sample
+    in_json daemon logs
+    in_json daemon log-level
+    in_json compat install "$ROOT/bin"
+    in_json help run
+    try berth --json compat squeue
+    is 'a drop-in' "$status" 2
+    is commands "$(berth --json compat list | jq -r '.commands[] | select(.name == "squeue").group')" slurm
+    is settings "$(berth config show --json | jq .settings.margin_mib)" \
+        "$(berth config show | sed -n 's/^margin_mib: //p')"
+    try berth wait 2 -t 10ms --json
+    is 'timed out' "$status $(jq -c . <<<"$out")" '7 {"version":1,"timed_out":true,"waited_for":["2"]}'
+    is stop "$(berth daemon stop --cancel --json | json stopped) $(berth daemon stop --json | json stopped)" 'true false'
+}

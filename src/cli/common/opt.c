@@ -207,12 +207,16 @@ keep_word(struct opt_reader *r)
     r->words[r->n_words++] = r->argv[r->at++];
 }
 
+/* The rest are words. A script that wants JSON is not to be given text instead. */
 static int
 finish(struct opt_reader *r)
 {
     while (r->at < r->argc)
         keep_word(r);
-    return OPT_DONE;
+    if (!r->cli->json || !r->page || !r->page->no_json)
+        return OPT_DONE;
+    r->status = cli_usage("'berth %s' has no JSON output: %s", r->argv[0], r->page->no_json);
+    return OPT_EXIT;
 }
 
 int
@@ -224,7 +228,7 @@ opt_next(struct opt_reader *r)
         if (r->cluster) {
             found = read_letter(r);
         } else if (r->at >= r->argc) {
-            return OPT_DONE;
+            return finish(r);
         } else if (strcmp(r->argv[r->at], "--") == 0) {
             r->at++;
             return finish(r);
@@ -343,7 +347,7 @@ opt_print_page(const struct page *page)
     /* A page is to fit 24 lines; the longest gives its last blank one for that. */
     if (listed < LISTED_MANY || starts_with_group(page))
         buf_addc(&out, '\n');
-    buf_adds(&out,
-             "Everywhere: --dir DIR, --socket PATH, --json. `berth help` lists the verbs.\n");
+    buf_addf(&out, "Everywhere: --dir DIR, --socket PATH%s. `berth help` lists the verbs.\n",
+             page->no_json ? "" : ", --json");
     return cli_put(&out);
 }

@@ -33,6 +33,7 @@ struct page {
     const char *about;         /* one or two lines */
     const struct opt *options; /* ends with a NULL name; NULL: none */
     const char *notes;         /* lines behind the options, or NULL */
+    const char *no_json; /* the verb refuses --json: why, or what to use; NULL: it obeys */
 };
 
 #define OPT_DONE (-1) /* no more options */

@@ -60,6 +60,7 @@ static const struct page page = {
     .notes = "Running jobs stay here. The exported ones stay too, until they are cancelled:\n"
              "  berth export --to slurm --hold -o DIR && DIR/submit-all\n"
              "  berth cancel $(DIR/submit-all --accepted)",
+    .no_json = "it writes files; 'berth queue --json' and 'berth history --json' have the jobs",
 };
 
 struct wish {

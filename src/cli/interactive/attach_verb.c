@@ -30,6 +30,7 @@ static const struct page page = {
     .notes =
         "Ctrl-] detaches from a job on a terminal, Ctrl-C from others; the job continues.\n"
         "Several clients can be attached; the job gets the input of all.\n",
+    .no_json = "it prints what the job writes; use 'berth show SEL --json'",
 };
 
 static int

@@ -380,6 +380,9 @@ cmd_run(struct cli *cli, int argc, char **argv)
     opt_begin(&r, cli, &page, argc, argv);
     if (read_options(&r, &run.opt) == OPT_EXIT)
         return r.status;
+    if (cli->json && !run.opt.dry_run)
+        return cli_usage("'berth run' has JSON output only with --dry-run; to follow its jobs: "
+                         "'berth run --detach' and 'berth events -f'");
     if (r.n_words == 0)
         return cli_usage("run which file? For example: berth run jobs.txt");
     run.queue = json_array();

@@ -48,11 +48,12 @@ static const struct opt options[] = {
 };
 
 static const struct page page = {
-    "berth simjob --vram M [options]",
-    "Simulate a GPU program on the GPUs of a daemon that was started with --sim.",
-    options,
-    "Jobs use the GPUs they were given. To simulate a program that is not a job:\n"
-    "BERTH_SIM_DIR=DIR/sim berth simjob --gpu N ...\n",
+    .usage = "berth simjob --vram M [options]",
+    .about = "Simulate a GPU program on the GPUs of a daemon that was started with --sim.",
+    .options = options,
+    .notes = "Jobs use the GPUs they were given. To simulate a program that is not a job:\n"
+             "BERTH_SIM_DIR=DIR/sim berth simjob --gpu N ...\n",
+    .no_json = "it is a program to try jobs with",
 };
 
 /* What the command line asks for. */

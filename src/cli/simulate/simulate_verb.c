@@ -67,12 +67,12 @@ static const struct opt options[] = {
 };
 
 static const struct page page = {
-    "berth simulate FILE... [options]",
-    "Run a workload in virtual time and print how long jobs wait. FILE is a CSV (columns\n"
-    "arrival_s, duration_s, est_s, gpus, vram_mib, user), a log in the Standard Workload\n"
-    "Format (*.swf), or a jobs file.",
-    options,
-    NULL,
+    .usage = "berth simulate FILE... [options]",
+    .about =
+        "Run a workload in virtual time and print how long jobs wait. FILE is a CSV (columns\n"
+        "arrival_s, duration_s, est_s, gpus, vram_mib, user), a log in the Standard Workload\n"
+        "Format (*.swf), or a jobs file.",
+    .options = options,
 };
 
 /* Options. */

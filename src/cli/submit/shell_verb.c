@@ -17,6 +17,7 @@ static const struct page page = {
              "a warning before (5 minutes, or the last tenth). Ctrl-] detaches, and the shell "
              "keeps\n"
              "its GPUs; `berth attach` returns to it. For example: berth shell -G 1 -t 2h",
+    .no_json = "it opens a shell on this terminal",
 };
 
 /* As the account has it. */

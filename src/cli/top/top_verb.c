@@ -32,6 +32,7 @@ static const struct page page = {
         "Keys: arrows or j k, Enter or l (follow the log), e (explain), / (filter), s (sort),\n"
         "c (cancel), h (hold), r (release), + - (priority), p u (pause and resume GPUs),\n"
         "a (ended jobs too), ? (help), q (quit)",
+    .no_json = "use 'berth status --json' and 'berth queue --json'",
 };
 
 static volatile sig_atomic_t ended_by; /* a signal */
@@ -183,9 +184,6 @@ cmd_top(struct cli *cli, int argc, char **argv)
 
     if (!opt_read_nothing(&r, cli, &page, argc, argv))
         return r.status;
-    if (cli->json)
-        return cli_usage("'berth top' has no JSON output; use 'berth status --json' and 'berth "
-                         "queue --json'");
     if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
         return cli_usage(
             "'berth top' needs a terminal; use 'berth queue --watch' for a file or a pipe");

@@ -54,9 +54,14 @@ int
 cmd_compat(struct cli *cli, int argc, char **argv)
 {
     static char name[] = "berth-compat"; /* none of a command's: the next word says which */
+    static char list[] = "list", json[] = "--json";
+    char *list_json[] = {name, list, json, NULL};
 
-    (void)cli;
-    (void)argc;
     argv[0] = name;
-    return cli_run_drop_in(argv);
+    if (!cli->json)
+        return cli_run_drop_in(argv);
+    if (argc == 2 && strcmp(argv[1], list) == 0)
+        return cli_run_drop_in(list_json);
+    return cli_usage("--json before 'compat' is only for 'berth compat list'; give a command's "
+                     "own options after its name");
 }

@@ -21,6 +21,7 @@ static const struct page page = {
     .notes = "bash   eval \"$(berth completion bash)\"       in ~/.bashrc\n"
              "zsh    eval \"$(berth completion zsh)\"        in ~/.zshrc, after compinit\n"
              "fish   berth completion fish | source        in ~/.config/fish/config.fish",
+    .no_json = "it prints a script",
 };
 
 /* The columns of tables of jobs. */

@@ -50,7 +50,7 @@ check_usual(void)
 }
 
 static int
-show(void)
+show(const struct cli *cli)
 {
     auto_buf struct buf out = BUF_INIT;
     struct config c;
@@ -58,11 +58,16 @@ show(void)
 
     config_init(&c);
     status = config_files_read(&c, false);
-    if (status == 0) {
+    if (status == 0 && cli->json) {
+        buf_adds(&out, "{\"version\":1,\"settings\":");
+        config_show_json(&c, &out);
+        buf_adds(&out, "}\n");
+    } else if (status == 0) {
         config_show(&c, &out);
-        status = cli_put(&out);
     }
     config_free(&c);
+    if (status == 0)
+        status = cli_put(&out);
     return status;
 }
 
@@ -86,12 +91,14 @@ cmd_config(struct cli *cli, int argc, char **argv)
     if (!opt_read_none(&r, cli, &page, argc, argv))
         return r.status;
     word = r.n_words ? r.words[0] : "";
+    if (cli->json && (strcmp(word, "sample") == 0 || strcmp(word, "check") == 0))
+        return cli_usage("'berth config %s' has no JSON output; 'berth config show' has", word);
     if (strcmp(word, "check") == 0)
         return r.n_words > 1 ? check_files(r.words + 1, r.n_words - 1) : check_usual();
     if (r.n_words == 1 && strcmp(word, "sample") == 0)
         return sample();
     if (r.n_words == 1 && strcmp(word, "show") == 0)
-        return show();
+        return show(cli);
     near = word[0] ? text_nearest(word, names) : NULL;
     return cli_usage("use one of: berth config sample, check [FILE...], show%s%s%s",
                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");

@@ -117,8 +117,10 @@ daemon_log_level(struct cli *cli, const char *level)
         return cli_usage("that is not UTF-8");
     if (client_call(c, "log.level", params, &result, &e) < 0)
         return cli_fail(&e);
-    if (cli->json)
+    if (cli->json) {
+        json_object_set_new(result, "version", json_integer(1));
         return cli_put_json(result);
+    }
     if (level && strcmp(answer_str(result, "old"), answer_str(result, "new")) != 0)
         buf_addf(&out, "%s (was %s), until the daemon is restarted\n",
                  answer_str(result, "new"), answer_str(result, "old"));

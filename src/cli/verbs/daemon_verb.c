@@ -80,6 +80,15 @@ start(struct cli *cli, const struct wish *w)
     return say_daemon(cli, c, started ? "started\n" : "already running\n");
 }
 
+/* Whether there was one to stop. */
+static int
+put_stopped(const struct cli *cli, bool stopped)
+{
+    auto_json json_t *answer = json_pack("{s:i, s:b}", "version", 1, "stopped", stopped);
+
+    return cli->json ? cli_put_json(answer) : 0;
+}
+
 static int
 stop(struct cli *cli, const struct wish *w)
 {
@@ -88,7 +97,7 @@ stop(struct cli *cli, const struct wish *w)
 
     if (!c && e.code == ERR_UNREACHABLE) {
         cli_say("no daemon is running");
-        return 0;
+        return put_stopped(cli, false);
     }
     if (!c || client_call(c, "stop", json_pack("{s:b}", "cancel", w->cancel), NULL, &e) < 0)
         return cli_fail(&e);
@@ -96,7 +105,7 @@ stop(struct cli *cli, const struct wish *w)
         continue;
     cli_say("the daemon has stopped%s",
             w->cancel ? ", and so have the jobs" : "; running jobs continue");
-    return 0;
+    return put_stopped(cli, true);
 }
 
 static int
@@ -112,6 +121,10 @@ status(struct cli *cli, const struct wish *w)
 static int
 logs(struct cli *cli, const struct wish *w)
 {
+    if (cli->json)
+        return cli_usage(
+            "'berth daemon logs' has no JSON output; with the setting 'log_format: "
+            "json' the log itself is JSON");
     return daemon_logs(cli, w->follow, w->tail);
 }
 

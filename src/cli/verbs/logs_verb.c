@@ -41,6 +41,7 @@ static const struct page page = {
         "separate file for errors (--error). All attempts of a job write to the same file.\n"
         "An array means all its tasks.",
     .options = options,
+    .no_json = "it prints what jobs wrote; 'berth show SEL --json' has the path of the log",
 };
 
 struct follow {

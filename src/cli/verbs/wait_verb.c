@@ -35,6 +35,7 @@ static const struct page page = {
 };
 
 struct waiter {
+    json_t *meant; /* what is waited for; NULL: not known yet */
     json_t *result;
     struct err error;
     bool done;
@@ -147,8 +148,24 @@ ask(struct client *c, json_t *params, int64_t until_us, struct waiter *w, struct
         w->result = json_pack("{s:[]}", "jobs");
         return 0;
     }
+    w->meant = json_incref(json_object_get(meant, "select"));
     client_listen(c, NULL, on_answer, w);
     return client_send(c, "wait", meant, e) < 0 ? -1 : await(c, w, until_us, e);
+}
+
+/* {"version":1,"timed_out":true,"waited_for":["12","13_4"]}; null when the daemon never said
+ * which jobs are meant. */
+static int
+report_timeout(const struct cli *cli, const struct waiter *w)
+{
+    auto_json json_t *answer =
+        json_pack("{s:i, s:b, s:O?}", "version", 1, "timed_out", 1, "waited_for", w->meant);
+    struct err e;
+
+    if (cli->json)
+        cli_put_json(answer);
+    err_set(&e, ERR_TIMED_OUT, "time is up, and not all jobs have ended");
+    return cli_fail(&e);
 }
 
 /* With a time limit also a daemon that is silent, or away, is waited for no longer. */
@@ -200,11 +217,12 @@ cmd_wait(struct cli *cli, int argc, char **argv)
     const struct keeping how = keep_until(c, timeout_ms);
     connect_keep(cli, c, &how);
     if (ask(c, params, how.until_us, &w, &e) < 0) {
-        if (how.until_us && clock_boot_us() >= how.until_us)
-            err_set(&e, ERR_TIMED_OUT, "time is up, and not all jobs have ended");
-        return cli_fail(&e);
+        status = how.until_us && clock_boot_us() >= how.until_us ? report_timeout(cli, &w)
+                                                                 : cli_fail(&e);
+    } else {
+        status = w.result ? report(cli, w.result, quiet) : cli_fail(&w.error);
     }
-    status = w.result ? report(cli, w.result, quiet) : cli_fail(&w.error);
+    json_decref(w.meant);
     json_decref(w.result);
     return status;
 }
