@@ -334,6 +334,29 @@ refuse_name(const char *name, enum attr_door door, struct err *e)
                    buf_str(&shown), buf_str(&list));
 }
 
+static int
+set_value(const struct attr *a, struct request *r, const char *value,
+          const struct when_clock *clock, struct err *e)
+{
+    if (a->set_at)
+        return a->set_at(r, value ? value : "", clock, e);
+    return a->set ? a->set(r, value ? value : "yes", e)
+                  : attr_read_text(a, r, value ? value : "yes", e);
+}
+
+int
+attr_set_named(struct request *r, const char *name, const char *value, enum attr_door door,
+               const struct when_clock *clock, struct err *e)
+{
+    const struct attr *a = attr_find(name, door);
+
+    if (!a)
+        return refuse_name(name, door, e);
+    if (!value && a->metavar)
+        return err_set(e, ERR_USAGE, "it needs a value: %s", a->metavar);
+    return set_value(a, r, value, clock, e);
+}
+
 int
 attr_set_at(struct request *r, const char *name, const char *value, enum attr_door door,
             const struct when_clock *clock, struct err *e)
@@ -344,11 +367,7 @@ attr_set_at(struct request *r, const char *name, const char *value, enum attr_do
         return refuse_name(name, door, e);
     if (!value && a->metavar)
         return err_set(e, ERR_USAGE, "%s needs a value: %s=%s", a->name, a->name, a->metavar);
-    if (a->set_at ? a->set_at(r, value ? value : "", clock, e) < 0
-                  : (a->set ? a->set(r, value ? value : "yes", e)
-                            : attr_read_text(a, r, value ? value : "yes", e)) < 0)
-        return err_prefix(e, "%s", a->name);
-    return 0;
+    return set_value(a, r, value, clock, e) < 0 ? err_prefix(e, "%s", a->name) : 0;
 }
 
 int

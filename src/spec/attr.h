@@ -163,6 +163,9 @@ int attr_assign(struct request *r, const char *name, const char *value, enum att
 /* The same where there is a clock, which moments such as 16:00 need (spec/when.h). */
 int attr_set_at(struct request *r, const char *name, const char *value, enum attr_door door,
                 const struct when_clock *clock, struct err *e);
+/* The same for callers that name the option in front of the error, which does not then. */
+int attr_set_named(struct request *r, const char *name, const char *value, enum attr_door door,
+                   const struct when_clock *clock, struct err *e);
 
 /* gpu-ids of which n are said, some by UUID: names (owned from now on) has them with commas,
  * until the daemon finds their numbers. */

@@ -32,7 +32,7 @@ sbatch_set(struct sbatch *s, const char *attr, const char *value, struct err *e)
 {
     struct err inner;
 
-    if (attr_set_at(s->r, attr, value, ATTR_COMMAND_LINE, s->clock, &inner) == 0)
+    if (attr_set_named(s->r, attr, value, ATTR_COMMAND_LINE, s->clock, &inner) == 0)
         return 0;
     return err_set(e, inner.code, "%s", inner.text);
 }

@@ -258,7 +258,7 @@ apply_berth(struct reader *rd, int row, const char *value, struct err *e)
         const char *name = attr_at((size_t)(row - OWN_COUNT))->name;
         rd->slurm_env_said = rd->slurm_env_said || strcmp(name, "slurm-env") == 0;
         sbatch_replace(&rd->sbatch, name);
-        return attr_set_at(rd->r, name, value, ATTR_COMMAND_LINE, rd->clock, e);
+        return attr_set_named(rd->r, name, value, ATTR_COMMAND_LINE, rd->clock, e);
     }
     free(rd->out->export);
     rd->out->export = xstrdup(value);

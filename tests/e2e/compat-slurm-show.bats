@@ -46,6 +46,9 @@ sorted()
     is 'ends that are not known' "$(sorted e,-i)" '4 3 2 1 '
     try squeue -S i,1
     is 'no letter' "$status:$err" '1:squeue: error: Invalid sort specification: 1'
+    try squeue -S foo
+    is 'no order' "$status:$out:$err" '1::squeue: error: Invalid sort specification: o'
+    is 'one cluster' "$(sorted -cluster,j)" "$(sorted j)"
 }
 
 @test "squeue sorts by when jobs start, without the column and with --start" {

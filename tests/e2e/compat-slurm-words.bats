@@ -58,7 +58,7 @@ case_setup()
 
 @test "a folder named ~ is refused as a place for output" {
     try sbatch -o '~/%j.out' --wrap true
-    has 'sbatch' "$status:$err" "^255:sbatch: error: --output: log: '~/%j.out': ~ is not expanded here; write the whole path"
+    has 'sbatch' "$status:$err" "^255:sbatch: error: --output: '~/%j.out': ~ is not expanded here; write the whole path"
     try berth submit --error='~/x' -- true
     has 'submit' "$status:$err" "^2:berth: .*: '~/x': ~ is not expanded here"
     is 'folders' "$(ls -d '~' 2>/dev/null)" ''

@@ -388,10 +388,24 @@ last|COMPLETED|0:0"
     is 'the child' "$(cat slurm-5.out)" child
     try salloc --gres=gpu:1 sh -c 'echo "$SLURM_JOB_ID"; srun -n 2 echo step; exit 3'
     is 'salloc' "$status:$out" $'3:salloc: Granted job allocation 6\n6\nstep\nstep'
+    salloc=$err
     try srun -N 2 true
     is 'two nodes' "$status:$err" '1:srun: error: --nodes: 2: there is one machine'
     try srun
     is 'no program' "$status:$err" '1:srun: error: No command given to execute.'
+    has 'the end of an allocation' "$salloc" '^salloc: Relinquishing job allocation 6$'
+    try salloc -Q true
+    is 'a quiet allocation' "$status:$out:$err" 0::
+    for verb in srun salloc sbatch; do
+        printf '#!/bin/sh\n' >true.sh
+        chmod +x true.sh
+        try $verb --gres=gpu:9 ./true.sh
+        has 'too many GPUs' "$status:$err" "^1:$verb: error: .*GPUs"
+    done
+    try srun ./none
+    is 'no such program' "$status:$err" "2:srun: error: program './none' not found"
+    try srun --gres=gpu:99 true
+    has 'one prefix' "$status:$err" "^1:srun: error: --gres: '99' is not a number of GPUs"
     try salloc --no-shell
     is 'no shell' "$status" 1
     has 'no shell' "$err" '^salloc: error: --no-shell: '

@@ -58,6 +58,8 @@ detach(struct session *s, int status)
 {
     rawtty_leave();
     attached_close(&s->at);
+    if (s->what->left)
+        *s->what->left = true;
     say_detached(s, "");
     session_finish(s, status);
 }

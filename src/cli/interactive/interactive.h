@@ -16,6 +16,7 @@ struct interactive {
     int64_t job;
     int64_t tail;   /* bytes before the end of its output to begin at; -1: its beginning */
     bool read_only; /* only watch */
+    bool *left;     /* is set when the user detaches, and the job goes on; or NULL */
     bool ends;      /* a signal, or output that nobody reads, cancels it */
 };
 

@@ -209,6 +209,8 @@ submit_check_program(const struct request *r, bool elsewhere)
         cli_say("%s; the job fails if this is still so when it starts", buf_str(&words));
         return 0;
     }
+    if (r->interactive) /* which is not meant to wait for it */
+        return cli_usage("%s", buf_str(&words));
     return cli_usage("%s; if it will exist later, submit the job with --hold or --after",
                      buf_str(&words));
 }

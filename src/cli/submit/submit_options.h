@@ -27,6 +27,7 @@ struct submit_words {
     /* For callers with words of their own; borrowed, and NULL for those of `berth submit`. */
     bool ends;           /* an interactive job ends when the caller does */
     int64_t *id;         /* is set to the job's */
+    bool *left;          /* is set when the user leaves an interactive job, which goes on */
     struct err *refused; /* is what the daemon refuses it for, which is not said then */
     json_t **plan;       /* with dry_run: the line of file.plan's answer, the caller's */
     struct env_choice env;

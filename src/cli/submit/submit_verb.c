@@ -245,9 +245,15 @@ submit(struct cli *cli, const struct submission *s)
     if (answer_str(result, "note")[0])
         cli_say("%s", answer_str(result, "note"));
     if (s->req.interactive) {
-        const struct interactive what = {
-            .cli = cli, .args = &args, .job = id_of(result), .tail = -1, .ends = s->words.ends};
+        const struct interactive what = {.cli = cli,
+                                         .args = &args,
+                                         .job = id_of(result),
+                                         .tail = -1,
+                                         .left = s->words.left,
+                                         .ends = s->words.ends};
 
+        if (s->words.id)
+            *s->words.id = what.job;
         return interactive_follow(&what, &c);
     }
     status = print_id(cli, s, result);

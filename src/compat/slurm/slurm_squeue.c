@@ -216,6 +216,11 @@ is_shown(const struct slurm_job *job, const void *arg)
 
 /* --- order --- */
 
+/* Those of Slurm, and three of numbers. */
+#define SORTED         "bBcCdDefgGhHiIjJlLmMnNOpPQStTuUvVzAFy"
+#define CLUSTER        "cluster"
+#define CLUSTER_LENGTH (sizeof CLUSTER - 1)
+
 static const char *sort_letters;
 
 /* Numbers in the names of jobs and tasks count as numbers; where a job has no node, it is
@@ -274,6 +279,10 @@ compare_jobs(const void *a, const void *b)
         p += down || *p == '+';
         if (!*p)
             break;
+        if (strncasecmp(p, CLUSTER, CLUSTER_LENGTH) == 0) {
+            p += CLUSTER_LENGTH - 1; /* there is one */
+            continue;
+        }
         order = compare_by(*p, x, y);
         if (order)
             return down ? -order : order;
@@ -306,14 +315,19 @@ sort_jobs(struct slurm_jobs *list, const char *letters)
     *list = sorted;
 }
 
-/* Each letter is to be one of a column, with or without a comma between them. */
+/* With or without a comma between the letters. Slurm names the last that it does not know. */
 static int
 check_sort(const char *letters)
 {
-    letters += strspn(letters, ",+-");
-    while (*letters && slurm_field_of(squeue_fields, *letters))
-        letters += 1 + strspn(letters + 1, ",+-");
-    return *letters ? slurm_fail(1, "Invalid sort specification: %c", *letters) : 0;
+    char wrong = '\0';
+
+    for (const char *p = letters; *p; p++) {
+        if (strncasecmp(p, CLUSTER, CLUSTER_LENGTH) == 0)
+            p += CLUSTER_LENGTH - 1;
+        else if (!strchr(SORTED ",+-", *p))
+            wrong = *p;
+    }
+    return wrong ? slurm_fail(1, "Invalid sort specification: %c", wrong) : 0;
 }
 
 /* What the columns and the order need to know. */

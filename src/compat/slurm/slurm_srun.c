@@ -224,22 +224,32 @@ add_open_mode(struct call *s)
             add_for_tasks(s, xasprintf("--open-mode=%s", s->q.words[i].value));
 }
 
+/* *id: the job's, 0 when there is none. Slurm ends with 1 then, except for a program that does
+ * not exist. */
 static int
-attach(struct call *s, bool pty)
+attach(struct call *s, bool pty, int64_t *id)
 {
     struct cli cli = slurm_cli();
+    struct err refused = {0};
+    int status;
 
     s->q.s.req.interactive = true;
     s->q.s.req.pty = pty;
     s->q.s.req.requeue = false;
     s->q.s.words.ends = true;
-    return submit_send(&cli, &s->q.s);
+    s->q.s.words.id = id;
+    s->q.s.words.refused = &refused;
+    status = submit_send(&cli, &s->q.s);
+    if (refused.code != ERR_NONE)
+        return slurm_fail(1, "Unable to allocate resources: %s", refused.text);
+    return *id == 0 && status != err_exit_status(ERR_USAGE) ? 1 : status;
 }
 
 static int
 run_job(struct call *s, char **words, int n)
 {
     auto_script struct submit_script none = {0};
+    int64_t id = 0;
     int status;
 
     settle_export(&s->q);
@@ -255,7 +265,7 @@ run_job(struct call *s, char **words, int n)
         s->q.s.req.submitted_as = xstrdup(words[0]); /* as Slurm: without its arguments */
     add_open_mode(s);
     set_program(s, has_tasks(&s->q), words, n);
-    return attach(s, s->pty);
+    return attach(s, s->pty, &id);
 }
 
 int
@@ -293,11 +303,15 @@ allocate(struct call *s, char **words, int n)
 {
     static const char granted[] =
         "echo \"salloc: Granted job allocation $SLURM_JOB_ID\" >&2; exec \"$@\"";
+    static const char quietly[] = "exec \"$@\"";
     auto_script struct submit_script none = {0};
-    auto_free char *shell = xstrdup(login_shell()), *text = xstrdup(granted);
+    auto_free char *shell = xstrdup(login_shell());
+    auto_free char *text = xstrdup(s->q.quiet ? quietly : granted);
     char sh[] = "/bin/sh", c[] = "-c";
     char *front[] = {sh, c, text, sh};
     int status = slurm_settle(&s->q, &none, 1);
+    bool left = false;
+    int64_t id = 0;
 
     if (status != 0)
         return status;
@@ -308,7 +322,11 @@ allocate(struct call *s, char **words, int n)
         set_command(&s->q.s.req, front, 4, words, n);
     else
         set_command(&s->q.s.req, front, 4, &shell, 1);
-    return attach(s, isatty(STDIN_FILENO));
+    s->q.s.words.left = &left;
+    status = attach(s, isatty(STDIN_FILENO), &id);
+    if (id && !left && !s->q.quiet)
+        cli_say("Relinquishing job allocation %lld", (long long)id);
+    return status;
 }
 
 static int
