@@ -121,9 +121,9 @@ report()
     some_past 2000
     try berth report --since all
     is status "$status" 0
-    has summary "$out" '^30d00h, .*: 2004 jobs ended, [0-9]+ % completed; [0-9]+ GPU-hours; GPUs busy [0-9]+ %$'
+    has summary "$out" '^30d00h, .*: 2004 jobs ended, [0-9]+ % completed; [0-9]+\.[0-9]{2} GPU-hours; GPUs busy [0-9]+ %$'
     has gpus "$out" '^  1 +[0-9]+ % +[0-9]+ +\|.{64}\|$'
-    has users "$out" '^bin +[0-9]+ +[0-9]+ +[0-9]+ '
+    has users "$out" '^bin +[0-9]+ +[0-9]+ +[0-9]+\.[0-9]{2} '
     has commands "$out" ' 12\.0 GiB +10\.8 GiB  python train.py --config vae.yaml --seed 0$'
     has waits "$out" '^under 10 min +[0-9]+ '
     has causes "$out" ' time limit reached$'
@@ -139,6 +139,18 @@ report()
     try berth report --html no/such/folder.html
     is status "$status" 1
     has words "$err" '^berth: --html no/such/folder.html: '
+}
+
+@test "a report names tasks as people do, and has one form for hours and for what is not there" {
+    start_daemon 1
+    berth submit -G 0 --array 7 -W -- sh -c 'exit 3' || true
+    berth submit --vram 8G --hold -- sleep 1
+    berth cancel @
+    try berth report
+    has task "$out" '^ +1 +0\.00 +1_7 .* exit 3$'
+    has cancelled "$out" '^.* 1 +0 +0\.00 +n/a +n/a +- +- +sleep 1$'
+    has_not 'another form' "$out" ' 0\.0 '
+    is json "$(berth report --json | jq -r '.causes[] | select(.cause == "exit").newest_name')" 1_7
 }
 
 @test "a better VRAM request is suggested right after a run" {

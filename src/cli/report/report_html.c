@@ -269,7 +269,7 @@ add_command(const json_t *c, struct buf *out)
     buf_adds(out, "<td>");
     report_add_asked(out, c);
     buf_adds(out, "</td><td>");
-    report_add_mib(out, c, "peak_mib");
+    report_add_peak(out, c);
     buf_adds(out, "</td><td>");
     report_add_percent(out, c, "util");
     buf_adds(out, "</td></tr>\n");

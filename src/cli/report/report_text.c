@@ -188,7 +188,7 @@ add_commands(const json_t *r, const struct term *term, int64_t most, struct buf 
         table_cell(t, STYLE_NONE, answer_str(c, "user"));
         add_counts(t, c);
         CELL(t, STYLE_NONE, report_add_asked(&cell, c));
-        CELL(t, STYLE_NONE, report_add_mib(&cell, c, "peak_mib"));
+        CELL(t, STYLE_NONE, report_add_peak(&cell, c));
         table_cell(t, STYLE_NONE, command[0] ? command : "(private)");
     }
     table_print(t, term, out);
@@ -251,7 +251,7 @@ add_causes(const json_t *r, const struct term *term, bool utf8, struct buf *out)
 {
     static const struct column columns[] = {{"JOBS", true, false},
                                             {"GPU-H", true, false},
-                                            {"NEWEST", true, false},
+                                            {"NEWEST JOB", true, false},
                                             {"", false, false},
                                             {"CAUSE", false, false}};
     auto_table struct table *t = table_new(columns, 5);
@@ -266,7 +266,7 @@ add_causes(const json_t *r, const struct term *term, bool utf8, struct buf *out)
     {
         table_cell_int(t, answer_int(c, "jobs", 0));
         CELL(t, STYLE_NONE, report_add_hours(&cell, answer_int(c, "gpu_ms", 0)));
-        table_cell_int(t, answer_int(c, "newest", 0));
+        table_cell(t, STYLE_NONE, answer_str(c, "newest_name"));
         CELL(t, STYLE_WARN, add_bar(&cell, answer_int(c, "jobs", 0), most * 2, utf8));
         table_cell(t, STYLE_NONE, answer_str(c, "text"));
     }

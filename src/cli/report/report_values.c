@@ -14,9 +14,7 @@
 void
 report_add_hours(struct buf *out, int64_t ms)
 {
-    double hours = (double)ms / (double)HOUR_MS;
-
-    buf_addf(out, "%.*f", hours < 1 && ms > 0 ? 2 : hours < 100 ? 1 : 0, hours);
+    buf_addf(out, "%.2f", (double)ms / (double)HOUR_MS);
 }
 
 void
@@ -41,8 +39,8 @@ report_add_edge(struct buf *out, int64_t ms)
         buf_addf(out, "%lld d", (long long)(ms / (24 * HOUR_MS)));
 }
 
-void
-report_add_mib(struct buf *out, const json_t *o, const char *key)
+static void
+add_mib(struct buf *out, const json_t *o, const char *key)
 {
     char size[24];
 
@@ -53,9 +51,19 @@ void
 report_add_asked(struct buf *out, const json_t *sums)
 {
     if (answer_int(sums, "asked_mib", 0) > 0)
-        report_add_mib(out, sums, "asked_mib");
+        add_mib(out, sums, "asked_mib");
     else
         buf_adds(out, answer_int(sums, "undeclared", 0) > 0 ? "whole" : "-");
+}
+
+/* Only jobs that completed have requests and peaks in the sums. */
+void
+report_add_peak(struct buf *out, const json_t *sums)
+{
+    if (answer_int(json_object_get(sums, "states"), "COMPLETED", 0) > 0)
+        add_mib(out, sums, "peak_mib");
+    else
+        buf_addc(out, '-');
 }
 
 void

@@ -26,9 +26,9 @@ void report_plot_wait_classes(const json_t *report, struct buf *out);
 void report_plot_waits_over_time(const json_t *report, struct buf *out);
 
 /* report_values.c */
-void report_add_hours(struct buf *out, int64_t ms);                     /* "51.2", "1234" */
-void report_add_ms(struct buf *out, const json_t *o, const char *key);  /* "3m20s"; "n/a" */
-void report_add_mib(struct buf *out, const json_t *o, const char *key); /* "6.1 GiB"; "n/a" */
+void report_add_hours(struct buf *out, int64_t ms);                    /* "51.2", "1234" */
+void report_add_ms(struct buf *out, const json_t *o, const char *key); /* "3m20s"; "n/a" */
+void report_add_peak(struct buf *out, const json_t *sums);  /* "6.1 GiB"; "n/a"; "-" */
 void report_add_asked(struct buf *out, const json_t *sums); /* of a command; "whole", "-" */
 void report_add_percent(struct buf *out, const json_t *o, const char *key); /* of a mean load */
 void report_add_edge(struct buf *out, int64_t ms); /* a round one: "10 s", "1 min", "6 h" */

@@ -225,6 +225,18 @@ compare_failures(const void *a, const void *b)
     return x->cause != y->cause ? (int)x->cause - (int)y->cause : x->number - y->number;
 }
 
+/* What people call the job: a task has a number of its own beside it. */
+static void
+write_name(const struct report *r, uint32_t id, struct jsonw *w)
+{
+    struct err e;
+    struct job *job = store_job_load(r->inst->store, id, &e);
+
+    jsonw_kstr(w, "newest_name", job ? job_words(job).text : NULL);
+    if (job)
+        job_free(job);
+}
+
 static void
 write_causes(struct report *r, struct jsonw *w)
 {
@@ -242,6 +254,7 @@ write_causes(struct report *r, struct jsonw *w)
         jsonw_kint(w, "jobs", f->jobs);
         jsonw_kint(w, "gpu_ms", f->gpu_ms);
         jsonw_kint(w, "newest", f->newest);
+        write_name(r, f->newest, w);
         jsonw_end_object(w);
     }
     jsonw_end_array(w);

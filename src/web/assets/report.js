@@ -69,7 +69,7 @@ function commandRow(c) {
 function causeRow(c) {
     return el("tr", null, cell("Cause", "wide", safe(c.text)), cell("Jobs", "num", String(c.jobs)),
         cell("GPU time lost", "num", hours(c.gpu_ms)),
-        cell("Newest", "num", el("a", {href: "/jobs/" + c.newest}, "job " + c.newest)));
+        cell("Newest", "num", el("a", {href: "/jobs/" + c.newest}, "job " + (c.newest_name || c.newest))));
 }
 
 // A strip for each card: the darker, the more of that time it was held.
