@@ -99,6 +99,13 @@ commands_shown()
     [ "$bad" = 0 ]
 }
 
+@test "the tour shows what installing a drop-in command prints" {
+    local shown
+    shown=$(awk '/^\$ berth compat install/{on=1; next} /^\$ /{on=0} on' docs/tour.md)
+    [ "$(berth compat install "$BATS_TEST_TMPDIR/bin" gpusched)" = "$BATS_TEST_TMPDIR/bin/gpusched" ]
+    [ "$shown" = /home/ada/.local/bin/gpusched ]
+}
+
 @test "berth(1) lists every verb of berth help" {
     local bad=0 verb
     verbs >/dev/null
