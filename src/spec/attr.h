@@ -176,6 +176,10 @@ int attr_take_gpu_names(struct request *r, char *names, int n, struct err *e);
  * or argv must be there. ERR_USAGE. */
 int request_validate(struct request *r, struct err *e);
 
+/* An option about its time limit that has no effect, because there is none (of its own), or
+ * without another option; NULL: none. why: ": a job without a time limit gets no warning". */
+const char *request_idle_option(const struct request *r, const char **why);
+
 /* In words, as it was understood: one "name  value" line for each thing that it asks for, names
  * as those of attributes, the command first (describe.c). */
 void request_describe(const struct request *r, struct buf *out);

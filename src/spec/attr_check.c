@@ -362,3 +362,19 @@ request_validate(struct request *r, struct err *e)
                        __builtin_popcountll(d->devices));
     return 0;
 }
+
+const char *
+request_idle_option(const struct request *r, const char **why)
+{
+    bool requeues = r->on_timeout == ON_TIMEOUT_REQUEUE;
+    bool bounds = r->max_requeues != REQUEUES_DEFAULT;
+
+    *why = "a job without a time limit gets no warning";
+    if (r->warn_signal && !r->limit_ms)
+        return "signal";
+    *why = "a job without a time limit is never queued again for it";
+    if ((requeues || bounds) && !r->limit_ms)
+        return requeues ? "on-timeout" : "max-requeues";
+    *why = "a job is queued again at its time limit only with on-timeout=requeue";
+    return bounds && !requeues ? "max-requeues" : NULL;
+}

@@ -223,6 +223,20 @@ titles()
     is silent "$err" ''
 }
 
+@test "an option that needs a time limit says so without one" {
+    start_daemon 1
+    try berth submit --on-timeout requeue --hold -- true
+    is status "$status" 0
+    has requeue "$err" '^berth: --on-timeout: a job without a time limit is never queued again for it; set one with --time'
+    try berth submit --max-requeues 5 -t 1h --hold -- true
+    has bound "$err" '^berth: --max-requeues: .*only with on-timeout=requeue$'
+    try berth submit --on-timeout requeue --max-requeues 5 -t 1h --hold -- true
+    is silent "$err" ''
+    printf '%s\n' '[hold] true' '[hold on-timeout=requeue] true' '[hold on-timeout=requeue] false' >jobs.txt
+    try berth run --detach jobs.txt
+    has file "$err" '^berth: jobs.txt:2:1: on-timeout: a job without a time limit .*; set one with time=.*\(and so in other lines\)$'
+}
+
 @test "every JSON object has its version" {
     local words verb
     start_daemon 1

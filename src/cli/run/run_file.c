@@ -136,6 +136,41 @@ say_rounded(const struct run_file *f)
                 first->column, first->req.demand.gpus, n > 1 ? ", and so in other lines" : "");
 }
 
+/* An option that has no effect without a time limit; one line names all. */
+static void
+say_idle(const struct run_file *f)
+{
+    const char *why, *first_why = NULL, *option = NULL;
+    const struct jobsfile_line *first = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->parsed.n_lines; i++) {
+        const struct jobsfile_line *line = &f->parsed.lines[i];
+        const char *idle = request_idle_option(&line->req, &why);
+        if (!idle)
+            continue;
+        if (!first) {
+            first = line;
+            first_why = why;
+            option = idle;
+        }
+        n++;
+    }
+    if (first)
+        cli_say("%s:%d:%d: %s: %s%s%s", f->words, first->line, first->column, option, first_why,
+                first->req.limit_ms ? ""
+                                    : "; set one with time=, unless the daemon's settings have "
+                                      "a default",
+                n > 1 ? " (and so in other lines)" : "");
+}
+
+static void
+say_notes(const struct run_file *f)
+{
+    say_rounded(f);
+    say_idle(f);
+}
+
 int
 run_file_load(struct run_file *f, bool say, struct err *e)
 {
@@ -149,7 +184,7 @@ run_file_load(struct run_file *f, bool say, struct err *e)
     }
     if (parse(f, &f->text, &f->parsed, &words) == 0) {
         if (say)
-            say_rounded(f);
+            say_notes(f);
         return 0;
     }
     memset(&f->parsed, 0, sizeof f->parsed);
@@ -210,7 +245,7 @@ run_file_reload(struct run *run, struct run_file *f)
     text = (struct buf)BUF_INIT;
     progress_erase(&run->progress, &run->out);
     run_flush(run);
-    say_rounded(f);
+    say_notes(f);
     return 1;
 }
 

@@ -164,6 +164,7 @@ int
 submit_finish_request(struct request *req, const struct submit_words *words)
 {
     struct models *table;
+    const char *idle, *why;
     struct err e = {0};
 
     if (words->models) {
@@ -175,9 +176,12 @@ submit_finish_request(struct request *req, const struct submit_words *words)
     }
     if (request_validate(req, &e) < 0)
         return cli_fail(&e);
-    if (req->warn_signal && !req->limit_ms)
-        cli_say("--signal: a job without a time limit gets no warning; set one with --time, "
-                "unless the daemon's settings have a default");
+    idle = request_idle_option(req, &why);
+    if (idle)
+        cli_say("--%s: %s%s", idle, why,
+                req->limit_ms ? ""
+                              : "; set one with --time, unless the daemon's settings have a "
+                                "default");
     if (req->gpus_rounded)
         cli_say("gpus: only one GPU can be shared; this requests %d whole GPUs",
                 req->demand.gpus);
