@@ -411,7 +411,7 @@ test_compute_capability(void **state)
     expect_infeasible(l, want_cc(1, 100),
                       "no GPU here has compute capability 10.0; the highest, of gpu 2, is 9.0");
     expect_infeasible(l, want_cc(4, 80),
-                      "needs 4 GPUs, but only 3 are usable of compute capability 8.0 or more; "
+                      "needs 4 GPUs, but only 3 of compute capability 8.0 or more are usable; "
                       "request at most 3");
     struct demand d = want_cc(1, 90);
     memcpy(d.gpu_type, "old", 4);
@@ -888,7 +888,7 @@ test_vendor_whose_cards_will_do(void **state)
     expect_infeasible(
         l, want(2, 70000),
         "needs 68.4 GiB + 512 MiB margin on each of 2 GPUs, but the 2 largest have "
-        "23.4 GiB or less; request at most 23488 MiB");
+        "23.4 GiB or less; request at most 22.9 GiB");
     struct gpu_info info = ledger_card(l, 0)->info;
     info.compute = GPU_COMPUTE_PROHIBITED;
     ledger_set_info(l, 0, &info);
@@ -1018,7 +1018,7 @@ test_infeasible_says_what_would_fit(void **state)
     struct demand d = want(1, 30720), pair = want(2, 20000);
     expect_infeasible(l, d,
                       "needs 30.0 GiB + 512 MiB margin on one GPU, but the largest has "
-                      "23.4 GiB; request at most 23488 MiB");
+                      "23.4 GiB; request at most 22.9 GiB");
     d = want(1, 23488);
     assert_true(place_feasible(&d, l, NULL));
     d = want(1, 23489);
@@ -1026,12 +1026,12 @@ test_infeasible_says_what_would_fit(void **state)
     expect_infeasible(l, want(4, 0), "needs 4 GPUs, but only 2 are usable; request at most 2");
     d = want(1, 1000);
     d.devices = 1U << 5;
-    expect_infeasible(l, d, "needs 1 GPU, but none of the requested devices exists here");
+    expect_infeasible(l, d, "needs 1 GPU, but gpu 5 does not exist here; there are 0-1");
     d = want(2, 1000);
     d.devices = 1U << 1;
     expect_infeasible(
         l, d,
-        "needs 2 GPUs, but only 1 is usable among the requested devices; request at most 1");
+        "needs 2 GPUs, but only 1 among the requested devices is usable; request at most 1");
     d = want(1, 1000);
     d.n_ids = 1;
     d.ids[0] = 7;

@@ -126,6 +126,25 @@ titles()
     has words "$status $err" '^2 .*--gpu'
 }
 
+@test "a user or a GPU that does not exist is named where nothing is found" {
+    local verb
+    start_daemon 2
+    for verb in queue history report events; do
+        try berth $verb -u nosuchuser
+        is "$verb" "$status $err" "0 berth: there is no user 'nosuchuser' on this machine"
+    done
+    try berth queue -g 0,9
+    is queue "$status $err" '0 berth: there is no gpu 9; there are 0-1'
+    try berth gpus -g 9
+    has gpus "$status $err" '^0 berth: there is no gpu 9; there are 0-1'
+    try berth queue -u "$(id -un)" -g 1
+    is 'nothing to say' "$status $err" '0 '
+    try berth submit --devices 9 -- true
+    has device "$status $err" '^6 .*: needs 1 GPU, but gpu 9 does not exist here; there are 0-1$'
+    try berth submit --vram 30G -- true
+    has units "$err" 'request at most 23\.5 GiB$'
+}
+
 @test "queue -n counts the jobs that match: live ones first, then the newest that have ended" {
     local i
     start_daemon 1

@@ -62,7 +62,7 @@ start_with_driver()
     is sbatch "$(job_field 4 attempts.0.gpus.0)" 1
     try berth submit --gpus a100:3 -- true
     is refused "$status" 6
-    has words "$err" "needs 3 GPUs, but only 2 are usable called 'a100'; request at most 2"
+    has words "$err" "needs 3 GPUs, but only 2 called 'a100' are usable; request at most 2"
     try berth submit --gpus h100:1 -- true
     is refused "$status" 6
     has words "$err" "no GPU here is called 'h100'; there are A100 \(gpus 0,2\) and L40 \(gpu 1\)"

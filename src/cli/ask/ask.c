@@ -1,15 +1,19 @@
 /* One question to a running daemon; see ask.h. */
 #include "cli/ask/ask.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/connect.h"
 #include "cli/common/cli.h"
 #include "cli/common/opt.h"
+#include "wire/account.h"
 #include "wire/client.h"
 
 #define IDS_SHOWN 10
@@ -103,4 +107,18 @@ ask_change(const struct cli *cli, const char *method, json_t *params, const char
     if (status != 0)
         return status;
     return cli->json ? cli_put_answer(result) : ask_put_done(result, done);
+}
+
+/* Users whose accounts have been removed are known by their number. */
+void
+ask_say_no_user(const char *name)
+{
+    auto_account struct account account = ACCOUNT_INIT;
+    auto_buf struct buf shown = BUF_INIT;
+
+    if (!name || strncmp(name, "uid:", 4) == 0 || account_by_name(name, &account) ||
+        errno != ENOENT)
+        return;
+    text_add_safe(&shown, name, strlen(name), 60);
+    cli_say("there is no user '%s' on this machine", buf_str(&shown));
 }

@@ -23,6 +23,9 @@ json_t *ask_words(char *const *words, int n);
 /* {"select": [words]} */
 json_t *ask_select(char *const *words, int n);
 
+/* Says so when no user of this machine has the name that an option gave; NULL: it gave none. */
+void ask_say_no_user(const char *name);
+
 /* What the words of r select, or with all (the option --all) every job. NULL, and said why,
  * when that is nothing or both. */
 json_t *ask_select_or_all(const struct opt_reader *r, bool all, const char *nothing);

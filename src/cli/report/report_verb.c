@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "cli/ask/answer.h"
 #include "cli/ask/ask.h"
 #include "cli/ask/moment.h"
 #include "cli/common/cli.h"
@@ -157,6 +158,8 @@ cmd_report(struct cli *cli, int argc, char **argv)
     status = ask_daemon(cli, "report", make_params(&w), &report);
     if (status != 0)
         return status;
+    if (answer_int(json_object_get(report, "total"), "jobs", 0) == 0)
+        ask_say_no_user(w.user);
     if (w.html)
         return write_page(report, w.html);
     if (cli->json) {

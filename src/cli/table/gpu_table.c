@@ -9,6 +9,7 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/ask/answer.h"
+#include "cli/common/cli.h"
 #include "cli/table/gpu_columns.h"
 #include "cli/table/table.h"
 #include "gpu/xid.h"
@@ -216,6 +217,20 @@ gpu_table_add_none(const json_t *result, struct buf *out)
         return;
     buf_adds(out, ": ");
     text_add_safe(out, why, strlen(why), INT_MAX);
+}
+
+void
+gpu_table_say_missing(const json_t *gpus, uint64_t asked)
+{
+    size_t n = json_array_size(gpus);
+    uint64_t missing = n < 64 ? asked >> n << n : 0;
+
+    if (missing && n == 0)
+        cli_say("there are no GPUs");
+    else if (missing)
+        cli_say(n == 1 ? "there is no gpu %d; there is only 0"
+                       : "there is no gpu %d; there are 0-%zu",
+                __builtin_ctzll(missing), n - 1);
 }
 
 void

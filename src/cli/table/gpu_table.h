@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct buf;
 struct gpu_columns;
@@ -34,6 +35,9 @@ void gpu_table_add_unknown(const json_t *result, struct buf *out);
 
 /* Where there are none: "no GPUs", and why they cannot be read. Appends. */
 void gpu_table_add_none(const json_t *result, struct buf *out);
+
+/* Names the first of the GPUs that were asked for, a bit each, that does not exist. */
+void gpu_table_say_missing(const json_t *gpus, uint64_t asked);
 
 /* "2 GPUs (NVIDIA RTX 4090, 24.0 GiB)", "no GPUs". Appends. */
 void gpu_table_add_summary(const json_t *gpus, struct buf *out);

@@ -163,7 +163,7 @@ take_option(const struct opt_reader *r, int opt, struct wish *w, struct err *e)
         w->limited = true;
         return parse_int(r->value, 1, 100000000, &w->view.limit, e);
     case OPT_USER:
-        w->user = r->value;
+        w->user = w->view.user = r->value;
         return 0;
     case OPT_SINCE:
         return moment_read(r->value, &w->since_us, e);

@@ -7,8 +7,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "cli/ask/answer_pages.h"
+#include "cli/ask/ask.h"
 #include "cli/ask/connect.h"
 #include "cli/common/cli.h"
+#include "cli/table/gpu_table.h"
 #include "cli/table/queue_columns.h"
 #include "cli/table/queue_rows.h"
 #include "cli/table/render.h"
@@ -110,6 +112,17 @@ queue_table_add(struct client *c, json_t *params, const struct queue_view *view,
     return 0;
 }
 
+/* An empty table may be due to a slip of the pen. */
+static void
+say_unknown(struct client *c, const struct queue_view *view)
+{
+    auto_json json_t *result = NULL;
+
+    ask_say_no_user(view->user);
+    if (view->gpus && client_call(c, "gpus", NULL, &result, NULL) == 0)
+        gpu_table_say_missing(json_object_get(result, "gpus"), view->gpus);
+}
+
 int
 queue_table_print(const struct cli *cli, json_t *params, const struct queue_view *view)
 {
@@ -125,6 +138,8 @@ queue_table_print(const struct cli *cli, json_t *params, const struct queue_view
     }
     if (queue_table_add(c, params, view, &term, &out, &n, &e) < 0)
         return cli_fail(&e);
+    if (n == 0)
+        say_unknown(c, view);
     if (n == 0 && term.tty) {
         cli_say("%s", view->nothing ? view->nothing
                                     : "no jobs; 'berth queue --all' shows those that have "

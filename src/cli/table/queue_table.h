@@ -21,6 +21,8 @@ struct queue_view {
     bool past;           /* ended jobs, page by page */
     int64_t limit;       /* then: the newest N; 0: all */
     const char *nothing; /* what to say on a terminal when there are none */
+    const char *user;    /* what params restrict the jobs to, to be named when there are none */
+    uint64_t gpus;       /* the same; 0: nothing */
 };
 
 /* Asks for the jobs that params (stolen) select and prints them. Returns the exit status. */

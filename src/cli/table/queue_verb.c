@@ -172,7 +172,7 @@ take_option(struct wish *w, int opt, const char *value)
         w->all = true;
         return -1;
     case OPT_USER:
-        w->user = value;
+        w->user = w->view.user = value;
         return -1;
     case OPT_STATE:
         w->states = value;
@@ -180,7 +180,10 @@ take_option(struct wish *w, int opt, const char *value)
                         : cli_usage("--state needs at least one state; for example: --state "
                                     "running,pending");
     case OPT_GPU:
-        return parse_index_set(value, &w->gpus, &e) < 0 ? cli_usage("--gpu: %s", e.text) : -1;
+        if (parse_index_set(value, &w->gpus, &e) < 0)
+            return cli_usage("--gpu: %s", e.text);
+        w->view.gpus = w->gpus;
+        return -1;
     case OPT_FORMAT:
         w->view.format = value;
         return -1;

@@ -300,6 +300,7 @@ cmd_events(struct cli *cli, int argc, char **argv)
         return r.status;
     if (!s.follow && s.since < 0)
         s.since = 0;
+    ask_say_no_user(json_string_value(json_object_get(filter, "user")));
     c = connect_daemon(cli, &e);
     if (!c || read_jobs(c, &r, filter, &e) < 0) {
         client_free(c);

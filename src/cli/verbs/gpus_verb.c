@@ -192,6 +192,8 @@ print_once(const struct cli *cli, const struct wish *w)
     none = has_none(result);
     if (w->has_format)
         gpu_table_add_unknown(result, &unknown);
+    if (!none)
+        gpu_table_say_missing(json_object_get(result, "gpus"), w->gpus);
     apply(w, result);
     if (cli->json)
         return cli_put_answer(result);

@@ -23,6 +23,29 @@ say_gpus(uint64_t set, struct buf *why)
         gpu_set_text(set, why);
 }
 
+/* The GPUs that there are. */
+static void
+say_range(int n, struct buf *why)
+{
+    if (n == 0)
+        SAY(why, "this machine has no GPU");
+    else if (n == 1)
+        SAY(why, "there is only 0");
+    else
+        SAY(why, "there are 0-%d", n - 1);
+}
+
+/* What may be asked for at most, so rounded down, in the unit of what stands before it. */
+static void
+say_at_most(const char *what, int64_t mib, struct buf *why)
+{
+    if (mib < 1024)
+        SAY(why, "; request %sat most %lld MiB", what, (long long)mib);
+    else
+        SAY(why, "; request %sat most %lld.%lld GiB", what, (long long)(mib / 1024),
+            (long long)(mib % 1024 * 10 / 1024));
+}
+
 static bool
 share_makes_sense(const struct demand *d, struct buf *why)
 {
@@ -60,9 +83,8 @@ ids_exist(const struct demand *d, const struct ledger *l, struct buf *why)
     for (int i = 0; i < d->n_ids; i++) {
         int id = d->ids[i];
         if (id >= n) {
-            SAY(why, "gpu %d does not exist here; there %s 0", id, n == 1 ? "is only" : "are");
-            if (n > 1)
-                SAY(why, "-%d", n - 1);
+            SAY(why, "gpu %d does not exist here; ", id);
+            say_range(n, why);
             return false;
         }
         if (seen >> id & 1) {
@@ -299,15 +321,18 @@ count_fits(const struct demand *d, const struct ledger *l, int want, int usable,
     if (want <= usable)
         return true;
     SAY(why, "needs %d GPU%s, but ", want, want == 1 ? "" : "s");
-    if (usable == 0 && d->devices) {
-        SAY(why, "none of the requested devices exists here");
+    if (usable == 0 && d->devices && __builtin_ctzll(d->devices) >= ledger_n_cards(l)) {
+        say_gpus(d->devices, why);
+        SAY(why, " %s not exist here; ", d->devices & (d->devices - 1) ? "do" : "does");
+        say_range(ledger_n_cards(l), why);
+    } else if (usable == 0 && d->devices) {
+        SAY(why, "none of the requested devices is usable");
     } else if (usable == 0) {
         SAY(why, "this machine has no usable GPU; gpus=0 requests none");
     } else {
-        SAY(why, "only %d%s %s usable", usable, has_several_vendors(l) ? " of one vendor" : "",
-            usable == 1 ? "is" : "are");
+        SAY(why, "only %d%s", usable, has_several_vendors(l) ? " of one vendor" : "");
         say_kind(d, why);
-        SAY(why, "; request at most %d", usable);
+        SAY(why, " %s usable; request at most %d", usable == 1 ? "is" : "are", usable);
     }
     return false;
 }
@@ -359,7 +384,7 @@ part_fits(const struct demand *d, int64_t total, int64_t margin_mib, struct buf 
     SAY(why, "needs %s free beside its share of a GPU, but the largest has %s",
         format_mib(margin_mib, margin), format_mib(total, has));
     int64_t most = total - demand_vram_mib(d, total);
-    SAY(why, "; request a margin of at most %lld MiB", (long long)most);
+    say_at_most("a margin of ", most, why);
     return false;
 }
 
@@ -388,7 +413,7 @@ memory_fits(const struct placing *p, uint64_t cards, struct buf *why)
         SAY(why, "each of %d GPUs, but the %d largest have %s or less", want, want,
             format_mib(total, has));
     if (total > margin_mib)
-        SAY(why, "; request at most %lld MiB", (long long)(total - margin_mib));
+        say_at_most("", total - margin_mib, why);
     return false;
 }
 
