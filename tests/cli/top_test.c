@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "cli/top/top_filter.h"
 #include "cli/top/top_layout.h"
@@ -270,6 +271,27 @@ test_filters_and_the_selection_that_stays(void **state)
     assert_int_equal(t->selected, 0);
 }
 
+/* What is said of the view may take the place of the last title, and no part of another. */
+static void
+test_no_title_is_written_over(void **state)
+{
+    struct top *t = *state;
+
+    take_jobs(t, 30);
+    for (int columns = 60; columns <= 120; columns++) {
+        const char *line = NULL;
+
+        top_set_filter(t, columns % 2 ? "user:ann state:pend" : "");
+        line = strstr(draw(t, 24, columns), "STATE");
+        assert_non_null(line);
+        auto_free char *titles = xstrndup(line, strcspn(line, "\n"));
+        if (!strstr(titles, "TIME / WHY "))
+            fail_msg("%d columns: %s", columns, titles);
+        if (strstr(titles, "COM") && !strstr(titles, "COMMAND"))
+            fail_msg("%d columns: %s", columns, titles);
+    }
+}
+
 static void
 test_sorts(void **state)
 {
@@ -437,6 +459,7 @@ main(void)
         TEST(test_every_size_is_drawn_and_stays_inside),
         TEST(test_cards_find_room),
         TEST(test_filters_and_the_selection_that_stays),
+        TEST(test_no_title_is_written_over),
         TEST(test_sorts),
         TEST(test_the_past_joins_without_gap),
         TEST(test_says_that_the_daemon_is_gone_or_silent),

@@ -149,7 +149,8 @@ draw_row(const struct list *l, int line, const struct row *row)
     }
 }
 
-/* What the title line says of the view: filter, order, how many are out of sight. */
+/* What the title line says of the view: filter, order, how many are out of sight. It stands
+ * behind the titles, or in place of the last one. */
 static void
 draw_view(const struct list *l)
 {
@@ -166,8 +167,11 @@ draw_view(const struct list *l)
                      ? t->first + (size_t)(l->area.rows - 1)
                      : t->n_shown,
                  t->cut ? "more than " : "", t->n_shown);
-    grid_put_right(l->g, l->area.row, l->area.column + l->area.columns, l->area.columns / 2,
-                   STYLE_BOLD, buf_str(&text));
+    int width = l->width[N_COLUMNS - 1], end = l->area.column + l->area.columns;
+    int room = width - (int)strlen(columns[N_COLUMNS - 1].title);
+    if (text_columns(buf_str(&text)) > room && text.len)
+        grid_fill(l->g, l->area.row, end - width, width, STYLE_NONE, " ", ' ');
+    grid_put_right(l->g, l->area.row, end, width, STYLE_BOLD, buf_str(&text));
 }
 
 static void
