@@ -145,6 +145,27 @@ titles()
     has units "$err" 'request at most 23\.5 GiB$'
 }
 
+@test "a job that is being cancelled says so while it takes its time" {
+    start_daemon 1
+    mkfifo gate
+    berth submit -G 0 --grace 1h -- sh -c 'trap "" TERM; echo ready >ready; read line <gate'
+    wait_until_written ready
+    berth cancel 1 >/dev/null
+    "$AWAIT" until "$LIMIT" 'berth show 1 --json' jobs.0.cancelled_by "$(id -un)"
+    has queue "$(berth queue)" '^ *1 +RUNNING .* Cancelled '
+    has narrow "$(berth queue -H -o state,note)" '^RUNNING .* Cancelled$'
+    echo >gate
+    wait_for_event kind=ended job=1 >/dev/null
+    has_not ended "$(berth queue --all -H -o state,reason)" Cancelled
+}
+
+@test "an array with many tasks to name leaves the columns where they are" {
+    start_daemon 1
+    berth submit -G 0 --hold --array 1,3,5,7,9,11,13,15,17,19,21 -- true
+    has cut "$(berth queue)" '^1_\[1,3,5,7,9,\.\.\. '
+    has whole "$(berth queue -H -o id)" '^1_\[1,3,5,7,9,11,13,15,17,19,21\]$'
+}
+
 @test "queue -n counts the jobs that match: live ones first, then the newest that have ended" {
     local i
     start_daemon 1

@@ -52,6 +52,7 @@ const char *const queue_field_names[FIELDS] = {
     "verdict",
     "util",
     "text",
+    "cancelled_by",
 };
 
 static void
@@ -215,11 +216,22 @@ draw_failed_tasks(const struct row *row, struct buf *out)
     buf_addf(out, "%lld task%s", (long long)n, n == 1 ? "" : "s");
 }
 
+/* Its processes may take their time, or ignore TERM, as an interactive shell does. */
+static bool
+is_being_cancelled(const struct row *row)
+{
+    return row->v[F_CANCELLED_BY].type == SCAN_STRING &&
+           (scan_is(&row->v[F_STATE], "RUNNING") || scan_is(&row->v[F_STATE], "SUSPENDED") ||
+            scan_is(&row->v[F_STATE], "STARTING"));
+}
+
 /* Why it waits; for what has failed, how. */
 static void
 draw_reason(const struct row *row, struct buf *out)
 {
-    if (row->v[F_REASON].type == SCAN_STRING)
+    if (is_being_cancelled(row))
+        buf_adds(out, "Cancelled");
+    else if (row->v[F_REASON].type == SCAN_STRING)
         scan_add(out, &row->v[F_REASON]);
     else if (!scan_is(&row->v[F_STATE], "FAILED"))
         return;
@@ -306,7 +318,8 @@ const struct queue_column queue_columns[] = {
     {"reason",
      {"WHY", false, true},
      F_REASON,
-     FIELD_BIT(F_STATE) | FIELD_BIT(F_EXIT_CODE) | FIELD_BIT(F_SIGNAL) | FIELD_BIT(F_ARRAY),
+     FIELD_BIT(F_STATE) | FIELD_BIT(F_EXIT_CODE) | FIELD_BIT(F_SIGNAL) | FIELD_BIT(F_ARRAY) |
+         FIELD_BIT(F_CANCELLED_BY),
      draw_reason},
     {"expected", {"EXPECTED", false, true}, F_EXPECTED, 0, draw_expected},
     {"promised", {"PROMISED", false, true}, F_LATEST, 0, draw_promised},
@@ -314,7 +327,7 @@ const struct queue_column queue_columns[] = {
      {"TIME / WHY", false, false},
      F_RUN_MS,
      FIELD_BIT(F_REASON) | FIELD_BIT(F_EXPECTED) | FIELD_BIT(F_STATE) | FIELD_BIT(F_EXIT_CODE) |
-         FIELD_BIT(F_SIGNAL) | FIELD_BIT(F_ARRAY),
+         FIELD_BIT(F_SIGNAL) | FIELD_BIT(F_ARRAY) | FIELD_BIT(F_CANCELLED_BY),
      draw_note},
     {"exit", {"EXIT", true, false}, F_EXIT_CODE, FIELD_BIT(F_SIGNAL), draw_exit},
     {"submitted", {"SUBMITTED", false, false}, F_SUBMITTED, 0, draw_submitted},

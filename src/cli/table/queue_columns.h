@@ -49,6 +49,7 @@ enum field {
     F_VERDICT,
     F_UTIL,
     F_TEXT,
+    F_CANCELLED_BY,
     FIELDS,
 };
 

@@ -18,6 +18,7 @@
 #include "wire/client.h"
 
 #define WIDE_COLUMNS 100
+#define ID_COLUMNS   16 /* an array may have many tasks to name */
 
 static const char usual[] = "id,user,state,gpus,vram,time,reason,expected,command";
 static const char narrow[] = "id,user,state,gpus,vram,note,command";
@@ -46,15 +47,16 @@ hide_user(const struct queue_format *f, struct table *t)
     }
 }
 
+/* chosen: the columns are the user's choice, and are as wide as that says. */
 static struct table *
-draw_rows(const struct queue_format *f, const struct queue_rows *rows)
+draw_rows(const struct queue_format *f, const struct queue_rows *rows, bool chosen)
 {
     struct table *t = table_new(f->shape, f->n);
     auto_buf struct buf cell = BUF_INIT;
     struct row row;
 
     for (int c = 0; c < f->n; c++)
-        table_cut(t, c, f->cut[c]);
+        table_cut(t, c, !chosen && f->column[c]->key == F_ID ? ID_COLUMNS : f->cut[c]);
     for (size_t i = 0; i < rows->n; i++) {
         if (queue_rows_read(f, rows, i, &row))
             draw_row(f, &row, t, &cell);
@@ -99,7 +101,7 @@ queue_table_add(struct client *c, json_t *params, const struct queue_view *view,
     if (ask(c, params, view, &pages, &text, &len, e) < 0)
         return -1;
     queue_rows_find(&f, text, len, &rows);
-    auto_table struct table *t = draw_rows(&f, &rows);
+    auto_table struct table *t = draw_rows(&f, &rows, view->format != NULL);
     if (view->format)
         table_show_all(t);
     else if (rows.own)

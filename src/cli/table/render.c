@@ -144,6 +144,12 @@ render_moment(struct buf *out, int64_t wall_us)
         buf_adds(out, text);
 }
 
+static int64_t
+gpu_number(const json_t *gpu)
+{
+    return json_is_object(gpu) ? answer_int(gpu, "index", 0) : json_integer_value(gpu);
+}
+
 void
 render_gpus(struct buf *out, const json_t *gpus)
 {
@@ -153,6 +159,27 @@ render_gpus(struct buf *out, const json_t *gpus)
     }
     buf_adds(out, "gpu ");
     answer_add_gpus(out, gpus);
+}
+
+/* "gpu 0-3": a line for many GPUs is to keep its columns. Their order is the job's. */
+static void
+add_gpu_ranges(struct buf *out, const json_t *gpus)
+{
+    size_t n = json_array_size(gpus);
+
+    buf_adds(out, n ? "gpu " : "cpu");
+    for (size_t i = 0, next; i < n; i = next) {
+        int64_t first = gpu_number(json_array_get(gpus, i));
+
+        next = i + 1;
+        while (next < n &&
+               gpu_number(json_array_get(gpus, next)) == first + (int64_t)(next - i))
+            next++;
+        next = next - i < 3 ? i + 1 : next;
+        buf_addf(out, "%s%lld", i ? "," : "", (long long)first);
+        if (next - i > 1)
+            buf_addf(out, "-%lld", (long long)(first + (int64_t)(next - i) - 1));
+    }
 }
 
 void
@@ -317,12 +344,14 @@ render_started(const json_t *event, const char *command, struct buf *details)
     if (is_on_slurm(event))
         add_slurm(event, &gpus);
     else
-        render_gpus(&gpus, json_object_get(event, "gpus"));
+        add_gpu_ranges(&gpus, json_object_get(event, "gpus"));
     add_demand(&demand, event);
     if (is_on_slurm(event))
         buf_addf(details, "%s   %s", buf_str(&gpus), command);
     else
-        buf_addf(details, "%-8s %-18s %s", buf_str(&gpus), buf_str(&demand), command);
+        buf_addf(details, "%-8s %-*s %s", buf_str(&gpus),
+                 gpus.len > 8 ? (int)(gpus.len < 26 ? 26 - gpus.len : 0) : 18, buf_str(&demand),
+                 command);
     if (answer_int(event, "attempt", 1) > 1)
         buf_addf(details, "   (attempt %lld)", (long long)answer_int(event, "attempt", 1));
 }
