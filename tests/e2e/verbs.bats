@@ -234,3 +234,13 @@ in_json()
     is 'timed out' "$status $(jq -c . <<<"$out")" '7 {"version":1,"timed_out":true,"waited_for":["2"]}'
     is stop "$(berth daemon stop --cancel --json | json stopped) $(berth daemon stop --json | json stopped)" 'true false'
 }
+
+@test "in help, what options do stands in one column, and no page ends in two empty lines" {
+    local verb page
+    for verb in $(berth help --json | jq -r '.verbs[].verb'); do
+        page=$(berth "$verb" --help)
+        is "$verb" "$(grep -E '^  (-.,|   ) --' <<<"$page" | grep -vE '^.{28} [^ ]|^  .{4}--[^ ]+( [^ ]+)?$')" ''
+        has_not "end of $verb" "$(tail -n 3 <<<"$page" | tr '\n' '|')" '^\|\|'
+        has "$verb" "$page" '^usage: berth|verbs'
+    done
+}

@@ -10,8 +10,9 @@
 #include "cli/common/cli.h"
 #include "cli/common/other_schedulers.h"
 
-#define LISTED_MANY 19
-#define SELECTORS   "12  12-20,30  12_3  12_[3-5]  @  name:x*  user:u  state:failed  tag:t  all"
+#define LISTED_MANY  19
+#define SELECTORS    "12  12-20,30  12_3  12_[3-5]  @  name:x*  user:u  state:failed  tag:t  all"
+#define NAME_COLUMNS 26 /* of an option and its value in help */
 
 enum { GLOBAL_DIR, GLOBAL_SOCKET, GLOBAL_JSON, GLOBAL_HELP };
 
@@ -318,7 +319,11 @@ add_option(struct buf *out, const struct opt *o)
     buf_addf(&left, "--%s", o->name);
     if (o->value && strcmp(o->value, OPT_SWITCH) != 0)
         buf_addf(&left, "%s%s", is_optional(o) ? "" : " ", o->value);
-    buf_addf(out, "  %-26s %s\n", buf_str(&left), o->help);
+    if (left.len > NAME_COLUMNS) {
+        buf_addf(out, "  %s\n", buf_str(&left));
+        buf_clear(&left);
+    }
+    buf_addf(out, "  %-*s %s\n", NAME_COLUMNS, buf_str(&left), o->help);
 }
 
 static bool

@@ -29,7 +29,7 @@ static const struct page page = {
     .options = options,
     .notes =
         "Ctrl-] detaches from a job on a terminal, Ctrl-C from others; the job continues.\n"
-        "Several clients can be attached; the job gets the input of all.\n",
+        "Several clients can be attached; the job gets the input of all.",
     .no_json = "it prints what the job writes; use 'berth show SEL --json'",
 };
 

@@ -41,9 +41,9 @@ static const struct opt options[] = {
     {"hold", 0, "S", "seconds to hold it (1)"},
     {"util", 0, "P", "load of the GPUs, in percent (90)"},
     {"exit-code", 0, "N", "exit code (0)"},
-    {"oom-once", 0, "MARKER", "run out of memory unless the file MARKER exists; create it"},
+    {"oom-once", 0, "MARKER", "run out of memory once, and create this file"},
     {"spike", 0, "M@S", "use M more for 0.2 s, S seconds after the start"},
-    {"gpu", 0, "N", "run on this GPU (or 0,2), regardless of CUDA_VISIBLE_DEVICES"},
+    {"gpu", 0, "N", "run on this GPU (or 0,2), not on the given ones"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -52,7 +52,7 @@ static const struct page page = {
     .about = "Simulate a GPU program on the GPUs of a daemon that was started with --sim.",
     .options = options,
     .notes = "Jobs use the GPUs they were given. To simulate a program that is not a job:\n"
-             "BERTH_SIM_DIR=DIR/sim berth simjob --gpu N ...\n",
+             "BERTH_SIM_DIR=DIR/sim berth simjob --gpu N ...",
     .no_json = "it is a program to try jobs with",
 };
 

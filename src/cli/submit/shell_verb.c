@@ -12,11 +12,10 @@
 
 static const struct page page = {
     .usage = "berth shell [options]",
-    .about = "Open a shell on GPUs that are reserved until you exit it, or until its time "
-             "limit, with\n"
-             "a warning before (5 minutes, or the last tenth). Ctrl-] detaches, and the shell "
-             "keeps\n"
-             "its GPUs; `berth attach` returns to it. For example: berth shell -G 1 -t 2h",
+    .about = "Open a shell on GPUs that are reserved until you exit it, or until its time\n"
+             "limit, with a warning before (5 minutes, or the last tenth). Ctrl-] detaches,\n"
+             "and the shell keeps its GPUs; `berth attach` returns to it. For example:\n"
+             "berth shell -G 1 -t 2h",
     .no_json = "it opens a shell on this terminal",
 };
 

@@ -23,7 +23,7 @@ static const struct page page = {
     .about = "Check the daemon and what it needs, and print one check per line.\n"
              "Exit status: 0 ok, or warnings only; 1 something is bad; 4 no daemon answers.",
     .options = options,
-    .notes = "'berth doctor' checks the machine itself, and needs no daemon.\n",
+    .notes = "'berth doctor' checks the machine itself, and needs no daemon.",
 };
 
 static const struct column columns[] = {

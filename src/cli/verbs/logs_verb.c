@@ -29,13 +29,13 @@ static const struct opt options[] = {
     {"follow", 'f', NULL, "keep printing until the job has ended"},
     {"tail", 'n', "N", "only the last N lines"},
     {"path", 0, NULL, "print only the file's path"},
-    {"stderr", 0, NULL, "standard error, of jobs with a separate file for it (--error)"},
+    {"stderr", 0, NULL, "standard error, of jobs that have a file for it"},
     {"all", 'a', NULL, "of all jobs, including ended ones"},
     {0},
 };
 
 static const struct page page = {
-    .usage = "berth logs SEL [-f]",
+    .usage = "berth logs SEL... [options]",
     .about =
         "Show the output of jobs: standard output and error together, unless the job has a\n"
         "separate file for errors (--error). All attempts of a job write to the same file.\n"

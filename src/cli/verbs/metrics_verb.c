@@ -26,8 +26,7 @@ static const struct page page = {
         "and fractions from 0 to 1. Counters of jobs continue across restarts; buckets of\n"
         "histograms are only in --prometheus and --json.",
     .options = options,
-    .notes =
-        "As a textfile: berth metrics --prometheus >berth.tmp && mv berth.tmp berth.prom\n",
+    .notes = "As a textfile: berth metrics --prometheus >berth.tmp && mv berth.tmp berth.prom",
 };
 
 static const struct column columns[] = {
