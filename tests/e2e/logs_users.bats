@@ -25,6 +25,16 @@ load users
     as "$ALICE" rm kept.log
 }
 
+@test "another user is refused a log by the job's number and owner" {
+    start_system
+    as "$ALICE" berth submit -G 0 --wait -- echo hers
+    try_as "$BOB" berth logs 1
+    is "status and words" "$status $out $err" "5  berth: only the owner can read the log of job 1, which is $ALICE's"
+    try_as "$BOB" berth logs -f 1
+    is "following" "$status $out $err" "5  berth: only the owner can read the log of job 1, which is $ALICE's"
+    is "her own" "$(as "$ALICE" berth logs 1)" hers
+}
+
 @test "berth top as root shows nothing of a file that the job's user cannot read" {
     start_system
     as "$ALICE" mkfifo go

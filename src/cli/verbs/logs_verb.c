@@ -97,15 +97,28 @@ follow_log(struct follow *f, struct err *e)
     return 0;
 }
 
-/* With private: on other users do not get its path. */
+/* With private: on other users do not get its path; else their system refuses to open it. */
 static int
-refuse_hidden(const json_t *job)
+refuse_foreign(const json_t *job)
 {
+    const char *user = answer_str(job, "user");
+    auto_buf struct buf id = BUF_INIT, owner = BUF_INIT;
     struct err e;
 
-    err_set(&e, ERR_PERMISSION, "only the owner can read the log of job %lld",
-            (long long)answer_int(job, "id", 0));
+    answer_add_id(&id, job);
+    if (user[0])
+        buf_addf(&owner, ", which is %s's", user);
+    err_set(&e, ERR_PERMISSION, "only the owner can read the log of job %s%s", buf_str(&id),
+            buf_str(&owner));
     return cli_fail(&e);
+}
+
+static int
+fail_on_log(const json_t *job, const struct err *e)
+{
+    bool is_foreign = geteuid() != 0 && answer_int(job, "uid", -1) != (int64_t)geteuid();
+
+    return e->code == ERR_PERMISSION && is_foreign ? refuse_foreign(job) : cli_fail(e);
 }
 
 static int
@@ -129,10 +142,10 @@ show_following(struct client *c, const json_t *job, int64_t tail)
     f.watch = watch;
     f.log.user = answer_str(job, "user");
     if (!path[0])
-        return refuse_hidden(job);
+        return refuse_foreign(job);
     client_listen(c, NULL, on_ended, &f);
     if (watch < 0 || textfile_open(&f.log, tail, &e) < 0)
-        return cli_fail(&e);
+        return fail_on_log(job, &e);
     if (f.log.fd < 0 && !render_state_is_final(answer_str(job, "state")))
         cli_say("job %lld has written nothing yet (%s); waiting",
                 (long long)answer_int(job, "id", 0), answer_str(job, "state"));
@@ -154,9 +167,9 @@ show_whole(const json_t *job, int64_t tail)
 
     f.user = answer_str(job, "user");
     if (!f.path[0])
-        return refuse_hidden(job);
+        return refuse_foreign(job);
     if (textfile_open(&f, tail, &e) < 0)
-        return cli_fail(&e);
+        return fail_on_log(job, &e);
     if (f.fd < 0 && render_state_is_final(answer_str(job, "state")))
         return say_no_log(job);
     if (f.fd < 0) {
@@ -255,7 +268,9 @@ show_all(const json_t *jobs, int64_t tail, bool path_only)
         auto_buf struct buf head = BUF_INIT;
         int status = 0;
 
-        if (path_only)
+        if (path_only && !answer_str(job, "log")[0])
+            status = refuse_foreign(job);
+        else if (path_only)
             add_path(&head, answer_str(job, "log"));
         else if (json_array_size(jobs) > 1)
             add_head(&head, job, i > 0);
