@@ -3,9 +3,9 @@
  * daemon's, reached as every verb reaches it. What front ends share: pyarg.h (options as
  * Python's argparse reads them), pytext.h (numbers, texts and JSON as Python writes them),
  * line_records.h (files of JSON lines), compat_paths.h (names of files for the daemon),
- * pick_daemon.h (which daemon), takeover.h (what another one still has), compat_session.h (its
- * events, signals, files that change), sent_lines.h (lines of a file as its jobs),
- * compat_cards.h (its cards). */
+ * pick_daemon.h (which daemon), takeover.h (the lock, and what another daemon still has),
+ * compat_session.h (its events, signals, files that change), sent_lines.h (lines of a file as
+ * its jobs), compat_cards.h (its cards). */
 #ifndef COMPAT_COMPAT_H
 #define COMPAT_COMPAT_H
 

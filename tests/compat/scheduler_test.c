@@ -278,7 +278,7 @@ loads_its_own_sample(void **state)
     assert_int_equal(x10_config_read(&c, "f.json", &e), 0);
     assert_int_equal(x10_config_check(&c, &e), 0);
     assert_int_equal(c.num_gpus, 8);
-    assert_true(c.job_timeout_s == 3600 && c.file_monitor_s == 30 && c.gpu_monitor_s == 5);
+    assert_true(c.job_timeout_s == 3600 && c.sched.monitor_s == 30 && c.sched.state_s == 5);
     assert_string_equal(c.allowed[2], "/tmp/test/");
     x10_config_free(&c);
 }

@@ -92,7 +92,11 @@ int pyarg_error(const struct pyarg_parser *p, const char *fmt, ...)
 /* pyarg_help.c */
 struct buf;
 bool pyarg_is_option(const struct pyarg *a);
-bool pyarg_takes_value(const struct pyarg *a);
+static inline bool
+pyarg_takes_value(const struct pyarg *a)
+{
+    return a->type < PYARG_FLAG;
+}
 void pyarg_add_usage(struct buf *out, const struct pyarg_parser *p);
 void pyarg_add_help(struct buf *out, const struct pyarg_parser *p);
 

@@ -56,12 +56,6 @@ add_metavar(struct buf *out, const struct pyarg *a)
     }
 }
 
-bool
-pyarg_takes_value(const struct pyarg *a)
-{
-    return a->type < PYARG_FLAG;
-}
-
 /* "[--margin MIB]" or "jobs_file" */
 static char *
 usage_part(const struct pyarg *a)

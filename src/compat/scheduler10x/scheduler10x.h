@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "compat/py/pyarg.h"
+#include "compat/scheduler/scheduler.h"
 
 struct err;
 struct client;
@@ -21,22 +22,23 @@ struct client;
 /* --- x10_config.c --- */
 
 struct x10_config {
+    struct sched_config
+        sched;            /* what is the same there; the rest is x10_start.c's to fill in */
+    struct sched_log log; /* likewise */
     int64_t num_gpus, max_workers;
-    double worker_timeout_s, job_timeout_s, stop_s;
-    double memory_threshold, load_threshold, precision, gpu_monitor_s, window_s;
+    double worker_timeout_s, job_timeout_s, stop_s, window_s;
     int64_t max_attempts;
     double retry_wait_s;
-    int64_t queue_limit, max_concurrent;
-    char *jobs_file, *llm_file, *state_file, *log_file; /* owned */
-    double file_monitor_s;
-    char *level; /* owned */
-    bool structured, metrics;
+    int64_t max_concurrent;
+    const char *level;
+    bool metrics;
     double max_log_mb;
     int64_t backups;
     char **allowed; /* owned, NULL-terminated */
     double max_memory_gb;
     bool limits;
     bool workers_said, gpus_said;
+    json_t *texts; /* owned; what texts were read from */
 };
 
 void x10_config_init(struct x10_config *c);

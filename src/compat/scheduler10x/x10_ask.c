@@ -97,7 +97,8 @@ x10_unregister(const char *state_file)
 void
 x10_find(struct x10 *x, const struct x10_config *c, bool anywhere)
 {
-    *x = (struct x10){.state_file = xstrdup(c->state_file), .jobs_file = xstrdup(c->jobs_file)};
+    *x = (struct x10){.state_file = xstrdup(c->sched.state_file),
+                      .jobs_file = xstrdup(c->sched.jobs_file)};
     x->about = sched_owner(x->state_file);
     if (!x->about && anywhere) {
         auto_free char *other = registered();

@@ -36,22 +36,23 @@ static const struct row rows[] = {
     {"scheduler", "worker_timeout_s", TYPE_FLOAT, AT(worker_timeout_s), 1, NO_MOST, 300, NULL},
     {"scheduler", "job_timeout_s", TYPE_FLOAT, AT(job_timeout_s), 60, NO_MOST, 3600, NULL},
     {"scheduler", "graceful_shutdown_timeout_s", TYPE_FLOAT, AT(stop_s), 5, NO_MOST, 30, NULL},
-    {"gpu", "memory_threshold", TYPE_FLOAT, AT(memory_threshold), 0, 1, 0.8, NULL},
-    {"gpu", "load_threshold", TYPE_FLOAT, AT(load_threshold), 0, 1, 0.8, NULL},
-    {"gpu", "allocation_precision", TYPE_FLOAT, AT(precision), 0.001, 0.1, 0.01, NULL},
-    {"gpu", "monitor_interval_s", TYPE_FLOAT, AT(gpu_monitor_s), 1, 300, 5, NULL},
+    {"gpu", "memory_threshold", TYPE_FLOAT, AT(sched.mem_threshold), 0, 1, 0.8, NULL},
+    {"gpu", "load_threshold", TYPE_FLOAT, AT(sched.load_threshold), 0, 1, 0.8, NULL},
+    {"gpu", "allocation_precision", TYPE_FLOAT, AT(sched.precision), 0.001, 0.1, 0.01, NULL},
+    {"gpu", "monitor_interval_s", TYPE_FLOAT, AT(sched.state_s), 1, 300, 5, NULL},
     {"gpu", "utilization_window_s", TYPE_FLOAT, AT(window_s), 10, NO_MOST, 60, NULL},
     {"jobs", "max_assignment_attempts", TYPE_INT, AT(max_attempts), 1, 20, 5, NULL},
     {"jobs", "assignment_retry_wait_s", TYPE_FLOAT, AT(retry_wait_s), 1, NO_MOST, 5, NULL},
-    {"jobs", "queue_size_limit", TYPE_INT, AT(queue_limit), 10, NO_MOST, 1000, NULL},
+    {"jobs", "queue_size_limit", TYPE_INT, AT(sched.queue_max), 10, NO_MOST, 1000, NULL},
     {"jobs", "max_concurrent_jobs", TYPE_INT, AT(max_concurrent), 1, NO_MOST, 100, NULL},
-    {"files", "jobs_file", TYPE_TEXT, AT(jobs_file), 0, 0, 0, "jobs.txt"},
-    {"files", "llm_config_file", TYPE_TEXT, AT(llm_file), 0, 0, 0, "llm_config.json"},
-    {"files", "state_file", TYPE_TEXT, AT(state_file), 0, 0, 0, "gpu_scheduler_state.json"},
-    {"files", "log_file", TYPE_TEXT, AT(log_file), 0, 0, 0, "gpu_scheduler.log"},
-    {"files", "monitor_interval_s", TYPE_FLOAT, AT(file_monitor_s), 5, NO_MOST, 30, NULL},
+    {"files", "jobs_file", TYPE_TEXT, AT(sched.jobs_file), 0, 0, 0, "jobs.txt"},
+    {"files", "llm_config_file", TYPE_TEXT, AT(sched.llm_file), 0, 0, 0, "llm_config.json"},
+    {"files", "state_file", TYPE_TEXT, AT(sched.state_file), 0, 0, 0,
+     "gpu_scheduler_state.json"},
+    {"files", "log_file", TYPE_TEXT, AT(log.path), 0, 0, 0, "gpu_scheduler.log"},
+    {"files", "monitor_interval_s", TYPE_FLOAT, AT(sched.monitor_s), 5, NO_MOST, 30, NULL},
     {"logging", "level", TYPE_LEVEL, AT(level), 0, 0, 0, "INFO"},
-    {"logging", "structured", TYPE_BOOL, AT(structured), 0, 0, 1, NULL},
+    {"logging", "structured", TYPE_BOOL, AT(log.structured), 0, 0, 1, NULL},
     {"logging", "max_log_size_mb", TYPE_FLOAT, AT(max_log_mb), 1, NO_MOST, 100, NULL},
     {"logging", "backup_count", TYPE_INT, AT(backups), 1, NO_MOST, 5, NULL},
     {"logging", "metrics_enabled", TYPE_BOOL, AT(metrics), 0, 0, 1, NULL},
@@ -71,21 +72,18 @@ field_of(struct x10_config *c, const struct row *r)
     return (char *)c + r->at;
 }
 
+/* It stays as long as the config. */
 static void
-set_text(char **field, const char *text)
+set_text(struct x10_config *c, const struct row *r, const json_t *v)
 {
-    free(*field);
-    *field = xstrdup(text);
+    json_array_append(c->texts, (json_t *)v);
+    *(const char **)field_of(c, r) = json_string_value(v);
 }
 
 void
 x10_config_free(struct x10_config *c)
 {
-    free(c->jobs_file);
-    free(c->llm_file);
-    free(c->state_file);
-    free(c->log_file);
-    free(c->level);
+    json_decref(c->texts);
     text_list_free(c->allowed);
     *c = (struct x10_config){0};
 }
@@ -142,7 +140,7 @@ take_level(struct x10_config *c, const struct row *r, const json_t *v, struct er
 {
     for (const char *const *level = levels; *level; level++) {
         if (json_is_string(v) && strcmp(json_string_value(v), *level) == 0) {
-            set_text(field_of(c, r), *level);
+            set_text(c, r, v);
             return 0;
         }
     }
@@ -185,9 +183,9 @@ take_value(struct x10_config *c, const struct row *r, const json_t *v, struct er
         *(bool *)field_of(c, r) = json_is_true(v);
         return 0;
     case TYPE_TEXT:
-        if (!json_is_string(v) || (r->at == AT(state_file) && !*json_string_value(v)))
+        if (!json_is_string(v) || (r->at == AT(sched.state_file) && !*json_string_value(v)))
             return wrong_type(r, "a path", e);
-        set_text(field_of(c, r), json_string_value(v));
+        set_text(c, r, v);
         return 0;
     case TYPE_LEVEL:
         return take_level(c, r, v, e);
@@ -221,7 +219,7 @@ standard_of(const struct row *r, bool sample)
 void
 x10_config_init(struct x10_config *c)
 {
-    *c = (struct x10_config){0};
+    *c = (struct x10_config){.texts = json_array()};
     for (size_t i = 0; i < ROWS; i++) {
         json_t *v = standard_of(&rows[i], false);
 

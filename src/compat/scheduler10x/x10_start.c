@@ -27,14 +27,10 @@ take_options(struct x10_config *c, const struct x10_start *o, struct err *e)
         (o->workers.text &&
          x10_config_set_int(c, "scheduler.max_workers", o->workers.i, e) < 0))
         return -1;
-    if (o->jobs_file) {
-        free(c->jobs_file);
-        c->jobs_file = xstrdup(o->jobs_file);
-    }
-    if (o->level) {
-        free(c->level);
-        c->level = xstrdup(o->level);
-    }
+    if (o->jobs_file)
+        c->sched.jobs_file = o->jobs_file;
+    if (o->level)
+        c->level = o->level;
     return 0;
 }
 
@@ -102,35 +98,24 @@ fill_config(struct sched *s, const struct x10_config *c, bool screen)
 {
     int64_t stop_ms = (int64_t)(c->stop_s < 1e6 ? c->stop_s * 1000 : 1e9);
 
-    s->log = (struct sched_log){.path = c->log_file[0] ? c->log_file : NULL,
-                                .logger = "gpu_scheduler",
-                                .level = level_of(c->level),
-                                .structured = c->structured,
-                                .max_bytes =
-                                    c->max_log_mb < 1e9 ? (int64_t)(c->max_log_mb * MIB) : 0,
-                                .keep = (int)(c->backups < 1000 ? c->backups : 1000)};
-    s->config = (struct sched_config){
-        .is_10x = true,
-        .state_file = c->state_file,
-        .jobs_file = c->jobs_file,
-        .llm_file = c->llm_file,
-        .n_gpus = c->gpus_said ? (int)c->num_gpus : 0,
-        .mem_threshold = c->memory_threshold,
-        .load_threshold = c->load_threshold,
-        .precision = c->precision,
-        .monitor_s = c->file_monitor_s,
-        .state_s = c->gpu_monitor_s,
-        .screen = screen,
-        .retries = RETRIES,
-        .allowed_paths = c->allowed,
-        .limit_ms = (int64_t)(c->job_timeout_s < 1e9 ? c->job_timeout_s * 1000 : 0),
-        .mem_mib = c->limits && c->max_memory_gb < MEMORY_NONE_GB
-                       ? (int64_t)(c->max_memory_gb * 1024)
-                       : 0,
-        .stop_ms = stop_ms - STOP_SPARE_MS,
-        .queue_max = c->queue_limit,
-        .running_max = c->max_workers < c->max_concurrent ? c->max_workers : c->max_concurrent,
-    };
+    s->log = c->log;
+    s->log.path = c->log.path[0] ? c->log.path : NULL;
+    s->log.logger = "gpu_scheduler";
+    s->log.level = level_of(c->level);
+    s->log.max_bytes = c->max_log_mb < 1e9 ? (int64_t)(c->max_log_mb * MIB) : 0;
+    s->log.keep = (int)(c->backups < 1000 ? c->backups : 1000);
+    s->config = c->sched;
+    s->config.is_10x = true;
+    s->config.n_gpus = c->gpus_said ? (int)c->num_gpus : 0;
+    s->config.screen = screen;
+    s->config.retries = RETRIES;
+    s->config.allowed_paths = c->allowed;
+    s->config.limit_ms = (int64_t)(c->job_timeout_s < 1e9 ? c->job_timeout_s * 1000 : 0);
+    if (c->limits && c->max_memory_gb < MEMORY_NONE_GB)
+        s->config.mem_mib = (int64_t)(c->max_memory_gb * 1024);
+    s->config.stop_ms = stop_ms - STOP_SPARE_MS;
+    s->config.running_max =
+        c->max_workers < c->max_concurrent ? c->max_workers : c->max_concurrent;
 }
 
 /* --- start --- */
@@ -246,7 +231,7 @@ run(const struct x10_config *c, bool has_file, bool screen)
     } else {
         (void)compat_say("%s", status == 0 ? "✅ Scheduler stopped gracefully"
                                            : "⚠️  Scheduler shutdown had issues");
-        x10_unregister(c->state_file);
+        x10_unregister(s.config.state_file);
     }
     sched_free(&s);
     return status == 0 ? 0 : 1;
@@ -259,7 +244,7 @@ x10_start(const char *config, const struct x10_start *o)
     struct err e = {0};
     int status = 0;
 
-    if (read_config(&c, config, o, &e) < 0 || check_log(c.log_file, &e) < 0) {
+    if (read_config(&c, config, o, &e) < 0 || check_log(c.log.path, &e) < 0) {
         (void)x10_fail("Error: %s", e.text);
         status = x10_fail("Failed to start scheduler");
     } else if (!o->background || !go_into_background(&status)) {
