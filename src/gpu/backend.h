@@ -117,7 +117,8 @@ struct backend_proc {
 /* A card at one moment. */
 struct backend_usage {
     uint32_t valid;
-    bool present; /* false: it has fallen off the bus and is left out of the sample */
+    bool present;       /* false: it has fallen off the bus and is left out of the sample */
+    bool is_unreadable; /* it is there, but the driver answered no question; nothing is valid */
     int64_t used_mib;
     int32_t util; /* percent */
     int32_t temperature_c;

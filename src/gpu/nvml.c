@@ -280,9 +280,10 @@ nvml_sample(void *state, struct backend_sample *out, struct err *e)
         int status = nvml_read_usage(nvml, i, u);
         if (status != NVML_OK)
             return fail(nvml, "read the GPUs", status, e);
-        if (u->present)
+        bool is_read = u->present && !u->is_unreadable;
+        if (is_read)
             nvml_account_read(&nvml->api, nvml->devices[i], &nvml->accounts[i], u);
-        if (check && u->present)
+        if (check && is_read)
             nvml_read_health(&nvml->api, gpu, u);
     }
     return 0;

@@ -78,8 +78,9 @@ void nvml_group_use(void *state, struct backend_group *g);
 /* The health of the card's memory into u; nothing where the card does not report it. */
 void nvml_read_health(const struct nvml_api *api, nvml_device device, struct backend_usage *u);
 
-/* Fills u of a card, by its position; one that is lost stays absent. NVML_OK, or the status
- * that says that NVML itself is of no use any more. */
+/* Fills u of a card, by its position; one that is lost stays absent, and one about which every
+ * call fails for another reason (a timeout, its firmware is stuck) is unreadable. NVML_OK, or
+ * the status that says that NVML itself is of no use any more. */
 int nvml_read_usage(struct nvml *nvml, int card, struct backend_usage *u);
 
 #endif

@@ -21,6 +21,7 @@ enum nvml_status {
     NVML_GPU_IS_LOST = 15,
     NVML_RESET_REQUIRED = 16,
     NVML_VERSION_MISMATCH = 18,
+    NVML_GPU_NOT_FOUND = 28,
 };
 
 /* nvmlPciInfo_t; the older versions are shorter but agree up to `device`. */

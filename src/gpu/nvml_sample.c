@@ -46,7 +46,8 @@ nvml_read_memory(const struct nvml_api *api, nvml_device device, struct nvml_rea
 static bool
 card_is_lost(int status)
 {
-    return status == NVML_GPU_IS_LOST || status == NVML_RESET_REQUIRED;
+    return status == NVML_GPU_IS_LOST || status == NVML_RESET_REQUIRED ||
+           status == NVML_GPU_NOT_FOUND;
 }
 
 static bool
@@ -257,6 +258,7 @@ nvml_read_usage(struct nvml *nvml, int card, struct backend_usage *u)
         read_energy(nvml, card, u);
     if (nvml->instances[card].shares_memory)
         sum_processes(u);
-    u->present = !card_is_lost(status) && !fails;
+    u->present = !card_is_lost(status);
+    u->is_unreadable = u->present && fails;
     return NVML_OK;
 }

@@ -316,6 +316,11 @@ message_sample(struct buf *out, int64_t number, const struct backend_machine *m,
             continue;
         jsonw_object(&w);
         jsonw_kstr(&w, "uuid", m->cards[i].uuid);
+        if (u->is_unreadable) {
+            jsonw_kbool(&w, "unreadable", true);
+            jsonw_end_object(&w);
+            continue;
+        }
         put_int(&w, "used_mib", u->valid, CARD_HAS_USED, u->used_mib);
         put_int(&w, "util", u->valid, CARD_HAS_UTIL, u->util);
         put_int(&w, "temperature_c", u->valid, CARD_HAS_TEMPERATURE, u->temperature_c);

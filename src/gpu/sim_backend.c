@@ -144,6 +144,7 @@ sim_sample(void *state, struct backend_sample *out, struct err *e)
     for (int i = 0; i < spec->n; i++) {
         struct backend_usage *u = &out->use[i];
         u->present = !(faults.lost >> i & 1);
+        u->is_unreadable = u->present && (faults.unread >> i & 1);
         u->temperature_c = 35 + u->util * 2 / 5; /* 35 idle, 75 at full load */
         u->valid = CARD_HAS_USED | CARD_HAS_UTIL | CARD_HAS_TEMPERATURE;
         u->valid |= CARD_HAS_HEALTH;

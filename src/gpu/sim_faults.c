@@ -28,8 +28,10 @@ parse_fault(const char *line, struct sim_faults *out, struct err *e)
     const struct {
         const char *word;
         uint64_t *set;
-    } of_cards[] = {
-        {"lost", &out->lost}, {"bad-memory", &out->pending}, {"worn-out", &out->worn}};
+    } of_cards[] = {{"lost", &out->lost},
+                    {"unreadable", &out->unread},
+                    {"bad-memory", &out->pending},
+                    {"worn-out", &out->worn}};
     const struct {
         const char *word;
         bool *is_so;
@@ -54,7 +56,7 @@ parse_fault(const char *line, struct sim_faults *out, struct err *e)
         return 0;
     return err_set(e, ERR_USAGE,
                    "unknown simulated fault '%.40s'; use hang, die, error, silent-procs, "
-                   "no-caps, lost N, bad-memory N, worn-out N",
+                   "no-caps, lost N, unreadable N, bad-memory N, worn-out N",
                    line);
 }
 

@@ -14,6 +14,7 @@ struct sim_faults {
     bool silent_procs;
     bool no_caps;     /* caps are refused */
     uint64_t lost;    /* cards off the bus */
+    uint64_t unread;  /* that the driver cannot read */
     uint64_t pending; /* with memory that waits for a reset */
     uint64_t worn;    /* with memory that cannot be put aside */
 };

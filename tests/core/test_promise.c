@@ -519,6 +519,28 @@ test_a_stranger_for_a_moment_breaks_nothing(void **state)
     }
 }
 
+/* One sample in which a card could not be read says as little. */
+static void
+test_an_unreadable_card_for_a_moment_breaks_nothing(void **state)
+{
+    (void)state;
+    struct plan_rules rules = rules_of(PLAN_QUEUE, 1);
+    struct world w;
+    begin_two(&w, &rules, 0);
+    run_to(&w, 10);
+    int64_t at = promised(&w, 10);
+    assert_true(at > 0);
+    ledger_set_health(w.l, 1, GPU_UNKNOWN, wall(10));
+    plan_now(&w);
+    assert_int_equal(w.broken.job, 0);
+    assert_int_equal(promised(&w, 10), at);
+    ledger_set_health(w.l, 1, GPU_UP, wall(11));
+    run_to(&w, 80);
+    assert_int_equal(w.broken.job, 0);
+    assert_int_equal(promised(&w, 10), at);
+    world_free(&w);
+}
+
 /* Limits and reservations are settings, read again while jobs wait. */
 static void
 test_settings_take_promises_back_and_say_so(void **state)
@@ -770,6 +792,7 @@ main(void)
         cmocka_unit_test(test_one_of_higher_priority_is_reckoned_with),
         cmocka_unit_test(test_a_brief_one_of_higher_priority_breaks_nothing),
         cmocka_unit_test(test_a_stranger_for_a_moment_breaks_nothing),
+        cmocka_unit_test(test_an_unreadable_card_for_a_moment_breaks_nothing),
         cmocka_unit_test(test_settings_take_promises_back_and_say_so),
         cmocka_unit_test(test_a_promise_is_made_when_its_time_is_near),
         cmocka_unit_test(test_balanced_promises_far_ahead_among_limits_only),

@@ -490,6 +490,13 @@ nvml_machine()
     is peak "$(job_field 1 attempts.0.peak_mib.0)" null
 }
 
+# `driver_says LINE ...`: the machine of nvml_machine is another from the next sample on.
+driver_says()
+{
+    printf '%s\n' "$@" >"$ROOT/world.new"
+    mv "$ROOT/world.new" "$ROOT/world"
+}
+
 # It is looked at every ten seconds.
 @test "a GPU in compute mode PROHIBITED is waited for, and a change of the mode is noticed" {
     nvml_machine 'driver 550.54' 'card GPU-a 81920 0 0' 'mode 0 2'
@@ -498,8 +505,7 @@ nvml_machine()
     has explain "$(berth explain 1)" "gpu 0 accepts no processes .compute mode 'prohibited'."
     has advice "$(berth explain 1)" 'nvidia-smi -c DEFAULT'
     has health "$(berth health)" "^warn +gpu +gpu 0 accepts no processes"
-    printf '%s\n' 'driver 550.54' 'card GPU-a 81920 0 0' 'mode 0 0' >"$ROOT/world.new"
-    mv "$ROOT/world.new" "$ROOT/world"
+    driver_says 'driver 550.54' 'card GPU-a 81920 0 0' 'mode 0 0'
     timeout "$LIMIT" berth wait 1
     has health "$(berth health)" 'the GPU is available'
 }
@@ -508,10 +514,31 @@ nvml_machine()
     nvml_machine 'driver 550.54' 'card GPU-a 81920 0 4' 'mode 0 3' 'proc 0 graphics 1 4'
     berth submit --vram 8G -- true
     timeout "$LIMIT" berth wait 1
-    printf '%s\n' 'driver 550.54' 'card GPU-a 81920 0 8' 'mode 0 3' 'proc 0 compute 1 8' >"$ROOT/world.new"
-    mv "$ROOT/world.new" "$ROOT/world"
+    driver_says 'driver 550.54' 'card GPU-a 81920 0 8' 'mode 0 3' 'proc 0 compute 1 8'
     "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.0.used_mib 8
     berth submit --vram 8G -- true
     "$AWAIT" until "$LIMIT" 'berth show 2 --json' jobs.0.reason GpuBusy
     has explain "$(berth explain 2)" 'in use outside Berth .pid 1.'
+}
+
+@test "a GPU that cannot be read for a moment is unknown, and was not reset by that" {
+    local machine=('driver 550.54' 'card GPU-a 81920 0 0' 'card GPU-b 81920 0 0' 'card GPU-c 81920 0 0')
+    nvml_machine "${machine[@]}"
+    printf '3,1,0,-;NVRM: Xid (PCI:0000:11:00): 95, pid=1, name=x, Uncontained\n' >>"$BERTH_KMSG"
+    wait_for_event kind=gpu gpu=1 state=sick
+    driver_says "${machine[@]}" 'status 0 999' 'status 1 999'
+    wait_for_event kind=gpu gpu=0 state=unknown text='the driver could not read it'
+    driver_says "${machine[@]}"
+    wait_for_event kind=gpu gpu=0 state=up
+    # GPU 2 is lost and comes back after a check of several samples, which GPU 1 has passed as well.
+    driver_says "${machine[@]}" 'status 2 15'
+    wait_for_event kind=gpu gpu=2 state=lost
+    driver_says "${machine[@]}"
+    wait_for_event kind=gpu gpu=2 state=up
+    is state "$(gpu_field 1 state)" sick
+    # One that stays so is lost.
+    driver_says "${machine[@]}" 'status 0 999'
+    wait_for_event kind=gpu gpu=0 state=lost text='the driver could not read it 5 times in a row; it may be stuck'
+    driver_says "${machine[@]}"
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.0.state up
 }

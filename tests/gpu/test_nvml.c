@@ -425,7 +425,7 @@ test_all_cards_lost_at_the_start_is_an_error(void **state)
 }
 
 static void
-test_a_card_that_only_fails_is_lost(void **state)
+test_a_card_that_only_fails_is_unreadable(void **state)
 {
     struct world *w = *state;
 
@@ -433,18 +433,21 @@ test_a_card_that_only_fails_is_lost(void **state)
     discover_or_fail(w);
     script(w, TWO_CARDS "status 0 999\n");
     sample_or_fail(w);
-    assert_false(w->s.use[0].present);
+    assert_true(w->s.use[0].present);
+    assert_true(w->s.use[0].is_unreadable);
+    assert_false(w->s.use[1].is_unreadable);
     assert_true(w->s.use[1].valid & CARD_HAS_USED);
     /* Not where one of the two answers, or neither may be asked. */
     script(w, TWO_CARDS "memory 0 999\n");
     sample_or_fail(w);
-    assert_true(w->s.use[0].present);
+    assert_false(w->s.use[0].is_unreadable);
     assert_int_equal(w->s.use[0].valid & (CARD_HAS_USED | CARD_HAS_PROCS), CARD_HAS_PROCS);
     script(w, TWO_CARDS "memory 0 999\nnoprocs 0\n");
     sample_or_fail(w);
-    assert_true(w->s.use[0].present);
+    assert_false(w->s.use[0].is_unreadable);
     script(w, TWO_CARDS "status 0 4\n");
     sample_or_fail(w);
+    assert_false(w->s.use[0].is_unreadable);
     assert_true(w->s.use[0].present);
 }
 
@@ -849,7 +852,7 @@ main(void)
         TEST(test_a_lost_card_leaves_the_others),
         TEST(test_a_card_lost_at_the_start_is_not_listed),
         TEST(test_all_cards_lost_at_the_start_is_an_error),
-        TEST(test_a_card_that_only_fails_is_lost),
+        TEST(test_a_card_that_only_fails_is_unreadable),
         TEST(test_a_driver_that_went_away_is_an_error),
         TEST(test_version_mismatch_comes_with_advice),
         TEST(test_no_card_is_an_error),

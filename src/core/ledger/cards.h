@@ -11,7 +11,7 @@ enum gpu_state {
     GPU_PAUSED,   /* no new work, by a person */
     GPU_DRAINING, /* the same; a user waits for it to become empty */
     GPU_LOST,     /* fell off the bus: missing from a sample */
-    GPU_UNKNOWN,  /* the probe is silent, or has not spoken yet */
+    GPU_UNKNOWN,  /* the probe is silent, has not spoken yet, or cannot read it */
     GPU_SICK,     /* XID */
 };
 #define GPU_STATES (GPU_SICK + 1)

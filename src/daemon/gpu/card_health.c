@@ -25,6 +25,7 @@
 #include "daemon/gpu/samples.h"
 
 #define CLEAN_SAMPLES 3
+#define UNREAD_MAX    5 /* so many samples in a row in which it cannot be read: lost */
 
 static struct record *
 record_of(struct cards *cards, int card)
@@ -70,7 +71,7 @@ record_apply(struct cards *cards, int card)
         ledger_set_sick(cards->inst->ledger, card, r->xid, record_words(r), now);
     else if (r->locked_out)
         ledger_set_sick(cards->inst->ledger, card, 0, r->lock_text, now);
-    else if (cards->are_unknown)
+    else if (cards->are_unknown || r->n_unread > 0)
         ledger_set_health(cards->inst->ledger, card, GPU_UNKNOWN, now);
     else
         ledger_set_health(cards->inst->ledger, card, GPU_UP, now);
@@ -171,22 +172,51 @@ record_set_fault_text(struct record *r, const char *text)
     snprintf(r->last_text, sizeof r->last_text, "%s", text);
 }
 
-void
-health_missing(struct cards *cards, int card)
+static void
+set_lost(struct cards *cards, int card, const char *text)
 {
     struct record *r = record_of(cards, card);
-    if (r->missing)
-        return;
     r->missing = true;
     r->clean = 0;
     if (r->fault != FAULT_DEVICE) {
         r->fault = FAULT_AWAY;
-        record_set_fault_text(
-            r, "missing from the driver's list of GPUs; it may have fallen off the bus");
+        record_set_fault_text(r, text);
     }
     record_apply(cards, card);
     sample_card_event(cards->inst, card, "lost", r->text, NULL);
     record_changed(cards, card);
+}
+
+void
+health_missing(struct cards *cards, int card)
+{
+    struct record *r = record_of(cards, card);
+    r->n_unread = 0;
+    if (!r->removed_us)
+        r->was_absent = true;
+    if (!r->missing)
+        set_lost(cards, card,
+                 "missing from the driver's list of GPUs; it may have fallen off the bus");
+}
+
+void
+health_unreadable(struct cards *cards, int card)
+{
+    struct record *r = record_of(cards, card);
+    r->clean = 0;
+    if (r->missing)
+        return;
+    r->n_unread++;
+    if (r->n_unread == UNREAD_MAX) {
+        char text[HEALTH_TEXT_MAX];
+        snprintf(text, sizeof text,
+                 "the driver could not read it %d times in a row; it may be stuck", UNREAD_MAX);
+        set_lost(cards, card, text);
+    } else if (r->n_unread == 1) {
+        record_apply(cards, card);
+        say_state(cards, card, "the driver could not read it", NULL);
+        turn_touch(cards->inst);
+    }
 }
 
 bool
@@ -230,6 +260,7 @@ health_driver_loaded(struct cards *cards)
 }
 
 static const char was_away[] = "was missing from the driver's list of GPUs";
+static const char was_unreadable[] = "could not be read by the driver";
 
 static bool
 may_return(const struct record *r)
@@ -285,10 +316,12 @@ begin_check(struct cards *cards, int card)
 {
     struct record *r = record_of(cards, card);
     r->missing = false;
-    r->was_reset = true;
+    r->was_reset |= r->was_absent;
     if (r->fault == FAULT_AWAY)
         snprintf(r->text, sizeof r->text, "%s; it answers again and is being checked",
-                 was_away);
+                 r->n_unread > 0 ? was_unreadable : was_away);
+    r->was_absent = false;
+    r->n_unread = 0;
     record_apply(cards, card);
     log_info("event=gpu-seen gpu=%d it answers again and is being checked", card);
     record_changed(cards, card);
@@ -308,6 +341,12 @@ health_seen(struct cards *cards, int card, enum health_memory memory)
     struct err e = {0};
     if (r->missing)
         begin_check(cards, card);
+    if (r->n_unread > 0) {
+        r->n_unread = 0;
+        record_apply(cards, card);
+        say_state(cards, card, "the driver can read it again", NULL);
+        turn_touch(cards->inst);
+    }
     if (r->locked_out && take_lock(cards, card, &e) == 0) {
         record_apply(cards, card);
         sample_card_event(cards->inst, card,

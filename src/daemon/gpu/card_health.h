@@ -43,9 +43,12 @@ enum health_memory {
     HEALTH_MEMORY_FAILED,  /* and could not be: the card is worn out */
 };
 
-/* It is in this sample, or is not. */
+/* It is in this sample, or is not; or it is there, but the driver could not read it: one such
+ * sample says little (unknown), several in a row that it is lost, and neither that it was
+ * reset when it answers again. */
 void health_seen(struct cards *cards, int card, enum health_memory memory);
 void health_missing(struct cards *cards, int card);
+void health_unreadable(struct cards *cards, int card);
 /* The probe answers for its GPU and does not list it: MIG instances were removed, or a GPU was
  * divided into some. Its jobs go on as on a lost card. When none is left and it has not come
  * back, it is gone (mig_wait_ms). */

@@ -218,6 +218,8 @@ state_text(const struct card *c, const struct record *r)
         return r->lock_text;
     if (s == GPU_LOST || s == GPU_SICK)
         return r->text;
+    if (s == GPU_UNKNOWN && r->n_unread > 0)
+        return "the driver cannot read it";
     return "";
 }
 

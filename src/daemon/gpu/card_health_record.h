@@ -26,7 +26,9 @@ struct record {
     char reason[HEALTH_TEXT_MAX];
     int64_t admin_us; /* wall clock */
 
-    bool missing;       /* from the newest sample */
+    bool missing;       /* from the newest sample, or unreadable for too long */
+    bool was_absent;    /* since it is missing it was not there, which an unreadable one is */
+    int32_t n_unread;   /* samples in a row in which it could not be read */
     int64_t removed_us; /* boot clock: when the machine had it no more (MIG); 0: it has it */
     bool locked_out;    /* another daemon has it; lock_text says which */
     enum fault fault;

@@ -344,6 +344,11 @@ take_one(struct cards *cards, const json_t *j, int64_t asked_us, uint64_t *seen)
     int card = uuid ? ledger_find_uuid(cards->inst->ledger, uuid) : -1;
     if (card < 0)
         return;
+    *seen |= UINT64_C(1) << card;
+    if (json_is_true(json_object_get(j, "unreadable"))) {
+        health_unreadable(cards, card);
+        return;
+    }
     struct gpu_sample s = {
         .used_mib = probejson_int(json_object_get(j, "used_mib"), -1),
         .util = (int32_t)probejson_int(json_object_get(j, "util"), -1),
@@ -363,7 +368,6 @@ take_one(struct cards *cards, const json_t *j, int64_t asked_us, uint64_t *seen)
     health_seen(cards, card, read_memory(json_object_get(j, "memory")));
     free(procs);
     free(groups);
-    *seen |= UINT64_C(1) << card;
 }
 
 void
