@@ -542,3 +542,30 @@ driver_says()
     driver_says "${machine[@]}"
     "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.0.state up
 }
+
+probes_there()
+{
+    pgrep -P "$(daemon_pid)" berth-probe | wc -l
+}
+
+# As a process in state D, which a kill does not end: each has another that holds it.
+@test "killed probes that do not end are no more than two, health says so, and the next comes when one has ended" {
+    local machine=('driver 550.54' 'card GPU-a 81920 0 0' 'load 0 7 41')
+    echo 'probe_deadline_ms: 1000' >>"$BERTH_DIR/config.yaml"
+    nvml_machine "${machine[@]}"
+    exec 9>"$ROOT/stuck"
+    flock 9
+    driver_says "${machine[@]}" "stuck $ROOT/stuck"
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" 'probes that were killed have not ended|no process can be traced'
+    if grep -q 'no process can be traced' "$BERTH_DIR/daemon.log"; then
+        exec 9>&-
+        skip "no process can be traced here"
+    fi
+    is probes "$(probes_there)" 2
+    try berth health
+    has health "$out" '^bad +probe +the GPUs have not answered .*have not ended.*reboot'
+    driver_says "${machine[@]}"
+    exec 9>&-
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.0.state up
+    "$AWAIT" prints "$LIMIT" "pgrep -P $(daemon_pid) berth-probe | wc -l" '^ *1$'
+}

@@ -17,6 +17,8 @@
  *   noprocs INDEX                  process lists are not supported
  *   link INDEX LINK PEER           to the card PEER, or to a switch with PEER -1
  *   hang                           memory is never told
+ *   stuck FILE                     the load is never told, and a process that asked for it and
+ *                                  is killed ends only when nobody has a lock on FILE
  *   accounting INDEX MODE          0: off, but may be turned on; 2: off, and may not
  *   account INDEX PID MIB RUNNING  what it remembers of a process
  *   remapped INDEX PENDING FAILED  without it: not supported
@@ -39,11 +41,16 @@
  * With FAKE_OLD it is a library of NVML's first age: no function with a version in its name,
  * short process records, and neither links nor minor numbers. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -96,6 +103,7 @@ static struct {
     int init, memory2, n_cards, n_instances, n_procs;
     bool hang, is_long;
     char limits[2000]; /* "": not supported */
+    char stuck[2000];  /* "": it is not */
     int set_status;
     char driver[64];
     struct card cards[CARDS_MAX];
@@ -175,7 +183,8 @@ read_machine_line(const char *line)
         world.hang = true;
         return true;
     }
-    if (sscanf(line, "limits %1999s %d", world.limits, &world.set_status) == 2)
+    if (sscanf(line, "limits %1999s %d", world.limits, &world.set_status) == 2 ||
+        sscanf(line, "stuck %1999s", world.stuck) == 1)
         return true;
     return sscanf(line, "init %d", &world.init) == 1 ||
            sscanf(line, "memory2 %d", &world.memory2) == 1 ||
@@ -465,11 +474,52 @@ nvmlDeviceGetMemoryInfo(void *device, unsigned long long *out)
     return status_of(c) ? status_of(c) : c->memory_status;
 }
 
+/* Does not let go of the process, which is about to end, before it has the lock. */
+static void
+hold_until_unlocked(pid_t pid, const char *path, int ready)
+{
+    int status = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || ptrace(PTRACE_SEIZE, pid, NULL, (void *)PTRACE_O_TRACEEXIT) < 0)
+        _exit(1);
+    close(0);
+    close(1);
+    if (write(ready, "", 1) != 1)
+        _exit(1);
+    while (waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status) &&
+           status >> 16 != PTRACE_EVENT_EXIT)
+        ptrace(PTRACE_CONT, pid, NULL, NULL);
+    _exit(flock(fd, LOCK_SH) < 0);
+}
+
+/* As a call that hangs in the kernel, from which a signal wakes nobody. */
+static void
+get_stuck(void)
+{
+    pid_t me = getpid();
+    int ready[2];
+    char byte;
+
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    if (pipe(ready) < 0)
+        abort();
+    pid_t child = fork();
+    if (child == 0)
+        hold_until_unlocked(me, world.stuck, ready[1]);
+    close(ready[1]);
+    if (child < 0 || read(ready[0], &byte, 1) != 1)
+        fprintf(stderr, "fake_nvml: no process can be traced here\n");
+    for (;;)
+        pause();
+}
+
 int
 nvmlDeviceGetUtilizationRates(void *device, unsigned *out)
 {
     struct card *c = card_of(device);
 
+    if (world.stuck[0])
+        get_stuck();
     out[0] = (unsigned)c->util;
     out[1] = 0;
     return status_of_whole(c) ? status_of_whole(c) : c->has_load ? OK : NOT_SUPPORTED;

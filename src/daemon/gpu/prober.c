@@ -23,6 +23,7 @@
 #include "daemon/gpu/card_faults.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/card_list.h"
+#include "daemon/gpu/killed_probes.h"
 #include "daemon/gpu/machine_cards.h"
 #include "daemon/gpu/prober_talk.h"
 #include "daemon/gpu/samples.h"
@@ -34,6 +35,7 @@
 #define COST_PER_CENT       10  /* of the time at most goes into early samples */
 #define RESTART_FIRST_MS    500 /* before a dead probe is replaced; doubles */
 #define RESTART_MAX_MS      30000
+#define STUCK_MAX           2 /* so many killed ones that have not ended: no other is started */
 #define RENEW_FIRST_SAMPLES 3 /* idle intervals until a lost card is looked for; doubles */
 #define RENEW_MAX_MS        600000
 
@@ -41,7 +43,8 @@ struct prober {
     struct cards *cards;
     char *sim_spec;
     struct talk *talk;
-    struct talk *fresh;  /* one that may take over */
+    struct talk *fresh; /* one that may take over */
+    struct killed_probes killed;
     uv_timer_t next;     /* the next sample of its own accord */
     uv_timer_t deadline; /* the answer under way is late; then: overdue */
     uv_timer_t restart;
@@ -108,7 +111,7 @@ set_known(struct prober *p)
 static void
 drop_fresh(struct prober *p)
 {
-    talk_end(TAKE(p->fresh));
+    killedprobes_add(&p->killed, talk_end(TAKE(p->fresh)));
     uv_timer_stop(&p->renew);
 }
 
@@ -116,23 +119,46 @@ static void
 hang_up(struct prober *p)
 {
     drop_fresh(p);
-    talk_end(TAKE(p->talk));
+    killedprobes_add(&p->killed, talk_end(TAKE(p->talk)));
     p->said_hello = p->asked = p->again = p->late = false;
     uv_timer_stop(&p->deadline);
     uv_timer_stop(&p->next);
 }
 
 static void replace(struct prober *p, const char *why);
+static void plan_restart(struct prober *p);
+static void take_error(struct prober *p, const char *text);
+
+/* A driver that hangs holds its callers, also killed ones: another probe would be one more. */
+static bool
+is_held_up(struct prober *p)
+{
+    return killedprobes_count(&p->killed) >= STUCK_MAX;
+}
 
 static void
 on_restart(uv_timer_t *timer)
 {
     struct prober *p = timer->data;
     struct err e = {0};
-    if (start_probe(p, &e) < 0) {
+    if (is_held_up(p)) {
+        take_error(p, "probes that were killed have not ended, because a call of the driver "
+                      "hangs (state D in ps): another is started when one has ended. If "
+                      "nvidia-smi hangs too, reboot the machine");
+        plan_restart(p);
+    } else if (start_probe(p, &e) < 0) {
         log_error("probe: %s", e.text);
         replace(p, e.text); /* again, after a longer pause */
     }
+}
+
+static void
+plan_restart(struct prober *p)
+{
+    p->restart_ms = p->restart_ms ? p->restart_ms * 2 : RESTART_FIRST_MS;
+    if (p->restart_ms > RESTART_MAX_MS)
+        p->restart_ms = RESTART_MAX_MS;
+    uv_timer_start(&p->restart, on_restart, (uint64_t)p->restart_ms, 0);
 }
 
 static void
@@ -141,10 +167,7 @@ replace(struct prober *p, const char *why)
     set_unknown(p, why);
     hang_up(p);
     p->restarts++;
-    p->restart_ms = p->restart_ms ? p->restart_ms * 2 : RESTART_FIRST_MS;
-    if (p->restart_ms > RESTART_MAX_MS)
-        p->restart_ms = RESTART_MAX_MS;
-    uv_timer_start(&p->restart, on_restart, (uint64_t)p->restart_ms, 0);
+    plan_restart(p);
 }
 
 static void
@@ -276,7 +299,6 @@ on_hello(struct prober *p, const json_t *msg)
     p->backend = copy_or_null(json_object_get(msg, "backend"));
     p->driver = copy_or_null(json_object_get(msg, "driver"));
     p->said_hello = true;
-    p->restart_ms = 0;
     uv_timer_stop(&p->deadline);
     cardlist_take(p->cards, msg);
     take_log_position(p, msg);
@@ -301,7 +323,7 @@ on_renew(uv_timer_t *timer)
 {
     struct prober *p = timer->data;
     struct err e = {0};
-    if (!health_wants_new_probe(p->cards))
+    if (!health_wants_new_probe(p->cards) || is_held_up(p))
         return;
     p->renew_ms = p->renew_ms * 2 < RENEW_MAX_MS ? p->renew_ms * 2 : RENEW_MAX_MS;
     p->fresh = talk_start(p->cards, p->sim_spec, &talk_events, p, &e);
@@ -346,6 +368,7 @@ on_sample(struct prober *p, const json_t *msg)
     p->sampled_us = p->asked_us;
     p->answered_us = clock_boot_us();
     p->cost_ms = (p->answered_us - p->asked_us) / 1000;
+    p->restart_ms = 0; /* a hello alone does not show that the driver answers */
     uv_timer_stop(&p->deadline);
     free(TAKE(p->error));
     struct ledger *before = ledger_clone(p->cards->inst->ledger);
@@ -495,6 +518,7 @@ prober_close(struct prober *p)
 void
 prober_free(struct prober *p)
 {
+    killedprobes_close(&p->killed);
     free(p->sim_spec);
     free(p->backend);
     free(p->driver);

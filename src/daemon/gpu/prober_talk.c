@@ -121,17 +121,16 @@ on_closed(uv_handle_t *handle)
     free(t);
 }
 
-void
+int
 talk_end(struct talk *t)
 {
     if (!t)
-        return;
+        return -1;
     t->over = true;
     uv_close((uv_handle_t *)&t->pipe, on_closed);
-    if (t->pidfd >= 0) {
+    if (t->pidfd >= 0)
         (void)syscall(SYS_pidfd_send_signal, t->pidfd, SIGKILL, NULL, 0);
-        close(TAKE_FD(t->pidfd));
-    }
+    return TAKE_FD(t->pidfd);
 }
 
 void

@@ -18,8 +18,8 @@ struct talk_events {
 struct talk *talk_start(struct cards *cards, char *sim_spec, const struct talk_events *events,
                         void *arg, struct err *e);
 /* Nothing comes from it any more. A probe stuck in the driver dies when the driver lets go of
- * it; it is not waited for. NULL is fine. */
-void talk_end(struct talk *t);
+ * it; it is not waited for. NULL is fine. Its pidfd, which is the caller's; -1: none. */
+int talk_end(struct talk *t);
 /* The reader may already be gone: then its end is reported. */
 void talk_say(struct talk *t, const char *line, size_t n);
 
