@@ -569,3 +569,21 @@ probes_there()
     "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.0.state up
     "$AWAIT" prints "$LIMIT" "pgrep -P $(daemon_pid) berth-probe | wc -l" '^ *1$'
 }
+
+@test "a driver that takes long to list its GPUs: the daemon works meanwhile, health names persistence mode, the probe stays" {
+    local probe
+    echo 'probe_deadline_ms: 5000' >>"$BERTH_DIR/config.yaml"
+    exec 9>"$ROOT/slow"
+    flock 9
+    nvml_machine 'driver 550.54' 'card GPU-a 81920 0 0' "slow $ROOT/slow" 9>&-
+    probe=$(pgrep -P "$(daemon_pid)" berth-probe)
+    try berth health
+    has health "$out" '^bad +probe +the GPUs have not answered .*persistence mode is on .nvidia-smi -pm 1'
+    try berth submit --wait --gpus 0 -- sh -c 'exit 5'
+    is status "$status" 5
+    berth submit -- true
+    is reason "$(job_field 2 reason)" Probe
+    exec 9>&-
+    wait_for_event kind=ended job=2 state=COMPLETED
+    is probe "$(pgrep -P "$(daemon_pid)" berth-probe)" "$probe"
+}

@@ -2,6 +2,7 @@
  * every call, so that a test can change the machine while the probe runs. Lines:
  *
  *   init STATUS                    nvmlInit's answer
+ *   slow FILE                      nvmlInit answers only when nobody has a lock on FILE
  *   driver VERSION
  *   card UUID TOTAL RESERVED USED  (MiB), the next index; BUS is 16 + the index
  *   status INDEX STATUS            what every call about that card answers
@@ -104,6 +105,7 @@ static struct {
     bool hang, is_long;
     char limits[2000]; /* "": not supported */
     char stuck[2000];  /* "": it is not */
+    char slow[2000];   /* the same */
     int set_status;
     char driver[64];
     struct card cards[CARDS_MAX];
@@ -184,7 +186,8 @@ read_machine_line(const char *line)
         return true;
     }
     if (sscanf(line, "limits %1999s %d", world.limits, &world.set_status) == 2 ||
-        sscanf(line, "stuck %1999s", world.stuck) == 1)
+        sscanf(line, "stuck %1999s", world.stuck) == 1 ||
+        sscanf(line, "slow %1999s", world.slow) == 1)
         return true;
     return sscanf(line, "init %d", &world.init) == 1 ||
            sscanf(line, "memory2 %d", &world.memory2) == 1 ||
@@ -375,6 +378,11 @@ static int
 start(void)
 {
     read_world();
+    int fd = world.slow[0] ? open(world.slow, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        flock(fd, LOCK_SH);
+        close(fd);
+    }
     return world.init;
 }
 

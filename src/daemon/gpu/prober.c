@@ -30,6 +30,9 @@
 #include "wire/json_text.h"
 
 #define SLOW_MS 3000 /* an answer later than this: the cards count as unknown */
+/* A driver that has to initialise each GPU first takes seconds for each: so many deadlines of
+ * an answer may pass before a hello. After the first the cards count as unknown. */
+#define HELLO_DEADLINES 8
 /* First interval after a start; doubles up to sample_ms: short jobs are measured too. */
 #define YOUNG_MS            100
 #define COST_PER_CENT       10  /* of the time at most goes into early samples */
@@ -171,14 +174,28 @@ replace(struct prober *p, const char *why)
 }
 
 static void
+set_late(struct prober *p)
+{
+    static const char no_hello[] =
+        "the driver has not listed the GPUs yet. NVIDIA's initialises each of them first, "
+        "which "
+        "takes seconds, unless persistence mode is on (nvidia-smi -pm 1, or the service "
+        "nvidia-persistenced)";
+    p->late = true;
+    if (!p->said_hello)
+        take_error(p, no_hello);
+    set_unknown(p, p->said_hello ? "the probe is slow to answer" : no_hello);
+}
+
+static void
 on_deadline(uv_timer_t *timer)
 {
     struct prober *p = timer->data;
     int64_t limit = p->cards->inst->config.probe_deadline_ms;
-    if (!p->late && limit > SLOW_MS) {
-        p->late = true;
-        set_unknown(p, "the probe is slow to answer");
-        uv_timer_start(&p->deadline, on_deadline, (uint64_t)(limit - SLOW_MS), 0);
+    int64_t rest = p->said_hello ? limit - SLOW_MS : limit * (HELLO_DEADLINES - 1);
+    if (!p->late && rest > 0) {
+        set_late(p);
+        uv_timer_start(&p->deadline, on_deadline, (uint64_t)rest, 0);
         return;
     }
     replace(p, "the probe does not answer; replacing it");
@@ -329,7 +346,7 @@ on_renew(uv_timer_t *timer)
     p->fresh = talk_start(p->cards, p->sim_spec, &talk_events, p, &e);
     if (p->fresh)
         uv_timer_start(&p->renew, on_fresh_deadline,
-                       (uint64_t)p->cards->inst->config.probe_deadline_ms, 0);
+                       (uint64_t)p->cards->inst->config.probe_deadline_ms * HELLO_DEADLINES, 0);
     else
         log_warn("probe: %s", e.text);
 }
@@ -453,7 +470,7 @@ start_probe(struct prober *p, struct err *e)
     uv_update_time(p->cards->inst->loop);
     uv_timer_start(&p->deadline, on_deadline,
                    (uint64_t)p->cards->inst->config.probe_deadline_ms, 0);
-    p->late = true; /* for a hello there is one deadline only */
+    p->late = false;
     return 0;
 }
 
