@@ -105,3 +105,19 @@ backend_machine_leave_out(struct backend_machine *m, const char *fmt, ...)
     vsnprintf(m->left_out[m->n_left_out++], BACKEND_NOTE_MAX, fmt, ap);
     va_end(ap);
 }
+
+void
+backend_machine_add_unanswered(struct backend_machine *m, const char *bus_id, bool is_lost,
+                               const char *fmt, ...)
+{
+    va_list ap;
+
+    if (m->n_unanswered == BACKEND_NOTES_MAX)
+        return;
+    struct backend_unanswered *u = &m->unanswered[m->n_unanswered++];
+    snprintf(u->bus_id, sizeof u->bus_id, "%s", bus_id);
+    u->is_lost = is_lost;
+    va_start(ap, fmt);
+    vsnprintf(u->text, sizeof u->text, fmt, ap);
+    va_end(ap);
+}

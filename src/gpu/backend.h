@@ -21,6 +21,7 @@ struct err;
 #define CARD_WHY_MAX      120
 #define BACKEND_NOTE_MAX  160
 #define BACKEND_NOTES_MAX 8
+#define BACKEND_WORDS_MAX 320
 #define BACKEND_NODES_MAX 64
 /* Each pair of GPU_MAX cards once. */
 #define BACKEND_LINKS_MAX (GPU_MAX * (GPU_MAX - 1) / 2)
@@ -101,6 +102,13 @@ struct backend_machine {
     } nodes[BACKEND_NODES_MAX];
     int n_left_out;
     char left_out[BACKEND_NOTES_MAX][BACKEND_NOTE_MAX]; /* cards that are not used, and why */
+    /* GPUs that could not be read when the cards were looked for, and may be later. */
+    int n_unanswered;
+    struct backend_unanswered {
+        char bus_id[CARD_BUS_MAX]; /* "": not known, or it stands for all of NVIDIA's */
+        bool is_lost;              /* the driver says so; else it may only be stuck */
+        char text[BACKEND_WORDS_MAX];
+    } unanswered[BACKEND_NOTES_MAX];
     int n_mig_gpus;
     char mig_gpus[GPU_MAX][CARD_UUID_MAX]; /* GPUs in MIG mode, which are no cards themselves */
     int32_t mig_major;                     /* of /dev/nvidia-caps; 0: not known */
@@ -164,6 +172,10 @@ void backend_machine_add_node(struct backend_machine *m, int32_t node, const cpu
 /* Notes a card that is not used; there is room for so many. */
 void backend_machine_leave_out(struct backend_machine *m, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Adds a GPU that could not be read, while there is room. */
+void backend_machine_add_unanswered(struct backend_machine *m, const char *bus_id, bool is_lost,
+                                    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /* Where to look; NULL means the usual place. Borrowed; must outlive the backend. */
 struct backend_config {

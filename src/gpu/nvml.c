@@ -50,16 +50,16 @@ pci_text(const struct nvml_pci *pci, char *out, size_t size)
     snprintf(out, size, "%04x:%02x:%02x.0", pci->domain, pci->bus, pci->device);
 }
 
-static void
-read_bus(const struct nvml_api *api, nvml_device device, struct backend_card *card)
+bool
+nvml_read_bus(const struct nvml_api *api, nvml_device device, char out[CARD_BUS_MAX])
 {
     struct nvml_pci pci;
 
     memset(&pci, 0, sizeof pci);
     if (!api->pci || api->pci(device, &pci) != NVML_OK)
-        return;
-    pci_text(&pci, card->bus_id, sizeof card->bus_id);
-    card->valid |= CARD_HAS_BUS_ID;
+        return false;
+    pci_text(&pci, out, CARD_BUS_MAX);
+    return true;
 }
 
 void
@@ -68,8 +68,8 @@ nvml_read_numbers(const struct nvml *nvml, nvml_device device, struct backend_ca
     const struct nvml_api *api = &nvml->api;
     uint32_t value;
 
-    read_bus(api, device, card);
-
+    if (nvml_read_bus(api, device, card->bus_id))
+        card->valid |= CARD_HAS_BUS_ID;
     if (api->minor && api->minor(device, &value) == NVML_OK) {
         card->minor = (int32_t)value;
         card->valid |= CARD_HAS_MINOR;
@@ -175,18 +175,24 @@ find_links(const struct nvml *nvml, struct backend_machine *m)
     }
 }
 
-/* Cards that do not answer are left out, and the first one's complaint is kept. */
+/* Cards that do not answer are left out, which is said, and the first one's status returned. */
 static int
 read_cards(struct nvml *nvml, uint32_t count, struct backend_machine *out)
 {
+    struct nvml_roll roll;
     int complaint = NVML_OK;
 
+    nvml_roll_begin(nvml, &roll);
     for (uint32_t index = 0; index < count && out->n < GPU_MAX; index++) {
         struct backend_card *card = &out->cards[out->n];
-        nvml_device device;
+        nvml_device device = NULL;
         memset(card, 0, sizeof *card);
         card->index = (int32_t)index;
         int status = nvml->api.handle(index, &device);
+        if (status != NVML_OK)
+            device = NULL;
+        else
+            nvml_roll_met(nvml, device, &roll);
         if (status == NVML_OK && nvml_add_instances(nvml, device, out))
             continue;
         if (status == NVML_OK)
@@ -194,11 +200,16 @@ read_cards(struct nvml *nvml, uint32_t count, struct backend_machine *out)
         /* Behind a divided GPU the cards have numbers of their own. */
         if (out->n_mig_gpus > 0)
             card->index = nvml_next_index(out);
-        if (status == NVML_OK)
+        if (status == NVML_OK) {
             nvml->devices[out->n++] = device;
-        else if (complaint == NVML_OK)
+            continue;
+        }
+        nvml_roll_silent(nvml, &roll, index, count, device, status, out);
+        if (complaint == NVML_OK)
             complaint = status;
     }
+    if (out->n < GPU_MAX)
+        nvml_roll_end(&roll, out);
     return complaint;
 }
 

@@ -53,6 +53,8 @@ bool nvml_add_instances(struct nvml *nvml, nvml_device gpu, struct backend_machi
 int32_t nvml_next_index(const struct backend_machine *m); /* behind the cards so far */
 bool nvml_has_new_partition(const struct nvml *nvml);
 void nvml_mig_end(struct nvml *nvml);
+/* Its address; false: not reported. */
+bool nvml_read_bus(const struct nvml_api *api, nvml_device device, char out[CARD_BUS_MAX]);
 /* What a GPU and its instances have in common. */
 void nvml_read_numbers(const struct nvml *nvml, nvml_device device, struct backend_card *card);
 
@@ -77,6 +79,25 @@ void nvml_group_use(void *state, struct backend_group *g);
 
 /* The health of the card's memory into u; nothing where the card does not report it. */
 void nvml_read_health(const struct nvml_api *api, nvml_device device, struct backend_usage *u);
+
+bool nvml_card_is_lost(int status);
+
+/* Which of the GPUs that the driver has were met when the cards were found; nvml_roll.c. */
+struct nvml_roll {
+    int n;
+    char bus_ids[GPU_MAX][CARD_BUS_MAX];
+    bool is_met[GPU_MAX];
+    bool is_vague; /* the address of one that does not answer is not known */
+};
+void nvml_roll_begin(const struct nvml *nvml, struct nvml_roll *roll);
+/* The GPU of that handle has answered. */
+void nvml_roll_met(const struct nvml *nvml, nvml_device device, struct nvml_roll *roll);
+/* The one of that index, of so many, has not: into out. device: NULL where it has no handle. */
+void nvml_roll_silent(const struct nvml *nvml, struct nvml_roll *roll, uint32_t index,
+                      uint32_t count, nvml_device device, int status,
+                      struct backend_machine *out);
+/* Adds those that NVML does not list. */
+void nvml_roll_end(const struct nvml_roll *roll, struct backend_machine *out);
 
 /* Fills u of a card, by its position; one that is lost stays absent, and one about which every
  * call fails for another reason (a timeout, its firmware is stuck) is unreadable. NVML_OK, or

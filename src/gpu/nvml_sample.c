@@ -43,8 +43,8 @@ nvml_read_memory(const struct nvml_api *api, nvml_device device, struct nvml_rea
     return status;
 }
 
-static bool
-card_is_lost(int status)
+bool
+nvml_card_is_lost(int status)
 {
     return status == NVML_GPU_IS_LOST || status == NVML_RESET_REQUIRED ||
            status == NVML_GPU_NOT_FOUND;
@@ -247,18 +247,18 @@ nvml_read_usage(struct nvml *nvml, int card, struct backend_usage *u)
         u->used_mib = memory.used_mib;
         u->valid |= CARD_HAS_USED;
     }
-    if (!card_is_lost(status) && !nvml_is_broken(status))
+    if (!nvml_card_is_lost(status) && !nvml_is_broken(status))
         status = read_processes(nvml, card, u);
     fails = fails && has_failed(status); /* of a card that works one of the two is known */
-    if (!card_is_lost(status) && !nvml_is_broken(status))
+    if (!nvml_card_is_lost(status) && !nvml_is_broken(status))
         status = read_load(nvml, card, u);
     if (nvml_is_broken(status))
         return status;
-    if (!card_is_lost(status))
+    if (!nvml_card_is_lost(status))
         read_energy(nvml, card, u);
     if (nvml->instances[card].shares_memory)
         sum_processes(u);
-    u->present = !card_is_lost(status);
+    u->present = !nvml_card_is_lost(status);
     u->is_unreadable = u->present && fails;
     return NVML_OK;
 }

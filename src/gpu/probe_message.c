@@ -130,6 +130,24 @@ put_nodes(struct jsonw *w, const struct backend_machine *m)
     jsonw_end_array(w);
 }
 
+static void
+put_unanswered(struct jsonw *w, const struct backend_machine *m)
+{
+    if (m->n_unanswered == 0)
+        return;
+    jsonw_key(w, "unanswered");
+    jsonw_array(w);
+    for (int i = 0; i < m->n_unanswered; i++) {
+        const struct backend_unanswered *u = &m->unanswered[i];
+        jsonw_object(w);
+        jsonw_kstr(w, "bus_id", u->bus_id[0] ? u->bus_id : NULL);
+        jsonw_kbool(w, "lost", u->is_lost);
+        jsonw_kstr(w, "text", u->text);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
 void
 message_hello(struct buf *out, const char *backend, const struct backend_machine *m,
               int64_t kernel_log)
@@ -165,6 +183,7 @@ message_hello(struct buf *out, const char *backend, const struct backend_machine
             jsonw_str(&w, m->left_out[i]);
         jsonw_end_array(&w);
     }
+    put_unanswered(&w, m);
     jsonw_end_object(&w);
     buf_addc(out, '\n');
 }

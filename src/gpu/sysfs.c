@@ -174,3 +174,43 @@ sysfs_mig_major(const char *proc)
     int major = 0;
     return end && sscanf(end, "%d", &major) == 1 ? major : 0;
 }
+
+/* The option NVreg_ExcludedGpus. */
+static bool
+is_excluded(const char *dir, const char *name)
+{
+    auto_free char *path = xasprintf("%s/%s/information", dir, name);
+    auto_buf struct buf text = BUF_INIT;
+    const char *said = file_read(path, LINE_MAX_BYTES, &text, NULL) == 0
+                           ? strstr(buf_str(&text), "GPU Excluded:")
+                           : NULL;
+
+    if (!said)
+        return false;
+    said += strlen("GPU Excluded:");
+    return said[strspn(said, " \t")] == 'Y';
+}
+
+static int
+compare_bus_ids(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+int
+sysfs_nvidia_gpus(const char *proc, char (*out)[CARD_BUS_MAX], int max)
+{
+    auto_free char *path = xasprintf("%s/driver/nvidia/gpus", proc ? proc : "/proc");
+    DIR *dir = opendir(path);
+    const struct dirent *entry;
+    int n = 0;
+
+    while (dir && n < max && (entry = readdir(dir)))
+        if (sysfs_bus_id(entry->d_name, out[n], sizeof out[n]) == 0 &&
+            !is_excluded(path, entry->d_name))
+            n++;
+    if (dir)
+        closedir(dir);
+    qsort(out, (size_t)n, sizeof *out, compare_bus_ids);
+    return n;
+}

@@ -5,8 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct backend_card;
-struct backend_machine;
+#include "gpu/backend.h"
 
 /* For when the kernel's driver and the libraries are of two versions. */
 #define SYSFS_MISMATCH_ADVICE                                                                  \
@@ -35,6 +34,11 @@ void sysfs_find_nodes(const char *root, struct backend_machine *m);
 /* The loaded driver's version ("550.54.14") from PROC/driver/nvidia/version into out, ""
  * where there is none. proc NULL: /proc. */
 void sysfs_driver_version(const char *proc, char *out, size_t size);
+
+/* The addresses of the GPUs that NVIDIA's driver has, in their order, from
+ * PROC/driver/nvidia/gpus, without those that it was told to exclude; at most max. How many.
+ * proc NULL: /proc. */
+int sysfs_nvidia_gpus(const char *proc, char (*out)[CARD_BUS_MAX], int max);
 
 /* Fills in the numbers of the devices that a MIG instance is opened by, from
  * PROC/driver/nvidia/capabilities; -1 where it does not say. proc NULL: /proc. */

@@ -448,7 +448,7 @@ nvml_machine()
     cc -shared -fPIC -o "$ROOT/libnvidia-ml.so.1" "$BATS_TEST_DIRNAME/../gpu/fake_nvml.c"
     export BERTH_NVML=$ROOT/libnvidia-ml.so.1 BERTH_FAKE_NVML=$ROOT/world BERTH_KMSG=$ROOT/kmsg BERTH_NVIDIA_SMI=/none
     export BERTH_SYS=$ROOT/sys BERTH_PROC=$ROOT/proc
-    mkdir "$ROOT/sys" "$ROOT/proc" "$ROOT/live"
+    mkdir -p "$ROOT/sys" "$ROOT/proc" "$ROOT/live"
     printf '%s\n' "$@" >"$ROOT/world"
     timeout "$LIMIT" berth daemon start >/dev/null
 }
@@ -586,4 +586,35 @@ probes_there()
     exec 9>&-
     wait_for_event kind=ended job=2 state=COMPLETED
     is probe "$(pgrep -P "$(daemon_pid)" berth-probe)" "$probe"
+}
+
+@test "a GPU that does not answer when it is first looked for is named, and comes when it does" {
+    local machine=('driver 550.54' 'card GPU-a 81920 0 0' 'card GPU-b 81920 0 0')
+    mkdir -p "$ROOT/proc/driver/nvidia/gpus/0000:10:00.0" "$ROOT/proc/driver/nvidia/gpus/0000:11:00.0"
+    nvml_machine "${machine[@]}" 'status 1 999'
+    try berth health
+    has health "$out" '^warn +gpu +GPU 1 .0000:11:00.0. does not answer: Unknown Error .error 999.'
+    try berth doctor
+    has doctor "$out" 'GPU 1 .0000:11:00.0. does not answer'
+    is gpus "$(berth gpus --json | grep -c '"uuid"')" 1
+    driver_says "${machine[@]}"
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.1.uuid GPU-b
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.1.state up
+    try berth health
+    has_not health "$out" 'does not answer'
+    # One that is known and silent to a new probe as well was not reset when it answers.
+    printf '3,1,0,-;NVRM: Xid (PCI:0000:11:00): 95, pid=1, name=x, Uncontained\n' >>"$BERTH_KMSG"
+    wait_for_event kind=gpu gpu=1 state=sick
+    driver_says "${machine[@]}" 'status 1 999'
+    wait_for_event kind=gpu gpu=1 state=lost
+    renewed=$(grep -c event=probe-renewed "$BERTH_DIR/daemon.log")
+    "$AWAIT" prints "$LIMIT" "test \$(grep -c event=probe-renewed '$BERTH_DIR/daemon.log') -gt $renewed && echo yes" yes
+    driver_says "${machine[@]}"
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.1.state sick
+    # GPU 0 is lost and comes back after a check of several samples, which GPU 1 has passed as well.
+    driver_says "${machine[@]}" 'status 0 15'
+    wait_for_event kind=gpu gpu=0 state=lost
+    driver_says "${machine[@]}"
+    wait_for_event kind=gpu gpu=0 state=up
+    is state "$(gpu_field 1 state)" sick
 }

@@ -415,6 +415,57 @@ test_a_card_lost_at_the_start_is_not_listed(void **state)
 }
 
 static void
+add_to_proc(struct world *w, const char *bus_id, const char *information)
+{
+    auto_free char *dir = xasprintf("%s/driver/nvidia/gpus/%s", w->dir, bus_id);
+
+    assert_int_equal(file_mkdirs(dir, 0755, &w->e), 0);
+    support_write(dir, "information", information);
+}
+
+static void
+test_cards_that_do_not_answer_at_the_start_are_named(void **state)
+{
+    struct world *w = *state;
+
+    add_to_proc(w, "0000:10:00.0", "Model: A\n");
+    add_to_proc(w, "0000:11:00.0", "Model: B\n");
+    script(w, TWO_CARDS "status 0 999\n");
+    discover_or_fail(w);
+    assert_int_equal(w->m.n, 1);
+    assert_int_equal(w->m.n_unanswered, 1);
+    assert_string_equal(w->m.unanswered[0].bus_id, "0000:10:00.0");
+    assert_false(w->m.unanswered[0].is_lost);
+    assert_string_equal(w->m.unanswered[0].text,
+                        "GPU 0 (0000:10:00.0) does not answer: Unknown Error (error 999)");
+    backend_nvml.close(w->state);
+    w->state = NULL;
+    script(w, TWO_CARDS "status 1 15\n");
+    discover_or_fail(w);
+    assert_int_equal(w->m.n_unanswered, 1);
+    assert_string_equal(w->m.unanswered[0].bus_id, "0000:11:00.0");
+    assert_true(w->m.unanswered[0].is_lost);
+}
+
+static void
+test_cards_that_nvml_does_not_list_are_named(void **state)
+{
+    struct world *w = *state;
+
+    add_to_proc(w, "0000:10:00.0", "Model: A\n");
+    add_to_proc(w, "0000:11:00.0", "Model: B\n");
+    add_to_proc(w, "0000:12:00.0", "Model: C\nGPU Excluded:\t No\n");
+    add_to_proc(w, "0000:13:00.0", "Model: D\nGPU Excluded:\t Yes\n");
+    script(w, TWO_CARDS);
+    discover_or_fail(w);
+    assert_int_equal(w->m.n, 2);
+    assert_int_equal(w->m.n_unanswered, 1);
+    assert_string_equal(w->m.unanswered[0].bus_id, "0000:12:00.0");
+    assert_string_equal(w->m.unanswered[0].text,
+                        "the driver has a GPU at 0000:12:00.0 that NVML does not list");
+}
+
+static void
 test_all_cards_lost_at_the_start_is_an_error(void **state)
 {
     struct world *w = *state;
@@ -851,6 +902,8 @@ main(void)
         TEST(test_processes_not_supported_is_unknown),
         TEST(test_a_lost_card_leaves_the_others),
         TEST(test_a_card_lost_at_the_start_is_not_listed),
+        TEST(test_cards_that_do_not_answer_at_the_start_are_named),
+        TEST(test_cards_that_nvml_does_not_list_are_named),
         TEST(test_all_cards_lost_at_the_start_is_an_error),
         TEST(test_a_card_that_only_fails_is_unreadable),
         TEST(test_a_driver_that_went_away_is_an_error),

@@ -95,6 +95,8 @@ judge_line(struct doctor *d, const char *line, size_t n)
                    answer_str(msg, "backend"), driver[0] ? driver : "n/a");
         json_array_foreach(json_object_get(msg, "left_out"), i, note)
             doctor_say(d, DOCTOR_OK, "gpus", "%s", json_string_value(note));
+        json_array_foreach(json_object_get(msg, "unanswered"), i, note)
+            doctor_say(d, DOCTOR_WARN, "gpus", "%s", answer_str(note, "text"));
         check_devices(d, json_object_get(msg, "gpus"));
     }
 }

@@ -191,6 +191,10 @@ void
 health_missing(struct cards *cards, int card)
 {
     struct record *r = record_of(cards, card);
+    if (r->is_silent) {
+        health_unreadable(cards, card);
+        return;
+    }
     r->n_unread = 0;
     if (!r->removed_us)
         r->was_absent = true;
@@ -399,15 +403,6 @@ health_settle(struct cards *cards)
             set_admin(cards, i, GPU_PAUSED, r->by, "drained: no job is left on it");
         health_let_go(cards, i);
     }
-}
-
-bool
-health_wants_new_probe(const struct cards *cards)
-{
-    for (int i = 0; i < ledger_n_cards(cards->inst->ledger); i++)
-        if (cards->health->records[i].missing && !cards->health->records[i].removed_us)
-            return true;
-    return false;
 }
 
 bool

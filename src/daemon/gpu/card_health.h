@@ -4,6 +4,7 @@
 #ifndef DAEMON_GPU_CARD_HEALTH_H
 #define DAEMON_GPU_CARD_HEALTH_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -53,7 +54,8 @@ void health_unreadable(struct cards *cards, int card);
  * divided into some. Its jobs go on as on a lost card. When none is left and it has not come
  * back, it is gone (mig_wait_ms). */
 void health_removed(struct cards *cards, int card);
-void health_listed(struct cards *cards, int card); /* it is there again, if it was removed */
+/* The probe has listed it: it is there again, if it was removed. */
+void health_listed(struct cards *cards, int card);
 /* The number of a card that is gone, or in need of one that was removed, and that no job names
  * or was on; -1. */
 int health_free_number(const struct cards *cards);
@@ -84,8 +86,13 @@ bool health_may_let_go(const struct cards *cards);
 void health_save(struct cards *cards);
 void health_saved(struct cards *cards);
 
-/* Some card is lost, and might be back unseen: the probe only knows those it found at its
- * start. */
+/* From a hello, before its cards are taken in: GPUs that did not answer when the probe looked
+ * which there are. NULL: none. */
+void health_take_unanswered(struct cards *cards, const json_t *list);
+/* What was said of the i'th; NULL: there are no more. */
+const char *health_unanswered(const struct cards *cards, int i);
+/* Some card is lost, or never answered, and might be back unseen: the probe only knows those it
+ * found at its start. */
 bool health_wants_new_probe(const struct cards *cards);
 /* Some card is being checked: samples are wanted soon. */
 bool health_is_checking(const struct cards *cards);

@@ -26,9 +26,10 @@ struct record {
     char reason[HEALTH_TEXT_MAX];
     int64_t admin_us; /* wall clock */
 
-    bool missing;       /* from the newest sample, or unreadable for too long */
-    bool was_absent;    /* since it is missing it was not there, which an unreadable one is */
-    int32_t n_unread;   /* samples in a row in which it could not be read */
+    bool missing;     /* from the newest sample, or unreadable for too long */
+    bool was_absent;  /* since it is missing it was not there, which an unreadable one is */
+    bool is_silent;   /* not listed, because it did not answer when the GPUs were looked for */
+    int32_t n_unread; /* samples in a row in which it could not be read */
     int64_t removed_us; /* boot clock: when the machine had it no more (MIG); 0: it has it */
     bool locked_out;    /* another daemon has it; lock_text says which */
     enum fault fault;
@@ -64,8 +65,14 @@ struct owner {
 };
 #define OWNERS_MAX 256 /* a power of two; by pid, the newer replaces the older */
 
+/* GPUs that did not answer when they were looked for. */
+#define UNANSWERED_MAX      8
+#define UNANSWERED_TEXT_MAX 320
+
 struct health {
     struct record records[GPU_MAX];
+    int n_unanswered;
+    char unanswered[UNANSWERED_MAX][UNANSWERED_TEXT_MAX];
     struct blame *blames;
     struct owner owners[OWNERS_MAX];
     bool log_known; /* the store has been asked */

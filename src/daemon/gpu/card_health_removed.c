@@ -43,6 +43,7 @@ void
 health_listed(struct cards *cards, int card)
 {
     struct record *r = &cards->health->records[card];
+    r->is_silent = false;
     if (!r->removed_us)
         return;
     r->removed_us = 0;

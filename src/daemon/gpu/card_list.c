@@ -168,6 +168,7 @@ cardlist_take(struct cards *cards, const json_t *hello)
     size_t i;
     const json_t *j;
     take_removed(cards, hello); /* first: their numbers may be needed */
+    health_take_unanswered(cards, json_object_get(hello, "unanswered"));
     cards->facts->mig_major = (int32_t)probejson_int(json_object_get(hello, "mig_major"), 0);
     json_array_foreach(json_object_get(hello, "gpus"), i, j)
     {

@@ -325,9 +325,10 @@ on_hello(struct prober *p, const json_t *msg)
 
 /* --- a second look --- */
 
-/* A probe knows the cards that it found when it started. When one of them is lost, another
- * probe is started beside it now and then, to see whether the card is back; it takes over once
- * it has found the cards. So one that hangs in a driver with a broken card does no harm. */
+/* A probe knows the cards that it found when it started. When one of them is lost, or one did
+ * not answer then, another probe is started beside it now and then, to see whether the card is
+ * back; it takes over once it has found the cards. So one that hangs in a driver with a broken
+ * card does no harm. */
 
 static void
 on_fresh_deadline(uv_timer_t *timer)
@@ -354,9 +355,10 @@ on_renew(uv_timer_t *timer)
 static void
 plan_renewal(struct prober *p)
 {
-    if (!health_wants_new_probe(p->cards))
+    bool is_wanted = health_wants_new_probe(p->cards);
+    if (!is_wanted || p->renew_ms == 0)
         p->renew_ms = p->cards->inst->config.idle_sample_ms * RENEW_FIRST_SAMPLES;
-    else if (!p->fresh && !uv_is_active((uv_handle_t *)&p->renew))
+    if (is_wanted && !p->fresh && !uv_is_active((uv_handle_t *)&p->renew))
         uv_timer_start(&p->renew, on_renew, (uint64_t)p->renew_ms, 0);
 }
 

@@ -149,6 +149,8 @@ check_cards(struct rpc *rpc, struct checkup *c)
             health_say(rpc->cards, i, &text);
         say(c, v, "gpu", "%s", buf_str(&text));
     }
+    for (int i = 0; health_unanswered(rpc->cards, i); i++)
+        say(c, WARN, "gpu", "%s; it is asked again at times", health_unanswered(rpc->cards, i));
     if (n == 0)
         say(c, WARN, "gpu", "no GPUs; 'berth doctor' says why");
     else if (up == n)
