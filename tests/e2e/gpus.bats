@@ -618,3 +618,19 @@ probes_there()
     wait_for_event kind=gpu gpu=0 state=up
     is state "$(gpu_field 1 state)" sick
 }
+
+@test "a GPU that was replaced by another is gone after a while, and the other is used" {
+    echo 'mig_wait_ms: 0' >>"$BERTH_DIR/config.yaml"
+    nvml_machine 'driver 550.54' 'card GPU-a 81920 0 0' 'card GPU-b 81920 0 0'
+    berth submit --gpu-ids 0 --vram 1G -- sh -c 'read line <gate; exit 4'
+    wait_for_event kind=started job=1
+    driver_says 'driver 550.54' 'card GPU-a 81920 0 0' 'card GPU-x 81920 0 0'
+    kill -KILL "$(pgrep -P "$(daemon_pid)" berth-probe)"
+    wait_for_event kind=gpu gpu=1 state=lost text='another GPU is in its place'
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.1.uuid GPU-x
+    "$AWAIT" prints "$LIMIT" "berth gpus --json | grep -c GPU-b || true" '^0$'
+    berth submit --gpu-ids GPU-x -- true
+    wait_for_event kind=ended job=2 state=COMPLETED
+    open_gate
+    wait_for_event kind=ended job=1 exit_status=4
+}

@@ -50,10 +50,11 @@ enum health_memory {
 void health_seen(struct cards *cards, int card, enum health_memory memory);
 void health_missing(struct cards *cards, int card);
 void health_unreadable(struct cards *cards, int card);
-/* The probe answers for its GPU and does not list it: MIG instances were removed, or a GPU was
- * divided into some. Its jobs go on as on a lost card. When none is left and it has not come
- * back, it is gone (mig_wait_ms). */
-void health_removed(struct cards *cards, int card);
+/* The probe answers for its GPU, or for another in its place, and does not list it: MIG
+ * instances were removed, a GPU was divided into some, or replaced, which text says. Its jobs
+ * go on as on a lost card. When none is left and it has not come back, it is gone
+ * (mig_wait_ms). */
+void health_removed(struct cards *cards, int card, const char *text);
 /* The probe has listed it: it is there again, if it was removed. */
 void health_listed(struct cards *cards, int card);
 /* The number of a card that is gone, or in need of one that was removed, and that no job names

@@ -30,7 +30,7 @@ struct record {
     bool was_absent;  /* since it is missing it was not there, which an unreadable one is */
     bool is_silent;   /* not listed, because it did not answer when the GPUs were looked for */
     int32_t n_unread; /* samples in a row in which it could not be read */
-    int64_t removed_us; /* boot clock: when the machine had it no more (MIG); 0: it has it */
+    int64_t removed_us; /* boot clock: when the machine had it no more; 0: it has it */
     bool locked_out;    /* another daemon has it; lock_text says which */
     enum fault fault;
     int32_t xid; /* 0: the fault has no number */

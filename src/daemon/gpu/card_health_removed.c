@@ -1,8 +1,9 @@
-/* Cards that the machine has no more, because an administrator divided a GPU anew (MIG). A job
- * there goes on as on a lost card. An administrator removes all instances of a GPU before
- * making others, so one that was removed keeps its number for a while (mig_wait_ms), in which
- * jobs that fit nothing else wait; then it is gone, and the number may be another's. Called by
- * card_list.c when the probe describes the cards, and before each commit. */
+/* Cards that the machine has no more, because an administrator divided a GPU anew (MIG), or
+ * replaced it. A job there goes on as on a lost card. An administrator removes all instances of
+ * a GPU before making others, so one that was removed keeps its number for a while
+ * (mig_wait_ms), in which jobs that fit nothing else wait; then it is gone, and the number may
+ * be another's. Called by card_list.c when the probe describes the cards, and before each
+ * commit. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -18,12 +19,10 @@
 #define BUCKETS_ALL SIZE_MAX
 
 void
-health_removed(struct cards *cards, int card)
+health_removed(struct cards *cards, int card, const char *text)
 {
     struct record *r = &cards->health->records[card];
     const struct card *c = ledger_card(cards->inst->ledger, card);
-    const char *text = c->info.mig_gpu[0] ? "its MIG instance was removed"
-                                          : "it was divided into MIG instances";
     if (r->removed_us || c->gone)
         return;
     r->removed_us = clock_boot_us();

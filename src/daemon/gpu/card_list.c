@@ -148,7 +148,24 @@ is_described(const json_t *hello, const char *uuid)
     return false;
 }
 
-/* Cards that a GPU has no more which answers, divided or whole. */
+/* Whether another whole GPU is where this one was. */
+static bool
+is_replaced(const json_t *hello, const struct gpu_info *info)
+{
+    size_t i;
+    const json_t *gpu;
+    if (info->mig_gpu[0] || !info->bus_id[0])
+        return false;
+    json_array_foreach(json_object_get(hello, "gpus"), i, gpu)
+    {
+        const char *bus_id = json_string_value(json_object_get(gpu, "bus_id"));
+        if (bus_id && strcmp(bus_id, info->bus_id) == 0 && !json_object_get(gpu, "mig"))
+            return true;
+    }
+    return false;
+}
+
+/* Cards that a GPU has no more which answers, divided or whole, and GPUs that were replaced. */
 static void
 take_removed(struct cards *cards, const json_t *hello)
 {
@@ -157,8 +174,14 @@ take_removed(struct cards *cards, const json_t *hello)
         const struct gpu_info *info = &ledger_card(cards->inst->ledger, i)->info;
         const char *gpu = info->mig_gpu[0] ? info->mig_gpu : info->uuid;
         bool answers = has_text(divided, gpu) || is_described(hello, gpu);
-        if (answers && !is_described(hello, info->uuid))
-            health_removed(cards, i);
+        if (is_described(hello, info->uuid))
+            continue;
+        if (answers)
+            health_removed(cards, i,
+                           info->mig_gpu[0] ? "its MIG instance was removed"
+                                            : "it was divided into MIG instances");
+        else if (is_replaced(hello, info))
+            health_removed(cards, i, "another GPU is in its place");
     }
 }
 
