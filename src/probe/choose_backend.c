@@ -186,6 +186,20 @@ say_none(const struct backend_config *config, const struct err *nvml, const stru
                 nvml->text, smi->text, drm->text);
 }
 
+/* NVIDIA's driver is loaded, and its library does not get along with it, as after an upgrade:
+ * its GPUs are still there, and others beside them are no reason to forget them. */
+static void
+note_nvidia(const struct backend_config *config, const struct err *nvml,
+            struct backend_machine *machine)
+{
+    char version[64];
+
+    sysfs_driver_version(config->proc_root, version, sizeof version);
+    if (nvml->errnum != ENOENT && version[0])
+        backend_machine_add_unanswered(machine, "", false, "NVIDIA's GPUs are left out: %s",
+                                       nvml->text);
+}
+
 static const struct backend *
 choose_auto(const struct backend_config *config, void **state, struct backend_machine *machine,
             struct err *e)
@@ -203,8 +217,10 @@ choose_auto(const struct backend_config *config, void **state, struct backend_ma
         err_set(&smi, ERR_FAILED, "not asked: it does not tell divided GPUs from whole ones");
     else if (try_backend(&backend_smi, config, state, machine, &smi) == 0)
         return add_drm(&backend_smi, config, state, machine);
-    if (try_backend(&backend_drm, config, state, machine, &drm) == 0)
+    if (try_backend(&backend_drm, config, state, machine, &drm) == 0) {
+        note_nvidia(config, &nvml, machine);
         return &backend_drm;
+    }
     say_none(config, &nvml, &smi, &drm, machine, e);
     return NULL;
 }

@@ -241,3 +241,23 @@ divide()
     try berth wait 1
     is status "$status" 0
 }
+
+@test "NVIDIA's driver and library that disagree beside an AMD GPU: said, and NVIDIA's GPUs come once they agree" {
+    amd 0 24560 0c1e8a2b5f3d4960
+    nvidia
+    echo 'idle_sample_ms: 100' >>"$BERTH_DIR/config.yaml"
+    mkdir -p "$PROC/driver/nvidia"
+    echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54  Thu' >"$PROC/driver/nvidia/version"
+    echo 'init 18' >>"$ROOT/world"
+    start
+    is backend "$(berth gpus --json | json backend)" drm
+    try berth health
+    has health "$out" "^warn +gpu +NVIDIA's GPUs are left out: NVML cannot start: Driver/library version mismatch .*reboot"
+    try berth doctor
+    has doctor "$out" "NVIDIA's GPUs are left out"
+    sed -i /^init/d "$ROOT/world"
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' backend nvml+drm
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.1.vendor nvidia
+    try berth health
+    has_not health "$out" 'left out'
+}
