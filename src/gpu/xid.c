@@ -7,10 +7,15 @@
 
 #include "base/search.h"
 
-#define RESET_ADVICE  "reset it (nvidia-smi --gpu-reset) or reboot, then: berth resume"
+/* While berthd runs, its probe uses every GPU, and a reset is refused. */
+#define RESET_ADVICE                                                                           \
+    "reset it (stop berthd, whose jobs go on; nvidia-smi --gpu-reset; start berthd) or "       \
+    "reboot, then: berth resume"
 #define REBOOT_ADVICE "reboot the machine; if it happens again, the GPU or its slot is faulty"
-#define WATCH_ADVICE  "reset it when no job runs there, so that the driver can repair it"
-#define BUG_ADVICE    "check the program first; compute-sanitizer finds most of these errors"
+#define WATCH_ADVICE                                                                           \
+    "reset it when no job runs there (stop berthd; nvidia-smi --gpu-reset; start berthd), so " \
+    "that the driver can repair it"
+#define BUG_ADVICE "check the program first; compute-sanitizer finds most of these errors"
 
 /* By code. */
 static const struct xid table[] = {

@@ -414,7 +414,7 @@ PY
     has out "$(berth status)" "gpu 1: paused by $(id -un) for .*: new fan"
     has out "$(berth)" 'gpu 1: paused'
     xid 1 48 'pid=1, name=x, DBE'
-    wait_for_output watch 'gpu 1: sick.*XID 48: double-bit memory error; reset it'
+    wait_for_output watch 'gpu 1: sick.*XID 48: double-bit memory error; reset it .stop berthd, whose jobs go on; nvidia-smi --gpu-reset; start berthd.'
 }
 
 @test "a GPU that another daemon uses is sick until that daemon releases it; the job on it is kept" {
