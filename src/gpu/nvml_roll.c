@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/err.h"
 #include "gpu/nvml.h"
 #include "gpu/sysfs.h"
 
@@ -31,11 +33,26 @@ nvml_roll_met(const struct nvml *nvml, nvml_device device, struct nvml_roll *rol
         roll->is_vague = true;
 }
 
+static void
+add_silent(const struct nvml *nvml, uint32_t index, const char *bus_id, int status,
+           struct backend_machine *out)
+{
+    auto_free char *name = bus_id[0] ? xasprintf("GPU %u (%s)", (unsigned)index, bus_id)
+                                     : xasprintf("GPU %u", (unsigned)index);
+
+    /* Others' GPUs, as in a container: they are not ours to miss. */
+    if (status == NVML_NO_PERMISSION)
+        backend_machine_leave_out(out, "%s is left out: this user may not use it", name);
+    else
+        backend_machine_add_unanswered(out, bus_id, nvml_card_is_lost(status),
+                                       "%s does not answer: %s (error %d)", name,
+                                       nvml_api_words(&nvml->api, status), status);
+}
+
 void
 nvml_roll_silent(const struct nvml *nvml, struct nvml_roll *roll, uint32_t index,
                  uint32_t count, nvml_device device, int status, struct backend_machine *out)
 {
-    const char *words = nvml_api_words(&nvml->api, status);
     char bus_id[CARD_BUS_MAX] = "";
 
     /* NVML's order is that of the addresses. */
@@ -43,9 +60,7 @@ nvml_roll_silent(const struct nvml *nvml, struct nvml_roll *roll, uint32_t index
         memcpy(bus_id, roll->bus_ids[index], sizeof bus_id);
     roll->is_vague |= !bus_id[0];
     mark(roll, bus_id);
-    backend_machine_add_unanswered(
-        out, bus_id, nvml_card_is_lost(status), "GPU %u%s%s%s does not answer: %s (error %d)",
-        (unsigned)index, bus_id[0] ? " (" : "", bus_id, bus_id[0] ? ")" : "", words, status);
+    add_silent(nvml, index, bus_id, status, out);
 }
 
 void

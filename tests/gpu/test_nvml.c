@@ -445,6 +445,14 @@ test_cards_that_do_not_answer_at_the_start_are_named(void **state)
     assert_int_equal(w->m.n_unanswered, 1);
     assert_string_equal(w->m.unanswered[0].bus_id, "0000:11:00.0");
     assert_true(w->m.unanswered[0].is_lost);
+    backend_nvml.close(w->state);
+    w->state = NULL;
+    script(w, TWO_CARDS "status 1 4\n"); /* no permission */
+    discover_or_fail(w);
+    assert_int_equal(w->m.n_unanswered, 0);
+    assert_int_equal(w->m.n_left_out, 1);
+    assert_string_equal(w->m.left_out[0],
+                        "GPU 1 (0000:11:00.0) is left out: this user may not use it");
 }
 
 static void
