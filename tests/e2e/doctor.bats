@@ -167,3 +167,16 @@ finds()
     done
     finds devices ok "(only their own GPUs|every GPU)"
 }
+
+@test "doctor: a driver whose calls hang in the kernel, where a kill ends nothing" {
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    cc -shared -fPIC -o "$ROOT/libnvidia-ml.so.1" "$BATS_TEST_DIRNAME/../gpu/fake_nvml.c"
+    export BERTH_NVML=$ROOT/libnvidia-ml.so.1 BERTH_FAKE_NVML=$ROOT/world BERTH_NVIDIA_SMI=/none
+    printf '%s\n' 'driver 550.54' 'card GPU-a 81920 0 0' 'load 0 7 41' "stuck $ROOT/stuck" >"$ROOT/world"
+    exec 9>"$ROOT/stuck"
+    flock 9
+    try berth doctor 9>&-
+    exec 9>&-
+    is status "$status" 1
+    has doctor "$out" 'the driver has not answered for 10 s; .*persistence mode'
+}

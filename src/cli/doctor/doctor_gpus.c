@@ -118,8 +118,9 @@ doctor_check_gpus(struct doctor *d)
         doctor_say(d, DOCTOR_FAIL, "gpus", "%s", e.text);
     else if (rc < 0)
         doctor_say(d, DOCTOR_FAIL, "gpus",
-                   "the driver has not answered for %d s; 'nvidia-smi' will hang too, and "
-                   "'dmesg' may show the reason",
+                   "the driver has not answered for %d s; if 'nvidia-smi' hangs too, 'dmesg' "
+                   "may show the reason. With many GPUs NVIDIA's needs that long without "
+                   "persistence mode (nvidia-smi -pm 1)",
                    PROBE_MS / 1000);
     else if ((nl = memchr(buf_str(&answer), '\n', answer.len)))
         judge_line(d, answer.data, (size_t)(nl - answer.data));
