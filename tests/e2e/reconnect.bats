@@ -184,6 +184,35 @@ os.read(watch, 4096)' "$BERTH_DIR/state/lock"
     finish holds
 }
 
+# `berth VERB` whose daemon is killed between its connection and its answer.
+ask_of_one_that_dies()
+{
+    local pid
+    pid=$(daemon_pid)
+    kill -STOP "$pid"
+    background asks berth "$@"
+    "$AWAIT" prints "$LIMIT" "ls -l /proc/$pid_of_asks/fd" socket: >/dev/null
+    kill -KILL "$pid"
+    finish asks
+    is "status of berth $*" "$status" 0
+    has "what berth $* says" "$out" 'the daemon had died and was restarted'
+}
+
+@test "a question whose daemon dies before the answer is asked again" {
+    start_daemon 2
+    berth submit --hold -- true
+    ask_of_one_that_dies queue
+    has answer "$out" HELD
+    ask_of_one_that_dies queue --json
+    has answer "$out" '"state":"HELD"'
+    ask_of_one_that_dies gpus
+    ask_of_one_that_dies history
+    ask_of_one_that_dies history --json
+    ask_of_one_that_dies
+    ask_of_one_that_dies cancel 1
+    is state "$(job_field 1 state)" CANCELLED
+}
+
 @test "a command says that the daemon is starting or exiting when that takes long" {
     start_daemon 2
     stop_daemon

@@ -22,14 +22,13 @@ int
 ask_daemon(const struct cli *cli, const char *method, json_t *params, json_t **result)
 {
     struct err e = {0};
-    auto_client struct client *c = connect_daemon(cli, &e);
+    auto_client struct client *c = connect_kept(cli, &e);
 
     *result = NULL;
     if (!c) {
         json_decref(params);
         return cli_fail(&e);
     }
-    connect_keep(cli, c, NULL);
     return client_call(c, method, params, result, &e) < 0 ? cli_fail(&e) : 0;
 }
 

@@ -485,3 +485,13 @@ connect_back(const struct cli *cli, const struct daemon_args *args, struct clien
     keeper_free(k);
     return next;
 }
+struct client *
+connect_kept(const struct cli *cli, struct err *e)
+{
+    struct client *c = connect_daemon(cli, e);
+
+    if (c)
+        connect_keep(cli, c, NULL);
+    return c;
+}
+

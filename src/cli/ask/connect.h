@@ -44,6 +44,10 @@ struct keeping {
  * a minute, with words. */
 void connect_keep(const struct cli *cli, struct client *c, const struct keeping *how);
 
+/* connect_daemon and connect_keep: for questions, which a daemon that dies as they come leaves
+ * without an answer. */
+struct client *connect_kept(const struct cli *cli, struct err *e);
+
 /* A new connection to where c was connected, waited for in the same way; the user's own daemon
  * is started with args however it left, unless its service manager does that. c is freed. NULL
  * with e. */

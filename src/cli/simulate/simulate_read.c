@@ -62,7 +62,7 @@ compare_runs(const void *a, const void *b)
 static int
 past_runs_ask(const struct cli *cli, struct past_runs *p, struct err *e)
 {
-    auto_client struct client *c = connect_daemon(cli, e);
+    auto_client struct client *c = connect_kept(cli, e);
     json_t *params = json_object(), *fields = json_array();
     const char *text;
     size_t len;

@@ -116,7 +116,7 @@ static int
 print_csv(const struct cli *cli, json_t *params, int64_t limit)
 {
     struct err e = {0};
-    auto_client struct client *c = connect_daemon(cli, &e);
+    auto_client struct client *c = connect_kept(cli, &e);
     auto_buf struct buf out = BUF_INIT;
     size_t left_out = 0;
     int status;
@@ -136,7 +136,7 @@ static int
 print_json(const struct cli *cli, json_t *params, int64_t limit)
 {
     struct err e = {0};
-    auto_client struct client *c = connect_daemon(cli, &e);
+    auto_client struct client *c = connect_kept(cli, &e);
     auto_buf struct buf out = BUF_INIT;
 
     if (!c) {

@@ -105,7 +105,7 @@ int
 queue_json_print(const struct cli *cli, json_t *params)
 {
     struct err e = {0};
-    auto_client struct client *c = connect_daemon(cli, &e);
+    auto_client struct client *c = connect_kept(cli, &e);
     auto_json json_t *numbers = NULL;
     auto_json json_t *result = NULL;
     auto_json json_t *all = params;

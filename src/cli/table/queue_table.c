@@ -129,7 +129,7 @@ int
 queue_table_print(const struct cli *cli, json_t *params, const struct queue_view *view)
 {
     struct err e = {0};
-    auto_client struct client *c = connect_daemon(cli, &e);
+    auto_client struct client *c = connect_kept(cli, &e);
     auto_buf struct buf out = BUF_INIT;
     struct term term = term_of_stdout();
     size_t n = 0;

@@ -47,7 +47,7 @@ int
 cli_overview(struct cli *cli)
 {
     struct err e = {0};
-    auto_client struct client *c = connect_daemon(cli, &e);
+    auto_client struct client *c = connect_kept(cli, &e);
     auto_buf struct buf out = BUF_INIT;
     struct term term = term_of_stdout();
 

@@ -115,7 +115,7 @@ print_table(const json_t *jobs)
 static int
 ask_running(const struct cli *cli, json_t **result, struct err *e)
 {
-    auto_client struct client *c = connect_daemon(cli, e);
+    auto_client struct client *c = connect_kept(cli, e);
 
     if (!c)
         return -1;
