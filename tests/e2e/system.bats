@@ -115,6 +115,24 @@ berth: the daemon has stopped; running jobs continue"
 "mode":"system"'
 }
 
+@test "a command says that the machine's daemon died, and not that of the user" {
+    root_only
+    unshare -m true || skip "no mount name space can be made here"
+    status=0
+    on_another_machine '
+        berth daemon start --system --sim 1 >/dev/null
+        pid=$(berth status --json | "$AWAIT" json daemon.pid)
+        kill -KILL "$pid"; "$AWAIT" pid 100 "$pid"
+        berth queue || echo "queue $?"
+        berth daemon start --system >/dev/null
+        berth queue -H
+        berth daemon stop' >"$ROOT/out" 2>&1 || status=$?
+    out=$(cat "$ROOT/out")
+    is status "$status" 0
+    is "what it ends with" "$(grep ^queue <<<"$out")" 'queue 4'
+    has "what it says" "$out" 'the system daemon has died and is not running again yet .*; its jobs are kept, and running jobs continue; try again$'
+}
+
 @test "a drop-in command waits for the machine's daemon when that restarts, and starts none of its own" {
     root_only
     unshare -m true || skip "no mount name space can be made here"

@@ -133,6 +133,41 @@ connect_trusted_at(const char *dir)
     return c;
 }
 
+/* --- which one --- */
+
+/* A daemon whose socket was given by name is another user's to start, the machine's is
+ * systemd's: neither is ours to start. */
+static bool
+is_ours_to_start(const struct cli *cli, const struct places *p)
+{
+    return !cli->socket && !p->system;
+}
+
+/* Whether the machine has a daemon for all users, which may be about to be back: its folder
+ * outlives it. A second one beside it would give away the same cards. */
+static bool
+is_machines_turn(const struct cli *cli, const struct places *p, const struct daemon_args *args)
+{
+    auto_free char *folder = xstrdup(PLACES_SYSTEM_SOCKET);
+    struct stat st;
+
+    *strrchr(folder, '/') = '\0';
+    return !cli->socket && !p->root && !p->system && !skips_machine(args) &&
+           lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0;
+}
+
+static const char machines_died[] =
+    "the system daemon has died and is not running again yet (systemctl status berthd)";
+
+/* One that was stopped has removed its socket; one that died has left it. */
+static bool
+machines_has_died(const struct cli *cli, const struct places *p)
+{
+    return is_machines_turn(cli, p, NULL) && access(PLACES_SYSTEM_SOCKET, F_OK) == 0;
+}
+
+/* --- where none is --- */
+
 /* How the last daemon of this place, one of ours, ended. Its lock's file holds its number until
  * it exits in order (sign_lock in daemon/berthd.c), and the word `service` when a service
  * manager had started it, which starts it again. END_NOT_YET: the lock is held, by a daemon
@@ -188,6 +223,11 @@ say_none_runs(const struct cli *cli, const struct places *p, int code, struct er
 
     enum end end = cli->socket ? END_IN_ORDER : last_end(p);
 
+    if (machines_has_died(cli, p)) {
+        err_set(e, code, "%s; its jobs are kept, and running jobs continue; try again",
+                machines_died);
+        return;
+    }
     if (end == END_NOT_YET) {
         err_set(e, code, "the daemon is starting or exiting (%s does not answer); try again",
                 p->socket);
@@ -207,28 +247,7 @@ say_none_runs(const struct cli *cli, const struct places *p, int code, struct er
             kept ? " again" : "");
 }
 
-/* --- which one --- */
-
-/* A daemon whose socket was given by name is another user's to start, the machine's is
- * systemd's: neither is ours to start. */
-static bool
-is_ours_to_start(const struct cli *cli, const struct places *p)
-{
-    return !cli->socket && !p->system;
-}
-
-/* Whether the machine has a daemon for all users, which may be about to be back: its folder
- * outlives it. A second one beside it would give away the same cards. */
-static bool
-is_machines_turn(const struct cli *cli, const struct places *p, const struct daemon_args *args)
-{
-    auto_free char *folder = xstrdup(PLACES_SYSTEM_SOCKET);
-    struct stat st;
-
-    *strrchr(folder, '/') = '\0';
-    return !cli->socket && !p->root && !p->system && !skips_machine(args) &&
-           lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0;
-}
+/* --- one that is there --- */
 
 static struct client *
 revive_daemon(const struct places *p, bool quiet, struct err *e)
@@ -240,14 +259,16 @@ revive_daemon(const struct places *p, bool quiet, struct err *e)
     return c;
 }
 
-/* Waits while the daemon is starting or exiting: what there is then is known in a moment. */
+/* Waits while the daemon is starting or exiting, or the machine's has died and is started
+ * again: what there is then is known in a moment. */
 static struct client *
 connect_settled(const struct cli *cli, const struct places *p, struct err *why)
 {
     int64_t until_us = clock_boot_us() + SETTLE_MS * 1000LL;
     struct client *c = connect_found(cli, p, NULL, why);
 
-    while (!c && why->code == ERR_UNREACHABLE && !cli->socket && last_end(p) == END_NOT_YET &&
+    while (!c && why->code == ERR_UNREACHABLE && !cli->socket &&
+           (last_end(p) == END_NOT_YET || machines_has_died(cli, p)) &&
            clock_boot_us() < until_us) {
         poll(NULL, 0, PAUSE_MIN_MS);
         c = connect_found(cli, p, NULL, why);
@@ -306,8 +327,8 @@ await_machine(const struct cli *cli, const struct places *p, const struct daemon
     }
     if (!c && access(PLACES_SYSTEM_SOCKET, F_OK) == 0)
         err_set(why, ERR_REFUSED,
-                "the system daemon has died and is not running again yet (systemctl status "
-                "berthd); to use a daemon of your own, choose a folder with --dir DIR");
+                "%s; to use a daemon of your own, choose a folder with --dir DIR",
+                machines_died);
     return c;
 }
 
@@ -469,6 +490,16 @@ connect_keep(const struct cli *cli, struct client *c, const struct keeping *how)
 }
 
 struct client *
+connect_kept(const struct cli *cli, struct err *e)
+{
+    struct client *c = connect_daemon(cli, e);
+
+    if (c)
+        connect_keep(cli, c, NULL);
+    return c;
+}
+
+struct client *
 connect_back(const struct cli *cli, const struct daemon_args *args, struct client *c,
              struct err *e)
 {
@@ -485,13 +516,3 @@ connect_back(const struct cli *cli, const struct daemon_args *args, struct clien
     keeper_free(k);
     return next;
 }
-struct client *
-connect_kept(const struct cli *cli, struct err *e)
-{
-    struct client *c = connect_daemon(cli, e);
-
-    if (c)
-        connect_keep(cli, c, NULL);
-    return c;
-}
-
