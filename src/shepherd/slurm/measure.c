@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "sys/procs.h"
+#include "sys/self.h"
 #include "sys/spawn.h"
 
 #define SAMPLE_US (2 * INT64_C(1000000))
@@ -32,19 +32,6 @@ has_gpu(void)
     return (cuda && cuda[0]) || (amd && amd[0]);
 }
 
-/* Beside this program: accounts are not looked up on a node. */
-static char *
-find_probe(void)
-{
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n <= 0)
-        return NULL;
-    self[n] = '\0';
-    char *slash = strrchr(self, '/');
-    return slash ? xasprintf("%.*s/berth-probe", (int)(slash - self), self) : NULL;
-}
-
 static int
 start_probe(int theirs)
 {
@@ -52,10 +39,10 @@ start_probe(int theirs)
     struct spawn s = SPAWN_INIT;
     int errnum = 0;
     char backend[] = "--backend", automatic[] = "auto";
-    auto_free char *program = find_probe();
+    auto_free char *program = self_sibling("berth-probe");
     char *argv[] = {program, backend, automatic, NULL};
     auto_close int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (!program || nothing < 0)
+    if (nothing < 0)
         return -1;
     s.argv = argv;
     s.envp = environ;
