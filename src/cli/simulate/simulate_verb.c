@@ -163,12 +163,6 @@ read_span(const char *text, int64_t *out_ms, struct err *e)
 }
 
 static int
-read_count(const char *text, int64_t max, int64_t *out, struct err *e)
-{
-    return parse_int(text, 1, max, out, e);
-}
-
-static int
 read_option(int opt, const char *value, struct simulation *sim, struct err *e)
 {
     switch (opt) {
@@ -181,9 +175,9 @@ read_option(int opt, const char *value, struct simulation *sim, struct err *e)
         sim->compare = true;
         return 0;
     case OPT_DRAWS:
-        return read_count(value, DRAWS_MAX, &sim->draws, e);
+        return parse_int(value, 1, DRAWS_MAX, &sim->draws, e);
     case OPT_SEED:
-        return read_count(value, SEED_MAX, &sim->seed, e);
+        return parse_int(value, 1, SEED_MAX, &sim->seed, e);
     case OPT_ONE_USER:
         sim->one_user = true;
         return 0;

@@ -308,18 +308,6 @@ release_alone(struct state *state, struct job *array, int32_t unused, struct err
     return jobs_release_alone(state, array, e);
 }
 
-static int
-set_priority(struct state *state, struct job *job, int32_t priority, struct err *e)
-{
-    return jobs_set_priority(state, job, priority, e);
-}
-
-static int
-set_priority_alone(struct state *state, struct job *array, int32_t priority, struct err *e)
-{
-    return jobs_set_priority_alone(state, array, priority, e);
-}
-
 int
 method_hold(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out, struct err *e)
 {
@@ -344,5 +332,6 @@ method_priority(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw 
                        PRIORITY_MIN, PRIORITY_MAX);
     if (roles_check_priority(rpc->roles, (int32_t)n, e) < 0)
         return -1;
-    return control(rpc, c, params, set_priority, set_priority_alone, (int32_t)n, out, e);
+    return control(rpc, c, params, jobs_set_priority, jobs_set_priority_alone, (int32_t)n, out,
+                   e);
 }
