@@ -173,25 +173,22 @@ struct store_pass {
 int store_jobs_pass(struct store *s, const struct store_filter *filter, struct store_pass *pass,
                     store_job_cb cb, void *arg, struct err *e);
 
-/* What one job is found by, among those that are committed. *id 0: there is none. */
-struct store_found {
-    uint32_t id;
-    enum job_state state;
-};
+/* One job is found among those that are committed: */
+
 /* The newest of this user with this fingerprint that has not ended, or has COMPLETED (no task
  * of an array). */
 int store_find_same(struct store *s, uint32_t uid, const char *fingerprint,
-                    struct store_found *out, struct err *e);
+                    struct found_job *out, struct err *e);
 /* The newest of this user with this name (no task of an array). */
-int store_find_named(struct store *s, uint32_t uid, const char *name, struct store_found *out,
+int store_find_named(struct store *s, uint32_t uid, const char *name, struct found_job *out,
                      struct err *e);
 /* The newest of this user (no task of an array). */
-int store_find_newest(struct store *s, uint32_t uid, struct store_found *out, struct err *e);
+int store_find_newest(struct store *s, uint32_t uid, struct found_job *out, struct err *e);
 /* The job that this task of the array became. */
-int store_find_task(struct store *s, uint32_t array, int32_t task, struct store_found *out,
+int store_find_task(struct store *s, uint32_t array, int32_t task, struct found_job *out,
                     struct err *e);
 /* The job of that number, without its words, of which there may be megabytes. */
-int store_find_job(struct store *s, uint32_t id, struct store_found *out, struct err *e);
+int store_find_job(struct store *s, uint32_t id, struct found_job *out, struct err *e);
 /* All tasks of an array, into an empty set that the caller frees; none where it is no array. */
 int store_array_tasks(struct store *s, uint32_t id, struct task_set *out, struct err *e);
 /* The tasks first..last that have left the array, by number. Not 0 from cb ends the walk. */

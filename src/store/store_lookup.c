@@ -8,13 +8,13 @@
 
 /* Its row, if there is one. */
 static int
-lookup_one(struct store *s, enum stmt_id id, const struct bind *binds, struct store_found *out,
+lookup_one(struct store *s, enum stmt_id id, const struct bind *binds, struct found_job *out,
            struct err *e)
 {
     sqlite3_stmt *st = store_bound(s, id, binds, e);
     int rc, state;
 
-    *out = (struct store_found){0};
+    *out = (struct found_job){0};
     if (!st)
         return -1;
     rc = sqlite3_step(st);
@@ -27,7 +27,7 @@ lookup_one(struct store *s, enum stmt_id id, const struct bind *binds, struct st
 }
 
 int
-store_find_same(struct store *s, uint32_t uid, const char *fingerprint, struct store_found *out,
+store_find_same(struct store *s, uint32_t uid, const char *fingerprint, struct found_job *out,
                 struct err *e)
 {
     return lookup_one(
@@ -36,27 +36,27 @@ store_find_same(struct store *s, uint32_t uid, const char *fingerprint, struct s
 }
 
 int
-store_find_named(struct store *s, uint32_t uid, const char *name, struct store_found *out,
+store_find_named(struct store *s, uint32_t uid, const char *name, struct found_job *out,
                  struct err *e)
 {
     return lookup_one(s, STMT_FIND_NAMED, BINDS(bind_text(name), bind_number(uid)), out, e);
 }
 
 int
-store_find_newest(struct store *s, uint32_t uid, struct store_found *out, struct err *e)
+store_find_newest(struct store *s, uint32_t uid, struct found_job *out, struct err *e)
 {
     return lookup_one(s, STMT_FIND_NEWEST, BINDS(bind_number(uid)), out, e);
 }
 
 int
-store_find_task(struct store *s, uint32_t array, int32_t task, struct store_found *out,
+store_find_task(struct store *s, uint32_t array, int32_t task, struct found_job *out,
                 struct err *e)
 {
     return lookup_one(s, STMT_FIND_TASK, BINDS(bind_number(array), bind_number(task)), out, e);
 }
 
 int
-store_find_job(struct store *s, uint32_t id, struct store_found *out, struct err *e)
+store_find_job(struct store *s, uint32_t id, struct found_job *out, struct err *e)
 {
     return lookup_one(s, STMT_FIND_JOB, BINDS(bind_number(id)), out, e);
 }

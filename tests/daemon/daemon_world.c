@@ -354,7 +354,7 @@ world_crash(struct world *w)
 enum job_state
 world_stored(struct world *w, uint32_t id)
 {
-    struct store_found found = {0};
+    struct found_job found = {0};
     struct err e = {0};
     assert_int_equal(store_find_job(w->store, id, &found, &e), 0);
     assert_int_equal(found.id, id);

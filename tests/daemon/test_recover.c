@@ -326,7 +326,7 @@ each_job_ends_once_behind_whatever_step_the_daemon_dies(void **state)
         int n_jobs = 0;
         assert_int_equal(store_events_read(w->store, 0, count_end, &ends, &e), 0);
         for (uint32_t id = 1; id <= last; id++) {
-            struct store_found found = {0};
+            struct found_job found = {0};
             assert_int_equal(store_find_job(w->store, id, &found, &e), 0);
             if (!found.id)
                 continue; /* a number that went with the daemon */

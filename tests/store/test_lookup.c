@@ -63,7 +63,7 @@ put_same(struct store *s, uint32_t id, uint32_t uid, const char *print, enum job
 static uint32_t
 same(struct store *s, uint32_t uid, const char *print)
 {
-    struct store_found found;
+    struct found_job found;
 
     assert_int_equal(store_find_same(s, uid, print, &found, NULL), 0);
     return found.id;
@@ -100,7 +100,7 @@ static void
 test_the_newest_of_a_name(void **state)
 {
     struct fixture *f = *state;
-    struct store_found found;
+    struct found_job found;
 
     for (uint32_t id = 1; id <= 4; id++) {
         struct job *job = plain_job(id, "true");
@@ -128,7 +128,7 @@ on_steps(void *arg)
 static uint32_t
 newest_of(struct store *s, uint32_t uid, int *hundreds)
 {
-    struct store_found found;
+    struct found_job found;
 
     *hundreds = 0;
     sqlite3_progress_handler(s->db, 100, on_steps, hundreds);
@@ -181,7 +181,7 @@ test_tasks_of_an_array(void **state)
 {
     struct fixture *f = *state;
     auto_buf struct buf seen = BUF_INIT;
-    struct store_found found;
+    struct found_job found;
 
     add_plain_job(f->s, 1);
     put_task(f->s, 2, 1, 7, JOB_RUNNING);

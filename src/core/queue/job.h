@@ -29,6 +29,12 @@ enum job_state {
 };
 #define JOB_STATES (JOB_LOST + 1)
 
+/* What is known of a job that was looked for where all that ever were are kept. */
+struct found_job {
+    uint32_t id; /* 0: there is none */
+    enum job_state state;
+};
+
 /* How an attempt ended, as its shepherd (or the daemon, for LOST) saw it. */
 enum outcome {
     OUTCOME_NONE,        /* it has not */

@@ -35,7 +35,7 @@ is_of_user(const struct job *job, const void *arg)
 static int
 find_last(const struct instance *inst, uid_t uid, uint32_t *out, struct err *e)
 {
-    struct store_found found;
+    struct found_job found;
     if (store_find_newest(inst->store, uid, &found, e) < 0)
         return -1;
     *out = found.id;
@@ -193,7 +193,7 @@ find_missing(const struct instance *inst, const struct selector_term *t, struct 
              int *n, struct err *e)
 {
     for (uint32_t id = t->first; t->each && *n <= MISSING_SAID; id++) {
-        struct store_found found = {0};
+        struct found_job found = {0};
         if (!queue_get(inst->queue, id) && store_find_job(inst->store, id, &found, e) < 0)
             return -1;
         if (!queue_get(inst->queue, id) && !found.id && ++*n <= MISSING_SAID)

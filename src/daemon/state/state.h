@@ -18,11 +18,6 @@ struct learned;
 struct limits;
 struct task_set;
 
-struct found_job {
-    uint32_t id; /* 0: there is none */
-    enum job_state state;
-};
-
 /* What was written down before, which is more than what is in the table: jobs that have ended,
  * numbers that were given out, what commands have used. */
 struct past {

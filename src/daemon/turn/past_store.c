@@ -20,43 +20,28 @@ next_order(void *arg)
 }
 
 static int
-give(int rc, const struct store_found *found, struct found_job *out)
-{
-    *out = (struct found_job){found->id, found->state};
-    return rc;
-}
-
-static int
 find_job(void *arg, uint32_t id, struct found_job *out, struct err *e)
 {
-    struct store_found found = {0};
-    int rc = store_find_job(arg, id, &found, e);
-    return give(rc, &found, out);
+    return store_find_job(arg, id, out, e);
 }
 
 static int
 find_named(void *arg, uint32_t uid, const char *name, struct found_job *out, struct err *e)
 {
-    struct store_found found = {0};
-    int rc = store_find_named(arg, uid, name, &found, e);
-    return give(rc, &found, out);
+    return store_find_named(arg, uid, name, out, e);
 }
 
 static int
 find_task(void *arg, uint32_t array, int32_t task, struct found_job *out, struct err *e)
 {
-    struct store_found found = {0};
-    int rc = store_find_task(arg, array, task, &found, e);
-    return give(rc, &found, out);
+    return store_find_task(arg, array, task, out, e);
 }
 
 static int
 find_same(void *arg, uint32_t uid, const char *fingerprint, struct found_job *out,
           struct err *e)
 {
-    struct store_found found = {0};
-    int rc = store_find_same(arg, uid, fingerprint, &found, e);
-    return give(rc, &found, out);
+    return store_find_same(arg, uid, fingerprint, out, e);
 }
 
 static int
