@@ -29,12 +29,12 @@
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/common/event_say.h"
 #include "daemon/common/instance.h"
+#include "daemon/common/peer_lines.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
 #include "daemon/nursery/nursery_link.h"
 #include "sys/confine.h"
 #include "sys/nursery_packets.h"
-#include "wire/frame.h"
 
 #define PAUSE_FIRST_MS      500 /* between trials; doubles */
 #define PAUSE_MAX_MS        15000
@@ -43,14 +43,6 @@
 #define ANSWER_MS           3000 /* for a process that is forked and says a word */
 #define LOOK_MS             2000 /* after a launch, for its supervisor's first word */
 #define TEXT_MAX            400
-#define READ_SIZE           4096
-
-/* A conversation with a process that tries whether processes can be had. */
-struct trial {
-    uv_pipe_t pipe;
-    struct machine *machine; /* NULL: no longer waited for */
-    struct frame in;
-};
 
 struct user_trouble {
     uint32_t uid;
@@ -62,10 +54,10 @@ struct user_trouble {
 struct machine {
     struct attempts *attempts;
     struct limits *limits;
-    uv_timer_t next;  /* the next trial, or the end of one that is late */
-    uv_timer_t users; /* some user's jobs may try again */
-    uv_timer_t look;  /* after launches */
-    struct trial *trial;
+    uv_timer_t next;          /* the next trial, or the end of one that is late */
+    uv_timer_t users;         /* some user's jobs may try again */
+    uv_timer_t look;          /* after launches */
+    struct peer_lines *trial; /* a process that tries whether processes can be had */
     bool bad;
     bool woken;       /* the nursery was, and has not answered since */
     int64_t since_us; /* wall clock */
@@ -156,22 +148,11 @@ machine_since_us(const struct attempts *a)
 /* --- trials --- */
 
 static void
-on_trial_closed(uv_handle_t *handle)
-{
-    struct trial *t = handle->data;
-    frame_free(&t->in);
-    free(t);
-}
-
-static void
 end_trial(struct machine *m)
 {
-    struct trial *t = m->trial;
-    m->trial = NULL;
-    if (!t)
+    if (!m->trial)
         return;
-    t->machine = NULL;
-    uv_close((uv_handle_t *)&t->pipe, on_trial_closed);
+    peer_lines_close(TAKE(m->trial));
     uv_timer_stop(&m->next);
 }
 
@@ -218,38 +199,14 @@ judge(struct machine *m, int errnum)
 }
 
 static void
-on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
+on_line(void *arg, const char *line, size_t len)
 {
-    (void)suggested;
-    struct trial *t = handle->data;
-    char *room = frame_room(&t->in, READ_SIZE);
-    *out = uv_buf_init(room, room ? READ_SIZE : 0);
-}
-
-static void
-on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
-{
-    (void)b;
-    struct trial *t = stream->data;
-    size_t at = 0, len = 0;
-    if (!t->machine)
-        return;
-    if (n < 0) {
-        judge(t->machine, ECHILD);
-        return;
-    }
-    frame_filled(&t->in, (size_t)n);
-    const char *line = frame_next(&t->in, &at, &len);
-    if (!line) {
-        frame_done(&t->in, at);
-        return;
-    }
-    json_t *msg = json_loadb(line, len, 0, NULL);
+    json_t *msg = line ? json_loadb(line, len, 0, NULL) : NULL;
     const char *event = json_string_value(json_object_get(msg, "event"));
     bool tried = event && strcmp(event, "tried") == 0;
     int errnum = (int)json_integer_value(json_object_get(msg, "errno"));
     json_decref(msg);
-    judge(t->machine, tried ? 0 : errnum ? errnum : ECHILD);
+    judge(arg, tried ? 0 : errnum ? errnum : ECHILD);
 }
 
 /* The nursery took the question and does not answer: it is stopped, or stuck. Woken up first,
@@ -280,22 +237,12 @@ start_trial(struct machine *m, struct err *e)
     auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open /dev/null");
-    auto_close int ours = nursery_call(a->nursery, NURSERY_TRY, null, null, e);
+    int ours = nursery_call(a->nursery, NURSERY_TRY, null, null, e);
     if (ours < 0)
         return -1;
-    struct trial *t = xcalloc(1, sizeof *t);
-    frame_init(&t->in, FRAME_MAX_PEER);
-    uv_pipe_init(a->inst->loop, &t->pipe, 0);
-    t->pipe.data = t;
-    int rc = uv_pipe_open(&t->pipe, ours);
-    if (rc) {
-        uv_close((uv_handle_t *)&t->pipe, on_trial_closed);
-        return err_set(e, ERR_FAILED, "cannot watch a trial: %s", uv_strerror(rc));
-    }
-    (void)TAKE_FD(ours);
-    t->machine = m;
-    m->trial = t;
-    uv_read_start((uv_stream_t *)&t->pipe, on_alloc, on_read);
+    m->trial = peer_lines_open(a->inst->loop, ours, on_line, m, e);
+    if (!m->trial)
+        return -1;
     uv_timer_start(&m->next, on_late, ANSWER_MS, 0);
     return 0;
 }

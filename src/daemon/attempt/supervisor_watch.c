@@ -36,13 +36,12 @@
 #include "daemon/attempt/sweeper.h"
 #include "daemon/common/folder_name.h"
 #include "daemon/common/instance.h"
+#include "daemon/common/peer_lines.h"
 #include "daemon/state/changes.h"
 #include "daemon/state/job_facts.h"
 #include "sys/exitrec.h"
 #include "sys/nursery_packets.h"
-#include "wire/frame.h"
 
-#define READ_SIZE      4096
 #define SWEEP_FIRST_MS 100 /* before a sweeper that came to nothing is replaced; doubles */
 #define SWEEP_MAX_MS   10000
 #define YOUNG_MS       500 /* before a supervisor that does not listen yet is looked for again */
@@ -64,24 +63,6 @@ watcher_new(struct attempts *a)
     return w;
 }
 
-static void
-on_closed(uv_handle_t *handle)
-{
-    struct link *l = handle->data;
-    frame_free(&l->in);
-    free(l);
-}
-
-static void
-unlink_watch(struct watch *x)
-{
-    if (!x->link)
-        return;
-    x->link->watch = NULL;
-    uv_close((uv_handle_t *)&x->link->pipe, on_closed);
-    x->link = NULL;
-}
-
 void
 watch_mps_arrived(struct watch *x)
 {
@@ -93,7 +74,7 @@ watch_mps_arrived(struct watch *x)
 static void
 watch_drop(struct watcher *w, struct watch *x)
 {
-    unlink_watch(x);
+    peer_lines_close(x->link);
     HASH_DEL(w->watches, x);
     watch_mps_arrived(x);
     free(x->cap_group);
@@ -130,6 +111,7 @@ add(struct watcher *w, const struct job *job)
     if (x)
         err_abort("job %u is watched twice", job->id);
     x = xcalloc(1, sizeof *x);
+    x->watcher = w;
     x->job = job->id;
     x->attempt = job->run->number;
     x->mps_fd = -1;
@@ -149,11 +131,9 @@ watch_job_of(const struct watcher *w, const struct watch *x)
 static bool
 say(struct watch *x, const char *text)
 {
-    if (!x->link || x->link->is_sweeper)
+    if (!x->link || x->to_sweeper)
         return false;
-    uv_buf_t b = uv_buf_init((char *)text, (unsigned)strlen(text));
-    /* A short line on an idle local socket: it fits, or the peer is going. */
-    int n = uv_try_write((uv_stream_t *)&x->link->pipe, &b, 1);
+    int n = peer_lines_say(x->link, text, strlen(text));
     if (n < 0 && n != UV_EPIPE && n != UV_ECONNRESET)
         log_warn("job=%u cannot reach its supervisor: %s", x->job, uv_strerror(n));
     return n >= 0;
@@ -213,59 +193,30 @@ watch_settled(struct attempts *a, const struct job *job)
 }
 
 static void
-on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
+on_line(void *arg, const char *line, size_t len)
 {
-    (void)suggested;
-    struct link *l = handle->data;
-    char *room = frame_room(&l->in, READ_SIZE);
-    *out = uv_buf_init(room, room ? READ_SIZE : 0);
-}
-
-static void
-on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
-{
-    (void)b;
-    struct link *l = stream->data;
-    if (n < 0) {
-        struct watch *x = l->watch;
-        unlink_watch(x);
-        if (l->is_sweeper)
-            sweeper_gone(l->watcher, x);
-        else if (x->not_forked)
-            watch_not_forked(l->watcher, x, x->not_forked);
-        else
-            shepherd_gone(l->watcher, x);
+    struct watch *x = arg;
+    struct watcher *w = x->watcher;
+    if (line) {
+        watch_hear(w, x, line, len);
         return;
     }
-    frame_filled(&l->in, (size_t)n);
-    size_t at = 0, len = 0;
-    const char *line;
-    while (l->watch && (line = frame_next(&l->in, &at, &len)))
-        watch_hear(l->watcher, l->watch, line, len);
-    frame_done(&l->in, at);
+    peer_lines_close(TAKE(x->link));
+    if (x->to_sweeper)
+        sweeper_gone(w, x);
+    else if (x->not_forked)
+        watch_not_forked(w, x, x->not_forked);
+    else
+        shepherd_gone(w, x);
 }
 
 /* Takes the descriptor. */
 static int
-open_link(struct watcher *w, struct watch *x, int fd, bool is_sweeper, struct err *e)
+open_link(struct watch *x, int fd, bool to_sweeper, struct err *e)
 {
-    struct link *l = xcalloc(1, sizeof *l);
-    l->watcher = w;
-    l->watch = x;
-    l->is_sweeper = is_sweeper;
-    frame_init(&l->in, FRAME_MAX_PEER);
-    uv_pipe_init(w->attempts->inst->loop, &l->pipe, 0);
-    l->pipe.data = l;
-    int rc = uv_pipe_open(&l->pipe, fd);
-    if (rc) {
-        close(fd);
-        l->watch = NULL;
-        uv_close((uv_handle_t *)&l->pipe, on_closed);
-        return err_set(e, ERR_FAILED, "cannot watch job %u: %s", x->job, uv_strerror(rc));
-    }
-    x->link = l;
-    uv_read_start((uv_stream_t *)&l->pipe, on_alloc, on_read);
-    return 0;
+    x->to_sweeper = to_sweeper;
+    x->link = peer_lines_open(x->watcher->attempts->inst->loop, fd, on_line, x, e);
+    return x->link ? 0 : -1;
 }
 
 int
@@ -273,7 +224,7 @@ watch_attempt(struct attempts *a, struct job *job, int fd, struct err *e)
 {
     struct watch *x = add(a->watcher, job);
     x->linked_us = clock_boot_us();
-    return open_link(a->watcher, x, fd, false, e);
+    return open_link(x, fd, false, e);
 }
 
 void
@@ -290,8 +241,8 @@ int
 watch_say_go(struct attempts *a, uint32_t job)
 {
     const struct watch *x = find(a->watcher, job);
-    uv_os_fd_t fd;
-    if (!x || !x->link || uv_fileno((uv_handle_t *)&x->link->pipe, &fd))
+    int fd = x && x->link ? peer_lines_fd(x->link) : -1;
+    if (fd < 0)
         return 0;
     ssize_t sent;
     do
@@ -499,7 +450,7 @@ shepherd_gone(struct watcher *w, struct watch *x)
     x->swept = false;
     x->not_forked = 0;
     int fd = sweeper_start(w->attempts, job, &x->folder_gone, &e);
-    if (fd >= 0 && open_link(w, x, fd, true, &e) == 0)
+    if (fd >= 0 && open_link(x, fd, true, &e) == 0)
         return;
     log_error("job=%u cannot end what its supervisor left: %s", x->job, e.text);
     sweep_later(w, x);
@@ -552,7 +503,7 @@ link_or_sweep(struct watcher *w, struct watch *x, int dir, int fd)
     struct err e = {0};
     if (fd >= 0)
         x->shepherd = listener_of(fd);
-    if (fd >= 0 && open_link(w, x, fd, false, &e) == 0) {
+    if (fd >= 0 && open_link(x, fd, false, &e) == 0) {
         log_info("job=%u attempt=%d event=reconnected", x->job, x->attempt);
         x->young_until_us = 0;
     } else if (dir >= 0 && clock_boot_us() < x->young_until_us &&

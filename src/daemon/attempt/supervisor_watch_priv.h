@@ -9,27 +9,19 @@
 #include <uthash.h>
 #include <uv.h>
 
-#include "wire/frame.h"
-
 struct attempts;
 struct exitrec;
 struct job;
-
-/* A connection: to the shepherd, or the wait for its sweeper. Outlives its watch until uv has
- * closed it. */
-struct link {
-    uv_pipe_t pipe;
-    struct watcher *watcher;
-    struct watch *watch; /* NULL: dropped, about to be closed */
-    struct frame in;
-    bool is_sweeper;
-};
+struct peer_lines;
+struct watcher;
 
 struct watch {
+    struct watcher *watcher;
     uint32_t job;
     int32_t attempt;
     pid_t shepherd;
-    struct link *link; /* NULL: not connected */
+    struct peer_lines *link; /* to the shepherd, or its sweeper; NULL: not connected */
+    bool to_sweeper;
     bool ended;        /* the core knows the outcome */
     bool warned;       /* followers know that its warning signal was sent */
     bool swept;        /* nothing of it runs: its sweeper is done, or that was another boot */

@@ -1,5 +1,5 @@
 /* A probe process and the socket pair to it: see prober_talk.h. Called by prober.c, which
- * knows what the lines mean. The memory outlives talk_end until uv has closed the pipe. */
+ * knows what the lines mean. */
 #include "daemon/gpu/prober_talk.h"
 
 #include <errno.h>
@@ -10,52 +10,31 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <uv.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "daemon/common/instance.h"
+#include "daemon/common/peer_lines.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/machine_cards.h"
 #include "sys/spawn.h"
-#include "wire/frame.h"
 #include "wire/places.h"
 
-#define READ_SIZE 16384
-
 struct talk {
-    uv_pipe_t pipe; /* questions out, answers in */
+    struct peer_lines *lines; /* questions out, answers in */
     const struct talk_events *events;
     void *arg;
     int pidfd; /* so that no other process is ever killed; -1: none */
-    bool over;
-    struct frame in;
 };
 
 static void
-on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
+on_line(void *arg, const char *line, size_t len)
 {
-    (void)suggested;
-    struct talk *t = handle->data;
-    char *room = frame_room(&t->in, READ_SIZE);
-    *out = uv_buf_init(room, room ? READ_SIZE : 0);
-}
-
-static void
-on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
-{
-    (void)b;
-    struct talk *t = stream->data;
-    if (n < 0) {
-        t->events->on_end(t->arg, t);
-        return;
-    }
-    frame_filled(&t->in, (size_t)n);
-    size_t at = 0, len = 0;
-    const char *line;
-    while (!t->over && (line = frame_next(&t->in, &at, &len)))
+    struct talk *t = arg;
+    if (line)
         t->events->on_line(t->arg, t, line, len);
-    frame_done(&t->in, at);
+    else
+        t->events->on_end(t->arg, t);
 }
 
 static int
@@ -105,20 +84,13 @@ talk_start(struct cards *cards, char *sim_spec, const struct talk_events *events
     t->events = events;
     t->arg = arg;
     t->pidfd = pidfd;
-    frame_init(&t->in, FRAME_MAX_PEER);
-    uv_pipe_init(cards->inst->loop, &t->pipe, 0);
-    t->pipe.data = t;
-    uv_pipe_open(&t->pipe, TAKE_FD(ours));
-    uv_read_start((uv_stream_t *)&t->pipe, on_alloc, on_read);
+    t->lines = peer_lines_open(cards->inst->loop, TAKE_FD(ours), on_line, t, e);
+    if (!t->lines) {
+        int killed = talk_end(TAKE(t));
+        if (killed >= 0)
+            close(killed);
+    }
     return t;
-}
-
-static void
-on_closed(uv_handle_t *handle)
-{
-    struct talk *t = handle->data;
-    frame_free(&t->in);
-    free(t);
 }
 
 int
@@ -126,16 +98,16 @@ talk_end(struct talk *t)
 {
     if (!t)
         return -1;
-    t->over = true;
-    uv_close((uv_handle_t *)&t->pipe, on_closed);
-    if (t->pidfd >= 0)
-        (void)syscall(SYS_pidfd_send_signal, t->pidfd, SIGKILL, NULL, 0);
-    return TAKE_FD(t->pidfd);
+    int pidfd = t->pidfd;
+    peer_lines_close(t->lines);
+    if (pidfd >= 0)
+        (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+    free(t);
+    return pidfd;
 }
 
 void
 talk_say(struct talk *t, const char *line, size_t n)
 {
-    uv_buf_t b = uv_buf_init((char *)(uintptr_t)line, (unsigned)n);
-    (void)uv_try_write((uv_stream_t *)&t->pipe, &b, 1);
+    (void)peer_lines_say(t->lines, line, n);
 }

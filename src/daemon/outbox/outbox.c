@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "core/queue/job.h"
 #include "daemon/common/instance.h"
+#include "daemon/common/peer_lines.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/outbox/outbox_priv.h"
 #include "store/store.h"
@@ -148,12 +149,11 @@ send_one(struct courier *c, struct box *b)
         return false;
     DL_DELETE(b->waiting, l);
     tell(c, l);
-    int rc = courier_send(l);
-    if (rc == 0) {
+    if (courier_send(l) == 0) {
         DL_APPEND(c->running, l);
         b->n_running++;
         c->n_running++;
-    } else if (rc < 0) {
+    } else {
         DL_APPEND(c->over, l);
         turn_touch(c->inst);
     }
@@ -337,7 +337,8 @@ courier_close(struct courier *c)
     uv_close((uv_handle_t *)&c->timer, NULL);
     for (l = c->running; l; l = next) {
         next = l->next;
-        uv_close((uv_handle_t *)&l->pipe, courier_on_closed);
+        peer_lines_close(l->answer);
+        free(l);
     }
     c->running = NULL;
 }

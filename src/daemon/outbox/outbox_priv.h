@@ -9,7 +9,6 @@
 #include <uv.h>
 
 #include "daemon/outbox/outbox.h"
-#include "wire/frame.h"
 
 #define COURIER_TRIES_MAX 5
 
@@ -25,8 +24,7 @@ struct letter {
     int64_t due_us; /* boot clock */
     enum result result;
     struct courier *courier;
-    uv_pipe_t pipe; /* while it is under way */
-    struct frame in;
+    struct peer_lines *answer; /* while it is under way */
     struct letter *prev, *next;
 };
 
@@ -66,10 +64,7 @@ struct courier {
 struct box *courier_box(struct courier *c, const struct letter *l); /* made if missing */
 
 /* Hands it to a process. 0: it is under way, and will be found in c->over. -1: it is over
- * already, one way or the other. 1: it will be found there without having been under way. */
+ * already, one way or the other. */
 int courier_send(struct letter *l);
-
-/* Of a letter's pipe: puts it into c->over, or frees it when the courier closes. */
-void courier_on_closed(uv_handle_t *handle);
 
 #endif

@@ -16,11 +16,11 @@
 #include "core/queue/queue.h"
 #include "daemon/common/event_say.h"
 #include "daemon/common/instance.h"
+#include "daemon/common/peer_lines.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/outbox/outbox_priv.h"
 #include "store/store.h"
 
-#define READ_SIZE 4096
 /* A command is not repeated because it failed, only when it is not known whether it ran. */
 #define LOST_MAX 3
 
@@ -131,19 +131,6 @@ write_order(const struct letter *l, const struct job *job, const struct content 
     return c->host.add_environment(c->host.arg, &delivery, out, e);
 }
 
-void
-courier_on_closed(uv_handle_t *handle)
-{
-    struct letter *l = handle->data;
-    frame_free(&l->in);
-    if (l->courier->closing) {
-        free(l);
-        return;
-    }
-    DL_APPEND(l->courier->over, l);
-    turn_touch(l->courier->inst);
-}
-
 /* What came of it is known, or will never be. */
 static void
 delivered(struct letter *l)
@@ -152,7 +139,9 @@ delivered(struct letter *l)
     DL_DELETE(c->running, l);
     c->n_running--;
     courier_box(c, l)->n_running--;
-    uv_close((uv_handle_t *)&l->pipe, courier_on_closed);
+    peer_lines_close(TAKE(l->answer));
+    DL_APPEND(c->over, l);
+    turn_touch(c->inst);
 }
 
 /* The result goes into the event stream, and into the outbox with the next commit. */
@@ -202,15 +191,6 @@ judge(struct letter *l, const json_t *msg)
                 msg);
 }
 
-static void
-on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
-{
-    (void)suggested;
-    struct letter *l = handle->data;
-    char *room = frame_room(&l->in, READ_SIZE);
-    *out = uv_buf_init(room, room ? READ_SIZE : 0);
-}
-
 /* Its process ended without a word: killed, or it could not even read what it was given. */
 static void
 lost(struct letter *l)
@@ -222,18 +202,9 @@ lost(struct letter *l)
 }
 
 static void
-on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
+on_line(void *arg, const char *line, size_t len)
 {
-    (void)b;
-    struct letter *l = stream->data;
-    size_t at = 0, len = 0;
-    if (n > 0)
-        frame_filled(&l->in, (size_t)n);
-    const char *line = n > 0 ? frame_next(&l->in, &at, &len) : NULL;
-    if (n >= 0 && !line) {
-        frame_done(&l->in, at);
-        return;
-    }
+    struct letter *l = arg;
     json_t *msg = line ? json_loadb(line, len, 0, NULL) : NULL;
     const char *event = json_string_value(json_object_get(msg, "event"));
     if (event && strcmp(event, "not_forked") == 0)
@@ -246,7 +217,6 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
     delivered(l);
 }
 
-/* 0: it is under way. 1: it cannot be, and comes back. */
 static int
 hand_over(struct letter *l, const struct buf *order, struct err *e)
 {
@@ -254,25 +224,14 @@ hand_over(struct letter *l, const struct buf *order, struct err *e)
     auto_close int file = file_in_memory("berth-hook", order->data, order->len);
     if (file < 0)
         return err_set(e, ERR_FAILED, "cannot write what is to be delivered");
-    auto_close int ours = c->host.start(c->host.arg, file, e);
+    int ours = c->host.start(c->host.arg, file, e);
     if (ours < 0)
         return -1;
     crash_point("daemon-hook-sent");
-    frame_init(&l->in, FRAME_MAX_PEER);
-    uv_pipe_init(c->inst->loop, &l->pipe, 0);
-    l->pipe.data = l;
-    if (uv_pipe_open(&l->pipe, ours)) {
-        lost(l);
-        uv_close((uv_handle_t *)&l->pipe, courier_on_closed);
-        return 1;
-    }
-    (void)TAKE_FD(ours);
-    uv_read_start((uv_stream_t *)&l->pipe, on_alloc, on_read);
-    return 0;
+    l->answer = peer_lines_open(c->inst->loop, ours, on_line, l, e);
+    return l->answer ? 0 : -1;
 }
 
-/* 0: it is under way. -1: it is over already, one way or the other. 1: it comes back by
- * itself. */
 int
 courier_send(struct letter *l)
 {
