@@ -246,8 +246,9 @@ find_enough_left(struct planning *pl, const struct job *job, uint64_t cards,
 }
 
 /* The room that victims leave is not for jobs of lower rank. It is kept there and nowhere else:
- * that others leave room before is a guess, perhaps. If room is kept for another job already,
- * the cards are closed to all later ones. */
+ * that others leave room before is a guess, perhaps. No brief job is let in meanwhile: it would
+ * be in the way, and asked to leave, once the victims have left. If room is kept for another
+ * job already, the cards are closed to all later ones. */
 static void
 keep_what_they_leave(struct planning *pl, struct job *job, uint64_t cards)
 {
@@ -260,7 +261,7 @@ keep_what_they_leave(struct planning *pl, struct job *job, uint64_t cards)
                                  .at_us = at_us,
                                  .pinned = true,
                                  .cards = cards_of_placement(&where),
-                                 .in_time_us = at_us,
+                                 .in_time_us = pl->now_us,
                                  .limits_only = true,
                                  .ahead = ahead};
         return;

@@ -15,7 +15,8 @@
  *     max(longest limit on those cards, what those without a limit still run + patience),
  *
  * however many others come, and with the patience before it that is its whole wait at the head
- * of the order (as far as limits are kept, and no job of higher rank comes). */
+ * of the order (as far as limits are kept, and no job of higher rank comes). Cards that victims
+ * leave are pinned as well, by preempt.c. */
 #include "core/plan/plan_priv.h"
 
 /* By time. */
