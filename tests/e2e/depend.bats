@@ -200,6 +200,40 @@ gated()
     has err "$err" 'pending already'
 }
 
+@test "requeue: a job waits again for what is requeued with it, whichever has the lower number" {
+    start_daemon 1
+    printf '%s\n' '[gpus=0 after=prep] true' '[gpus=0 name=prep] read line <gate; exit $(cat status)' >jobs.txt
+    echo 1 >status
+    berth run --detach jobs.txt
+    open_gate
+    wait_for_event kind=ended job=1 state=CANCELLED
+    echo 0 >status
+    berth requeue 1 2
+    is "after it failed" "$(job_field 1 state) $(job_field 1 reason)" 'PENDING Dependency'
+    open_gate
+    wait_for_event kind=ended job=1 state=COMPLETED
+    berth requeue 1 2
+    is "after it completed" "$(job_field 1 state) $(job_field 1 reason)" 'PENDING Dependency'
+    open_gate
+    wait_for_event kind=ended job=1 state=COMPLETED attempt=2
+}
+
+@test "requeue: a job waits again for the tasks of an array that are requeued with it" {
+    start_daemon 1
+    berth submit --gpus 0 --hold --array 0-0 -- sh -c 'read line <gate; exit 1'
+    berth submit --gpus 0 --after 1 -- true
+    berth submit --gpus 0 --after-any 2 -- true
+    berth release 1
+    open_gate
+    wait_for_event kind=ended job=2 state=CANCELLED
+    wait_for_event kind=ended job=3 state=COMPLETED
+    berth requeue 2 3 1_0
+    is "after one task" "$(job_field 2 state) $(job_field 2 reason)" 'PENDING Dependency'
+    is "further down" "$(job_field 3 state) $(job_field 3 reason)" 'PENDING Dependency'
+    open_gate
+    wait_for_event kind=ended job=3 state=COMPLETED attempt=2
+}
+
 @test "requeue: what a job ran after holds it up no longer once it is deleted from the history" {
     mkdir -p "$BERTH_DIR"
     echo 'keep_jobs: 3' >"$BERTH_DIR/config.yaml"

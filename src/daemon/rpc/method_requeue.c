@@ -18,6 +18,7 @@
 #include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "daemon/request/admit.h"
+#include "daemon/request/requeue_order.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
@@ -65,8 +66,7 @@ struct again {
     const json_t *params;        /* borrowed; they stay while it lasts */
     struct target_walk walk;     /* those meant that have not ended */
     struct select_past past;     /* and of those that have */
-    struct ids meant;            /* in ascending order, once all are chosen */
-    size_t at;                   /* in them */
+    struct requeue_order meant;  /* complete, once all are chosen */
     bool chosen;
     struct returning *users; /* owned */
     size_t n_users, cap_users;
@@ -257,7 +257,7 @@ look_on(struct again *r)
     if (rc == 0)
         return;
     look_free(x);
-    r->at++; /* it cannot be run again */
+    requeue_order_done(&r->meant); /* it cannot be run again */
 }
 
 /* False: not yet. */
@@ -417,7 +417,10 @@ requeue_one(struct again *r, uint32_t id)
     struct job *job = queue_get(rpc->inst->queue, id);
     struct job *old = job ? NULL : store_job_load(rpc->inst->store, id, &r->last);
     int rc = job || old ? check_again(r, job ? job : old) : -1;
+    bool others_first = rc == 0 && requeue_order_defer(&r->meant, job ? job : old);
     job_free(old);
+    if (others_first)
+        return false;
     if (rc || !(job = take_back(rpc->inst, id, &r->last)))
         return true;
     unsigned states = wanted_states(r, job);
@@ -468,7 +471,7 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
         return 1;
     if (!job->tasks && ids_has(&r->before, job->id))
         return 0;
-    ids_add(&r->meant, job->id);
+    requeue_order_add(&r->meant, job->id, job);
     if (!job->tasks)
         count_user(r, job->uid);
     return 0;
@@ -500,9 +503,9 @@ choose(struct again *r, int64_t until_us, struct err *e)
         const struct job *job =
             queue_get(rpc->inst->queue, w->live.ids[i]); /* NULL: it has ended since */
         if (!ids_has(&r->before, w->live.ids[i]) || (job && job->tasks))
-            ids_add(&r->meant, w->live.ids[i]);
+            requeue_order_add(&r->meant, w->live.ids[i], job);
     }
-    ids_put_in_order(&r->meant); /* so that those that wait for others find them waiting */
+    requeue_order_complete(&r->meant);
     r->chosen = true;
     return 1;
 }
@@ -510,7 +513,7 @@ choose(struct again *r, int64_t until_us, struct err *e)
 static int
 answer(struct again *r, struct jsonw *out, struct err *e)
 {
-    if (r->meant.n == 0 && r->touched.n == 0)
+    if (r->meant.ids.n == 0 && r->touched.n == 0)
         return select_none(r->params, e);
     if (r->touched.n == 0 && !r->last.code)
         return err_set(e, ERR_FAILED, "all of these jobs are pending already");
@@ -534,13 +537,14 @@ step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int6
     int rc = r->chosen ? 1 : choose(r, until_us, e);
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
-    for (int n = 1; r->array || r->at < r->meant.n; n++) {
+    uint32_t id = 0;
+    for (int n = 1; r->array || (id = requeue_order_next(&r->meant)) > 0; n++) {
         if (r->array)
             requeue_next_task(r);
         else if (r->look.array && !r->look.done)
             look_on(r);
-        else if (requeue_one(r, r->meant.v[r->at]))
-            r->at++;
+        else if (requeue_one(r, id))
+            requeue_order_done(&r->meant);
         /* Each is read from the disk, and may have megabytes. */
         if (n == CHANGE_EACH || clock_boot_us() >= until_us) {
             r->walk.paused = true;
@@ -560,7 +564,7 @@ again_free(void *arg)
     look_free(&r->look);
     target_walk_free(&r->walk);
     select_past_free(&r->past);
-    ids_free(&r->meant);
+    requeue_order_free(&r->meant);
     ids_free(&r->touched);
     ids_free(&r->before);
     free(r->users);
