@@ -61,6 +61,7 @@ static const struct column own_columns[] = {
     {"state", COLUMN_STATE, JOB(state), false, 0},
     {"submitted_us", COLUMN_I64, JOB(submitted_us), true, 0},
     {"ended_us", COLUMN_I64, JOB(ended_us), false, 0},
+    {"stop_grace_ms", COLUMN_I64, JOB(stop_grace_ms), false, 0},
     {"ord", COLUMN_I64, JOB(order), false, 0},
     {"file", COLUMN_U32, JOB(file), true, 0},
     {"line", COLUMN_I32, JOB(line), false, 0},

@@ -256,12 +256,15 @@ static const char schema_v25[] = "";
 /* A user's newest, behind 100,000 tasks or all that others have submitted. */
 static const char schema_v26[] = "CREATE INDEX jobs_user ON jobs(uid) WHERE array_job = 0;";
 
+static const char schema_v27[] =
+    "ALTER TABLE jobs ADD COLUMN stop_grace_ms INTEGER NOT NULL DEFAULT -1;";
+
 /* STEPS[v] leads from version v to v + 1. */
 static const char *const STEPS[] = {
     schema_v1,  schema_v2,  schema_v3,  schema_v4,  schema_v5,  schema_v6,  schema_v7,
     schema_v8,  schema_v9,  schema_v10, schema_v11, schema_v12, schema_v13, schema_v14,
     schema_v15, schema_v16, schema_v17, schema_v18, schema_v19, schema_v20, schema_v21,
-    schema_v22, schema_v23, schema_v24, schema_v25, schema_v26};
+    schema_v22, schema_v23, schema_v24, schema_v25, schema_v26, schema_v27};
 #define STORE_SCHEMA_VERSION ((int)(sizeof(STEPS) / sizeof(STEPS[0])))
 
 static int

@@ -224,9 +224,10 @@ ask_event(struct world *w)
         jobs_hold(&w->s, job, &e);
     else if (what == 1 || what == 2)
         jobs_release(&w->s, job, &e);
-    else if (what == 3)
+    else if (what == 3) {
+        jobs_set_stop_grace(&w->s, job, (int64_t)draw(w, 3) - 1);
         jobs_cancel(&w->s, job, "somebody");
-    else if (what == 4)
+    } else if (what == 4)
         jobs_attempt_started(&w->s, job, w->now_us);
     else
         jobs_requeue(&w->s, job, "somebody", hold, &e);

@@ -94,6 +94,7 @@ compare_jobs(struct world *w, const struct job *was, const struct job *is)
     CHECK(w, was->oom_used == is->oom_used && was->retries_used == is->retries_used);
     CHECK(w, was->misfires == is->misfires && was->requeues_used == is->requeues_used);
     CHECK(w, was->cancel_asked == is->cancel_asked);
+    CHECK(w, was->stop_grace_ms == is->stop_grace_ms);
     CHECK(w, was->requeue_asked == is->requeue_asked);
     CHECK(w, was->parked == is->parked && was->deps_unmet == is->deps_unmet);
     if (job_state_is_active(is->state)) {

@@ -268,6 +268,31 @@ a_cancel_is_passed_on_each_time(void **state)
     assert_int_equal(world_stored(w, id), JOB_CANCELLED);
 }
 
+static void
+a_grace_of_a_cancel_outlives_a_restart_and_not_the_stop(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    struct job *job = world_job(w, ALICE, 1);
+    job->req.grace_ms = 300000;
+    uint32_t id = world_submit(w, job);
+    world_turn(w);
+    world_runs(w, id);
+    jobs_set_stop_grace(&w->s, world_get(w, id), 0);
+    jobs_cancel(&w->s, world_get(w, id), "alice");
+    world_turn(w);
+    world_crash(w);
+    assert_int_equal(job_grace_ms(world_get(w, id)), 0);
+    world_is_lost(w, id, OUTCOME_CANCELLED);
+    world_sample(w);
+    assert_int_equal(jobs_requeue(&w->s, world_get(w, id), "alice", false, &e), 0);
+    assert_int_equal(job_grace_ms(world_get(w, id)), 300000);
+    world_turn(w);
+    world_crash(w);
+    assert_int_equal(world_get(w, id)->req.grace_ms, 300000);
+    assert_int_equal(job_grace_ms(world_get(w, id)), 300000);
+}
+
 /* Asked for in the turn in which it ended: that it had ended is told as it was. */
 static void
 one_that_has_just_ended_runs_again(void **state)
@@ -780,6 +805,7 @@ main(void)
         TEST(a_refused_start_leaves_the_attempt_before_it),
         TEST(a_refused_commit_keeps_ends_for_the_next),
         TEST(a_cancel_is_passed_on_each_time),
+        TEST(a_grace_of_a_cancel_outlives_a_restart_and_not_the_stop),
         TEST(one_that_has_just_ended_runs_again),
         TEST(a_user_cannot_release_what_an_admin_holds),
         TEST(what_is_to_be_unique_is_refused_twice),

@@ -234,6 +234,17 @@ gated()
     wait_for_event kind=ended job=3 state=COMPLETED attempt=2
 }
 
+@test "requeue: a job has its own grace again after it was cancelled with another one" {
+    start_daemon 1
+    berth submit --gpus 0 --grace 11s -- sh -c 'trap "" TERM; echo deaf; while :; do read line <gate || :; done'
+    "$AWAIT" prints "$LIMIT" "berth logs 1" '^deaf'
+    berth cancel 1 --grace 0.1s
+    wait_for_event kind=ended job=1 state=CANCELLED
+    berth requeue 1
+    is grace "$(job_field 1 grace_ms)" 11000
+    berth cancel 1 --grace 0.1s
+}
+
 @test "requeue: what a job ran after holds it up no longer once it is deleted from the history" {
     mkdir -p "$BERTH_DIR"
     echo 'keep_jobs: 3' >"$BERTH_DIR/config.yaml"

@@ -302,6 +302,7 @@ random_job(struct rng *r, uint32_t id)
     job->retries_used = rng_i32(r);
     job->misfires = rng_i32(r);
     job->cancel_asked = rng_bool(r);
+    job->stop_grace_ms = rng_i64(r);
     job->requeue_asked = (uint8_t)(rng_next(r) % (REQUEUE_WANTED + 1));
     job->requeues_used = rng_i32(r);
     job->fingerprint = rng_text_or_null(r);
@@ -508,6 +509,7 @@ assert_same_job(const struct job *a, const struct job *b)
     assert_int_equal(a->retries_used, b->retries_used);
     assert_int_equal(a->misfires, b->misfires);
     assert_int_equal(a->cancel_asked, b->cancel_asked);
+    assert_int_equal(a->stop_grace_ms, b->stop_grace_ms);
     assert_int_equal(a->requeue_asked, b->requeue_asked);
     assert_int_equal(a->requeues_used, b->requeues_used);
     assert_same_text(a->fingerprint, b->fingerprint);

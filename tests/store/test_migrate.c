@@ -57,6 +57,7 @@ test_jobs_of_version_1(void **state)
     assert_memory_equal(&waiting->req.demand, &plain.demand, sizeof plain.demand);
     assert_int_equal(waiting->req.max_requeues, REQUEUES_DEFAULT);
     assert_int_equal(waiting->task, -1);
+    assert_int_equal(waiting->stop_grace_ms, -1);
     assert_null(waiting->tasks);
     assert_null(waiting->req.tags);
     assert_int_equal(waiting->req.n_deps, 0);

@@ -75,6 +75,7 @@ copy_job(const struct job *job)
     to->req.preemptible = job->req.preemptible;
     to->req.array_max = job->req.array_max;
     to->cancel_asked = job->cancel_asked;
+    to->stop_grace_ms = job->stop_grace_ms;
     to->requeue_asked = job->requeue_asked;
     to->order = job->order;
     to->submitted_us = job->submitted_us;

@@ -78,7 +78,7 @@ run_of_active(const struct planning *pl, const struct job *job)
     if (job->state == JOB_COMPLETING)
         make_leave(&run, pl->now_us + SECOND_US);
     else if (job->cancel_asked || job->requeue_asked)
-        make_leave(&run, pl->now_us + request_grace_ms(&job->req) * 1000 + SECOND_US);
+        make_leave(&run, pl->now_us + job_grace_ms(job) * 1000 + SECOND_US);
     return run;
 }
 

@@ -112,6 +112,7 @@ job_new(void)
     struct job *job = xcalloc(1, sizeof *job);
     request_init(&job->req);
     job->task = -1;
+    job->stop_grace_ms = -1;
     return job;
 }
 
@@ -324,6 +325,12 @@ retry_timeout(struct job *job)
 }
 
 int64_t
+job_grace_ms(const struct job *job)
+{
+    return job->stop_grace_ms >= 0 ? job->stop_grace_ms : request_grace_ms(&job->req);
+}
+
+int64_t
 job_lined_us(const struct job *job, int64_t now_us)
 {
     if (job->lined_us <= 0)
@@ -422,6 +429,7 @@ start_over(struct job *job)
     job->cancelled_by = job->never_text = NULL;
     job->cancel_asked = job->admin_held = false;
     job->requeue_asked = REQUEUE_NO;
+    job->stop_grace_ms = -1;
     job->oom_used = job->retries_used = job->requeues_used = job->misfires = 0;
     job->begin_us = job->ended_us = 0;
     job->blocked_since_us = job->limited_since_us = job->first_since_us = 0;

@@ -156,6 +156,7 @@ struct job {
     int64_t submitted_us;  /* wall clock */
     int64_t begin_us;      /* not before this wall time; 0: at once */
     int64_t ended_us;      /* wall clock; 0: has not */
+    int64_t stop_grace_ms; /* of its cancel, between TERM and KILL; -1: its request's */
     /* Wall clock: it has stood in line since then, time in line before counted as if it had
      * been just before. 0 and below: it stands in none, and has for so long (lines.c). */
     int64_t lined_us;
@@ -304,6 +305,9 @@ enum job_verdict {
  * it has ended when it is over, else OVER ends it. Afterwards the caller calls queue_refile.
  * why may be NULL. */
 enum job_verdict job_apply(struct job *job, const struct job_event *ev, const char **why);
+
+/* Between TERM and KILL, if it is stopped now. */
+int64_t job_grace_ms(const struct job *job);
 
 /* How long it has stood in line, where it could have started: not while it waited for a time or
  * for others, was held or ran. It begins anew when its time was up, and when it had ended. */

@@ -143,7 +143,7 @@ void
 watch_say_stop(struct watch *x, const struct job *job, const char *why, const char *by)
 {
     auto_buf struct buf text = BUF_INIT;
-    nursery_add_cancel(&text, why, by, job->req.grace_ms);
+    nursery_add_cancel(&text, why, by, job_grace_ms(job));
     say(x, buf_str(&text));
 }
 

@@ -116,7 +116,7 @@ cancel_task(struct instance *inst, struct job *task, const char *by)
 {
     const struct job *array = queue_get(inst->queue, task->array);
     if (array)
-        task->req.grace_ms = array->req.grace_ms;
+        jobs_set_stop_grace(inst->state, task, array->stop_grace_ms);
     jobs_cancel(inst->state, task, by);
 }
 
@@ -144,7 +144,7 @@ next(struct instance *inst, struct control *k, int64_t until_us)
 static void
 cancel_one(struct instance *inst, const struct caller *c, struct control *k, struct job *job)
 {
-    json_int_t grace = json_integer_value(json_object_get(k->params, "grace_ms"));
+    const json_t *grace = json_object_get(k->params, "grace_ms");
     const char *why = json_string_value(json_object_get(k->params, "why"));
     const char *name = daemon_user_name(c->uid);
     auto_free char *by = why ? xasprintf("%s (%s)", name, why) : xstrdup(name);
@@ -152,8 +152,7 @@ cancel_one(struct instance *inst, const struct caller *c, struct control *k, str
         cancel_task(inst, job, by);
         return;
     }
-    if (json_object_get(k->params, "grace_ms") && grace >= 0)
-        job->req.grace_ms = grace;
+    jobs_set_stop_grace(inst->state, job, grace ? json_integer_value(grace) : -1);
     if (!cancel_large(inst, k, job, by))
         ids_add_job(jobs_cancel(inst->state, job, by) ? &k->ended : &k->touched, job);
 }

@@ -275,7 +275,7 @@ leave_word(const struct slurm *s, struct remote *r, const struct job *job, const
            const char *by)
 {
     auto_buf struct buf text = BUF_INIT;
-    nursery_add_cancel(&text, why, by, request_grace_ms(&job->req));
+    nursery_add_cancel(&text, why, by, job_grace_ms(job));
     free(r->word);
     r->word = xstrdup(buf_str(&text));
     slurm_write_word(s, r);
@@ -304,7 +304,7 @@ ask_stop(struct slurm *s, struct remote *r, const struct job *job)
     r->look_us = 0;
     s->waiting_is_old = true;
     r->stop_us = clock_boot_us();
-    r->kill_us = r->stop_us + (request_grace_ms(&job->req) + 60000) * 1000;
+    r->kill_us = r->stop_us + (job_grace_ms(job) + 60000) * 1000;
 }
 
 void

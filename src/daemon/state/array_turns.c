@@ -137,7 +137,7 @@ go_on_cancelling(struct state *s, struct job *array)
     for (size_t i = 0; i < n; i++) {
         if (tasks[i]->cancel_asked)
             continue;
-        tasks[i]->req.grace_ms = array->req.grace_ms;
+        jobs_set_stop_grace(s, tasks[i], array->stop_grace_ms);
         jobs_cancel(s, tasks[i], by ? by : s->around->user_name(array->uid));
         n_left++;
     }

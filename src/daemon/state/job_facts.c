@@ -304,6 +304,15 @@ cancel_one(struct state *s, struct job *job, const char *by)
     return 0;
 }
 
+void
+jobs_set_stop_grace(struct state *s, struct job *job, int64_t grace_ms)
+{
+    if (grace_ms < 0 || grace_ms == job->stop_grace_ms || job_state_is_final(job->state))
+        return;
+    job->stop_grace_ms = grace_ms;
+    state_save(s, job, SAVE_JOB);
+}
+
 int
 jobs_cancel_alone(struct state *s, struct job *array, const char *by)
 {
@@ -319,7 +328,7 @@ jobs_cancel(struct state *s, struct job *job, const char *by)
     bool asked = job->tasks && job->cancel_asked && array_next(job) < 0;
     bool was_over = job_state_is_final(job->state);
     for (size_t i = 0; i < n; i++) {
-        tasks[i]->req.grace_ms = job->req.grace_ms;
+        jobs_set_stop_grace(s, tasks[i], job->stop_grace_ms);
         cancel_one(s, tasks[i], by);
     }
     if ((asked && n > 0) || (!was_over && job_state_is_final(job->state)))

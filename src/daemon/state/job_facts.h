@@ -31,6 +31,9 @@ bool jobs_check_clear(struct state *s, struct job *job, bool force);
 
 /* People. by: a name for the record. -1 with e when the state does not allow it. */
 int jobs_cancel(struct state *s, struct job *job, const char *by);
+/* Before jobs_cancel: so long this stop leaves between TERM and KILL; -1: as before. Later runs
+ * have their own again. */
+void jobs_set_stop_grace(struct state *s, struct job *job, int64_t grace_ms);
 int jobs_hold(struct state *s, struct job *job, struct err *e);
 int jobs_release(struct state *s, struct job *job, struct err *e);
 int jobs_set_priority(struct state *s, struct job *job, int32_t priority, struct err *e);
