@@ -105,6 +105,21 @@ assert most == 2, most'
     has err "$err" 'no job 1_9'
 }
 
+@test "releasing an array of which only some tasks are held releases those, and none a second time" {
+    start_daemon 1
+    berth submit -- sh -c "$AT_GATE"
+    wait_for_event kind=started job=1
+    berth submit --array 0-5 -- true
+    berth hold '2_[1-2]'
+    try berth release 2
+    is "status of the release" "$status" 0
+    is "words" "$out" 'released job 2'
+    is "state of the tasks" "$(task_field 2_1 state)$(task_field 2_2 state)" PENDINGPENDING
+    try berth release 2
+    is "status of another release" "$status" 1
+    is "words" "$err" 'berth: job 2 is not held: it is PENDING'
+}
+
 @test "a cancelled array stops what runs, drops the rest and starts nothing more" {
     start_daemon 1
     berth submit --array 0-999 -- sh -c "$AT_GATE"

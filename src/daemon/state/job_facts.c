@@ -382,12 +382,15 @@ hold_or_release(struct state *s, struct job *job, enum job_event_type type, stru
     return 0;
 }
 
-/* Of an array what has not left it: 0, or -1; 1 where that is nothing, with e. */
+/* Of an array what has not left it: 0, or -1; 1 where that is nothing, or not held, with e. */
 static int
 hold_or_release_alone(struct state *s, struct job *job, enum job_event_type type, struct err *e)
 {
-    if (!job->tasks || array_next(job) >= 0 || job_state_is_final(job->state))
-        return hold_or_release(s, job, type, e);
+    bool is_free = job->tasks && type == JOB_EV_RELEASE && job->state == JOB_PENDING;
+    if (!job->tasks || array_next(job) >= 0 || job_state_is_final(job->state)) {
+        int rc = hold_or_release(s, job, type, e);
+        return rc < 0 && is_free ? 1 : rc;
+    }
     if (type == JOB_EV_RELEASE)
         err_set(e, ERR_FAILED, "job %u is not held, and none of its tasks is", job->id);
     else

@@ -38,8 +38,8 @@ int jobs_hold(struct state *s, struct job *job, struct err *e);
 int jobs_release(struct state *s, struct job *job, struct err *e);
 int jobs_set_priority(struct state *s, struct job *job, int32_t priority, struct err *e);
 /* The same of an array without the tasks that have left it, which its caller goes through one
- * by one: there may be 100,000. Holding and releasing: 1 where all have left, with what is to
- * be said when none of them can be. */
+ * by one: there may be 100,000. Holding and releasing: 1 where all have left, or what has
+ * not is not held, with what is to be said when none of them can be. */
 int jobs_cancel_alone(struct state *s, struct job *array, const char *by);
 int jobs_hold_alone(struct state *s, struct job *array, struct err *e);
 int jobs_release_alone(struct state *s, struct job *array, struct err *e);
