@@ -19,7 +19,9 @@ static int
 prune_list(struct store *s, int64_t before_us, uint32_t below_id, uint32_t *ids, int max,
            struct err *e)
 {
-    sqlite3_stmt *st = store_bound(s, STMT_PRUNE_LIST, BINDS(bind_number(JOB_COMPLETED)), e);
+    sqlite3_stmt *st = store_bound(
+        s, STMT_PRUNE_LIST,
+        BINDS(bind_number(JOB_COMPLETED), bind_number(below_id), bind_number(before_us)), e);
     int n = 0, rc = SQLITE_DONE;
 
     if (!st)

@@ -72,13 +72,16 @@ static const char *const SQL[STMT_COUNT] = {
          " AND detached = 0)"
          " AND NOT EXISTS (SELECT 1 FROM jobs WHERE file = files.id AND file <> 0"
          " AND detached <> 0)"),
+    /* A task goes behind its array, which has a lower number: whoever runs an array again
+     * counts those without a row as tasks that never left it. */
     [STMT_PRUNE_LIST] =
-        ("SELECT id, state, submitted_us, ended_us, array_job <> 0 AND coalesce((SELECT a.state"
-         " FROM jobs a WHERE a.id = jobs.array_job), ?1) < ?1 FROM jobs ORDER BY id"),
+        ("SELECT id, state, submitted_us, ended_us, array_job <> 0 AND EXISTS (SELECT 1"
+         " FROM jobs a WHERE a.id = jobs.array_job AND (a.state < ?1 OR a.id >= ?2"
+         " AND a.ended_us >= ?3)) FROM jobs ORDER BY id"),
     [STMT_PRUNE_OF] =
-        ("SELECT id, uid, state, array_job <> 0 AND coalesce((SELECT a.state"
-         " FROM jobs a WHERE a.id = jobs.array_job), ?2) < ?2 FROM jobs WHERE id > ?1"
-         " ORDER BY id"),
+        ("SELECT id, uid, state, array_job <> 0 AND EXISTS (SELECT 1 FROM jobs a"
+         " WHERE a.id = jobs.array_job AND (a.state < ?2 OR a.id <= ?1)) FROM jobs"
+         " WHERE id > ?1 ORDER BY id"),
     /* Of ?2 jobs, evenly over all numbers; each environment of a user counts once. */
     [STMT_LARGEST_USER] =
         ("WITH RECURSIVE n(id, step) AS (SELECT min(id), 1 + (max(id) - min(id)) / ?2"

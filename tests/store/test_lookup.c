@@ -278,7 +278,20 @@ test_tasks_stay_with_their_array(void **state)
     array->state = JOB_COMPLETED;
     array->ended_us = 50;
     assert_int_equal(store_job_update(f->s, array, NULL), 0);
+    assert_int_equal(store_prune(f->s, 40, 0, 10, NULL), 0); /* it is too young to go */
+    assert_string_equal(left(f->s), "1 2 ");
     assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 2);
+    assert_string_equal(left(f->s), "");
+    /* Of one user: the array had not ended when it was looked at. */
+    array->state = JOB_PENDING;
+    assert_int_equal(store_job_insert(f->s, array, NULL), 0);
+    put_task(f->s, 2, 1, 0, JOB_COMPLETED);
+    uint32_t at = 1;
+    array->state = JOB_COMPLETED;
+    assert_int_equal(store_job_update(f->s, array, NULL), 0);
+    assert_int_equal(store_prune_user(f->s, array->uid, &at, 10, NULL), 0);
+    assert_int_equal(at, 0);
+    assert_int_equal(store_prune_user(f->s, array->uid, &at, 10, NULL), 2);
     assert_string_equal(left(f->s), "");
     job_free(array);
 }
