@@ -107,8 +107,8 @@ struct dep {
     uint32_t job;  /* 0: name says which, until the daemon has looked it up */
     int32_t task;  /* of that array; -1: the whole job */
     char *name;    /* owned; a job's name (the newest such job of the same user); NULL */
-    uint8_t ended; /* 0; else the state in which it ended, where only the line of its jobs file
-                      is remembered. Not stored: then it has been met */
+    uint8_t ended; /* 0; else the state in which it ended, as it has been met, or only the line
+                      of its jobs file is remembered. Stored as met, one way or the other */
 };
 
 /* Numbers of an array's tasks: disjoint ranges, ascending, not touching. */

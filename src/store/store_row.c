@@ -38,7 +38,7 @@ enum column_type {
     COLUMN_CARDS,   /* struct attempt's gpus with their UUIDs, "0:GPU-a,1:GPU-b" */
     COLUMN_PEAKS,   /* struct attempt's peak_mib, "100,-1"; after the cards */
     COLUMN_HOOKS,   /* struct hooks *, owned, as a JSON object; NULL is NULL */
-    COLUMN_DEPS,    /* struct request's deps, "s12,a13_4": success, any, failed */
+    COLUMN_DEPS,    /* struct request's deps, "s12,a13_4": success, any, failed; "S12": met */
     COLUMN_SET,     /* struct task_set, "0-99,200"; NULL is empty */
     COLUMN_BOOK,    /* a struct job's tasks, "3-99;6:2,7:1;9": pending, ended, exit status */
 };

@@ -79,6 +79,7 @@ void
 row_bind_deps(sqlite3_stmt *st, int at, const struct request *r)
 {
     static const char letters[] = {[DEP_SUCCESS] = 's', [DEP_ANY] = 'a', [DEP_FAILED] = 'f'};
+    static const char met[] = {[DEP_SUCCESS] = 'S', [DEP_ANY] = 'A', [DEP_FAILED] = 'F'};
     auto_buf struct buf text = BUF_INIT;
 
     if (r->n_deps == 0) {
@@ -87,7 +88,8 @@ row_bind_deps(sqlite3_stmt *st, int at, const struct request *r)
     }
     for (int i = 0; i < r->n_deps; i++) {
         const struct dep *dep = &r->deps[i];
-        buf_addf(&text, "%s%c%" PRIu32, i ? "," : "", letters[dep->type], dep->job);
+        buf_addf(&text, "%s%c%" PRIu32, i ? "," : "", (dep->ended ? met : letters)[dep->type],
+                 dep->job);
         if (dep->task >= 0)
             buf_addf(&text, "_%" PRId32, dep->task);
     }
@@ -310,7 +312,7 @@ row_read_hooks(sqlite3_stmt *st, int col, struct hooks **out)
     return 0;
 }
 
-/* "s12" or "a13_4" */
+/* "s12" or "a13_4"; "S12" is one that has been met. */
 static int
 row_read_dep(char *text, struct dep *dep)
 {
@@ -321,12 +323,15 @@ row_read_dep(char *text, struct dep *dep)
     if (task)
         *task++ = '\0';
     switch (*text) {
+    case 'S':
     case 's':
         dep->type = DEP_SUCCESS;
         break;
+    case 'A':
     case 'a':
         dep->type = DEP_ANY;
         break;
+    case 'F':
     case 'f':
         dep->type = DEP_FAILED;
         break;
@@ -335,6 +340,8 @@ row_read_dep(char *text, struct dep *dep)
     }
     if (parse_int(text + 1, 1, UINT32_MAX, &job, NULL) < 0)
         return -1;
+    if (*text < 'a')
+        dep->ended = dep->type == DEP_FAILED ? JOB_FAILED : JOB_COMPLETED;
     dep->job = (uint32_t)job;
     return task ? row_read_i32(task, &dep->task) : 0;
 }

@@ -256,6 +256,7 @@ static const char schema_v25[] = "";
 /* A user's newest, behind 100,000 tasks or all that others have submitted. */
 static const char schema_v26[] = "CREATE INDEX jobs_user ON jobs(uid) WHERE array_job = 0;";
 
+/* deps: those that have been met have a capital letter, which daemons of before do not read. */
 static const char schema_v27[] =
     "ALTER TABLE jobs ADD COLUMN stop_grace_ms INTEGER NOT NULL DEFAULT -1;";
 

@@ -293,6 +293,37 @@ a_grace_of_a_cancel_outlives_a_restart_and_not_the_stop(void **state)
     assert_int_equal(job_grace_ms(world_get(w, id)), 300000);
 }
 
+/* What it ran after runs again, and fails. */
+static void
+a_dependency_that_was_met_stays_so_over_a_restart(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    uint32_t first = world_submit(w, world_job(w, ALICE, 1));
+    struct job *job = world_job(w, ALICE, 1);
+    job->req.hold = true;
+    job->req.deps = xcalloc(1, sizeof *job->req.deps);
+    job->req.deps[0] = (struct dep){.type = DEP_SUCCESS, .job = first, .task = -1};
+    job->req.n_deps = 1;
+    uint32_t second = world_submit(w, job);
+    world_turn(w);
+    assert_true(world_get(w, second)->parked & PARK_DEPENDENCY);
+    world_runs(w, first);
+    world_ends(w, first, 0);
+    world_sample(w);
+    assert_int_equal(jobs_requeue(&w->s, world_get(w, first), "alice", false, &e), 0);
+    world_turn(w);
+    world_crash(w);
+    assert_false(world_get(w, second)->parked & PARK_DEPENDENCY);
+    world_turn(w);
+    world_runs(w, first);
+    world_ends(w, first, 1);
+    world_sample(w);
+    world_turn(w);
+    assert_int_equal(world_stored(w, first), JOB_FAILED);
+    assert_int_equal(world_get(w, second)->state, JOB_HELD);
+}
+
 /* Asked for in the turn in which it ended: that it had ended is told as it was. */
 static void
 one_that_has_just_ended_runs_again(void **state)
@@ -805,6 +836,7 @@ main(void)
         TEST(a_refused_start_leaves_the_attempt_before_it),
         TEST(a_refused_commit_keeps_ends_for_the_next),
         TEST(a_cancel_is_passed_on_each_time),
+        TEST(a_dependency_that_was_met_stays_so_over_a_restart),
         TEST(a_grace_of_a_cancel_outlives_a_restart_and_not_the_stop),
         TEST(one_that_has_just_ended_runs_again),
         TEST(a_user_cannot_release_what_an_admin_holds),

@@ -208,6 +208,8 @@ random_deps(struct rng *r, struct request *req)
         req->deps[i].type = (enum dep_type)(rng_next(r) % 3);
         req->deps[i].job = (uint32_t)(rng_next(r) >> 33) + 1;
         req->deps[i].task = rng_bool(r) ? (int32_t)(rng_next(r) % ARRAY_MAX) : -1;
+        if (rng_bool(r))
+            req->deps[i].ended = req->deps[i].type == DEP_FAILED ? JOB_FAILED : JOB_COMPLETED;
     }
 }
 
@@ -422,6 +424,7 @@ assert_same_deps(const struct request *a, const struct request *b)
         assert_int_equal(a->deps[i].type, b->deps[i].type);
         assert_int_equal(a->deps[i].job, b->deps[i].job);
         assert_int_equal(a->deps[i].task, b->deps[i].task);
+        assert_int_equal(a->deps[i].ended, b->deps[i].ended);
     }
 }
 

@@ -123,6 +123,8 @@ take_request(struct sync *s, struct job *job, struct line *line)
         return;
     if (!same)
         depend_leave(state, job);
+    for (int i = 0; same && i < job->req.n_deps; i++) /* what has been met stays so */
+        line->req.deps[i].ended = job->req.deps[i].ended;
     if (same_begin)
         line->req.begin_us = job->req.begin_us;
     if (line->req.chdir || job->req.chdir) {

@@ -164,7 +164,7 @@ run_again(struct again *r, struct job *job)
 {
     struct rpc *rpc = r->rpc;
     if (job_state_is_final(job->state))
-        depend_forget_gone(rpc->inst->state, &job->req);
+        depend_renew(rpc->inst->state, &job->req);
     if (job_state_is_final(job->state) &&
         depend_check(rpc->inst->state, &job->req, &r->last) < 0) {
         err_prefix(&r->last, "job %s cannot be requeued", job_words(job).text);

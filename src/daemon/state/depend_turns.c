@@ -180,13 +180,22 @@ depend_is_gone(struct state *s, uint32_t id)
            s->past->find_job(s->past->arg, id, &found, &unused) == 0 && !found.id;
 }
 
+/* It stays met, whatever becomes of the job that it names. */
+static void
+mark_met(struct dep *dep)
+{
+    dep->ended = dep->type == DEP_FAILED ? JOB_FAILED : JOB_COMPLETED;
+}
+
 void
-depend_forget_gone(struct state *s, struct request *r)
+depend_renew(struct state *s, struct request *r)
 {
     for (int i = 0; i < r->n_deps; i++) {
         struct dep *dep = &r->deps[i];
-        if (!dep->ended && depend_is_gone(s, dep->job))
-            dep->ended = dep->type == DEP_FAILED ? JOB_FAILED : JOB_COMPLETED;
+        if (!depend_is_gone(s, dep->job))
+            dep->ended = 0;
+        else if (!dep->ended)
+            mark_met(dep);
     }
 }
 
@@ -245,11 +254,17 @@ depend_enter(struct state *s, struct job *job, struct buf *why)
     bool can =
         !is_circular(s, job, &words) && deps_enter(s->depend->deps, job, has_ended, s, &words);
     queue_refile(s->queue, job);
-    return can || fall(s, job, &words, why);
+    if (!can)
+        return fall(s, job, &words, why);
+    for (int i = 0; i < job->req.n_deps; i++)
+        if (depend_has_ended(s, &job->req.deps[i]))
+            mark_met(&job->req.deps[i]);
+    return true;
 }
 
 /* A job and its dependents' fate stand in one commit. So what a live job waits for and is not
- * live any more was met: that it failed would have ended the job too. */
+ * live any more was met: that it failed would have ended the job too. Daemons of before did not
+ * write down that it was. */
 struct waiting {
     struct state *state;
     const struct job *job;
@@ -287,16 +302,35 @@ depend_leave(struct state *s, struct job *job)
 
 /* --- an end --- */
 
+struct fallen {
+    struct state *state;
+    uint32_t id, array;
+    int32_t task;
+};
+
+static bool
+names(const struct dep *dep, const struct fallen *x)
+{
+    return dep->job == x->id || (x->array && dep->job == x->array && dep->task == x->task);
+}
+
 static void
 on_dependent(void *arg, uint32_t id, bool met, const char *why)
 {
-    struct state *s = arg;
+    const struct fallen *x = arg;
+    struct state *s = x->state;
     struct job *job = queue_get(s->queue, id);
     if (!job || (job->state != JOB_PENDING && job->state != JOB_HELD))
         return;
     if (!met) {
         jobs_never(s, job, why);
-    } else if (deps_met(job)) {
+        return;
+    }
+    for (int i = 0; i < job->req.n_deps; i++)
+        if (names(&job->req.deps[i], x))
+            mark_met(&job->req.deps[i]);
+    state_save(s, job, SAVE_JOB);
+    if (deps_met(job)) {
         job->waiting_told = 0;
         queue_refile(s->queue, job);
         changes_wake(&s->changes, true);
@@ -314,9 +348,11 @@ depend_ended(struct state *s, const struct job *job)
     x->telling = true;
     for (size_t i = 0; i < x->n_fallen; i++) {
         const struct job *fallen = queue_get(s->queue, x->fallen[i]);
-        if (fallen && job_state_is_final(fallen->state))
-            deps_ended(x->deps, fallen->id, fallen->array, fallen->task, fallen->state,
-                       on_dependent, s);
+        if (!fallen || !job_state_is_final(fallen->state))
+            continue;
+        struct fallen arg = {s, fallen->id, fallen->array, fallen->task};
+        deps_ended(x->deps, fallen->id, fallen->array, fallen->task, fallen->state,
+                   on_dependent, &arg);
     }
     x->n_fallen = 0;
     x->telling = false;

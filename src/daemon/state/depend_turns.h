@@ -29,9 +29,9 @@ bool depend_has_ended(struct state *s, const struct dep *dep);
 /* Nothing is known of this job, or not any more. */
 bool depend_is_gone(struct state *s, uint32_t id);
 
-/* The job is to run again: what it waited for and nothing is known of any more counts as met,
- * as it does for a job that waits when the daemon restarts. */
-void depend_forget_gone(struct state *s, struct request *r);
+/* The job has ended and is to run again: it waits again for what has been met. What nothing is
+ * known of any more counts as met, as it does for a job that waits when the daemon restarts. */
+void depend_renew(struct state *s, struct request *r);
 
 /* It waits for this job of a line of a jobs file, which is in that state: all that is known of
  * it where the job itself is gone. */
