@@ -69,6 +69,39 @@ test_ids_and_counts(void **state)
     queue_free(q);
 }
 
+static struct job *
+add_later(struct queue *q, uint32_t id, const char *singleton, int64_t begin_us)
+{
+    struct job *job = new_job(id, want(1, 1000));
+    job->begin_us = begin_us;
+    job->req.singleton = singleton != NULL;
+    job->req.name = singleton ? xstrdup(singleton) : NULL;
+    queue_add(q, job);
+    return job;
+}
+
+/* A singleton gets another name and a later time at once: the next of its old name joins those
+ * that wait for a time. */
+static void
+test_times_stay_in_order_where_a_singleton_makes_way(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    struct job *first = add_later(q, 1, "one", 100);
+    struct job *other = add_later(q, 2, NULL, 200);
+    struct job *second = add_later(q, 3, "one", 500);
+    assert_true(second->parked & PARK_SINGLETON);
+    free(first->req.name);
+    first->req.name = xstrdup("two");
+    first->begin_us = 900;
+    queue_refile(q, first);
+    assert_null(queue_check(q));
+    assert_ptr_equal(queue_later(q), other);
+    assert_ptr_equal(queue_later_next(other), second);
+    assert_ptr_equal(queue_later_next(second), first);
+    queue_free(q);
+}
+
 static void
 test_lines_by_kind(void **state)
 {
@@ -551,6 +584,7 @@ main(void)
         cmocka_unit_test(test_ids_and_counts),
         cmocka_unit_test(test_singletons),
         cmocka_unit_test(test_time_in_line),
+        cmocka_unit_test(test_times_stay_in_order_where_a_singleton_makes_way),
         cmocka_unit_test(test_lines_by_kind),
         cmocka_unit_test(test_spans_and_preemptible_ones_stand_apart),
         cmocka_unit_test(test_parked_ones_stand_in_no_line),

@@ -440,8 +440,12 @@ queue_task(const struct queue *q, const struct job *array, int32_t task)
 void
 queue_refile(struct queue *q, struct job *job)
 {
-    settle_singles(q, job, false);
+    struct job *moved[SINGLES_MOVED];
+    int n = singles_settle(&q->singles, job, false, moved);
+    /* The job first: where it still is, its key may be another, and nothing must be put in. */
     file_anew(q, job);
+    for (int i = 0; i < n; i++)
+        file_anew(q, moved[i]);
 }
 
 void
@@ -686,9 +690,15 @@ queue_check(const struct queue *q)
     if (wrong)
         return wrong;
     struct job_later later = q->later;
+    const struct job *before = NULL;
     struct job *job;
     RB_FOREACH(job, job_later, &later)
-    filed++;
+    {
+        if (before && compare_later(before, job) >= 0)
+            return "those that wait for a time are out of order";
+        before = job;
+        filed++;
+    }
     for (int p = PLACE_HELD; p < PLACES; p++)
         filed += tree_size(&q->ids[p]);
     return filed == n ? NULL : "a job stands nowhere, or in two places";
