@@ -6,6 +6,7 @@
 
 #include "daemon_world.h"
 #include "full_disk.h"
+#include "store/store.h"
 
 #define SECOND_US INT64_C(1000000)
 
@@ -419,6 +420,44 @@ a_clock_that_is_set_moves_what_counts_from_it(void **state)
     assert_int_equal(job->begin_us, begin_us + 7200 * SECOND_US);
 }
 
+/* Set while there is no daemon, and then in another boot. */
+static void
+a_clock_that_is_set_over_a_restart_moves_the_next_try(void **state)
+{
+    struct world *w = *state;
+    struct job *job = world_job(w, ALICE, 1);
+    job->req.retries = 1;
+    uint32_t id = world_submit(w, job);
+    world_turn(w);
+    world_runs(w, id);
+    world_ends(w, id, 1);
+    world_sample(w);
+    world_turn(w);
+    int64_t begin_us = job->begin_us;
+    world_dies(w);
+    w->now_us -= 7200 * SECOND_US;
+    w->clock_ahead_us -= 7200 * SECOND_US;
+    world_starts(w);
+    assert_int_equal(world_get(w, id)->begin_us, begin_us - 7200 * SECOND_US);
+    world_turn(w);
+    w->now_us += 3600 * SECOND_US; /* followed, and as it is then on the disk */
+    w->clock_ahead_us += 3600 * SECOND_US;
+    world_turn_without_plan(w);
+    world_crash(w);
+    assert_int_equal(world_get(w, id)->begin_us, begin_us - 3600 * SECOND_US);
+    struct err e = {0};
+    job = world_get(w, id);
+    queue_remove(w->s.queue, id);
+    job->begin_us += 1000 * SECOND_US;
+    queue_add(w->s.queue, job);
+    state_save(&w->s, job, SAVE_JOB);
+    world_turn(w);
+    assert_int_equal(store_note_put(w->store, "promises", "", &e), 0);
+    assert_int_equal(store_commit(w->store, &e), 0);
+    world_crash(w);
+    assert_int_equal(world_get(w, id)->begin_us, w->now_us + 300 * SECOND_US);
+}
+
 /* While the GPUs are being read, or a program says whether jobs may start, there is no plan;
  * people are answered all the same. */
 static void
@@ -540,6 +579,7 @@ main(void)
         TEST(an_attempt_waits_for_the_row_of_the_one_before_it),
         TEST(upkeep_waits_for_quiet_but_not_for_ever),
         TEST(a_clock_that_is_set_moves_what_counts_from_it),
+        TEST(a_clock_that_is_set_over_a_restart_moves_the_next_try),
         TEST(a_clock_that_is_set_is_followed_without_a_plan),
         TEST(a_user_is_not_charged_for_a_clock_that_is_set),
         TEST(time_in_line_is_kept),

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "core/plan/fair.h"
 #include "core/plan/plan.h"
+#include "core/queue/endings.h"
 #include "core/queue/queue.h"
 #include "daemon/state/state.h"
 
@@ -51,20 +52,28 @@ shift_lined(struct state *s, struct job *job, int64_t by_us)
     state_save(s, job, SAVE_JOB);
 }
 
+/* Whether it waits for a time that nobody named, to be tried again. */
+static bool
+waits_to_retry(const struct job *job)
+{
+    return job->begin_us && (job->retries_used > 0 || job->misfires > 0);
+}
+
 /* Taken out and put back, as its place may depend on these. */
 static void
 shift_job(struct state *s, struct job *job, int64_t by_us)
 {
     struct queue *q = s->queue;
-    bool tried_again = job->retries_used > 0 || job->misfires > 0;
     queue_remove(q, job->id);
     shift(&job->blocked_since_us, by_us);
     shift(&job->limited_since_us, by_us);
     shift(&job->first_since_us, by_us);
     shift(&job->joined_us, by_us);
     shift_lined(s, job, by_us);
-    if (tried_again)
-        shift(&job->begin_us, by_us);
+    if (waits_to_retry(job)) {
+        job->begin_us += by_us;
+        state_save(s, job, SAVE_JOB);
+    }
     if (job->run && job->run->started_us)
         shift_run(job, by_us);
     queue_add(q, job);
@@ -82,6 +91,29 @@ clocksteps_offset_us(const struct clock_steps *c)
     return c->told_us;
 }
 
+static void
+begin_at(struct state *s, struct job *job, int64_t at_us)
+{
+    queue_remove(s->queue, job->id);
+    job->begin_us = at_us;
+    queue_add(s->queue, job);
+    state_save(s, job, SAVE_JOB);
+}
+
+/* Those of another boot, of which nobody can tell whether the clock has been set since. */
+void
+clocksteps_bound_retries(struct state *s)
+{
+    int64_t last_us = state_wall_us(s) + RETRY_BACKOFF_MAX_US;
+    size_t n;
+    auto_free struct job **jobs =
+        queue_list_by_id(s->queue, 1U << JOB_PENDING | 1U << JOB_HELD, &n);
+    for (size_t i = 0; i < n; i++)
+        if (waits_to_retry(jobs[i]) && jobs[i]->begin_us > last_us &&
+            jobs[i]->begin_us != jobs[i]->req.begin_us)
+            begin_at(s, jobs[i], last_us);
+}
+
 void
 clocksteps_was(struct clock_steps *c, struct state *s, int64_t offset_us)
 {
@@ -93,9 +125,13 @@ clocksteps_was(struct clock_steps *c, struct state *s, int64_t offset_us)
     for (struct job *job = queue_active(s->queue); job; job = queue_active_next(job))
         shift_run(job, by_us);
     size_t n;
-    auto_free struct job **jobs = queue_list_by_id(s->queue, 1U << JOB_PENDING, &n);
-    for (size_t i = 0; i < n; i++)
+    auto_free struct job **jobs =
+        queue_list_by_id(s->queue, 1U << JOB_PENDING | 1U << JOB_HELD, &n);
+    for (size_t i = 0; i < n; i++) {
         shift_lined(s, jobs[i], by_us);
+        if (waits_to_retry(jobs[i]))
+            begin_at(s, jobs[i], jobs[i]->begin_us + by_us);
+    }
     planner_clock_set(s->planner, by_us);
     log_warn("event=clock-was-set by_s=%lld", (long long)(by_us / 1000000));
 }

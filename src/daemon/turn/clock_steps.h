@@ -21,7 +21,10 @@ void clocksteps_follow(struct clock_steps *c, struct state *s);
 /* How far the wall clock is from the boot clock: of what a daemon writes down, one that comes
  * after it in the same boot tells by this whether the clock has been set since. */
 int64_t clocksteps_offset_us(const struct clock_steps *c);
-/* It was this much then: promises, running jobs and waits are moved along. */
+/* It was this much then: promises, running jobs, waits and times of another try are moved
+ * along. */
 void clocksteps_was(struct clock_steps *c, struct state *s, int64_t offset_us);
+/* After a restart: nothing waits longer to be tried again than the longest pause is. */
+void clocksteps_bound_retries(struct state *s);
 
 #endif

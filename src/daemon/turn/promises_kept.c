@@ -89,6 +89,7 @@ promises_load(struct turn *t)
         log_warn("event=promises-damaged some of the promised starts cannot be read");
     if (is_this_boot)
         clocksteps_was(&t->clock, t->state, offset_us);
+    clocksteps_bound_retries(t->state);
     t->promised = text ? TAKE(text) : xstrdup("");
 }
 
