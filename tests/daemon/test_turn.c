@@ -148,6 +148,36 @@ a_start_that_cannot_be_prepared_was_not_decided(void **state)
     assert_int_equal(world_get(w, first)->state, JOB_STARTING);
 }
 
+/* As a hook's result comes. */
+static void
+say_of(struct world *w, uint32_t id)
+{
+    struct job *job = store_job_load(w->store, id, NULL);
+    assert_non_null(job);
+    state_note(&w->s, CHANGE_SAID, job);
+    job_free(job);
+}
+
+static void
+the_event_of_a_job_that_had_ended_outlives_what_is_taken_back(void **state)
+{
+    struct world *w = *state;
+    uint32_t old = run_one(w);
+    world_ends(w, old, 0);
+    world_sample(w);
+    world_turn(w);
+    assert_null(world_get(w, old));
+    w->cannot_prepare = world_submit(w, world_job(w, ALICE, 1));
+    say_of(w, old);
+    world_turn(w);
+    assert_int_equal(world_n_events(w, "said"), 1);
+    say_of(w, old);
+    world_turn_on_full_disk(w);
+    assert_int_equal(world_n_events(w, "said"), 1);
+    world_turn(w);
+    assert_int_equal(world_n_events(w, "said"), 2);
+}
+
 /* It is committed, so that it is an attempt; but no try of the job's. */
 static void
 a_launch_that_fails_is_an_end_of_the_next_commit(void **state)
@@ -567,6 +597,7 @@ main(void)
         TEST(reasons_to_wait_are_told_behind_the_answers),
         TEST(what_a_part_notes_is_read_by_all),
         TEST(a_start_that_cannot_be_prepared_was_not_decided),
+        TEST(the_event_of_a_job_that_had_ended_outlives_what_is_taken_back),
         TEST(a_launch_that_fails_is_an_end_of_the_next_commit),
         TEST(a_refused_commit_tells_nobody),
         TEST(ends_wait_for_the_disk_and_are_told_once),

@@ -46,6 +46,7 @@ enum change_type {
 struct change {
     enum change_type type;
     uint32_t job, file; /* 0: none: it is the machine's */
+    bool of_live;       /* the job was in the table, and leaves it only if it is taken back */
     int64_t at_us;
     bool is_asked; /* by a user's request: */
     uint32_t by_uid;

@@ -55,6 +55,7 @@ state_note(struct state *s, enum change_type type, const struct job *job)
     if (job) {
         x->job = job->id;
         x->file = job->file;
+        x->of_live = queue_get(s->queue, job->id) != NULL;
     }
     changes_wake(&s->changes, may_start_more(type));
     return x;

@@ -54,7 +54,9 @@ turn_events_keep_true(struct turn *t)
         const struct job *job = ev->job ? queue_get(q, ev->job) : NULL;
         bool undone = ev->type == CHANGE_STARTED && job && job->state == JOB_PENDING;
         buf_clear(&ev->line);
-        if ((is_read && !ev->kind[0]) || (ev->job && !job) || undone) {
+        /* One that had ended before may have an event as well, and stays as it was. */
+        bool taken_back = ev->of_live && !job;
+        if ((is_read && !ev->kind[0]) || taken_back || undone) {
             change_free(ev);
         } else {
             c->list[keep++] = *ev;
