@@ -253,6 +253,36 @@ wait_for_line()
     is "how often it ran" "$(grep -c again told)" 2
 }
 
+# The programs copied, so that one of them can be taken away.
+@test "what no process can be had for is no try of a hook, which runs once there is one" {
+    local programs nursery
+    programs=$(dirname "$(command -v berthd)")
+    mkdir -p "$ROOT/root/libexec" "$ROOT/root/bin"
+    cp "$programs"/berth "$programs"/berthd "$ROOT/root/bin"
+    cp -r "$programs/../libexec/berth" "$ROOT/root/libexec"
+    PATH=$ROOT/root/bin:$PATH
+    mkfifo end
+    start_daemon
+    background log berth daemon logs -f
+    berth submit -G 0 --on-end "echo told >>$WORK/told" -- sh -c 'read line <end'
+    wait_for_event kind=started job=1
+    nursery=$(for pid in $(marked_pids); do
+        if [ "$(cat "/proc/$pid/comm")" = berth-nursery ]; then echo "$pid"; fi
+    done)
+    cd "$ROOT/root/libexec/berth"
+    mv berth-shepherd kept
+    printf '#!/bin/sh\nexit 1\n' >berth-shepherd
+    chmod +x berth-shepherd
+    cd "$WORK"
+    kill -KILL "$nursery"
+    "$AWAIT" pid "$LIMIT" "$nursery"
+    echo go >end
+    wait_for_output log 'job=1 event=hook-not-sent'
+    mv "$ROOT/root/libexec/berth/kept" "$ROOT/root/libexec/berth/berth-shepherd"
+    wait_for_event kind=hook job=1 hook=on_end state=done tries=1
+    is "how often it ran" "$(grep -c told told)" 1
+}
+
 @test "only one's own hooks and webhooks are shown" {
     start_daemon
     berth submit -G 0 --hold --webhook https://example.org/secret --on-end 'true' --mail-user me -- true

@@ -18,7 +18,8 @@
 #define AT_ONCE      16 /* processes, of all users */
 #define AT_ONCE_USER 4
 
-/* Seconds before the next try of a webhook or a mail; what then fails is given up. */
+/* Seconds before the next try of a webhook or a mail; what then fails is given up. What the
+ * machine does not let be tried comes back for as long as that lasts. */
 static const int pauses_s[COURIER_TRIES_MAX - 1] = {1, 10, 60, 300};
 
 struct courier *
@@ -213,8 +214,8 @@ by_due(const struct letter *a, const struct letter *b)
 static void
 try_later(struct courier *c, struct letter *l)
 {
-    int at = l->tries - 1 < COURIER_TRIES_MAX - 2 ? l->tries - 1 : COURIER_TRIES_MAX - 2;
-    at = at < 0 ? 0 : at;
+    int at = l->tries + l->setbacks - 1;
+    at = at < 0 ? 0 : at > COURIER_TRIES_MAX - 2 ? COURIER_TRIES_MAX - 2 : at;
     l->result = UNKNOWN;
     find_told(c, l)->later = true;
     l->due_us = clock_boot_us() + pauses_s[at] * INT64_C(1000000);

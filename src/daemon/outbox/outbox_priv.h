@@ -19,6 +19,7 @@ struct letter {
     int64_t id;
     uint32_t job, uid;
     int tries;
+    int setbacks;   /* in a row: nothing could be tried, for reasons of the machine's */
     char channel;   /* the first letter of its kind: on_..., webhook, mail */
     bool site;      /* the settings ask for it */
     int64_t due_us; /* boot clock */

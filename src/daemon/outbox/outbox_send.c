@@ -178,6 +178,7 @@ judge(struct letter *l, const json_t *msg)
     const char *kind = json_string_value(json_object_get(msg, "kind"));
     const char *state = json_string_value(json_object_get(msg, "state"));
     l->tries++;
+    l->setbacks = 0;
     l->result = !state                        ? UNKNOWN
                 : strcmp(state, "done") == 0  ? DONE
                 : strcmp(state, "again") == 0 ? AGAIN
@@ -191,14 +192,46 @@ judge(struct letter *l, const json_t *msg)
                 msg);
 }
 
+/* A try has come to nothing. */
+static void
+count_try(struct letter *l, int most)
+{
+    l->tries++;
+    l->setbacks = 0;
+    l->result = l->tries >= most ? FAILED : AGAIN;
+}
+
+/* No try has been made, so none is counted. */
+static void
+count_setback(struct letter *l)
+{
+    if (l->setbacks < COURIER_TRIES_MAX)
+        l->setbacks++;
+    l->result = AGAIN;
+}
+
+static void
+tell_given_up(struct letter *l, const char *kind, const char *text)
+{
+    json_t *msg = json_pack("{s:s}", "text", text);
+    tell_result(l, kind ? kind : "?", "failed", msg);
+    json_decref(msg);
+}
+
 /* Its process ended without a word: killed, or it could not even read what it was given. */
 static void
 lost(struct letter *l)
 {
-    l->tries++;
-    l->result = l->tries >= LOST_MAX ? FAILED : AGAIN;
+    struct content x = {0};
+    struct err unused;
+    count_try(l, LOST_MAX);
     log_warn("job=%u event=hook-lost tries=%d its process exited without an answer%s", l->job,
              l->tries, l->result == FAILED ? "; given up" : "");
+    if (l->result != FAILED)
+        return;
+    (void)store_outbox_walk(l->courier->inst->store, l->id, l->id, on_content, &x, &unused);
+    tell_given_up(l, x.kind, "its process exited without an answer");
+    content_free(&x);
 }
 
 static void
@@ -208,7 +241,7 @@ on_line(void *arg, const char *line, size_t len)
     json_t *msg = line ? json_loadb(line, len, 0, NULL) : NULL;
     const char *event = json_string_value(json_object_get(msg, "event"));
     if (event && strcmp(event, "not_forked") == 0)
-        l->result = AGAIN; /* nothing was tried, so no try is counted */
+        count_setback(l);
     else if (msg)
         judge(l, msg);
     else
@@ -232,6 +265,15 @@ hand_over(struct letter *l, const struct buf *order, struct err *e)
     return l->answer ? 0 : -1;
 }
 
+/* What it is made of cannot be put together. That may stay so, and then it is given up. */
+static void
+not_made(struct letter *l, const char *kind, const struct err *e)
+{
+    count_try(l, COURIER_TRIES_MAX);
+    if (l->result == FAILED)
+        tell_given_up(l, kind, e->text);
+}
+
 int
 courier_send(struct letter *l)
 {
@@ -241,17 +283,17 @@ courier_send(struct letter *l)
     struct err e = {0};
     int rc = store_outbox_walk(l->courier->inst->store, l->id, l->id, on_content, &x, &e);
     const struct job *job = rc == 0 && x.kind ? find_job(l->courier, l->job, &owned) : NULL;
+    bool is_made = rc == 0 && job && write_order(l, job, &x, &order, &e) == 0;
     if (rc == 0 && !job)
         l->result = DONE; /* the job has been forgotten */
     else if (rc == 0)
-        rc = write_order(l, job, &x, &order, &e);
-    if (rc == 0 && job)
-        rc = hand_over(l, &order, &e);
-    if (rc < 0) {
+        rc = is_made ? hand_over(l, &order, &e) : -1;
+    if (rc < 0)
         log_error("job=%u event=hook-not-sent %s", l->job, e.text);
-        l->tries++;
-        l->result = l->tries >= COURIER_TRIES_MAX ? FAILED : AGAIN;
-    }
+    if (rc < 0 && job && !is_made)
+        not_made(l, x.kind, &e);
+    else if (rc < 0)
+        count_setback(l);
     content_free(&x);
     job_free(owned);
     return rc == 0 && !job ? -1 : rc;
