@@ -240,6 +240,72 @@ a_refused_commit_keeps_ends_for_the_next(void **state)
     assert_int_equal(world_stored(w, id), JOB_COMPLETED);
 }
 
+/* Back from the store, as method_requeue.c has it. */
+static struct job *
+come_back(struct world *w, uint32_t id)
+{
+    struct err e = {0};
+    struct job *job = store_job_load(w->store, id, &e);
+    assert_non_null(job);
+    queue_add(w->s.queue, job);
+    assert_int_equal(jobs_requeue(&w->s, job, "alice", false, &e), 0);
+    return job;
+}
+
+static void
+a_requeue_that_was_refused_is_none(void **state)
+{
+    struct world *w = *state;
+    uint32_t id = world_submit(w, world_job(w, ALICE, 1));
+    world_turn(w);
+    world_runs(w, id);
+    world_ends(w, id, 1);
+    world_sample(w);
+    world_turn(w);
+    come_back(w, id);
+    world_turn_on_full_disk(w);
+    assert_null(world_get(w, id));
+    assert_int_equal(w->s.changes.n_unsaved, 0);
+    world_pass(w, RETRY_US);
+    world_turn(w);
+    assert_int_equal(w->n_launched, 1);
+    assert_int_equal(world_stored(w, id), JOB_FAILED);
+    assert_int_equal(world_n_events(w, "back"), 0);
+    come_back(w, id);
+    world_turn(w);
+    world_turn(w);
+    assert_int_equal(w->n_launched, 2);
+}
+
+/* What it would have waited for is not there. */
+static void
+a_change_that_needs_a_refused_job_is_none(void **state)
+{
+    struct world *w = *state;
+    struct job *job = world_job(w, ALICE, 1);
+    job->req.hold = true;
+    uint32_t id = world_submit(w, job);
+    world_turn(w);
+    uint32_t other = world_submit(w, world_job(w, ALICE, 1));
+    job = world_get(w, id);
+    job->req.deps = xcalloc(1, sizeof *job->req.deps);
+    job->req.deps[0] = (struct dep){.type = DEP_SUCCESS, .job = other, .task = -1};
+    job->req.n_deps = 1;
+    state_save(&w->s, job, SAVE_JOB);
+    state_note(&w->s, CHANGE_UPDATED, job);
+    assert_true(depend_enter(&w->s, job, NULL));
+    assert_true(job->parked & PARK_DEPENDENCY);
+    world_turn_on_full_disk(w);
+    assert_null(world_get(w, other));
+    assert_int_equal(world_get(w, id)->req.n_deps, 0);
+    assert_false(world_get(w, id)->parked & PARK_DEPENDENCY);
+    world_pass(w, RETRY_US);
+    world_turn(w);
+    assert_int_equal(world_n_events(w, "updated"), 0);
+    world_crash(w);
+    assert_int_equal(world_get(w, id)->req.n_deps, 0);
+}
+
 /* --- people --- */
 
 static void
@@ -478,6 +544,35 @@ an_array_survives_with_what_has_left_it(void **state)
     world_turn(w);
     assert_int_equal(w->n_launched, 1);
     assert_int_equal(world_get(w, w->launched[0])->task, 2);
+}
+
+static void
+a_requeue_of_a_task_that_was_refused_is_none(void **state)
+{
+    struct world *w = *state;
+    uint32_t id = world_submit(w, array_of(w, 0, 1, 0));
+    world_turn(w);
+    uint32_t first = w->launched[0], second = w->launched[1];
+    world_runs(w, first);
+    world_runs(w, second);
+    world_ends(w, first, 3);
+    world_sample(w);
+    world_turn(w);
+    assert_null(world_get(w, first));
+    come_back(w, first);
+    assert_int_equal(world_get(w, id)->tasks->live, 2);
+    world_turn_on_full_disk(w);
+    assert_null(world_get(w, first));
+    const struct tasks *t = world_get(w, id)->tasks;
+    assert_int_equal(t->live, 1);
+    assert_int_equal(t->ended[JOB_FAILED], 1);
+    assert_int_equal(array_exit_status(t), 3);
+    world_ends(w, second, 0);
+    world_pass(w, RETRY_US);
+    world_sample(w);
+    world_turn(w);
+    assert_int_equal(world_stored(w, id), JOB_FAILED);
+    assert_int_equal(w->n_launched, 2);
 }
 
 static void
@@ -847,6 +942,9 @@ main(void)
         TEST(a_circle_over_a_singleton_can_never_start),
         TEST(an_array_ends_with_its_last_task),
         TEST(an_array_survives_with_what_has_left_it),
+        TEST(a_requeue_of_a_task_that_was_refused_is_none),
+        TEST(a_requeue_that_was_refused_is_none),
+        TEST(a_change_that_needs_a_refused_job_is_none),
         TEST(a_refused_commit_puts_tasks_back),
         TEST(an_array_has_the_status_of_the_tasks_that_ended_last),
         TEST(a_cancelled_array_drops_what_has_not_left),

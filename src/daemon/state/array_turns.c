@@ -81,6 +81,17 @@ arrays_moved(struct state *s, struct job *task, enum job_state from)
 }
 
 void
+arrays_ended_before(struct state *s, const struct job *task, const struct job *stored)
+{
+    struct job *array = queue_get(s->queue, task->array);
+    if (!array || !array->tasks)
+        return;
+    array_note(array, task, task->state, stored->state, job_exit_status(stored));
+    queue_refile(s->queue, array);
+    park_tasks(s, array);
+}
+
+void
 arrays_returned(struct state *s, uint32_t id)
 {
     struct job *array = queue_get(s->queue, id);

@@ -29,6 +29,9 @@ void arrays_unsplit(struct state *s, struct job *task);
 /* The jobs that are its live tasks; the caller frees the array, not the jobs. */
 struct job **arrays_live_tasks(const struct state *s, const struct job *array, size_t *n);
 
+/* A task that was to run again does not after all: it has ended as it is stored. */
+void arrays_ended_before(struct state *s, const struct job *task, const struct job *stored);
+
 /* A caller that had raised tasks->returning of this array is done with it; it may end then. */
 void arrays_returned(struct state *s, uint32_t id);
 

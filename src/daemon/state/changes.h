@@ -19,6 +19,7 @@
 #define SAVE_ENDED       16U /* it has reached a final state: out of the table once committed */
 #define SAVE_SETTLED     32U /* the attempt is charged; its folder may go once committed */
 #define SAVE_DETACH      64U /* its line is no longer its own: the key is free again */
+#define SAVE_BACK        128U /* it had ended, and is to run again */
 
 enum change_type {
     CHANGE_SAID,    /* what another part saw happen: kind and text are written already */

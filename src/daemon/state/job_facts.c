@@ -505,6 +505,8 @@ jobs_requeue(struct state *s, struct job *job, const char *by, bool hold, struct
     if (v == JOB_IGNORED)
         return 0;
     log_info("job=%u event=requeue by=%s", job->id, by);
+    if (job_state_is_final(from) && !(job->unsaved & SAVE_ENDED))
+        state_save(s, job, SAVE_BACK);
     job->unsaved &= (uint8_t)~SAVE_ENDED; /* if it had ended in this very turn */
     learned_apply(s, job);
     moved(s, job, from);

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
+#include "base/ids.h"
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/plan/plan.h"
@@ -13,6 +15,7 @@
 #include "daemon/state/job_facts.h"
 #include "daemon/state/learned_demands.h"
 #include "daemon/state/state.h"
+#include "daemon/state/take_back.h"
 
 static struct attempt *
 new_attempt(const struct state *s, const struct job *job, const struct placement *where)
@@ -98,8 +101,8 @@ starts_keep(struct job *job)
 static bool
 may_go(struct state *s, struct job *job)
 {
-    if (!job->array)
-        return true;
+    if (!job->array || !queue_get(s->queue, job->array))
+        return true; /* its array had ended before, and has again */
     if (job_state_is_final(job->state))
         return false;
     arrays_unsplit(s, job);
@@ -110,7 +113,8 @@ void
 starts_take_back(struct state *s, starts_job_fn undone, starts_job_fn gone, void *arg)
 {
     struct changes *c = &s->changes;
-    size_t keep = 0;
+    size_t keep = 0, n_gone = 0;
+    auto_free uint32_t *ids = xcalloc(c->n_unsaved + 1, sizeof *ids);
     for (size_t i = 0; i < c->n_unsaved; i++) {
         struct job *job = c->unsaved[i];
         if (job->unsaved & SAVE_ATTEMPT_NEW) {
@@ -118,15 +122,22 @@ starts_take_back(struct state *s, starts_job_fn undone, starts_job_fn gone, void
                 undone(arg, job);
             starts_undo(s, job);
         }
+        uint32_t id = job->id;
         if (job->unsaved & SAVE_INSERT && may_go(s, job)) {
             if (gone)
                 gone(arg, job);
             jobs_retire(s, job);
+            ids[n_gone++] = id;
+        } else if (job->unsaved & SAVE_BACK && take_back_requeue(s, job, gone, arg)) {
+            ids[n_gone++] = id;
         } else {
             c->unsaved[keep++] = job;
         }
     }
     c->n_unsaved = keep;
+    ids_sort(ids, n_gone);
+    for (size_t i = 0; i < keep && n_gone > 0; i++)
+        take_back_request(s, c->unsaved[i], ids, n_gone);
     for (size_t i = 0; i < keep; i++)
         learned_not_saved(s, c->unsaved[i]);
 }

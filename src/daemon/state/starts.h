@@ -17,10 +17,11 @@ void starts_undo(struct state *s, struct job *job);
 /* It is committed. */
 void starts_keep(struct job *job);
 
-/* The store has refused what is unsaved: starts are taken back, jobs that are new go, and the
- * rest waits for a commit that succeeds. `undone` and `gone` (may be NULL) are called before
- * that happens. A new task goes back into its array, unless it has ended in that moment: then
- * its row is tried again, as its array counts it already. */
+/* The store has refused what is unsaved: starts are taken back, jobs that are new go, as do
+ * those that had ended and were to run again, and the rest waits for a commit that succeeds.
+ * `undone` and `gone` (may be NULL) are called before that happens. A new task goes back into
+ * its array, unless it has ended in that moment: then its row is tried again, as its array
+ * counts it already. */
 typedef void (*starts_job_fn)(void *arg, const struct job *job);
 void starts_take_back(struct state *s, starts_job_fn undone, starts_job_fn gone, void *arg);
 

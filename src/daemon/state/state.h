@@ -24,6 +24,8 @@ struct past {
     void *arg;
     uint32_t (*next_job_id)(void *arg);
     uint64_t (*next_order)(void *arg);
+    /* The whole job, for the caller to free; NULL with e: none that can be read. */
+    struct job *(*load_job)(void *arg, uint32_t id, struct err *e);
     int (*find_job)(void *arg, uint32_t id, struct found_job *out, struct err *e);
     int (*find_named)(void *arg, uint32_t uid, const char *name, struct found_job *out,
                       struct err *e);

@@ -25,6 +25,12 @@ find_job(void *arg, uint32_t id, struct found_job *out, struct err *e)
     return store_find_job(arg, id, out, e);
 }
 
+static struct job *
+load_job(void *arg, uint32_t id, struct err *e)
+{
+    return store_job_load(arg, id, e);
+}
+
 static int
 find_named(void *arg, uint32_t uid, const char *name, struct found_job *out, struct err *e)
 {
@@ -80,6 +86,7 @@ past_of_store(struct store *s)
     return (struct past){.arg = s,
                          .next_job_id = next_job_id,
                          .next_order = next_order,
+                         .load_job = load_job,
                          .find_job = find_job,
                          .find_named = find_named,
                          .find_task = find_task,
