@@ -246,3 +246,27 @@ trouble_while_an_array_runs()
     has_not "the daemon's log" "$(cat "$BERTH_DIR/daemon.log")" 'does not answer'
     is "its GPUs" "$(berth gpus --json | jq '.gpus | length')" 2
 }
+
+@test "a full disk: what was refused of jobs that were there does not happen later, and the words say what may" {
+    make_bad_disk
+    on_a_disk_that_can_fail
+    berth submit -G 0 -- false
+    wait_for_event kind=ended job=1 >/dev/null
+    printf '[hold gpus=0] true\n' >jobs.txt
+    berth run --detach jobs.txt
+    the_disk fails 28
+    try berth requeue 1
+    is "status of the requeue" "$status" 1
+    has words "$err" 'no new job was accepted, and a change to jobs may take effect only later, .*Running jobs continue'
+    the_disk recovers
+    "$AWAIT" until "$LIMIT" 'berth status --json' daemon.disk_trouble null
+    is "state of the ended job" "$(job_field 1 state) $(job_field 1 attempt)" 'FAILED 1'
+    printf '[hold gpus=0 after=prep] true\n[name=prep gpus=0 hold] echo prep\n' >jobs.txt
+    the_disk fails 28
+    try berth run --detach jobs.txt
+    is "status of the file" "$status" 1
+    the_disk recovers
+    "$AWAIT" until "$LIMIT" 'berth status --json' daemon.disk_trouble null
+    berth release 2
+    wait_for_event kind=ended job=2 state=COMPLETED
+}

@@ -19,6 +19,7 @@
 #include "daemon/request/roles.h"
 #include "daemon/rpc/rpc.h"
 #include "daemon/rpc/rpc_server.h"
+#include "daemon/turn/turn.h"
 #include "store/store.h"
 
 #define SLICE_US     10000
@@ -165,7 +166,7 @@ static void
 say_nothing_saved(const struct work *x, const struct err *why, struct err *e)
 {
     if (x->n_saved == 0)
-        err_set(e, why->code, "nothing was accepted: %s. Running jobs continue", why->text);
+        turn_say_not_saved(why, e);
     else if (x->kind->lines)
         err_set(e, why->code,
                 "%zu lines of it are accepted, the others are not; the same command continues "

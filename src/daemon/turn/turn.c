@@ -194,6 +194,16 @@ on_new_gone(void *arg, const struct job *job)
     PARTS(t, job_gone, job);
 }
 
+void
+turn_say_not_saved(const struct err *why, struct err *e)
+{
+    err_set(
+        e, why->code,
+        "no new job was accepted, and a change to jobs may take effect only later, when the "
+        "disk can be written again: %s. Running jobs continue",
+        why->text);
+}
+
 /* The store has rolled back: take back what no client has been told yet. */
 static void
 commit_failed(struct turn *t, const struct err *e)
@@ -204,7 +214,7 @@ commit_failed(struct turn *t, const struct err *e)
     turn_events_keep_true(t);
     PARTS(t, not_saved, e);
     struct err told = {0};
-    err_set(&told, e->code, "nothing was accepted: %s. Running jobs continue", e->text);
+    turn_say_not_saved(e, &told);
     PARTS(t, answer, &told);
 }
 

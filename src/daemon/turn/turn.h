@@ -136,5 +136,7 @@ void turn_tell_again(struct turn *t, uint32_t file);
 /* What is wrong with the disk of our state, while nothing can be written to it. NULL: all is
  * well. */
 const struct err *turn_trouble(const struct turn *t);
+/* The words for those whose requests came with a commit that failed for this reason. */
+void turn_say_not_saved(const struct err *why, struct err *e);
 
 #endif
