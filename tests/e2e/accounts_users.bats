@@ -99,6 +99,46 @@ held_job()
     [ ! -e "$BERTH_DIR/logs/$(id -u "$ALICE")/1.log" ] || fail_with "it has run"
 }
 
+@test "a PAM module that looks up another account does not change whose account the job gets" {
+    type -P cc >/dev/null || skip "there is no cc here"
+    cat >"$ROOT/looks_up.c" <<'EOF'
+#include <pwd.h>
+int pam_sm_acct_mgmt(void *pam, int flags, int argc, const char **argv) { return getpwuid(0) ? 0 : 4; }
+int pam_sm_open_session(void *pam, int flags, int argc, const char **argv) { return getpwuid(0) ? 0 : 4; }
+int pam_sm_close_session(void *pam, int flags, int argc, const char **argv) { return 0; }
+EOF
+    cc -shared -fPIC -o "$ROOT/looks_up.so" "$ROOT/looks_up.c"
+    pam_service "account required $ROOT/looks_up.so" "session required $ROOT/looks_up.so"
+    start_system --set "$PAM"
+    as "$ALICE" berth submit -G 0 --wait --login -- sh -c 'id -u; id -g; id -Gn; echo "$HOME"'
+    is "whose" "$(log_of "$ALICE" 1 | tr '\n' ' ')" \
+        "$(id -u "$ALICE") $(id -g "$ALICE") $(id -Gn "$ALICE") $USERS_HOME/alice "
+}
+
+# In berth-user's place: it has its question, and answers with root's account.
+answer_as_root()
+{
+    cat >"$ROOT/bin/berth-user" <<'EOF'
+#!/usr/bin/python3
+import os, socket
+s = socket.socket(fileno=3)
+fields = s.recv(131072).split(b"\0")
+log = os.open("/dev/null", os.O_WRONLY) if fields[6] else -1
+answer = b"\0".join([b"yes", b"root", b"/root", b"/bin/sh", b"0", b"0", b"0", b"", b""])
+socket.send_fds(s, [answer], [fd for fd in (os.open("/", os.O_PATH), log) if fd >= 0])
+EOF
+    chmod 755 "$ROOT/bin/berth-user"
+}
+
+@test "an answer about another account than the job's is refused" {
+    answer_as_root
+    start_system
+    as "$ALICE" berth submit -G 0 -- touch "$ROOT/ran"
+    wait_for_event kind=ended job=1
+    has "why" "$(berth show 1)" "berth-user answered for user 0 instead of $(id -u "$ALICE")"
+    [ ! -e "$ROOT/ran" ] || fail_with "it has run"
+}
+
 # Where nsswitch.conf asks extrausers, in a mount namespace of the daemon's own.
 berthd()
 {

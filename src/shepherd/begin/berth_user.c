@@ -101,6 +101,20 @@ read_question(char *text, struct question *q)
         .truncate = strcmp(field[10], "truncate") == 0};
 }
 
+/* The C library has one buffer for what it finds, and PAM's modules look up others: what the
+ * job becomes must not be what they found last. */
+static const struct passwd *
+keep(const struct passwd *found)
+{
+    static struct passwd kept;
+    kept = (struct passwd){.pw_name = xstrdup(found->pw_name),
+                           .pw_dir = xstrdup(found->pw_dir),
+                           .pw_shell = xstrdup(found->pw_shell),
+                           .pw_uid = found->pw_uid,
+                           .pw_gid = found->pw_gid};
+    return &kept;
+}
+
 /* The first account of a list with commas that there is. */
 static const struct passwd *
 find_by_name(const char *names)
@@ -111,7 +125,7 @@ find_by_name(const char *names)
     while ((name = strsep(&rest, ","))) {
         const struct passwd *pw = getpwnam(name);
         if (pw)
-            return pw;
+            return keep(pw);
     }
     refuse(STEP_ACCOUNT, errno, "no account '%s' on this machine", names);
 }
@@ -130,7 +144,7 @@ find_account(const struct question *q)
     if (q->name[0] && strcmp(q->name, pw->pw_name) != 0)
         refuse(STEP_ACCOUNT, 0, "user %u was %s when the job was submitted, and is %s now",
                q->uid, q->name, pw->pw_name);
-    return pw;
+    return keep(pw);
 }
 
 /* The user's own folder among the logs. Only root can put anything there, so nothing that

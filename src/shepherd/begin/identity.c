@@ -189,6 +189,11 @@ read_answer(const struct question *question, const char *at, const char *end,
         snprintf(out->text, sizeof out->text, "berth-user gave an invalid answer");
         return -1;
     }
+    if (question->uid >= 0 && uid != question->uid) {
+        snprintf(out->text, sizeof out->text, "berth-user answered for user %u instead of %u",
+                 (unsigned)uid, (unsigned)question->uid);
+        return -1;
+    }
     id->name = fields[0];
     id->home = fields[1];
     id->shell = fields[2];
