@@ -7,6 +7,10 @@ load lib
 case_teardown()
 {
     if mountpoint -q "$BERTH_DIR/state"; then umount -l "$BERTH_DIR/state"; fi
+    if mountpoint -q "$ROOT/frozen"; then
+        fsfreeze -u "$ROOT/frozen" 2>/dev/null || true
+        umount -l "$ROOT/frozen"
+    fi
 }
 
 # Makes the library of bad_disk.c, for the daemon's state.
@@ -269,4 +273,36 @@ trouble_while_an_array_runs()
     "$AWAIT" until "$LIMIT" 'berth status --json' daemon.disk_trouble null
     berth release 2
     wait_for_event kind=ended job=2 state=COMPLETED
+}
+
+# A disk of its own at $ROOT/frozen, which fsfreeze can stop.
+mount_a_disk_to_freeze()
+{
+    [ "$(id -u)" = 0 ] || skip 'needs root to mount a disk'
+    type -P mkfs.ext4 fsfreeze >/dev/null || skip 'there is no mkfs.ext4 or no fsfreeze here'
+    mkdir "$ROOT/frozen"
+    truncate -s 8M "$ROOT/disk"
+    mkfs.ext4 -q "$ROOT/disk"
+    mount -o loop "$ROOT/disk" "$ROOT/frozen" 2>/dev/null || skip 'cannot mount'
+}
+
+@test "a job whose log lies on a disk that no longer answers is cancelled, and ends at its limit, all the same" {
+    mount_a_disk_to_freeze
+    start_daemon 2
+    # Slurm's jobs: in their logs stands why they were ended.
+    berth compat install "$ROOT/slurm" sbatch >/dev/null
+    mkfifo first second
+    printf '#!/bin/sh\necho begun; echo >first; exec sleep 10000\n' >cancelled.sh
+    printf '#!/bin/sh\n#BERTH -t 3s\necho begun; echo >second; exec sleep 10000\n' >late.sh
+    "$ROOT/slurm/sbatch" -o "$ROOT/frozen/log" cancelled.sh
+    "$ROOT/slurm/sbatch" -o "$ROOT/frozen/log2" late.sh
+    timeout "$LIMIT" cat first second
+    fsfreeze -f "$ROOT/frozen"
+    berth cancel 1
+    local ends=0
+    wait_for_event kind=ended job=1 state=CANCELLED || ends=$?
+    wait_for_event kind=ended job=2 state=TIMEOUT || ends=$?
+    fsfreeze -u "$ROOT/frozen" # first of all: a failed test would stop here
+    is 'that waiting for their ends' "$ends" 0
+    berth submit --wait -G 2 -o "$ROOT/frozen/log3" -- true
 }

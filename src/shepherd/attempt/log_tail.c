@@ -1,32 +1,25 @@
 /* Reading the end of a log: see log_tail.h. oom.c looks there for what CUDA programs say,
- * container_outcome.c for what podman does. */
+ * container_outcome.c for what podman does. Done aside, as the log's file system may have gone.
+ */
 #include "shepherd/attempt/log_tail.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
+#include "sys/aside.h"
 
-size_t
-log_tail_read(int log_fd, off_t from, char *out)
+#define PATIENCE_MS 5000
+
+/* 0 at the file's end, and where it cannot be read. */
+static size_t
+read_from(int fd, off_t from, char *out)
 {
-    char path[64];
-    struct stat st;
-    /* Opened anew because ours is write-only; this works for a file that was moved, too. */
-    snprintf(path, sizeof path, "/proc/self/fd/%d", log_fd);
-    if (fstat(log_fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return 0;
-    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    if (from > st.st_size)
-        from = 0; /* the job cut its log */
-    if (st.st_size - from > LOG_TAIL_BYTES)
-        from = st.st_size - LOG_TAIL_BYTES;
     size_t n = 0;
-    while (n < LOG_TAIL_BYTES) {
+    while (fd >= 0 && n < LOG_TAIL_BYTES) {
         ssize_t got = pread(fd, out + n, LOG_TAIL_BYTES - n, from + (off_t)n);
         if (got < 0 && errno == EINTR)
             continue;
@@ -35,4 +28,36 @@ log_tail_read(int log_fd, off_t from, char *out)
         n += (size_t)got;
     }
     return n;
+}
+
+/* Opened as its user it can be read, where that user may read it. One that cannot is opened
+ * anew, which works for a file that was moved too, but perhaps not for root. */
+static void
+read_tail(const void *ctx)
+{
+    static char tail[LOG_TAIL_BYTES];
+    off_t from = *(const off_t *)ctx;
+    struct stat st;
+    if (fstat(ASIDE_FILE, &st) < 0 || !S_ISREG(st.st_mode))
+        return;
+    if (from > st.st_size)
+        from = 0; /* the job cut its log */
+    if (st.st_size - from > LOG_TAIL_BYTES)
+        from = st.st_size - LOG_TAIL_BYTES;
+    size_t n = read_from(ASIDE_FILE, from, tail);
+    if (n == 0) {
+        auto_close int fd = open("/proc/self/fd/0", O_RDONLY | O_CLOEXEC);
+        n = read_from(fd, from, tail);
+    }
+    (void)file_write_all(ASIDE_WORDS, tail, n);
+}
+
+size_t
+log_tail_read(int log_fd, off_t from, char *out)
+{
+    struct stat st;
+    if (file_look(log_fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return 0;
+    ssize_t n = aside_run(log_fd, read_tail, &from, PATIENCE_MS, out, LOG_TAIL_BYTES);
+    return n > 0 ? (size_t)n : 0;
 }

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "shepherd/attempt/attempt.h"
 #include "shepherd/attempt/attempt_priv.h"
 #include "shepherd/attempt/daemon_link.h"
@@ -31,6 +32,7 @@
 #include "shepherd/talk/attach_server.h"
 #include "shepherd/talk/ctl.h"
 #include "spec/script.h"
+#include "sys/aside.h"
 #include "sys/procs.h"
 
 #define STRAGGLERS_MAX_US  (2 * S_US)  /* what a command leaves behind gets no more grace */
@@ -47,7 +49,8 @@
  * 1 s. */
 #define GENTLE_PASSES   16
 #define REMOVAL_MAX_US  (30 * S_US)
-#define OWN_TERM_WAIT_S 1 /* slurmstepd sends it within milliseconds, on a busy node later */
+#define WORDS_WAIT_MS   1000 /* for a few words to get into the log */
+#define OWN_TERM_WAIT_S 1    /* slurmstepd sends it within milliseconds, on a busy node later */
 
 static void
 enter_phase(struct shepherd *a, enum phase phase, int64_t wake_us)
@@ -231,8 +234,16 @@ has_slurm_words(const struct spec *spec)
     return false;
 }
 
+static void
+write_words(const void *ctx)
+{
+    const char *words = ctx;
+    ssize_t rc = write(ASIDE_FILE, words, strlen(words)); /* a full disk loses it */
+    (void)rc;
+}
+
 /* Scripts that submit themselves again look for these words of Slurm's in the log. Only in a
- * file: anything else could block. */
+ * file: anything else could block. A file can too, when its server has gone. */
 static void
 say_as_slurm(const struct shepherd *a, enum cause cause)
 {
@@ -247,18 +258,17 @@ say_as_slurm(const struct shepherd *a, enum cause cause)
     struct stat st;
     struct tm local;
 
-    if (!why || !has_slurm_words(&a->spec) || fd < 0 || fstat(fd, &st) < 0 ||
+    if (!why || !has_slurm_words(&a->spec) || fd < 0 || file_look(fd, &st) < 0 ||
         !S_ISREG(st.st_mode))
         return;
     gethostname(host, sizeof host - 1);
     host[strcspn(host, ".")] = '\0';
     localtime_r(&now, &local);
     strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%S", &local);
-    int n = snprintf(line, sizeof line,
-                     "slurmstepd: error: *** JOB %" PRIu32 " ON %s CANCELLED AT %s%s ***\n",
-                     a->spec.job, host, at, why);
-    ssize_t rc = write(fd, line, (size_t)n); /* a full disk loses it */
-    (void)rc;
+    snprintf(line, sizeof line,
+             "slurmstepd: error: *** JOB %" PRIu32 " ON %s CANCELLED AT %s%s ***\n",
+             a->spec.job, host, at, why);
+    (void)aside_run(fd, write_words, line, WORDS_WAIT_MS, NULL, 0);
 }
 
 /* Whether a user wants it ended that was only being stopped to run again. */
@@ -268,19 +278,22 @@ is_graver(enum cause now, enum cause before)
     return now == CAUSE_CANCEL && (before == CAUSE_PREEMPT || before == CAUSE_REQUEUE);
 }
 
-/* The first cause stands. Of a command that has gone by itself, only the rest is stopped. */
+/* The first cause stands. Of a command that has gone by itself, only the rest is stopped. The
+ * words come last: nothing that a log's disk does may keep the command from being ended. */
 void
 stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace_ms)
 {
     if (a->phase == PHASE_ENDED)
         return;
-    if (!a->facts.command_gone &&
-        (a->facts.cause == CAUSE_NONE || is_graver(cause, a->facts.cause))) {
+    bool counts = !a->facts.command_gone &&
+                  (a->facts.cause == CAUSE_NONE || is_graver(cause, a->facts.cause));
+    if (counts) {
         a->facts.cause = cause;
         snprintf(a->facts.by, sizeof a->facts.by, "%s", by);
-        say_as_slurm(a, cause);
     }
     stop_with_grace(a, grace_ms * MS_US);
+    if (counts)
+        say_as_slurm(a, cause);
 }
 
 /* --- ended children --- */
