@@ -183,7 +183,7 @@ open_log(const struct question *q)
     if (fd < 0)
         refuse(q->own_place && logfile_place_is_shut(q->log, true) ? STEP_OURS : STEP_LOG,
                errno, "cannot open the log %s", q->log);
-    return fd;
+    return logfile_make_readable(fd);
 }
 
 static int
@@ -193,7 +193,7 @@ open_error(const struct question *q)
     int fd = logfile_open(&f);
     if (fd < 0)
         refuse(STEP_ERROR, errno, "cannot open the file for errors %s", q->error);
-    return fd;
+    return logfile_make_readable(fd);
 }
 
 /* log, error -1: there is none. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,4 +59,19 @@ logfile_open(const struct logfile *f)
     if (fd >= 0)
         (void)fcntl(fd, F_SETFL, O_APPEND);
     return fd;
+}
+
+int
+logfile_make_readable(int fd)
+{
+    char path[40];
+    struct stat st;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return fd;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int readable = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOCTTY);
+    if (readable < 0)
+        return fd;
+    close(fd);
+    return readable;
 }

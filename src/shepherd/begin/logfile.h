@@ -16,6 +16,11 @@ struct logfile {
  * caller's; -1 with errno. */
 int logfile_open(const struct logfile *f);
 
+/* The same file, readable too if it is a regular one that this process may read; then fd has
+ * been closed. Its end is looked at when the job has ended, by root, which a file server may
+ * let open nothing of a user's. */
+int logfile_make_readable(int fd);
+
 /* After a log in the instance's own place could not be opened: whether this process may not use
  * that place at all, which is not the job's doing. users_folder: between the place and the log
  * is a folder of the user's own, with which the user may do anything. Leaves errno alone. */

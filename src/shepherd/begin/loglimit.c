@@ -59,15 +59,24 @@ disk_is_low(const struct loglimit *l, int64_t *room)
     return *room < 0;
 }
 
-/* Whole lines at the end of a log of this many bytes, if there are any; their length. The log
- * is open for writing alone. */
+/* Where the log is open for writing alone it is opened anew, which root may not everywhere. */
+static ssize_t
+read_at(const struct loglimit *l, char *out, off_t at)
+{
+    char path[40];
+    ssize_t n = pread(l->fd, out, TAIL_BYTES, at);
+    if (n >= 0)
+        return n;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", l->fd);
+    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return pread(fd, out, TAIL_BYTES, at);
+}
+
+/* Whole lines at the end of a log of this many bytes, if there are any; their length. */
 static size_t
 read_tail(const struct loglimit *l, int64_t size, char *tail)
 {
-    char path[40];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", l->fd);
-    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = pread(fd, tail, TAIL_BYTES, l->begin + size - TAIL_BYTES);
+    ssize_t n = read_at(l, tail, l->begin + size - TAIL_BYTES);
     const char *first = n > 1 ? memchr(tail, '\n', (size_t)n - 1) : NULL;
     size_t skip = first ? (size_t)(first - tail) + 1 : 0;
 
