@@ -52,3 +52,20 @@ load users
     see '^left 0'
     as "$ALICE" sh -c 'echo on >go; rm go peek.log'
 }
+
+@test "what a user mounts on the folder of that user's logs keeps that user's jobs waiting, and nobody else's" {
+    start_system
+    as "$ALICE" berth submit -G 0 --wait -- true
+    local folder
+    folder=$BERTH_DIR/logs/$(id -u "$ALICE")
+    # In place of a program of the user's (FUSE) that answers with an error.
+    mount -t tmpfs -o ro none "$folder" 2>/dev/null || skip 'cannot mount'
+    as "$ALICE" berth submit -G 0 -- true
+    wait_for_event kind=started job=2 attempt=2
+    umount "$folder"
+    as "$BOB" berth submit -G 0 --wait -- true
+    wait_for_event kind=ended job=2 state=COMPLETED
+    has 'why it waited' "$(grep 'event=user-trouble' "$BERTH_DIR/daemon.log")" \
+        "user=$ALICE .*another file system is mounted on the folder of logs $folder"
+    has_not 'of the machine' "$(cat "$BERTH_DIR/daemon.log")" 'machine-trouble'
+}

@@ -25,11 +25,23 @@ test_what_a_job_names_keeps_its_user_only_whatever_it_answers(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof errnums / sizeof *errnums; i++) {
         assert_int_equal(blame_of(true, STEP_FOLDER, errnums[i]), BLAME_USER);
+        assert_int_equal(blame_of(true, STEP_PLACE, errnums[i]), BLAME_USER);
         assert_int_equal(blame_of(true, STEP_ERROR, errnums[i]), BLAME_USER);
         assert_int_equal(blame_of(true, STEP_CHILD, errnums[i]), BLAME_USER);
         assert_int_equal(blame_of(true, STEP_EXEC, errnums[i]), BLAME_USER);
         assert_int_equal(blame_of(false, STEP_LOG, errnums[i]), BLAME_USER);
     }
+}
+
+static void
+test_a_terminal_that_cannot_be_made_is_waited_for_only_if_all_are_taken(void **state)
+{
+    (void)state;
+    assert_int_equal(blame_of(true, STEP_TERMINAL, ENOSPC), BLAME_USER);
+    assert_int_equal(blame_of(true, STEP_TERMINAL, ENOENT), BLAME_COMMAND);
+    assert_int_equal(blame_of(true, STEP_TERMINAL, ENOTTY), BLAME_COMMAND);
+    assert_int_equal(blame_of(true, STEP_TERMINAL, ENODEV), BLAME_COMMAND);
+    assert_int_equal(blame_of(true, STEP_TERMINAL, ENFILE), BLAME_MACHINE);
 }
 
 static void
@@ -59,6 +71,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_descriptors_and_memory_are_the_machines),
         cmocka_unit_test(test_what_a_job_names_keeps_its_user_only_whatever_it_answers),
+        cmocka_unit_test(
+            test_a_terminal_that_cannot_be_made_is_waited_for_only_if_all_are_taken),
         cmocka_unit_test(test_what_was_interrupted_or_busy_is_tried_again),
         cmocka_unit_test(test_a_job_is_charged_for_its_own_words),
     };

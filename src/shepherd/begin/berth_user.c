@@ -30,6 +30,10 @@
 #define N_QUESTIONS    11
 #define GROUPS_MAX_ASK 65536
 
+#ifndef STATX_ATTR_MOUNT_ROOT /* in headers before 5.8 */
+#define STATX_ATTR_MOUNT_ROOT 0x2000
+#endif
+
 struct question {
     uid_t uid;
     mode_t umask;
@@ -147,10 +151,35 @@ find_account(const struct question *q)
     return keep(pw);
 }
 
+/* Whether another file system begins there; false too where the kernel does not say (before
+ * 5.8). Asks for nothing that the file system would have to answer. */
+static bool
+is_mounted_on(int fd)
+{
+    struct statx x = {0};
+    return statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0, &x) == 0 &&
+           (x.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+/* The folder that was there. It is its user's, who can mount a file system on it (FUSE) that
+ * answers, or refuses to, as the user likes: that keeps nobody else's jobs waiting. */
+static int
+enter_log_folder(const char *folder)
+{
+    auto_close int fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        refuse(STEP_PLACE, errno, "cannot open the folder %s", folder);
+    if (is_mounted_on(fd))
+        refuse(STEP_PLACE, 0, "another file system is mounted on the folder of logs %s",
+               folder);
+    return TAKE_FD(fd);
+}
+
 /* The user's own folder among the logs. Only root can put anything there, so nothing that
  * lies in wait is found, and what fails is ours, but for the user's quota. One that is root's
- * yet is just being made for another job of the user's, or was when its maker was killed. */
-static void
+ * yet is just being made for another job of the user's, or was when its maker was killed.
+ * Returns the folder, open: the log in it is made there, whatever is mounted meanwhile. */
+static int
 make_log_folder(const char *log, const struct passwd *pw)
 {
     auto_free char *copy = xstrdup(log);
@@ -158,10 +187,13 @@ make_log_folder(const char *log, const struct passwd *pw)
     struct stat st;
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
         refuse(STEP_OURS, errno, "cannot make the folder %s", folder);
-    if (lstat(folder, &st) < 0 ||
-        (st.st_uid == geteuid() && lchown(folder, pw->pw_uid, pw->pw_gid) < 0))
-        refuse(errno == EDQUOT ? STEP_LOG : STEP_OURS, errno, "cannot hand over the folder %s",
-               folder);
+    auto_close int fd = enter_log_folder(folder);
+    if (fstat(fd, &st) < 0)
+        refuse(STEP_PLACE, errno, "cannot look at the folder %s", folder);
+    if (st.st_uid == geteuid() && fchownat(fd, "", pw->pw_uid, pw->pw_gid, AT_EMPTY_PATH) < 0)
+        refuse(errno == EDQUOT ? STEP_PLACE : STEP_OURS, errno,
+               "cannot hand over the folder %s", folder);
+    return TAKE_FD(fd);
 }
 
 static void
@@ -175,10 +207,14 @@ become(const struct passwd *pw)
     keyring_settle();
 }
 
+/* folder: the one in which it lies, if the daemon chose its place; else -1. */
 static int
-open_log(const struct question *q)
+open_log(const struct question *q, int folder)
 {
-    const struct logfile f = {q->log, q->read, q->truncate, q->own_place};
+    auto_free char *copy = xstrdup(q->log);
+    auto_free char *inside = xasprintf("/proc/self/fd/%d/%s", folder, basename(copy));
+    const struct logfile f = {folder >= 0 ? inside : q->log, q->read, q->truncate,
+                              q->own_place};
     int fd = logfile_open(&f);
     if (fd < 0)
         refuse(q->own_place && logfile_place_is_shut(q->log, true) ? STEP_OURS : STEP_LOG,
@@ -253,8 +289,7 @@ main(void)
         account_check(pw, &q.rules, &account);
     if (!account.may_run)
         say_no(STEP_ACCOUNT, account.errnum, account.text);
-    if (q.own_place)
-        make_log_folder(q.log, pw);
+    auto_close int folder = q.own_place ? make_log_folder(q.log, pw) : -1;
     become(pw);
     umask(q.umask);
     if (chdir(q.cwd) < 0)
@@ -262,7 +297,7 @@ main(void)
     auto_close int cwd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (cwd < 0)
         refuse(STEP_FOLDER, errno, "cannot open the working folder %s", q.cwd);
-    auto_close int log = q.log[0] ? open_log(&q) : -1;
+    auto_close int log = q.log[0] ? open_log(&q, folder) : -1;
     auto_close int error = q.error[0] ? open_error(&q) : -1;
     answer(pw, buf_str(&account.limits), cwd, log, error);
     buf_free(&account.limits);

@@ -62,8 +62,8 @@ blame_of_log(bool log_is_ours, int errnum)
 static bool
 is_named(bool log_is_ours, enum step step)
 {
-    return step == STEP_FOLDER || step == STEP_ERROR || step == STEP_CHILD ||
-           step == STEP_EXEC || (step == STEP_LOG && !log_is_ours);
+    return step == STEP_FOLDER || step == STEP_PLACE || step == STEP_ERROR ||
+           step == STEP_CHILD || step == STEP_EXEC || (step == STEP_LOG && !log_is_ours);
 }
 
 enum blame
@@ -77,9 +77,12 @@ blame_of(bool log_is_ours, enum step step, int errnum)
         return BLAME_MACHINE;
     case STEP_LOG:
         return blame_of_log(log_is_ours, errnum);
+    case STEP_PLACE:
+        return BLAME_USER;
     case STEP_ACCOUNT:
     case STEP_FOLDER:
     case STEP_ERROR:
+    case STEP_TERMINAL: /* ENOSPC: all are taken */
     case STEP_CHILD:
     case STEP_EXEC: /* EAGAIN: the user has as many processes as the user may have */
         return is_passing(errnum) ? BLAME_USER : BLAME_COMMAND;

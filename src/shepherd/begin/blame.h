@@ -12,10 +12,12 @@ enum step {
     STEP_ACCOUNT, /* looking the user up */
     STEP_FOLDER,  /* entering the working folder */
     STEP_LOG,     /* opening the log */
-    STEP_ERROR,   /* opening the file for errors, which is always one that the job named */
-    STEP_FORK,    /* making a process */
-    STEP_CHILD,   /* making that process ready */
-    STEP_EXEC,    /* executing the command */
+    STEP_PLACE, /* entering the user's own folder of logs, where the user can mount anything */
+    STEP_ERROR, /* opening the file for errors, which is always one that the job named */
+    STEP_TERMINAL, /* making a terminal */
+    STEP_FORK,     /* making a process */
+    STEP_CHILD,    /* making that process ready */
+    STEP_EXEC,     /* executing the command */
 };
 
 /* log_is_ours: its place is the instance's, and not one that the job named. errnum: why the
