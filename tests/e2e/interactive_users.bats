@@ -54,3 +54,21 @@ see_the_rest_as()
     has output "$out" named
     has output "$out" own
 }
+
+# Where no terminal can be made, in a mount namespace of the daemon's own.
+berthd()
+{
+    if [ -z "${NO_PTMX:-}" ]; then command berthd "$@"; return; fi
+    unshare -m sh -c 'mount --bind /dev/null /dev/ptmx && exec "$0" "$@"' "$ROOT/bin/berthd" "$@"
+}
+
+@test "a job whose terminal cannot be made fails and says why, and stops no other job" {
+    unshare -m true 2>/dev/null || skip "mount namespaces cannot be made here"
+    NO_PTMX=1 start_system
+    background job as "$ALICE" berth submit -G 0 --pty -- true
+    wait_for_event kind=ended job=1
+    has 'why' "$(berth show 1)" 'cannot make a terminal: Inappropriate ioctl for device'
+    as "$BOB" berth submit -G 0 --wait -- true
+    has_not 'of the machine' "$(cat "$BERTH_DIR/daemon.log")" 'machine-trouble'
+    finish job
+}

@@ -58,13 +58,13 @@ fail(struct command *c, const struct spec *spec, enum step step, int errnum, con
     text_copy_cut(c->text, sizeof c->text, text);
 }
 
-/* The same of something of ours that says itself what is wrong. */
+/* The same of something that says itself what is wrong. */
 static void
-fail_as(struct command *c, const struct spec *spec, const struct err *e)
+fail_as(struct command *c, const struct spec *spec, enum step step, const struct err *e)
 {
     text_copy_cut(c->text, sizeof c->text, e->text);
     c->errnum = e->errnum;
-    c->blame = e->errnum ? blame_of(spec->log_own, STEP_OURS, e->errnum) : BLAME_COMMAND;
+    c->blame = e->errnum ? blame_of(spec->log_own, step, e->errnum) : BLAME_COMMAND;
 }
 
 static int
@@ -193,7 +193,7 @@ enter_container(const struct spec *spec, char *const *argv, const struct last_st
     int rc = container_prepare(spec, argv, env, last->identity, last->rlimits, script, run, &e);
     c->mark_fd = run->mark_fd;
     if (rc < 0)
-        fail_as(c, spec, &e);
+        fail_as(c, spec, STEP_OURS, &e);
     return rc;
 }
 
@@ -296,7 +296,7 @@ open_ends(const struct spec *spec, struct console *console, struct console_ends 
     if (console) {
         if (console_open(console, spec, out->log_fd, ends, &e) == 0)
             return 0;
-        fail_as(out, spec, &e);
+        fail_as(out, spec, spec->pty ? STEP_TERMINAL : STEP_OURS, &e);
         return -1;
     }
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -313,7 +313,7 @@ prepare_setup(const struct spec *spec, struct command *c)
     struct err e;
     if (!setup_is_wanted(spec) || (c->setup_fd = setup_open(spec, &e)) >= 0)
         return 0;
-    fail_as(c, spec, &e);
+    fail_as(c, spec, STEP_OURS, &e);
     return -1;
 }
 
