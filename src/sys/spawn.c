@@ -139,8 +139,28 @@ join_cgroup(int cgroup_fd)
     return fd < 0 || file_write_all(fd, "0\n", 2) < 0 ? errno : 0;
 }
 
-/* As execvp does it: what is not there is passed over, "may not" is remembered, a file that
- * is no binary and has no #! line is a shell script. Returns why nothing was executed. */
+/* A folder that is not there, that may not be looked into, or whose server has gone. */
+static bool
+may_be_elsewhere(int errnum)
+{
+    switch (errnum) {
+    case ENOENT:
+    case ENOTDIR:
+    case EACCES:
+    case ESTALE:
+    case ETIMEDOUT:
+    case ENODEV:
+    case ENOTCONN:
+    case EIO:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* As execvp does it: what is not there is passed over, and so is a folder that does not answer;
+ * the first reason but "not there" is remembered. A file that is no binary and has no #! line
+ * is a shell script. Returns why nothing was executed. */
 static int
 exec_first(const struct plan *p)
 {
@@ -151,12 +171,10 @@ exec_first(const struct plan *p)
             p->sh_argv[1] = at;
             execve(_PATH_BSHELL, p->sh_argv, p->s->envp);
         }
-        if (errno == EACCES)
-            why = EACCES;
-        else if (errno != ENOENT && errno != ENOTDIR)
+        if (!may_be_elsewhere(errno) || strchr(p->s->argv[0], '/'))
             return errno;
-        else if (strchr(p->s->argv[0], '/'))
-            return errno;
+        if (why == ENOENT && errno != ENOTDIR)
+            why = errno;
     }
     return why;
 }

@@ -7,6 +7,7 @@ load lib
 case_teardown()
 {
     if mountpoint -q "$BERTH_DIR/state"; then umount -l "$BERTH_DIR/state"; fi
+    if mountpoint -q "$ROOT/dead"; then umount -l "$ROOT/dead"; fi
     if mountpoint -q "$ROOT/frozen"; then
         fsfreeze -u "$ROOT/frozen" 2>/dev/null || true
         umount -l "$ROOT/frozen"
@@ -305,4 +306,25 @@ mount_a_disk_to_freeze()
     fsfreeze -u "$ROOT/frozen" # first of all: a failed test would stop here
     is 'that waiting for their ends' "$ends" 0
     berth submit --wait -G 2 -o "$ROOT/frozen/log3" -- true
+}
+
+@test "a folder in PATH on a disk that fails is passed over, and the reason given if nothing else is found" {
+    [ "$(id -u)" = 0 ] || skip 'needs root to mount a disk'
+    type -P mkfs.ext4 >/dev/null || skip 'there is no mkfs.ext4 here'
+    mkdir "$ROOT/dead"
+    truncate -s 8M "$ROOT/disk"
+    mkfs.ext4 -q -O ^metadata_csum "$ROOT/disk"
+    mount -o loop "$ROOT/disk" "$ROOT/dead" 2>/dev/null || skip 'cannot mount'
+    mkdir "$ROOT/dead/bin"
+    umount "$ROOT/dead" # so that nothing of it is remembered
+    mount -o loop "$ROOT/disk" "$ROOT/dead"
+    truncate -s 4K "$ROOT/disk"
+    has 'the disk' "$(ls "$ROOT/dead/bin" 2>&1)" 'Input/output error'
+    start_daemon 1
+    PATH=$ROOT/dead/bin:$PATH berth submit --wait -G 0 -- true
+    PATH=$ROOT/dead/bin:$PATH berth submit --hold -G 0 -- no-such-program-at-all
+    berth release 2
+    wait_for_event kind=started job=2 attempt=2
+    has 'the reason' "$(grep job=2 "$BERTH_DIR/daemon.log")" "'no-such-program-at-all': Input/output error"
+    berth cancel 2
 }
