@@ -66,69 +66,78 @@ cgroup_v1_find_bases(const char *name, char *out[CGROUP_V1_N])
     return n;
 }
 
-static void
+/* 0 or an errno value. */
+static int
 write_number(int dirfd, const char *name, int64_t v)
 {
     char text[32];
     auto_close int fd = openat(dirfd, name, O_WRONLY | O_CLOEXEC);
     int n = snprintf(text, sizeof text, "%" PRId64, v);
-    if (fd >= 0)
-        (void)file_write_all(fd, text, (size_t)n);
+    return fd < 0 || file_write_all(fd, text, (size_t)n) < 0 ? errno : 0;
 }
 
-static void
+/* 0 or an errno value, that of the limit on memory: what else is not limited merely is not. */
+static int
 set_limits(enum cgroup_v1 which, int fd, const struct cgroup_limits *l)
 {
     int64_t bytes = (int64_t)l->mem_mib * 1024 * 1024;
     switch (which) {
     case CGROUP_V1_MEMORY:
         if (bytes > 0) {
-            write_number(fd, "memory.limit_in_bytes", bytes);
-            write_number(fd, "memory.memsw.limit_in_bytes", bytes); /* no way out into swap */
+            int why = write_number(fd, "memory.limit_in_bytes", bytes);
+            /* No way out into swap, where the kernel counts that. */
+            (void)write_number(fd, "memory.memsw.limit_in_bytes", bytes);
+            return why;
         }
-        return;
+        return 0;
     case CGROUP_V1_PIDS:
         if (l->pids > 0)
-            write_number(fd, "pids.max", l->pids);
-        return;
+            (void)write_number(fd, "pids.max", l->pids);
+        return 0;
     case CGROUP_V1_CPU:
         if (l->cpus > 0) {
-            write_number(fd, "cpu.cfs_period_us", CPU_PERIOD_US);
-            write_number(fd, "cpu.cfs_quota_us", (int64_t)l->cpus * CPU_PERIOD_US);
+            (void)write_number(fd, "cpu.cfs_period_us", CPU_PERIOD_US);
+            (void)write_number(fd, "cpu.cfs_quota_us", (int64_t)l->cpus * CPU_PERIOD_US);
         }
-        return;
+        return 0;
     case CGROUP_V1_N:
-        return;
+        return 0;
     }
+    return 0;
+}
+
+static int
+make_group(enum cgroup_v1 which, const char *path, const struct cgroup_limits *limits)
+{
+    if (cgroup_make_folder(AT_FDCWD, path) < 0)
+        return -errno;
+    auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int why = set_limits(which, fd, limits);
+    return why != 0 ? -why : TAKE_FD(fd);
 }
 
 void
 cgroup_v1_create(const char *const paths[CGROUP_V1_N], const struct cgroup_limits *limits,
                  int fds[CGROUP_V1_N])
 {
-    for (int i = 0; i < CGROUP_V1_N; i++) {
-        fds[i] = -1;
-        if (!paths[i])
-            continue;
-        if (cgroup_make_folder(AT_FDCWD, paths[i]) == 0)
-            fds[i] = open(paths[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fds[i] >= 0)
-            set_limits((enum cgroup_v1)i, fds[i], limits);
-        else
-            fds[i] = -errno;
-    }
+    for (int i = 0; i < CGROUP_V1_N; i++)
+        fds[i] = paths[i] ? make_group((enum cgroup_v1)i, paths[i], limits) : -1;
 }
 
-void
+int
 cgroup_v1_join(const int fds[CGROUP_V1_N])
 {
+    int why = 0;
     for (int i = 0; i < CGROUP_V1_N; i++) {
         if (fds[i] < 0)
             continue;
         auto_close int fd = openat(fds[i], "cgroup.procs", O_WRONLY | O_CLOEXEC);
-        if (fd >= 0)
-            (void)file_write_all(fd, "0\n", 2);
+        if ((fd < 0 || file_write_all(fd, "0\n", 2) < 0) && i == CGROUP_V1_MEMORY)
+            why = errno;
     }
+    return why;
 }
 
 static int64_t

@@ -16,12 +16,14 @@ extern const char *const cgroup_v1_names[CGROUP_V1_N];
 int cgroup_v1_find_bases(const char *name, char *out[CGROUP_V1_N]);
 
 /* Makes the groups that have a path and sets their limits. fds: open folders (O_CLOEXEC, the
- * caller's), -1 where there is none, -errno where one could not be had. */
+ * caller's), -1 where there is none, -errno where one could not be had, or its limit on memory
+ * could not be set. */
 void cgroup_v1_create(const char *const paths[CGROUP_V1_N], const struct cgroup_limits *limits,
                       int fds[CGROUP_V1_N]);
 
-/* Moves the calling process into them. System calls only. */
-void cgroup_v1_join(const int fds[CGROUP_V1_N]);
+/* Moves the calling process into them. System calls only. 0, or an errno value: it is not in
+ * that of memory. */
+int cgroup_v1_join(const int fds[CGROUP_V1_N]);
 
 /* How often the kernel killed in it for want of memory; 0 where it does not say. *own: whether
  * its own limit was reached. */

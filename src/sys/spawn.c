@@ -191,13 +191,13 @@ prepare_and_exec(struct plan *p)
         setsid();
     int why = p->is_outside ? join_cgroup(s->cgroup_fd) : 0;
     if (why != 0 && s->must_join)
-        return (struct failure){SPAWN_CHILD, why};
+        return (struct failure){SPAWN_JOIN, why};
     reset_signals(s);
     why = place_fds(s);
     if (why == 0 && s->before_exec)
         why = s->before_exec(s->ctx);
     if (why != 0)
-        return (struct failure){SPAWN_CHILD, why};
+        return (struct failure){why < 0 ? SPAWN_JOIN : SPAWN_CHILD, abs(why)};
     why = exec_first(p);
     if (s->instead)
         execve(s->instead[0], s->instead, s->envp);

@@ -29,7 +29,8 @@ struct spawn {
      * kernel meanwhile). For a child that becomes another user, who could stop it halfway. */
     int patience_ms;
     /* Called in the child just before the program is executed; not 0: an errno value, and it
-     * is not executed. Must keep to what is safe after vfork. */
+     * is not executed; less than 0: the same, where a group could not be joined. Must keep to
+     * what is safe after vfork. */
     int (*before_exec)(void *ctx);
     void *ctx;
 };
@@ -41,9 +42,9 @@ struct spawn {
  * they are; the caller frees the list. */
 char **spawn_envp(char *block, size_t n);
 
-/* Where a start failed: nothing went wrong, making the process, in the child before the
- * program, executing the program. */
-enum spawn_stage { SPAWN_OK, SPAWN_FORK, SPAWN_CHILD, SPAWN_EXEC };
+/* Where a start failed: nothing went wrong, making the process, joining its groups, in the
+ * child before the program, executing the program. */
+enum spawn_stage { SPAWN_OK, SPAWN_FORK, SPAWN_JOIN, SPAWN_CHILD, SPAWN_EXEC };
 
 /* Starts it with default signal dispositions and an empty signal mask. The pid; or -1 with
  * *errnum and *stage saying why, nothing left running and nothing to wait for. */

@@ -34,8 +34,10 @@ int
 last_steps_take(void *ctx)
 {
     const struct last_steps *m = ctx;
-    int why = 0;
-    cgroup_v1_join(m->v1_fds);
+    int why = cgroup_v1_join(m->v1_fds);
+    if (why != 0 && m->v1_must_hold)
+        return -why;
+    why = 0;
     if (m->cpus) /* a help, not a limit: it runs elsewhere rather than not at all */
         (void)sched_setaffinity(0, sizeof *m->cpus, m->cpus);
     if (m->identity)

@@ -15,6 +15,7 @@ struct last_steps {
     const struct rlimits *rlimits;   /* NULL: they stay as they are */
     const cpu_set_t *cpus;           /* it runs on these only; NULL: where its parent does */
     const int *v1_fds;               /* groups to join */
+    bool v1_must_hold;               /* it is not executed outside that of memory */
     int lock_fd;                     /* gets the started mark; -1: it is not the command */
     bool pty;                        /* descriptor 0 is its terminal */
     pid_t shepherd;
@@ -22,7 +23,7 @@ struct last_steps {
 };
 
 /* For struct spawn's before_exec, ctx a struct last_steps: perhaps with the memory of its
- * parent, so system calls only. 0 or an errno value. */
+ * parent, so system calls only. 0 or an errno value; less than 0: no group could be joined. */
 int last_steps_take(void *ctx);
 
 #endif

@@ -260,6 +260,8 @@ spawn_command(const struct spec *spec, const struct last_steps *last, char *cons
              set_up[0]);
     else if (stage == SPAWN_EXEC)
         explain_exec(spec, errnum, last->identity != NULL, c);
+    else if (stage == SPAWN_JOIN)
+        fail(c, spec, STEP_OURS, errnum, "cannot enter its cgroup");
     else
         fail(c, spec, stage == SPAWN_FORK ? STEP_FORK : STEP_CHILD, errnum,
              stage == SPAWN_FORK ? "cannot start a process"
@@ -378,6 +380,7 @@ command_start(const struct spec *spec, int lock_fd, const struct groups *groups,
                                     .rlimits = bounded ? &rlimits : NULL,
                                     .cpus = cpus_near(spec, &cpus) ? &cpus : NULL,
                                     .v1_fds = groups->v1_fds,
+                                    .v1_must_hold = spec->groups.limits.mem_mib > 0,
                                     .lock_fd = lock_fd,
                                     .pty = console && console->pty,
                                     .shepherd = getpid(),

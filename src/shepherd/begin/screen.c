@@ -148,8 +148,10 @@ screen_start(const struct screen_wish *w, struct command *out)
     auto_close int words_fd = memfd_create("screen", MFD_CLOEXEC);
     pid_t pid = spawn_screen(w, words_fd, &out->errnum, &stage);
     if (pid < 0) {
-        out->blame = blame_of(w->spec->log_own, stage == SPAWN_FORK ? STEP_FORK : STEP_EXEC,
-                              out->errnum);
+        enum step step = stage == SPAWN_FORK   ? STEP_FORK
+                         : stage == SPAWN_JOIN ? STEP_OURS
+                                               : STEP_EXEC;
+        out->blame = blame_of(w->spec->log_own, step, out->errnum);
         snprintf(out->text, sizeof out->text,
                  "cannot execute 'screen', which --screen needs: %s", strerror(out->errnum));
         return -1;

@@ -111,7 +111,7 @@ groups_enter_for_end(const struct groups *g)
 {
     if (g->fd >= 0 && cgroup_enter_below(g->fd, "ending") < 0)
         return -1;
-    cgroup_v1_join(g->v1_fds);
+    (void)cgroup_v1_join(g->v1_fds);
     return 0;
 }
 
