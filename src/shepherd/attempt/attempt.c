@@ -178,7 +178,7 @@ static void
 read_signals(struct shepherd *a)
 {
     struct signalfd_siginfo si;
-    bool children = false, stop = false, unit_stops = false;
+    bool children = a->reaps_on, stop = false, unit_stops = false;
     while (read(a->sig_fd, &si, sizeof si) == (ssize_t)sizeof si) {
         children |= si.ssi_signo == SIGCHLD;
         unit_stops |= si.ssi_signo == NURSERY_UNIT_STOPS;
@@ -221,6 +221,8 @@ listens_in_time(const struct shepherd *a)
 static int
 patience_ms(const struct shepherd *a)
 {
+    if (a->reaps_on)
+        return 0;
     int64_t own_us = a->timer_fd < 0 ? next_us(a) : 0;
     int64_t log_us = a->phase == PHASE_ENDED ? 0 : sooner(a->log.next_us, a->errors.next_us);
     own_us = sooner(own_us, log_us);
@@ -266,7 +268,7 @@ one_turn(struct shepherd *a)
     size_t n_attach = attach_fill(a->attach, fds + 2 + n);
     if (poll(fds, n + n_attach + 2, patience_ms(a)) < 0)
         rest(fds, n + n_attach + 2);
-    if (fds[0].revents) /* before any wish to stop it, for the same reason */
+    if (fds[0].revents || a->reaps_on) /* before any wish to stop it, for the same reason */
         read_signals(a);
     if (fds[1].revents)
         a->armed_us = -1; /* it has fired: setting it again clears it */

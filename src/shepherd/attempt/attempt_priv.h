@@ -41,6 +41,7 @@ struct shepherd {
     bool written;      /* the record is in its file */
     bool recorded;     /* a daemon has it */
     bool screen_told;  /* to end */
+    bool reaps_on;     /* more children may have ended than were waited for in a turn */
     char term_by[64];  /* who has sent this process TERM; "": nobody */
     pid_t removal_pid; /* of what removes its container; -1: that was done, or is not needed */
     struct kill_own own; /* the processes that are signalled */

@@ -49,6 +49,7 @@
  * 1 s. */
 #define GENTLE_PASSES   16
 #define REMOVAL_MAX_US  (30 * S_US)
+#define REAP_MAX        256
 #define WORDS_WAIT_MS   1000 /* for a few words to get into the log */
 #define OWN_TERM_WAIT_S 1    /* slurmstepd sends it within milliseconds, on a busy node later */
 
@@ -383,14 +384,15 @@ await_own_term(struct shepherd *a)
         stop_because(a, CAUSE_SHUTDOWN, a->term_by, a->spec.grace_ms);
 }
 
-/* All ended children are waited for first; then it is seen what is left. */
+/* All ended children are waited for first; then it is seen what is left. A job that makes them
+ * as fast as they are waited for gets no more than its part of a turn. */
 void
 stop_reap(struct shepherd *a)
 {
     struct rusage used;
-    int status;
-    pid_t pid;
-    while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
+    int status, n = 0;
+    pid_t pid = 0;
+    while (n++ < REAP_MAX && (pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
         outcome_add_usage(&a->facts, &used);
         if (pid == a->command.screen_pid)
             on_screen_gone(a, status);
@@ -404,6 +406,7 @@ stop_reap(struct shepherd *a)
         a->facts.status = status;
         crash_point("shepherd-child-exited");
     }
+    a->reaps_on = pid > 0;
     if (!a->facts.command_gone || a->phase == PHASE_ENDED)
         return;
     end_screen(a);

@@ -25,6 +25,7 @@
 #include "sys/procs.h"
 
 #define LINKS_MAX    16 /* with more jobs at a time, others' supervisors end with them */
+#define REAP_MAX     256
 #define PASS_MS      2
 #define PASSES_SOON  50
 #define TRY_AGAIN_MS 5000 /* after so many passes: one that does not end on KILL */
@@ -154,9 +155,9 @@ index_of(const struct children *b, pid_t pid)
 void
 children_reap(struct children *b)
 {
-    int status;
-    pid_t pid;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    int status, n = 0;
+    pid_t pid = 0;
+    while (n++ < REAP_MAX && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
         ssize_t i = index_of(b, pid);
         if (i >= 0) {
             release(&b->v[i]);
@@ -168,6 +169,7 @@ children_reap(struct children *b)
         }
         b->due_us = 0; /* less may be left, or more */
     }
+    b->reaps_on = pid > 0;
 }
 
 /* Our children that we have not forked, and all below them. */

@@ -19,6 +19,7 @@ struct child {
 struct children {
     struct child *v; /* owned */
     size_t n, cap;
+    bool reaps_on;   /* more may have ended than were waited for */
     bool orphaned;   /* one died out of turn: what it had started may be ours now */
     unsigned passes; /* over such processes, since then */
     int64_t due_us;  /* boot clock: when the next pass is due */
@@ -44,7 +45,8 @@ void children_release(struct children *b);
 /* Whether a child that was given the file open as lock_fd has not been waited for. */
 bool children_has(const struct children *b, int lock_fd);
 
-/* Waits for all that have ended. */
+/* Waits for those that have ended, some hundred at most: then reaps_on says that more may have.
+ */
 void children_reap(struct children *b);
 
 /* KILLs what children that died out of turn have left, one pass over it when that is due. How

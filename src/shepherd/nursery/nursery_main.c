@@ -306,11 +306,11 @@ serve(struct nursery *n)
         struct pollfd p[] = {
             {.fd = n->sig_fd, .events = POLLIN},
             {.fd = n->serves && !n->stopping ? FD_SERVED : -1, .events = POLLIN}};
-        if (poll(p, 2, wait_ms) < 0) {
+        if (poll(p, 2, n->children.reaps_on ? 0 : wait_ms) < 0) {
             packet_rest();
             continue;
         }
-        if (p[0].revents)
+        if (p[0].revents || n->children.reaps_on)
             read_signals(n);
         if (p[1].revents)
             serve_one(n);
