@@ -55,6 +55,49 @@ see_the_rest_as()
     has output "$out" own
 }
 
+@test "what a terminal shows is held to the room that a disk has for its user, and what is lost is counted" {
+    type -P mkfs.ext4 >/dev/null || skip 'there is no mkfs.ext4 here'
+    mkdir "$ROOT/disk"
+    truncate -s 8M "$ROOT/image"
+    mkfs.ext4 -q -m 50 "$ROOT/image" # half of it is for root
+    mount -o loop "$ROOT/image" "$ROOT/disk" 2>/dev/null || skip 'cannot mount'
+    chown "$ALICE" "$ROOT/disk"
+    as "$ALICE" sh -c "cat /dev/zero >$ROOT/disk/filler" 2>/dev/null || true
+    has 'the disk' "$(as "$ALICE" sh -c "cat /dev/zero >>$ROOT/disk/filler" 2>&1)" 'No space left'
+    start_system
+    background job as "$ALICE" berth submit -G 0 --pty -o "$ROOT/disk/log" -- sh -c 'printf %020000d 7'
+    finish job
+    is status "$status" 0
+    local log cut
+    log=$(stat -c %s "$ROOT/disk/log")
+    cut=$(berth show 1 --json | json jobs.0.log_cut_bytes)
+    is 'all that it printed' "$((log + cut))" 20000
+    [ "$cut" -gt 0 ] || fail_with "the log has the room that is for root"
+}
+
+# Writers to a terminal of alice's that are no part of her job.
+outsiders()
+{
+    local i
+    for i in 1 2 3 4; do
+        background "outsider$i" as "$ALICE" sh -c "exec yes >>$1"
+        eval "outside=\"\${outside:-} \$pid_of_outsider$i\""
+    done
+}
+
+@test "a job whose terminal other processes go on writing to ends all the same" {
+    start_system
+    as "$ALICE" mkfifo "$USERS_HOME/alice/end"
+    background job as "$ALICE" berth submit -G 0 --pty --log-max 1M -- sh -c 'tty >terminal; echo ready; read x <end'
+    wait_for_output job '^ready'
+    outsiders "$(cat "$USERS_HOME/alice/terminal")"
+    wait_for_output job '^y'
+    as "$ALICE" sh -c 'echo >end'
+    wait_for_event kind=ended job=1
+    finish job
+    is status "$status" 0
+}
+
 # Where no terminal can be made, in a mount namespace of the daemon's own.
 berthd()
 {

@@ -153,10 +153,10 @@ tell_attached(struct shepherd *a)
 void
 stop_end(struct shepherd *a)
 {
-    attach_drain(a->attach);
+    int64_t lost = attach_drain(a->attach);
     outcome_fill(&a->facts, clock_boot_us(), &a->record);
     mps_leave(&a->facts.mps); /* clients that watch may keep this process for long */
-    a->record.ending.log_cut_bytes = loglimit_end(&a->log) + loglimit_end(&a->errors);
+    a->record.ending.log_cut_bytes = loglimit_end(&a->log) + loglimit_end(&a->errors) + lost;
     attach_log_cut(a->attach, a->log.moved_at, a->log.moved_bytes);
     a->record.ending.ended_us = clock_wall_us();
     enter_phase(a, PHASE_ENDED, 0);

@@ -334,11 +334,10 @@ attach_log_cut(struct attach *at, off_t from, int64_t bytes)
     console_look(&at->console);
 }
 
-void
+int64_t
 attach_drain(struct attach *at)
 {
-    if (at)
-        console_end(&at->console);
+    return at ? console_end(&at->console) : 0;
 }
 
 void

@@ -52,8 +52,9 @@ void attach_say(struct attach *at, const char *words);
  * Clients go on where they are, or, if that has been cut out, at the line that says so. */
 void attach_log_cut(struct attach *at, off_t from, int64_t bytes);
 
-/* Nothing of the job is left: what its terminal still holds goes to the log. */
-void attach_drain(struct attach *at);
+/* Nothing of the job is left: what its terminal still holds goes to the log. How many bytes
+ * that has no room for. */
+int64_t attach_drain(struct attach *at);
 /* The exit record that clients get once they have had the whole log. */
 void attach_end(struct attach *at, const char *record, size_t n);
 /* The attempt is over and everything released: stays for clients that still read, and a moment

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -15,16 +16,21 @@
 #include "base/file.h"
 #include "shepherd/common/attempt_spec.h"
 #include "shepherd/talk/pty.h"
+#include "sys/quota_write.h"
 
 /* A full disk is tried again; the terminal stands still meanwhile. */
 #define FULL_RETRY_MS 200
 #define CHUNK         65536
-#define INPUT_MAX     65536 /* kept for a command that does not read; then typing waits */
+#define FULL_TRIES    10 /* at the end, for which everybody waits then */
+/* Of what is left at the end: the kernel keeps 64 KiB of a terminal's output. Other processes
+ * of the user's may go on writing to it. */
+#define END_MAX   262144
+#define INPUT_MAX 65536 /* kept for a command that does not read; then typing waits */
 
 void
 console_init(struct console *c, bool pty)
 {
-    *c = (struct console){.pty = pty, .fd = -1, .slave_fd = -1, .log_fd = -1};
+    *c = (struct console){.pty = pty, .uid = -1, .fd = -1, .slave_fd = -1, .log_fd = -1};
 }
 
 static void
@@ -66,6 +72,7 @@ console_open(struct console *c, const struct spec *spec, int log_fd, struct cons
         return err_set(e, ERR_FAILED,
                        "the log of an interactive job must be a regular file: %s", spec->log);
     c->log_fd = log_fd;
+    c->uid = spec->uid;
     c->from = c->size = st.st_size;
     if (!c->pty)
         return open_pipe(c, ends, e);
@@ -140,7 +147,7 @@ static void
 write_held(struct console *c)
 {
     while (c->held.len > 0) {
-        ssize_t n = write(c->log_fd, c->held.data, c->held.len);
+        ssize_t n = quota_write(c->log_fd, c->held.data, c->held.len, c->uid);
         if (n < 0 && errno != EINTR)
             break;
         if (n > 0)
@@ -149,17 +156,20 @@ write_held(struct console *c)
     console_look(c);
 }
 
-/* One piece of what the terminal shows; false when there is none. */
-static bool
+/* One piece of what the terminal shows; its length, 0 when there is none. */
+static size_t
 take_output(struct console *c)
 {
     char part[CHUNK];
-    ssize_t n = read(c->fd, part, sizeof part);
+    ssize_t n;
+    do
+        n = read(c->fd, part, sizeof part);
+    while (n < 0 && errno == EINTR);
     if (n <= 0)
-        return n < 0 && errno == EINTR;
+        return 0;
     buf_add(&c->held, part, (size_t)n);
     write_held(c);
-    return true;
+    return (size_t)n;
 }
 
 void
@@ -213,13 +223,30 @@ console_look(struct console *c)
         c->size = st.st_size;
 }
 
-void
+/* What a full disk has no room for. */
+static int64_t
+wait_for_room(struct console *c)
+{
+    const struct timespec pause = {.tv_nsec = FULL_RETRY_MS * 1000000L};
+    for (int i = 0; i < FULL_TRIES && c->held.len > 0; i++) {
+        nanosleep(&pause, NULL);
+        write_held(c);
+    }
+    int64_t lost = (int64_t)c->held.len;
+    buf_clear(&c->held);
+    return lost;
+}
+
+int64_t
 console_end(struct console *c)
 {
-    if (c->slave_fd >= 0) /* the last one: now the master reads to an end */
+    size_t n = 0, part = 1;
+    if (c->slave_fd >= 0) /* the last of the job's: now the master reads to an end */
         close(TAKE_FD(c->slave_fd));
-    while (c->pty && c->fd >= 0 && c->held.len == 0 && take_output(c))
-        ;
+    for (; c->pty && c->fd >= 0 && part > 0 && n < END_MAX; n += part)
+        part = take_output(c);
     close_job_side(c);
+    int64_t lost = wait_for_room(c);
     console_look(c);
+    return lost;
 }

@@ -18,6 +18,7 @@ struct spec;
 struct console {
     bool pty;
     bool eof;     /* no more input comes: once the command has taken it, its pipe is closed */
+    int64_t uid;  /* whose log it is, where the supervisor is root; else -1 */
     int fd;       /* pipe into the command's standard input, or its terminal's master; -1 */
     int slave_fd; /* kept, so that the terminal does not hang up between two programs; -1 */
     int log_fd;   /* readable and appended to; the caller's; -1 before the start */
@@ -60,7 +61,8 @@ int console_wait_ms(const struct console *c);
 /* Looks how long the log has become. */
 void console_look(struct console *c);
 
-/* Everything that wrote has gone: takes what is left in the terminal, and closes. */
-void console_end(struct console *c);
+/* Everything of the job that wrote has gone: takes what is left in the terminal, and closes.
+ * How many bytes are not in the log, which has been full for two seconds. */
+int64_t console_end(struct console *c);
 
 #endif
