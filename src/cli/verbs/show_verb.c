@@ -411,8 +411,9 @@ add_log(struct buf *out, const json_t *job)
         add_text(out, "log-max", format_mib(max, size));
     if (cut > 0) {
         add_label(out, "log cut");
-        buf_addf(out, "%s of output are missing: where a line in it says so, or at its end if the "
-                      "disk was full\n",
+        buf_addf(out,
+                 "%s of output are missing: where a line in it says so, or at its end if the "
+                 "disk was full\n",
                  format_mib((cut + mib - 1) / mib, size));
     }
 }
