@@ -1,6 +1,6 @@
 /* Reading the end of a log: see log_tail.h. oom.c looks there for what CUDA programs say,
- * container_outcome.c for what podman does. Done aside, as the log's file system may have gone.
- */
+ * container_outcome.c for what podman does. It is done aside, as the log's file system may have
+ * gone. */
 #include "shepherd/attempt/log_tail.h"
 
 #include <errno.h>

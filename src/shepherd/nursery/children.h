@@ -45,8 +45,7 @@ void children_release(struct children *b);
 /* Whether a child that was given the file open as lock_fd has not been waited for. */
 bool children_has(const struct children *b, int lock_fd);
 
-/* Waits for those that have ended, some hundred at most: then reaps_on says that more may have.
- */
+/* Waits for those that have ended, at most 256: then reaps_on says that more may have. */
 void children_reap(struct children *b);
 
 /* KILLs what children that died out of turn have left, one pass over it when that is due. How

@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "shepherd/common/attempt_spec.h"
 #include "shepherd/talk/pty.h"
-#include "sys/quota_write.h"
+#include "shepherd/talk/quota_write.h"
 
 /* A full disk is tried again; the terminal stands still meanwhile. */
 #define FULL_RETRY_MS 200

@@ -1,7 +1,7 @@
 /* A write for a user: see quota_write.h. CAP_SYS_RESOURCE passes over quotas and opens the
  * blocks that ext4 and others keep back, and so does root's number as the owner of those; the
  * rest of the process needs both. console.c writes with it what a job's terminal shows. */
-#include "sys/quota_write.h"
+#include "shepherd/talk/quota_write.h"
 
 #include <errno.h>
 #include <linux/capability.h>

@@ -1,6 +1,6 @@
 /* Writing into a user's file without what root may take of a disk beyond others. */
-#ifndef SYS_QUOTA_WRITE_H
-#define SYS_QUOTA_WRITE_H
+#ifndef SHEPHERD_TALK_QUOTA_WRITE_H
+#define SHEPHERD_TALK_QUOTA_WRITE_H
 
 #include <stddef.h>
 #include <stdint.h>
