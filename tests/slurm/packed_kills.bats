@@ -113,3 +113,15 @@ load packed
     [[ $(field 1 '.attempts[0].text') == "stopped to run again"*": its allocation was ended by Slurm"* ]]
     [ "$(field 1 '.attempts | map(.slurm_job) | join(" ")')" = "1 2" ]
 }
+
+@test "what a supervisor leaves that is killed has ended before another job gets its room" {
+    start_cluster --nodes 1 --gpus 1
+    settings
+    submit --vram 20G -- sh -c 'setsid sleep 1000 & echo $! >left; kill -KILL $PPID; sleep 1000'
+    submit --vram 20G -- sh -c 'if kill -0 $(cat left); then echo beside it; else echo alone; fi >>runs'
+    run -0 wait_for 2
+    [ "$(cat runs)" = alone ]
+    within is_state 1 LOST
+    [ "$(field 2 '.attempts | map(.slurm_job) | join(" ")')" = 1 ]
+    check_promises
+}

@@ -80,6 +80,28 @@ signal_each(const struct procs *ps, int sig)
         (void)proc_signal(&ps->v[i], sig);
 }
 
+int
+kill_find_orphans(void *ctx, struct procs *out)
+{
+    const struct kill_known *known = ctx;
+    auto_procs struct procs all = PROCS_INIT;
+    out->n = 0;
+    if (procs_read_children(getpid(), &all) < 0)
+        return -1;
+    for (size_t i = 0; i < all.n; i++) {
+        if (known->is_known(known->whose, all.v[i].pid))
+            continue;
+        if (all.v[i].state != 'Z')
+            procs_add(out, &all.v[i]);
+        auto_procs struct procs below = PROCS_INIT;
+        if (procs_read_descendants(all.v[i].pid, &below) < 0)
+            return -1;
+        for (size_t k = 0; k < below.n; k++)
+            procs_add(out, &below.v[k]);
+    }
+    return 0;
+}
+
 size_t
 kill_signal_all(kill_find find, void *ctx, int sig)
 {

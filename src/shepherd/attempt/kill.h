@@ -20,6 +20,14 @@ struct kill_own {
 /* The descendants of this process; ctx: a struct kill_own, or NULL for all. */
 int kill_find_own(void *ctx, struct procs *out);
 
+/* What processes of this one have left that ended out of turn, where it is a subreaper:
+ * children that it does not know, and all below them. ctx: a struct kill_known. */
+struct kill_known {
+    bool (*is_known)(const void *whose, pid_t pid);
+    const void *whose;
+};
+int kill_find_orphans(void *ctx, struct procs *out);
+
 /* Sends sig to each once, and CONT after it so that stopped ones get it too. How many. */
 size_t kill_signal_all(kill_find find, void *ctx, int sig);
 

@@ -172,27 +172,10 @@ children_reap(struct children *b)
     b->reaps_on = pid > 0;
 }
 
-/* Our children that we have not forked, and all below them. */
-static int
-find_orphans(void *ctx, struct procs *out)
+static bool
+is_forked_here(const void *whose, pid_t pid)
 {
-    const struct children *b = ctx;
-    auto_procs struct procs all = PROCS_INIT;
-    out->n = 0;
-    if (procs_read_children(getpid(), &all) < 0)
-        return -1;
-    for (size_t i = 0; i < all.n; i++) {
-        if (index_of(b, all.v[i].pid) >= 0)
-            continue;
-        if (all.v[i].state != 'Z')
-            procs_add(out, &all.v[i]);
-        auto_procs struct procs below = PROCS_INIT;
-        if (procs_read_descendants(all.v[i].pid, &below) < 0)
-            return -1;
-        for (size_t k = 0; k < below.n; k++)
-            procs_add(out, &below.v[k]);
-    }
-    return 0;
+    return index_of(whose, pid) >= 0;
 }
 
 int
@@ -203,7 +186,8 @@ children_end_orphans(struct children *b)
         return -1;
     if (now < b->due_us)
         return (int)((b->due_us - now + 999) / 1000);
-    b->orphaned = kill_pass(find_orphans, b, b->passes++) > 0;
+    struct kill_known known = {is_forked_here, b};
+    b->orphaned = kill_pass(kill_find_orphans, &known, b->passes++) > 0;
     if (!b->orphaned)
         return -1;
     int ms = children_are_ending(b) ? PASS_MS : TRY_AGAIN_MS;

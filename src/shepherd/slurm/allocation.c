@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,12 +25,16 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "core/ledger/ledger.h"
+#include "shepherd/attempt/kill.h"
 #include "shepherd/slurm/allocation_priv.h"
 #include "shepherd/slurm/stand_in.h"
 
 #define LOOK_MS        500 /* between two looks at the backlog */
 #define PROBE_MS       10000
 #define SPEC_MAX_BYTES 512
+/* What a killed supervisor left is killed so often, until that, as in attempt/stop.c. */
+#define ORPHANS_PASS_MS 10
+#define ORPHANS_MAX_US  INT64_C(60000000)
 
 /* --- events --- */
 
@@ -73,19 +78,71 @@ remove_running(struct allocation *a, struct running *r)
     a->idle_us = clock_boot_us();
 }
 
+static struct running *
+find_running(const struct allocation *a, pid_t pid)
+{
+    struct running *r = a->running;
+    while (r && r->attempt.supervisor != pid)
+        r = r->next;
+    return r;
+}
+
+/* A supervisor that is killed leaves processes, which may still use its GPU: its room is free
+ * when they have gone. */
+static void
+on_supervisor_gone(struct allocation *a, struct running *r, int status)
+{
+    node_attempt_left(&r->attempt, status);
+    if (!WIFSIGNALED(status)) {
+        remove_running(a, r);
+        return;
+    }
+    r->attempt.supervisor = -1; /* the number may be another's soon */
+    r->killed_us = clock_boot_us();
+    a->has_orphans = true;
+    a->passes = 0;
+}
+
 static void
 reap(struct allocation *a)
 {
     pid_t pid;
     int status;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        struct running *r = a->running;
-        while (r && r->attempt.supervisor != pid)
-            r = r->next;
-        if (!r)
+        struct running *r = find_running(a, pid);
+        if (pid == a->measure.probe)
+            a->measure.probe = 0;
+        if (r)
+            on_supervisor_gone(a, r, status);
+    }
+}
+
+static bool
+is_ours(const void *whose, pid_t pid)
+{
+    const struct allocation *a = whose;
+    return pid == a->measure.probe || find_running(a, pid);
+}
+
+/* One pass over what killed supervisors have left. What does not end on KILL keeps no room for
+ * ever: it is the machine's trouble by then. */
+static void
+end_orphans(struct allocation *a, int64_t now_us)
+{
+    struct kill_known known = {is_ours, a};
+    struct running *next;
+    if (!a->has_orphans)
+        return;
+    bool any_left = kill_pass(kill_find_orphans, &known, a->passes++) > 0;
+    a->has_orphans = false;
+    for (struct running *r = a->running; r; r = next) {
+        next = r->next;
+        if (r->killed_us == 0)
             continue;
-        node_attempt_left(&r->attempt, status);
-        remove_running(a, r);
+        if (any_left && now_us - r->killed_us < ORPHANS_MAX_US)
+            a->has_orphans = true;
+        else
+            remove_running(a, r);
     }
 }
 
@@ -125,7 +182,11 @@ wait_and_read(struct allocation *a)
     auto_free struct pollfd *p = xcalloc((size_t)a->n_running + 2, sizeof *p);
     nfds_t n = fill_polls(a, p);
     int ms = measure_ask(&a->measure);
-    if (poll(p, n, ms < 0 || ms > LOOK_MS ? LOOK_MS : ms) < 0 && errno != EINTR)
+    if (ms < 0 || ms > LOOK_MS)
+        ms = LOOK_MS;
+    if (a->has_orphans && ms > ORPHANS_PASS_MS)
+        ms = ORPHANS_PASS_MS;
+    if (poll(p, n, ms) < 0 && errno != EINTR)
         return;
     if (stand_in_was_told(a->sig_fd) && !a->was_told) {
         a->was_told = a->is_leaving = true;
@@ -162,6 +223,7 @@ serve(struct allocation *a)
             allocation_read_backlog(a);
             look_us = now_us + LOOK_MS * INT64_C(1000);
         }
+        end_orphans(a, now_us);
         cut(a, now_us);
         if (now_us < a->end_us)
             allocation_start_lines(a, now_us);
@@ -242,6 +304,7 @@ run(struct allocation *a, struct err *e)
         (void)err_errno(e, ERR_FAILED, errno, "cannot make the events of %s", a->key);
         return SLURM_TAKEN;
     }
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* of what a killed supervisor leaves */
     a->end_us = began_us + a->spec.limit_ms * 1000;
     measure_begin(&a->measure);
     await_probe(a);

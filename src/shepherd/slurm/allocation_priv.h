@@ -29,6 +29,8 @@ struct running {
     struct node_attempt attempt;
     int32_t stops_seen;
     bool is_cut; /* stopped as the allocation ends */
+    int64_t
+        killed_us; /* boot clock: its supervisor was, and what that left is; 0: it was not */
     struct running *next;
 };
 
@@ -45,6 +47,8 @@ struct allocation {
     struct waiting *waiting;
     struct running *running;
     int n_running;
+    bool has_orphans;    /* left by supervisors that were killed */
+    unsigned passes;     /* of killing them */
     struct stat backlog; /* as it was read last */
     struct buf events;   /* not written yet */
 };

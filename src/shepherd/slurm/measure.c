@@ -32,7 +32,7 @@ has_gpu(void)
     return (cuda && cuda[0]) || (amd && amd[0]);
 }
 
-static int
+static pid_t
 start_probe(int theirs)
 {
     enum spawn_stage stage = SPAWN_OK;
@@ -51,7 +51,7 @@ start_probe(int theirs)
     s.n_fds = 3;
     s.new_session = true;
     s.death_signal = SIGKILL;
-    return spawn_process(&s, &errnum, &stage) < 0 ? -1 : 0;
+    return spawn_process(&s, &errnum, &stage);
 }
 
 void
@@ -64,8 +64,11 @@ measure_begin(struct measure *m)
         return;
     auto_close int theirs = pair[1];
     auto_close int ours = pair[0];
-    if (start_probe(theirs) == 0)
-        m->fd = TAKE_FD(ours);
+    pid_t pid = start_probe(theirs);
+    if (pid < 0)
+        return;
+    m->probe = pid;
+    m->fd = TAKE_FD(ours);
 }
 
 void

@@ -24,7 +24,8 @@ struct measured_gpu {
 };
 
 struct measure {
-    int fd; /* to the probe; -1: nothing is measured */
+    int fd;      /* to the probe; -1: nothing is measured */
+    pid_t probe; /* this process's child; 0: there is none */
     struct frame in;
     int64_t seq, samples; /* asked for, and seen */
     int64_t next_us;      /* boot clock: the next question */
