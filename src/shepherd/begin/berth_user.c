@@ -215,10 +215,12 @@ open_log(const struct question *q, int folder)
     auto_free char *inside = xasprintf("/proc/self/fd/%d/%s", folder, basename(copy));
     const struct logfile f = {folder >= 0 ? inside : q->log, q->read, q->truncate,
                               q->own_place};
+    /* The user must be able to come there by name too. */
+    if (q->own_place && logfile_place_is_shut(q->log, true))
+        refuse(STEP_OURS, EACCES, "cannot open the log %s", q->log);
     int fd = logfile_open(&f);
     if (fd < 0)
-        refuse(q->own_place && logfile_place_is_shut(q->log, true) ? STEP_OURS : STEP_LOG,
-               errno, "cannot open the log %s", q->log);
+        refuse(STEP_LOG, errno, "cannot open the log %s", q->log);
     return logfile_make_readable(fd);
 }
 

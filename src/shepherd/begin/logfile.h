@@ -21,7 +21,7 @@ int logfile_open(const struct logfile *f);
  * let open nothing of a user's. */
 int logfile_make_readable(int fd);
 
-/* After a log in the instance's own place could not be opened: whether this process may not use
+/* Of a log in the instance's own place: whether this process may not use
  * that place at all, which is not the job's doing. users_folder: between the place and the log
  * is a folder of the user's own, with which the user may do anything. Leaves errno alone. */
 bool logfile_place_is_shut(const char *path, bool users_folder);
