@@ -9,6 +9,7 @@
 #include "core/ledger/ledger.h"
 #include "core/place/place.h"
 #include "core/plan/limits.h"
+#include "core/queue/queue.h"
 #include "daemon/state/depend_turns.h"
 
 void
