@@ -26,10 +26,11 @@ case_setup()
 @test "logs -f goes on behind what is cut out of a log, and begins anew with one that was emptied" {
     mkfifo end # another one: whoever opens the gate may not have closed it yet
     start_daemon 1
-    # Its last line comes behind the last cut, as what is written in the moment of a cut may be lost.
+    # Its last line comes behind the last cut, and an empty one, as a cut may lose what is written in that moment,
+    # even the end of a line.
     berth submit -G 0 --log-max 1M -o big -- sh -c \
         'seq 1 110000; read line <gate; seq 110001 249999
-        until [ "$(stat -c %s big)" -lt 1000000 ] && grep -q "cut out" big; do sleep 0.1; done; echo 250000
+        until [ "$(stat -c %s big)" -lt 1000000 ] && grep -q "cut out" big; do sleep 0.1; done; printf "\n250000\n"
         read line <gate; : >big; echo anew; read line <end; : >big; echo last'
     background follows berth logs -f 1
     wait_for_output follows '^110000$'

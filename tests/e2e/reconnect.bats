@@ -130,7 +130,7 @@ replace_daemon()
     try berth queue
     is status "$status" 0
     has said "$err" 'the daemon had died and was restarted'
-    has queue "$out" RUNNING
+    has queue "$out" 'RUNNING|STARTING' # until its supervisor has been heard again
     open_gate
     try berth wait 1
     is status "$status" 3
