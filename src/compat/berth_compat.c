@@ -1,7 +1,7 @@
-/* `berth-compat`: the drop-in commands, each under its own name. `berth compat` is this
- * program too, under none of them: it lists them, puts their names into a folder that the user
- * names (compat_install.c), and runs one without its name. No system gets surprising names
- * otherwise. */
+/* `berth-compat`: the drop-in commands, each under its own name. `berth compat` runs this
+ * program too, under neither of these names: it lists the commands, links them into a folder
+ * that the user names (compat_install.c), or runs one without a link. Nothing else puts these
+ * names on a system. */
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -73,7 +73,7 @@ find_tool(const char *argv0)
     return NULL;
 }
 
-/* Of a command or of several. */
+/* True for the name of a command or of a group. */
 static bool
 is_name(const char *word)
 {
@@ -165,7 +165,7 @@ main(int argc, char **argv)
 {
     const struct compat_tool *tool = argc > 0 ? find_tool(argv[0]) : NULL;
 
-    /* write reports a closed pipe. */
+    /* Ignored, so that write() reports a closed pipe as EPIPE. */
     signal(SIGPIPE, SIG_IGN);
     if (tool)
         return tool->run(argc, argv);

@@ -1,11 +1,11 @@
-/* Drop-in commands: Berth under the names, options, files and words of other schedulers. A
- * front end is a file of its own that translates; queue, ledger and store behind it are the
- * daemon's, reached as every verb reaches it. What front ends share: pyarg.h (options as
- * Python's argparse reads them), pytext.h (numbers, texts and JSON as Python writes them),
- * line_records.h (files of JSON lines), compat_paths.h (names of files for the daemon),
- * pick_daemon.h (which daemon), takeover.h (the lock, and what another daemon still has),
- * compat_session.h (its events, signals, files that change), sent_lines.h (lines of a file as
- * its jobs), compat_cards.h (its cards). */
+/* Drop-in commands: Berth behind the names, options, files and messages of other schedulers.
+ * Each front end only translates; the queue, ledger and store are the daemon's, reached over
+ * the same protocol as every Berth command. Front ends share: pyarg.h (options as Python's
+ * argparse reads them), pytext.h (numbers, texts and JSON as Python writes them),
+ * line_records.h (files of JSON lines), compat_paths.h (file names for the daemon),
+ * pick_daemon.h (choice of the daemon), takeover.h (the lock, and jobs left with another
+ * daemon), compat_session.h (the daemon's events, signals, changed files), sent_lines.h (lines
+ * of a file as jobs), compat_cards.h (the daemon's GPUs). */
 #ifndef COMPAT_COMPAT_H
 #define COMPAT_COMPAT_H
 
@@ -15,32 +15,34 @@
 #define COMPAT_ALIASES_MAX 3
 
 struct compat_tool {
-    const char *name;                        /* what is typed */
-    const char *aliases[COMPAT_ALIASES_MAX]; /* other names; NULL: no more */
-    const char *help; /* one line; NULL: not for people, without a link */
-    /* argv[0] is the name it goes by. Returns the program's exit status. */
+    const char *name;                        /* as typed */
+    const char *aliases[COMPAT_ALIASES_MAX]; /* other names; NULL ends the list early */
+    const char *help; /* one line; NULL: internal, neither listed nor installed */
+    /* argv[0] is the name it was called by. Returns the exit status. */
     int (*run)(int argc, char **argv);
-    const char *group; /* a name for several; they are installed only by it or their own: a
-                          machine may have the originals. NULL: none */
+    const char *group; /* name of a group, installed only when the group or the command is
+                          named, since the machine may have the originals; NULL: none */
 };
 
-extern const struct compat_tool compat_tools[]; /* ends with a NULL name */
+extern const struct compat_tool compat_tools[]; /* terminated by a NULL name */
 
-/* The name that a program goes by, without the folder in front. */
+/* The file name of argv0, without its folder; points into argv0. */
 const char *compat_name(const char *argv0);
 
-/* "NAME: words", or without a name the words alone, to standard error; returns status. */
+/* Print "NAME: message", or only the message if name is NULL, to standard error. Returns
+ * status. */
 int compat_fail(int status, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Words and a newline to standard output; the exit status. */
+/* Print the message and a newline to standard output. Returns the exit status. */
 int compat_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Whether a text, of whatever bytes, is new to a set of them, which it is in then. *set: NULL
- * at first, and the caller's. */
+/* Add text, of any bytes, to the set; true if it was not in it. *set starts as NULL; the
+ * caller frees it. */
 bool compat_first_time(json_t **set, const char *text);
 
-/* compat_install.c: names into a folder, and all of them out of it. The exit status. */
-/* n_chosen 0: all without a group. */
+/* compat_install.c: link commands into a folder, and remove all of them. Return the exit
+ * status. */
+/* n_chosen 0: all commands without a group. */
 int compat_install(const char *dir, char *const *chosen, int n_chosen);
 int compat_remove(const char *dir);
 

@@ -1,6 +1,7 @@
-/* The names of the drop-in commands in a folder: links to this program, and for those that end
- * in .py a file that a shell and Python can both read, for `python scheduler.py start` is what
- * people and their scripts type. What is there under such a name and is not ours stays. */
+/* Installs the drop-in commands into a folder: a link to this program for each name, and for
+ * names ending in .py a file that is valid shell and valid Python, because people and their
+ * scripts type `python scheduler.py start`. Files of other origin under these names are
+ * kept. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -31,7 +32,7 @@ is_among(const char *word, char *const *chosen, int n)
     return false;
 }
 
-/* Whether a tool is meant by the words that were said. */
+/* Without a choice, every tool outside a group is chosen. */
 static bool
 is_chosen(const struct compat_tool *t, char *const *chosen, int n)
 {
@@ -42,7 +43,7 @@ is_chosen(const struct compat_tool *t, char *const *chosen, int n)
     return n > 0 ? is_said : !t->group;
 }
 
-/* The names of the chosen tools, aliases too; chosen NULL: of all that there are. */
+/* Names and aliases of the chosen tools; chosen NULL: of all tools. */
 static size_t
 list_names(const char *names[NAMES_MAX], char *const *chosen, int n_chosen)
 {
@@ -62,7 +63,7 @@ list_names(const char *names[NAMES_MAX], char *const *chosen, int n_chosen)
 
 enum what { NOTHING, OURS, OTHERS };
 
-/* Links of earlier versions are to berth itself. */
+/* Earlier versions linked to berth itself. */
 static enum what
 what_is(const char *path)
 {
@@ -92,8 +93,8 @@ is_python(const char *name)
     return n > 3 && strcmp(name + n - 3, ".py") == 0;
 }
 
-/* To a shell the first quotes are nothing and the rest is never reached, and is well formed by
- * the quote in the last line; to Python what the shell runs is a text. */
+/* To the shell, ''' is an empty string followed by ':' and exec never returns; the quote in
+ * the last line keeps the rest well formed. To Python, the shell part is one string. */
 static int
 make_script(const char *path, const char *name, const char *self, struct err *e)
 {
@@ -118,7 +119,7 @@ make_link(const char *path, const char *self, struct err *e)
     return 0;
 }
 
-/* All or nothing, as far as one can tell beforehand. */
+/* Check before the first change, so that install does all or nothing as far as possible. */
 static int
 check_names(const char *dir, const char *const *names, size_t n, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* Asking the daemon for its cards; see compat_cards.h. */
+/* Reads the daemon's GPUs; see compat_cards.h. */
 #include "compat/engine/compat_cards.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Names of files for the daemon; see compat_paths.h. */
+/* File names for the daemon; see compat_paths.h. */
 #include "compat/engine/compat_paths.h"
 
 #include <fcntl.h>

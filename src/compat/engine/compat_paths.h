@@ -1,4 +1,5 @@
-/* Names of files as the daemon takes them, which knows nothing of a front end's folder. */
+/* File names in the form the daemon takes: the daemon does not run in the front end's
+ * folder. */
 #ifndef COMPAT_ENGINE_COMPAT_PATHS_H
 #define COMPAT_ENGINE_COMPAT_PATHS_H
 
@@ -7,15 +8,15 @@
 struct buf;
 struct err;
 
-/* By its real name; of what is not there that of its folder, and where that is not either:
- * NULL. The caller frees it. */
+/* The real path of path; if it does not exist, its folder's real path and the name; NULL if
+ * the folder does not exist either. The caller frees. */
 char *compat_real(const char *path);
-/* By its whole name, whether it is there or not; the caller frees it. */
+/* The absolute path, whether or not the file exists. The caller frees. */
 char *compat_absolute(const char *path);
-/* "folder/name" as the pattern of a job's log: a percent sign of the folder is said twice, the
- * name is a pattern already. The caller frees it. */
+/* "folder/name" as a job's log pattern: percent signs in folder are doubled, name is a pattern
+ * already. The caller frees. */
 char *compat_log_pattern(const char *folder, const char *name);
-/* file_read_at, of a regular file alone: a pipe would keep us waiting for its writer. */
+/* file_read_at for regular files only: reading a pipe would block until a writer comes. */
 int compat_read_regular(const char *path, size_t max, struct buf *out, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* Waiting and asking for front ends; see compat_session.h. */
+/* The event loop and the requests of front ends; see compat_session.h. */
 #include "compat/engine/compat_session.h"
 
 #include <errno.h>
@@ -17,10 +17,10 @@
 #include "sys/signals.h"
 #include "wire/client.h"
 
-#define AWAIT_US       300000000 /* for another user's daemon that restarts, or is repaired */
+#define AWAIT_US       300000000 /* wait for another user's daemon to restart or be repaired */
 #define AWAIT_STEP_MS  500
 #define RECONNECTS_MAX 5
-#define LOOK_US        1000000 /* at the files, for file systems that notify of nothing */
+#define LOOK_US        1000000 /* poll files: some file systems do not notify */
 
 static void
 on_notify(void *ctx, const char *method, json_t *params)
@@ -53,11 +53,11 @@ compat_watch(struct compat_session *s, const char *path)
     if (s->n_files == SESSION_FILES_MAX)
         err_abort("more than %d files to watch", SESSION_FILES_MAX);
     f->shown = path;
-    (void)run_file_has_changed(f); /* from here on */
+    (void)run_file_has_changed(f); /* only later changes count */
     watch_file(s->watch, s->n_files++, path);
 }
 
-/* The first time at which a file is to be read; until when none is. */
+/* Earliest time at which a file is to be read, at most `until`. */
 static int64_t
 first_due(const struct compat_session *s, int64_t until)
 {
@@ -68,7 +68,7 @@ first_due(const struct compat_session *s, int64_t until)
     return until;
 }
 
-/* Whether a file is to be read now. */
+/* True if a file is to be read now. */
 static bool
 take_due(struct compat_session *s)
 {
@@ -89,7 +89,8 @@ take_due(struct compat_session *s)
     return any;
 }
 
-/* Until something happens or until boot time has come (0: only what is here already). */
+/* Wait until something happens or until boot time `until` (0: only handle what is here
+ * already). Returns WOKE_* bits. */
 static int
 wait_until(struct compat_session *s, int64_t until)
 {
@@ -129,7 +130,7 @@ wait_until(struct compat_session *s, int64_t until)
     }
 }
 
-/* The next signal that has come; 0: none. */
+/* The next pending signal; 0: none. */
 static int
 read_signal(struct compat_session *s)
 {
@@ -174,7 +175,7 @@ find_again(struct compat_session *s, struct err *e)
 
 /* --- the loop --- */
 
-/* Once compat_end was called, that it has ended is all that is awaited. */
+/* After compat_end, only wait for the front end's jobs to end. */
 static int
 work(struct compat_session *s, int woke, int *status, struct err *e)
 {
@@ -221,7 +222,7 @@ mend(struct compat_session *s, struct err *e)
     return -1;
 }
 
-/* Also until lines that were left out may be sent again. */
+/* Also wake when lines left out of a full queue may be sent again. */
 static int
 wait_for_more(struct compat_session *s, int64_t until)
 {
@@ -233,7 +234,8 @@ wait_for_more(struct compat_session *s, int64_t until)
     return woke | WOKE_ROOM;
 }
 
-/* A file that changed is not reported twice: that stays when the daemon has gone meanwhile. */
+/* A changed file is reported only once, so WOKE_FILE is kept while a lost daemon is found
+ * again. */
 int
 compat_run(struct compat_session *s, struct err *e)
 {
@@ -316,7 +318,7 @@ compat_events(struct compat_session *s)
     json_t *came = s->events, *fresh = json_array(), *ev;
     size_t i;
 
-    s->events = json_array(); /* more may come while the front end asks */
+    s->events = json_array(); /* requests of the front end may add more */
     json_array_foreach(came, i, ev)
     {
         int64_t seq = answer_int(ev, "seq", 0);

@@ -1,4 +1,4 @@
-/* What a drop-in command says under its own name; see compat.h. */
+/* Messages and names of drop-in commands; see compat.h. */
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>

@@ -64,7 +64,7 @@ records_load(const char *path, struct records *out, struct err *e)
     return 0;
 }
 
-/* was: NULL: whatever there is. */
+/* Replace the file only if it still matches was; NULL: always. */
 static int
 replace(const char *path, const void *bytes, size_t n, bool sync, const struct stat *was,
         struct err *e)
@@ -91,7 +91,7 @@ replace(const char *path, const void *bytes, size_t n, bool sync, const struct s
         return -1;
     if (there && (st.st_uid != geteuid() || st.st_gid != getegid()))
         (void)!fchownat(dir, name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW);
-    if (there && st.st_mode & bits & 0777) /* the umask has taken these from the new one */
+    if (there && st.st_mode & bits & 0777) /* bits that the umask removed from the new file */
         (void)!fchmodat(dir, name, st.st_mode & 07777, 0);
     return 0;
 }

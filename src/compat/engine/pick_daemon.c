@@ -1,4 +1,4 @@
-/* Finding, starting and ending the daemon behind a front end; see pick_daemon.h. */
+/* Finds, starts and ends the daemon behind a front end; see pick_daemon.h. */
 #include "compat/engine/pick_daemon.h"
 
 #include <dirent.h>
@@ -18,8 +18,8 @@
 #include "wire/places.h"
 
 #define LOCK_PREFIX   "berth-gpu-"
-#define HOLDER_MAX    8192  /* bytes of a lock's file */
-#define LEAVE_MS      10000 /* an idle daemon is gone in a moment */
+#define HOLDER_MAX    8192  /* bytes read from a lock file */
+#define LEAVE_MS      10000 /* an idle daemon stops at once */
 #define LEAVE_STEP_MS 1000
 #define AGAIN_TRIES   10
 #define AGAIN_MS      200
@@ -33,8 +33,8 @@ of_environment(const char *name)
     return value && value[0] ? value : NULL;
 }
 
-/* Whether jobs run in it, or wait to; what is held it knows the next time too. True also when
- * it does not say. */
+/* True if the daemon has jobs other than held ones, which it keeps across a restart. Also true
+ * if it does not answer. */
 static bool
 is_in_use(struct client *c)
 {
@@ -54,7 +54,7 @@ is_in_use(struct client *c)
     return false;
 }
 
-/* Asks it to go and waits until it has: its end is the end of the connection. */
+/* Stop the daemon and wait until it closes the connection, at most LEAVE_MS. */
 static void
 end_daemon(struct client *c)
 {
@@ -78,8 +78,8 @@ name_own(struct compat_link *l, const struct compat_home *home)
                                    .need_gpus = true};
 }
 
-/* The tool's own, where jobs of it were left behind: how they end is known there and nowhere
- * else, whatever other daemon has come up meanwhile. */
+/* The tool's own daemon, if jobs were left in it: only that daemon knows how they end,
+ * whichever other daemon has started meanwhile. */
 static struct client *
 connect_left(struct compat_link *l, const struct compat_home *home)
 {
@@ -92,7 +92,8 @@ connect_left(struct compat_link *l, const struct compat_home *home)
     return TAKE(c);
 }
 
-/* The tool's own. One without jobs may have been started for something else. */
+/* Connect to the tool's own daemon or start it. If it runs without jobs, restart it: its
+ * settings and GPUs may be those of an earlier run. */
 static int
 open_own(struct compat_link *l, const struct compat_home *home, struct err *e)
 {
@@ -113,8 +114,8 @@ open_own(struct compat_link *l, const struct compat_home *home, struct err *e)
     return l->client ? 0 : -1;
 }
 
-/* The instance of the daemon that holds a card, as the lock's file says it: "alice uid 1000 pid
- * 77 state /x/.berth/state". NULL: it does not say. */
+/* The instance that holds a GPU, from the lock file: "alice uid 1000 pid 77 state
+ * /x/.berth/state". NULL: the file does not name one. */
 static char *
 holder_of(int dir, const char *lock)
 {
@@ -137,7 +138,7 @@ holder_of(int dir, const char *lock)
     return TAKE(state);
 }
 
-/* A daemon that has cards of this machine and that we may use. */
+/* A daemon that holds GPUs of this machine and that we may use. */
 static struct client *
 connect_holder(char **where)
 {
@@ -159,8 +160,8 @@ connect_holder(char **where)
     return NULL;
 }
 
-/* A real card belongs to one daemon. Where that of another run of the same user has them, jobs
- * go to it: two runs in two folders share the cards, and one ledger. */
+/* A real GPU belongs to one daemon. If the same user's daemon from another folder has the
+ * GPUs, submit jobs there: both runs then share the GPUs and one ledger. */
 static int
 open_own_or_join(struct compat_link *l, const struct compat_home *home, struct err *e)
 {
@@ -181,7 +182,7 @@ open_own_or_join(struct compat_link *l, const struct compat_home *home, struct e
     return 0;
 }
 
-/* The one that the environment names, started where it does not run yet. */
+/* The daemon named by the environment, started if it is not running. */
 static int
 open_named(struct compat_link *l, const struct compat_home *home, struct err *e)
 {
@@ -201,7 +202,7 @@ connect_shared(const struct compat_link *l, bool system)
                   : connect_machine_or_own(&l->cli);
 }
 
-/* Front ends take signals between their steps. */
+/* Front ends block these signals and handle them between steps. */
 static bool
 is_told_to_stop(void)
 {
@@ -212,9 +213,10 @@ is_told_to_stop(void)
             sigismember(&set, SIGHUP) == 1);
 }
 
-/* The machine's, or the user's; none is no error. A socket on which nothing listens is that of
- * a daemon that died and is being started again: it has this user's jobs, and the cards. One
- * of a single user would not serve the others. */
+/* Connect to the machine's daemon, or the user's; none is not an error. If the system socket
+ * exists but nothing listens, its daemon died and is being restarted: wait, since it has this
+ * user's jobs and the GPUs. With `system`, a single user's daemon would not do, since it
+ * cannot serve the others. */
 static int
 open_shared(struct compat_link *l, bool system, struct err *e)
 {
@@ -254,23 +256,24 @@ compat_link_open(struct compat_link *l, const struct compat_home *home, struct e
         return -1;
     if (!l->client)
         return open_own_or_join(l, &with, e);
-    /* When that restarts it is awaited: jobs that it has are not to be given to another too. */
+    /* If this daemon restarts, wait for the same one: its jobs must not go to another
+     * daemon. */
     if (strcmp(client_path(l->client), PLACES_SYSTEM_SOCKET) == 0)
         l->cli.socket = PLACES_SYSTEM_SOCKET;
     else
-        l->args.own = true; /* likewise */
+        l->args.own = true; /* as above */
     return 0;
 }
 
 int
 compat_link_again(struct compat_link *l, struct err *e)
 {
-    int tries = l->cli.socket ? 1 : AGAIN_TRIES; /* there is nothing to start */
+    int tries = l->cli.socket ? 1 : AGAIN_TRIES; /* nothing to start */
 
     client_free(l->client);
     l->client = NULL;
     for (int i = 0; i < tries && !l->client; i++) {
-        /* A daemon that died of a full disk or of memory may find some a moment later. */
+        /* A daemon that died for lack of disk space or memory may start a moment later. */
         if (i > 0)
             poll(NULL, 0, AGAIN_MS);
         l->client = connect_or_start(&l->cli, &l->args, NULL, e);

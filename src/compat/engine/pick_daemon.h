@@ -1,9 +1,9 @@
-/* Which daemon a front end works with: the one that the environment names (BERTH_SOCKET,
- * BERTH_DIR), else the machine's, else the user's own if it runs, else one of the tool's own in
- * the folder in which that tool keeps its files. A real card belongs to one daemon: where that
- * of another run has them all, it is that one. With simulated cards it is always one of its
- * own: their number is the command line's. BERTH_SIM=SPEC gives simulated cards to tools that
- * have no option for them. */
+/* Chooses the daemon of a front end: the one named by the environment (BERTH_SOCKET,
+ * BERTH_DIR), else the machine's, else the user's own if it is running, else the tool's own,
+ * in the folder with the tool's files. A real GPU belongs to one daemon: if another run's
+ * daemon has them all, that daemon is used. With simulated GPUs it is always the tool's own,
+ * since the command line sets their number. BERTH_SIM=SPEC gives simulated GPUs to tools
+ * without such an option. */
 #ifndef COMPAT_ENGINE_PICK_DAEMON_H
 #define COMPAT_ENGINE_PICK_DAEMON_H
 
@@ -16,27 +16,27 @@ struct client;
 struct err;
 
 struct compat_home {
-    const char *root; /* the tool's folder; its own instance is root/.berth */
-    /* These two are to stay until the link is closed: it may have to be started again. */
-    const char *sim;             /* NULL: real cards */
-    const char *const *settings; /* "key=value" for a daemon of its own; NULL-terminated */
-    bool system; /* a daemon that is started serves all users: for front ends that root runs */
+    const char *root; /* the tool's folder; its own daemon uses root/.berth */
+    /* sim and settings must stay valid until the link is closed, for restarts. */
+    const char *sim;             /* NULL: real GPUs */
+    const char *const *settings; /* "key=value" for the tool's own daemon; NULL-terminated */
+    bool system; /* a daemon started here serves all users; for front ends run by root */
 };
 
 struct compat_link {
-    struct cli cli;          /* how this daemon is reached, also again */
-    struct daemon_args args; /* what it is started with, also again */
+    struct cli cli;          /* how to connect, also again */
+    struct daemon_args args; /* how to start it, also again */
     struct client *client;   /* owned */
-    bool own;                /* the tool's own daemon, which goes with it */
-    char *dir;               /* owned; where that is */
+    bool own;                /* the tool's own daemon, stopped on close */
+    char *dir;               /* owned; its folder */
 };
 
-/* A daemon of its own that was left behind is used as it is while jobs are in it, else it makes
- * way for one with these settings and cards. *l is overwritten. */
+/* Connect. If the tool's own daemon was left running, it is kept as it is while it has jobs,
+ * else restarted with these settings and GPUs. *l is overwritten. */
 int compat_link_open(struct compat_link *l, const struct compat_home *home, struct err *e);
-/* After the daemon has gone: finds or starts the same one. */
+/* Reconnect to the same daemon after it has gone, or start it again. */
 int compat_link_again(struct compat_link *l, struct err *e);
-/* Lets go; a daemon of its own is ended, unless jobs run in it or wait to. */
+/* Disconnect; stop the tool's own daemon unless it has running or pending jobs. */
 void compat_link_close(struct compat_link *l);
 
 #endif

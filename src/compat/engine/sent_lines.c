@@ -1,4 +1,4 @@
-/* A file's lines to the daemon and back; see sent_lines.h. */
+/* Sends a file's lines to the daemon and takes its answers; see sent_lines.h. */
 #include "compat/engine/sent_lines.h"
 
 #include <pwd.h>
@@ -18,12 +18,12 @@
 #include "compat/engine/compat_session.h"
 #include "wire/client.h"
 
-#define ROOM_US   10000000 /* other users' jobs may also make room, which no event reports */
-#define ROOM_SLOW 20       /* telling them again takes so small a part of the daemon's time */
+#define ROOM_US   10000000 /* no event reports room made by other users' jobs */
+#define ROOM_SLOW 20       /* time between requests, as a multiple of what one takes */
 #define ROOM_MIN  50000
-#define NEW_MAX   1000 /* sent again at once, of those that were left out */
+#define NEW_MAX   1000 /* most lines the daemon does not have that go into one retry */
 
-/* Whose events are heard, but for a file's: compat_session.h. */
+/* Values of session.heard other than a file's id; see compat_session.h. */
 #define HEARD_ALL  0
 #define HEARD_USER (-1)
 
@@ -49,7 +49,7 @@ tell_line(struct bulk *b, const struct compat_session *s, struct compat_line *li
     return rc;
 }
 
-/* At most this many that the daemon does not have. 1: there are more of them. */
+/* Send all lines the daemon has and at most `most` new ones. Returns 1 if there are more. */
 static int
 tell_lines(struct bulk *b, const struct compat_session *s, struct compat_line *lines, size_t n,
            size_t most, json_t **result, struct err *e)
@@ -75,7 +75,7 @@ tell_lines(struct bulk *b, const struct compat_session *s, struct compat_line *l
     return bulk_finish(b, result, e) < 0 ? -1 : fresh > most;
 }
 
-/* While lines are left out, any job of this user's that starts or goes may make room. */
+/* While lines are left out, any start or end of this user's jobs may make room. */
 static int64_t
 to_hear(const struct compat_session *s)
 {
@@ -96,7 +96,8 @@ listen_to(struct compat_session *s, struct err *e)
         json_object_set_new(params, "file", json_integer(heard));
     if (me)
         json_object_set_new(params, "user", json_string(me->pw_name));
-    /* 0: from now on; without it from the first that ever was, which is ours where none was. */
+    /* since 0 means from now on; without it, from the first event on, which is ours if we took
+     * none. */
     if (s->seq > 0 || s->file == 0)
         json_object_set_new(params, "since", json_integer(s->seq));
     if (compat_call(s, "events", params, &result, e) < 0)
@@ -109,15 +110,15 @@ listen_to(struct compat_session *s, struct err *e)
     return 0;
 }
 
-/* What starts at once is not to be missed, whatever number its file will have: until that is
- * known all events are read. */
+/* Listen before sending, to miss no immediate start: the file's id is not known yet, so all
+ * events are read. */
 int
 compat_listen(struct compat_session *s, struct err *e)
 {
     return s->listening ? 0 : listen_to(s, e);
 }
 
-/* Lines are answered in the order in which they were sent. */
+/* The daemon answers lines in the order they were sent. */
 static int
 take_lines(struct compat_session *s, struct compat_line *lines, size_t n, const json_t *result,
            struct err *e)
@@ -165,7 +166,8 @@ take_refused(const struct compat_session *s, struct compat_line *lines, size_t n
     }
 }
 
-/* When those that were left out, here or (full) by the daemon, are sent again. */
+/* Sets when left-out lines are sent again; they were left out here, or by the daemon
+ * (full). */
 static void
 take_full(struct compat_session *s, const char *full, bool left_here, int64_t began_us)
 {
@@ -225,8 +227,8 @@ compat_clear(struct compat_session *s, struct err *e)
     return 0;
 }
 
-/* How many are to run again; ids of those to look at go to *look. What this very answer has
- * ended is not sent again: its event is on its way. */
+/* Returns the number of lines to run again; ids of jobs to fetch go to *look. Lines ended by
+ * this very answer (refused) are not sent again: their event is on its way. */
 static size_t
 judge(const struct compat_session *s, struct compat_line *lines, size_t n, json_t *look)
 {
@@ -263,7 +265,7 @@ compat_sync(struct compat_session *s, struct compat_line *lines, size_t n, struc
     return compat_each(s, TAKE(look), e);
 }
 
-/* A line is known by its key; what it asks for does not count. */
+/* The daemon matches lines by key only; the command is a placeholder. */
 static int
 ask_what_is_known(struct compat_session *s, const struct compat_line *lines, size_t n,
                   json_t **result, struct err *e)
@@ -296,7 +298,7 @@ compat_recall(struct compat_session *s, struct compat_line *lines, size_t n, str
 
     if (n == 0)
         return 0;
-    /* Before asking: an event reports a job that ends in between. */
+    /* Listen first, so that an event reports a job that ends in between. */
     if (compat_listen(s, e) < 0 || ask_what_is_known(s, lines, n, &result, e) < 0)
         return -1;
     look = json_array();

@@ -1,7 +1,7 @@
-/* The lines of a front end's file and the jobs that the daemon makes of them. They are sent as
- * a whole, in the file's order, whenever they have changed, and found again after a restart on
- * either side. What a line asks for, and what becomes of it in words and files, is the front
- * end's (struct compat_front). */
+/* The lines of a front end's file and their jobs in the daemon. The lines are sent as a whole,
+ * in file order, whenever they change, and are matched to their jobs again after either side
+ * restarts. The front end decides what a line requests and how results are reported (struct
+ * compat_front). */
 #ifndef COMPAT_ENGINE_SENT_LINES_H
 #define COMPAT_ENGINE_SENT_LINES_H
 
@@ -13,32 +13,32 @@ struct compat_session;
 struct err;
 
 struct compat_line {
-    const char *key; /* its identity, under 64 bytes */
+    const char *key; /* the line's identity, under 64 bytes */
     int number;
-    void *job;         /* the front end's; borrowed */
-    int64_t *id;       /* in it: the daemon's number, 0 while there is none (compat_bind) */
-    bool again;        /* once more, if it has ended */
-    const char *state; /* as the daemon last answered, of static life; NULL: not sent */
-    bool refused;      /* ended by the last answer: it can never run */
+    void *job;         /* the front end's job; borrowed */
+    int64_t *id;       /* field of job with the daemon's id; 0: none (compat_bind) */
+    bool again;        /* run it once more if it has ended */
+    const char *state; /* the daemon's last answer, a static string; NULL: not sent */
+    bool refused;      /* ended by the last answer because it can never run */
 };
 
-/* Lines for which the limits of the daemon leave no room in its queue stay outside, with no
- * state, until there is some: WOKE_ROOM says when to send them again, compat_full why.
- *
- * The queue becomes these lines (or has them behind what it has: is_part) in this order, with
- * this process's folder, umask and environment; from the first time on the events of their
- * jobs come. */
+/* Make the queue these lines, in this order (with is_part: after its present ones), with this
+ * process's folder, umask and environment. From the first call on, events of their jobs
+ * arrive.
+ * Lines beyond the daemon's queue limits are left out, with state NULL, until there is room:
+ * WOKE_ROOM says when to send them again, compat_full why. */
 int compat_sync(struct compat_session *s, struct compat_line *lines, size_t n, struct err *e);
-/* That and nothing more: no events are taken, and nothing is found. */
+/* Only send: take no events and call neither found nor adopt. */
 int compat_send(struct compat_session *s, struct compat_line *lines, size_t n, struct err *e);
-/* What has ended is as if it had never been; what waits or runs goes on. */
+/* Forget ended jobs, so that their lines count as new; pending and running jobs continue. */
 int compat_forget(struct compat_session *s, struct err *e);
-/* None of them waits any more. On a full disk they do, but start no more than without them. */
+/* Remove all pending jobs. On a full disk they remain, but none starts before space is
+ * free. */
 int compat_clear(struct compat_session *s, struct err *e);
-/* What the daemon knows of these lines from before, which changes nothing there: known is
- * called for each that it has, then adopt for those that run or have ended. */
+/* Look up these lines' earlier jobs, without changing the daemon: calls known for each job it
+ * has, then adopt for the running and ended ones. */
 int compat_recall(struct compat_session *s, struct compat_line *lines, size_t n, struct err *e);
-/* From now on events are heard. The others see to it by themselves. */
+/* Follow events from now on. The other functions do this themselves. */
 int compat_listen(struct compat_session *s, struct err *e);
 
 #endif

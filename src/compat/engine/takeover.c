@@ -1,5 +1,6 @@
-/* Keeping others off, and looking for what the last run has left elsewhere; see takeover.h.
- * Each front end has a lock beside its files, which holds the name of the daemon's socket. */
+/* The lock of a front end, and the search for jobs its last run left with another daemon; see
+ * takeover.h. The lock lies beside the front end's files and holds the path of the daemon's
+ * socket. */
 #include "compat/engine/takeover.h"
 
 #include <errno.h>
@@ -91,7 +92,7 @@ compat_check_left(struct client *then, const struct client *now, const char *fie
                    client_path(then), client_path(then), buf_str(&ids));
 }
 
-/* The socket that a lock notes, unless that is `but`; NULL: nothing answers there. */
+/* Connect to the socket noted in a lock; NULL if it is `but` or nothing answers. */
 static struct client *
 connect_noted(int lock, const char *but)
 {
