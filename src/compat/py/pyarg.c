@@ -1,4 +1,4 @@
-/* Reading a command line as argparse does; see pyarg.h. */
+/* Reads a command line as argparse does; see pyarg.h. */
 #include "compat/py/pyarg.h"
 
 #include <stdarg.h>
@@ -13,12 +13,12 @@
 #include "cli/common/cli.h"
 #include "compat/py/pytext.h"
 
-/* A word of the command line as argparse takes it, before anything of it is obeyed. */
+/* A word of the command line as argparse classifies it, before any option takes effect. */
 struct word {
     char kind;             /* A: an argument; O: an option; -: the first -- */
     const struct pyarg *a; /* the option; NULL: an unknown one */
-    bool is_long;          /* said by a name with two dashes */
-    const char *value;     /* in the same word; NULL: none */
+    bool is_long;          /* given by a name with two dashes */
+    const char *value;     /* value in the same word; NULL: none */
 };
 
 struct reader {
@@ -26,11 +26,11 @@ struct reader {
     int argc;
     char **argv;
     struct word *words;
-    bool *said; /* of each row */
+    bool *said; /* for each row, whether it was given */
     void *into;
     struct buf extras; /* unknown words */
     int n_extras;
-    int command; /* index of what was said; PYARG_NONE */
+    int command; /* index of the command given; or PYARG_NONE */
     int status;
     bool done;
 };
@@ -70,7 +70,7 @@ fail(struct reader *r, const char *fmt, ...)
     r->done = true;
 }
 
-/* "-v/--verbose", or what a word is called. */
+/* "-v/--verbose", or the name of a positional argument. */
 static void
 add_name(struct buf *out, const struct pyarg *a)
 {
@@ -149,7 +149,7 @@ take_value(struct reader *r, const struct pyarg *a, const char *text)
     store(r, a, &v);
 }
 
-/* --- the words, before anything of them is obeyed --- */
+/* --- classifying words --- */
 
 static bool
 is_name(const char *name, const char *word, size_t n)
@@ -167,7 +167,8 @@ find_exact(const struct reader *r, const char *word, size_t n)
     return NULL;
 }
 
-/* --beginning of the only name that begins so, with or without =value; several are an error. */
+/* An unambiguous prefix of a long option, with or without =value; an ambiguous one is an
+ * error. */
 static bool
 find_beginning(struct reader *r, const char *text, struct word *w)
 {
@@ -205,7 +206,7 @@ find_option(struct reader *r, const char *text, struct word *w)
     return w->a != NULL;
 }
 
-/* -5, -.5, -1.5 and no more. */
+/* -5, -.5, -1.5; argparse accepts no other form. */
 static bool
 is_negative_number(const char *text)
 {
@@ -217,7 +218,7 @@ is_negative_number(const char *text)
     return *rest == '.' && rest[1] && rest[1 + strspn(rest + 1, "0123456789")] == '\0';
 }
 
-/* Beyond argparse: the value of the option before it. */
+/* Not in argparse: a PYARG_ANY option takes a word that begins with - as its value. */
 static bool
 is_value_of_any(const struct reader *r, int at)
 {
@@ -284,8 +285,9 @@ fail_explicit(struct reader *r, const struct pyarg *a, const char *value)
     fail(r, "argument %s: ignored explicit argument %s", buf_str(&name), buf_str(&shown));
 }
 
-/* -qv and -qmfast: letters without a value in one word, up to one that takes the rest for its
- * value. What was passed is obeyed behind the last of them. NULL: it failed. */
+/* Combined short options such as -qv and -qmfast: flags, up to an option that takes the rest
+ * as its value. The flags passed take effect after the last option was parsed. Returns that
+ * option; NULL: an error was reported. */
 static const struct pyarg *
 pass_letters(struct reader *r, const struct word *w, const struct pyarg **passed, size_t *n,
              const char **value)
@@ -308,7 +310,7 @@ pass_letters(struct reader *r, const struct word *w, const struct pyarg **passed
     return a;
 }
 
-/* The option at that index. Returns the index behind it and its value. */
+/* Parse the option at this index. Returns the index after it and its value. */
 static int
 take_option(struct reader *r, int at)
 {
@@ -343,7 +345,7 @@ take_option(struct reader *r, int at)
     return at + 1;
 }
 
-/* The first word of the table that has no value yet. */
+/* The first positional argument without a value. */
 static const struct pyarg *
 next_word(const struct reader *r)
 {
@@ -362,8 +364,8 @@ kind_at(const struct reader *r, int at)
 
 static int take_command(struct reader *r, int at);
 
-/* As many words as the table still wants, and the command behind them. Returns the index of
- * what it does not want. */
+/* Take positional arguments, then the command if one is expected. Returns the index of the
+ * first word not taken. */
 static int
 take_words(struct reader *r, int at)
 {
@@ -453,7 +455,7 @@ find_command(struct reader *r, const char *name)
     return PYARG_NONE;
 }
 
-/* All that follows is the command's. */
+/* All remaining words belong to the command. */
 static int
 take_command(struct reader *r, int at)
 {

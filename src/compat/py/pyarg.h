@@ -1,7 +1,7 @@
 /* Command lines as Python's argparse reads them: options anywhere, `--name value`,
- * `--name=value`, the beginning of a name where it is the only one, `-v`, words in order,
- * sub-commands; what is wrong goes to standard error behind a line of usage, with exit status
- * 2, in argparse's words. pyarg.c has the reading, pyarg_help.c usage and help. */
+ * `--name=value`, unambiguous prefixes, `-v`, positional arguments in order, subcommands.
+ * Errors go to standard error after a usage line, in argparse's words, with exit status 2.
+ * pyarg.c parses, pyarg_help.c prints usage and help. */
 #ifndef COMPAT_PY_PYARG_H
 #define COMPAT_PY_PYARG_H
 
@@ -13,22 +13,23 @@ enum pyarg_type {
     PYARG_STR,
     PYARG_INT,
     PYARG_FLOAT,
-    PYARG_ANY,     /* text that may begin with -, unless it is an option itself */
-    PYARG_FLAG,    /* from here on they take no value */
-    PYARG_HELP,    /* print the page, exit 0 */
+    PYARG_ANY,     /* text that may begin with -, unless it is an option */
+    PYARG_FLAG,    /* this type and those below take no value */
+    PYARG_HELP,    /* print the help page, exit 0 */
     PYARG_VERSION, /* print metavar, exit 0 */
 };
 
-/* Where the value is to be known with its text, or whether it was said. */
+/* For options where the text matters too, or whether they were given. */
 struct pyarg_value {
-    const char *text; /* NULL: not said, and without a standard; a flag that was: "" */
+    const char *text; /* NULL: not given, no default; "" for a flag that was given */
     int64_t i;
     double f;
 };
 
-/* A row: name, type, where its value goes, and by name what else it has: .metavar = "MIB". */
+/* One option or argument: name, type, place for the value; other members by name: .metavar =
+ * "MIB". */
 struct pyarg {
-    const char *name; /* "--margin"; a word of the command line: "jobs_file" */
+    const char *name; /* "--margin"; or a positional argument: "jobs_file" */
     enum pyarg_type type;
     enum pyarg_place {
         PYARG_NOWHERE,
@@ -41,13 +42,13 @@ struct pyarg {
     size_t at;
     const char *help;     /* NULL: none */
     const char *letter;   /* "-v"; NULL: none */
-    const char *metavar;  /* NULL: made of the name */
-    const char *choices;  /* "a,b": nothing else; NULL: anything */
-    const char *standard; /* its value where it is not said; NULL: none */
-    bool hidden;          /* understood, not shown */
+    const char *metavar;  /* NULL: derived from the name */
+    const char *choices;  /* "a,b": the only valid values; NULL: any */
+    const char *standard; /* default if not given; NULL: none */
+    bool hidden;          /* accepted, but not in usage or help */
 };
 
-/* In a row: the member of what pyarg_read fills. */
+/* In a row: the member of struct_type that pyarg_read sets. */
 #define PYARG_INTO(struct_type, member)                                                        \
     .place = _Generic(((struct_type *)NULL)->member, bool                                      \
                       : PYARG_TO_BOOL, const char *                                            \
@@ -73,19 +74,19 @@ struct pyarg_parser {
     const char *about;                    /* NULL: none */
     const struct pyarg *args;             /* ends with a NULL name */
     const struct pyarg_command *commands; /* ends with a NULL name; NULL: none */
-    const char *dest;                     /* what the word that names a command is called */
+    const char *dest;                     /* name of the command's word in messages */
     bool needs_no_command;
 };
 
 #define PYARG_EXIT (-1)
 #define PYARG_NONE (-2)
 
-/* Reads argv[1..] into the places that the rows name, of the command that was said too; what is
- * not said, and has no standard, stays as it is there. The command's index in p->commands,
- * PYARG_NONE when none was said or there are none, PYARG_EXIT: end with *status. */
+/* Read argv[1..] and store values where the rows say, those of the given command too. Members
+ * without a value or default keep their content. Returns the command's index in p->commands;
+ * PYARG_NONE: no command given, or none defined; PYARG_EXIT: exit with *status. */
 int pyarg_read(const struct pyarg_parser *p, int argc, char **argv, void *into, int *status);
 
-/* The usage line and "PROG: error: words" to standard error. Returns 2. */
+/* Print the usage line and "PROG: error: message" to standard error. Returns 2. */
 int pyarg_error(const struct pyarg_parser *p, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

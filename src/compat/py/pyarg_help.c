@@ -1,5 +1,5 @@
-/* Usage and help, laid out as argparse does: wrapped to the terminal, options in brackets, help
- * in a column of its own. */
+/* Usage and help in argparse's layout: wrapped to the terminal, options in brackets, help
+ * texts in their own column. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ pyarg_is_option(const struct pyarg *a)
     return a->name[0] == '-';
 }
 
-/* COLUMNS, else the terminal's, else 80; argparse leaves two free. */
+/* COLUMNS, else the terminal's width, else 80, less the two columns argparse leaves free. */
 static int
 width(void)
 {
@@ -38,7 +38,7 @@ width(void)
     return 78;
 }
 
-/* "MARGIN", "{run,status}": what stands for its value. */
+/* Placeholder for the value: "MARGIN", "{run,status}". */
 static void
 add_metavar(struct buf *out, const struct pyarg *a)
 {
@@ -84,7 +84,8 @@ add_command_names(struct buf *out, const struct pyarg_parser *p)
     buf_addc(out, '}');
 }
 
-/* The options, or the words and what the commands are; NULL-terminated. */
+/* The usage parts of the options, or of the positional arguments and commands;
+ * NULL-terminated. */
 static char **
 collect(const struct pyarg_parser *p, bool options)
 {
@@ -112,8 +113,8 @@ begin_line(struct buf *out, int indent, int *column)
     *column = indent - 1;
 }
 
-/* Parts one after the other, a new line where the next would be too long. *column: how many
- * characters stand on the line. */
+/* Add parts, breaking the line before one that does not fit. *column: characters already on
+ * the line. */
 static void
 add_wrapped(struct buf *out, char **parts, int indent, int columns, int *column)
 {
@@ -153,14 +154,14 @@ pyarg_add_usage(struct buf *out, const struct pyarg_parser *p)
     column = (int)line.len;
     indent = column + 1;
     fits = column + all <= columns;
-    /* Behind a long name there would be no room: it has a line of its own. */
+    /* After a long program name too little room is left: options begin on the next line. */
     if (!fits && column * 4 > columns * 3) {
         indent = (int)strlen("usage: ");
         begin_line(&line, indent, &column);
         fits = column + all <= columns;
     }
     add_wrapped(&line, options, indent, columns, &column);
-    /* Words begin a line of their own where not everything fits on one. */
+    /* If not everything fits on one line, positional arguments begin on their own line. */
     if (!fits && *options && *words)
         begin_line(&line, indent, &column);
     add_wrapped(&line, words, indent, columns, &column);
@@ -172,7 +173,7 @@ pyarg_add_usage(struct buf *out, const struct pyarg_parser *p)
 
 /* --- help --- */
 
-/* Words of text, wrapped to `columns` behind `indent` blanks; the first line is begun. */
+/* Add text wrapped to `columns`, with `indent` blanks before each line but the first. */
 static void
 add_text(struct buf *out, const char *text, int indent, int columns)
 {

@@ -1,5 +1,5 @@
-/* JSON as json.dumps writes it: ", " and ": " between, nothing but ASCII, floats as repr does;
- * with an indent a line for each member. */
+/* JSON as json.dumps writes it: ", " and ": " as separators, ASCII only, floats as in repr;
+ * with an indent, one line per member. */
 #include <stdint.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "compat/py/pytext.h"
 
-#define DEPTH_MAX 64 /* of what we write ourselves; deeper is written as null */
+#define DEPTH_MAX 64 /* ours is never so deep; deeper values become null */
 
 static void
 add_unit(struct buf *out, unsigned unit)

@@ -1,4 +1,4 @@
-/* Python's way with numbers, texts, JSON and times; see pytext.h. Pure but for the time
+/* Python's formats of numbers, texts, JSON and times; see pytext.h. Pure except for the time
  * zone. */
 #include "compat/py/pytext.h"
 
@@ -15,12 +15,12 @@
 #include "base/parse.h"
 #include "base/text.h"
 
-#define DIGITS_MAX   17 /* enough for any double */
-#define FIXED_EXP    16 /* from this power of ten on repr writes an exponent */
+#define DIGITS_MAX   17 /* enough for every double */
+#define FIXED_EXP    16 /* repr uses an exponent from this power of ten on */
 #define FIXED_MIN    -4
 #define NUMBER_BYTES 64
 
-/* As UTF-8 has them: no-break, of a width, of a line's end. */
+/* In UTF-8: next line, no-break, fixed-width, line and paragraph separators. */
 static const char *const wide_spaces[] = {
     "\xc2\x85", "\u00a0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003",
     "\u2004",   "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200a",
@@ -43,7 +43,7 @@ py_space(const char *s, size_t n)
     return 0;
 }
 
-/* How many bytes the last character has when it is white space. */
+/* Length in bytes of the last character if it is white space; else 0. */
 static size_t
 space_before(const char *s, size_t n)
 {
@@ -66,7 +66,8 @@ py_strip(const char **s, size_t n)
     return n;
 }
 
-/* What our own parser takes: without blanks, plus and underscores. False: no number. */
+/* Reduce s to the form our own parser takes: no blanks, plus sign or underscores. False: not a
+ * number. */
 static bool
 bare_number(const char *s, char *out)
 {
@@ -115,7 +116,8 @@ py_float(const char *s, double *out)
     return end != bare && *end == '\0';
 }
 
-/* The shortest digits that read back as v > 0, and the power of ten of the first. */
+/* The fewest digits that read back as v, which must be > 0. Returns the first digit's power of
+ * ten. */
 static int
 shortest(double v, char *digits)
 {
@@ -184,7 +186,7 @@ py_add_float(struct buf *out, double v)
                  exp < 0 ? '-' : '+', abs(exp));
 }
 
-/* str.isprintable() beyond ASCII, but for what no Unicode has given a meaning yet. */
+/* str.isprintable() beyond ASCII, except that unassigned code points count as printable. */
 static bool
 is_printable(uint32_t c)
 {
@@ -232,7 +234,7 @@ py_add_repr(struct buf *out, const char *s)
         else if (c == '\n' || c == '\r' || c == '\t')
             buf_addf(out, "\\%c", c == '\n' ? 'n' : c == '\r' ? 'r' : 't');
         else if (n == 0)
-            buf_addf(out, "\\udc%02x", c); /* as Python holds a byte that is no text */
+            buf_addf(out, "\\udc%02x", c); /* Python's surrogate escape for an invalid byte */
         else if (c < 0x20 || c == 0x7f)
             buf_addf(out, "\\x%02x", c);
         else if (c == '\\' || *s == quote)

@@ -1,5 +1,5 @@
-/* Values as Python reads and writes them: the tools that front ends stand for are Python
- * programs, and their files and lines are read by other programs. */
+/* Values as Python reads and writes them: front ends replace Python programs whose files and
+ * output other programs read. */
 #ifndef COMPAT_PY_PYTEXT_H
 #define COMPAT_PY_PYTEXT_H
 
@@ -9,24 +9,25 @@
 
 struct buf;
 
-/* int(s) and float(s): blanks around, a sign and single underscores are fine. False: no. */
+/* int(s) and float(s): surrounding blanks, a sign and single underscores are accepted. False:
+ * not a number. */
 bool py_int(const char *s, int64_t *out);
 bool py_float(const char *s, double *out);
 
-/* repr(float): the fewest digits that read back as the same, "5.0", "1e-05", "inf". */
+/* repr(float): the fewest digits that read back as the same value: "5.0", "1e-05", "inf". */
 void py_add_float(struct buf *out, double v);
 /* repr(str). */
 void py_add_repr(struct buf *out, const char *s);
 
-/* How many bytes of the n at s are one character of white space, as str.isspace() has it; 0:
+/* Length in bytes of the white-space character at s, as in str.isspace(), within n bytes; 0:
  * none. */
 size_t py_space(const char *s, size_t n);
 
-/* str.strip(), for white space of any script: *s is moved to the first byte that is no white
- * space; how many there are up to the last. */
+/* str.strip() for Unicode white space: moves *s to the first byte kept and returns the length
+ * kept. */
 size_t py_strip(const char **s, size_t n);
 
-/* json.dumps(value), and json.dumps(value, indent=indent) when that is above 0. */
+/* json.dumps(value), with indent=indent if indent is above 0. */
 void py_add_json(struct buf *out, const json_t *value, int indent);
 /* json.dumps(s[:left].decode(errors="replace")). */
 void py_add_string(struct buf *out, const char *s, size_t left);
@@ -34,7 +35,7 @@ void py_add_string(struct buf *out, const char *s, size_t left);
 /* str(Path(dir) / name): "a//./b/" and "x" make "a/b/x". The caller frees. */
 char *py_path(const char *dir, const char *name);
 
-/* Local time of microseconds since 1970, as strftime has it. */
+/* Forms of local time, as in strftime, from microseconds since 1970. */
 enum py_time {
     PY_CLOCK, /* "14:02:10" */
     PY_STAMP, /* "20250410_073631" */

@@ -1,5 +1,5 @@
-/* What commands beside a running scheduler share: reaching the daemon it works with, lists of
- * its jobs and sessions, lines for its jobs file. None of them starts a daemon. */
+/* Shared by commands beside a running scheduler: connecting to its daemon, listing its jobs
+ * and screen sessions, and making lines for the jobs file. None of this starts a daemon. */
 #include <libgen.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ connect_as(const json_t *owner)
     return cli.dir || cli.socket ? connect_daemon(&cli, NULL) : connect_machine_or_own(&cli);
 }
 
-/* The one that the running scheduler names; else the tool's own, if it was left behind. */
+/* The daemon noted by the running scheduler, else the tool's own daemon if one was left. */
 struct client *
 sched_connect(const char *state_file)
 {
@@ -43,7 +43,7 @@ sched_check_left(const json_t *last, const struct client *now, const char *tag, 
     return compat_check_left(then, now, "tags", tag, e);
 }
 
-/* Only the last field keeps its commas; none can hold the end of a line. */
+/* Only the last field may contain commas, and no field a line break. */
 static int
 check_field(const char *field, const char *apart, struct err *e)
 {
@@ -52,7 +52,7 @@ check_field(const char *field, const char *apart, struct err *e)
     return err_set(e, ERR_USAGE, "'%s' cannot stand in a line, which commas take apart", field);
 }
 
-/* Without the empty fields at its end, but two always. */
+/* Trailing empty fields are omitted, but priority and script are always there. */
 int
 sched_line_add(struct buf *out, int64_t priority, const char *script,
                const char *const fields[3], struct err *e)

@@ -1,7 +1,7 @@
-/* Cards and state file in step. The daemon knows which cards are paused and what jobs hold;
- * the file says so to all users, and a change in its paused_gpus acts. What was agreed on last
- * is the base: a difference from that is a person's wish, no matter which program wrote the
- * file. */
+/* Keeps GPUs and state file in step. The daemon knows which GPUs are paused and what jobs
+ * hold; the file shows this to all users, and changes of its paused_gpus are applied. The last
+ * agreed state is the base: any difference from it is a user's request, no matter which
+ * program wrote the file. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ add_hold(struct sched_state *out, int64_t index, const json_t *gpu, const json_t
     out->alloc[index] = fmin(1, out->alloc[index] + (part < 1 ? part : 1));
 }
 
-/* Exact parts of cards that jobs hold. */
+/* Exact shares of GPUs that jobs hold. */
 static void
 add_holds(const struct sched *s, const json_t *gpus, struct sched_state *out)
 {
@@ -55,7 +55,7 @@ sched_pause_reason(const char *tag)
     return xasprintf("paused by a scheduler's state file (%s)", tag);
 }
 
-/* Bits of the cards that the daemon has paused; by: only those for this reason. */
+/* Bit set of GPUs paused in the daemon; by: only for this reason (NULL: any). */
 static uint64_t
 paused_there(const json_t *gpus, const char *by)
 {
@@ -94,8 +94,9 @@ sched_cards_read(struct sched *s, struct err *e)
     return 0;
 }
 
-/* On another user's daemon pauses are kept here: our jobs keep away from those cards. `add`,
- * which waits for the lock of the state file meanwhile, hears of it or was before it. */
+/* On another user's daemon we may not pause GPUs, so the pause is kept here and our jobs avoid
+ * these GPUs. A concurrent `add` waits for the lock of the state file: it either sees the
+ * pause, or its job is already listed here. */
 static int
 pause_alone(struct sched *s, uint64_t bits, bool pause, struct err *e)
 {
@@ -140,7 +141,7 @@ set_paused(struct sched *s, uint64_t bits, bool pause, struct err *e)
         return pause_alone(s, bits, pause, e);
     if (rc == 0 || e->code == ERR_UNREACHABLE || e->code == ERR_NO_SPACE)
         return rc;
-    /* A card that is lost is not resumed; the file will say so again. */
+    /* A lost GPU, for example, is not resumed; the file will show it as paused again. */
     sched_log(&s->log, SCHED_WARNING, NULL, "%s", e->text);
     return 0;
 }
@@ -157,9 +158,9 @@ says_the_same(const struct sched_state *a, const struct sched_state *b)
     return true;
 }
 
-/* Wishes in the file: what differs from the base. One that cannot be read has none, nor has
- * one that goes while we are here; a user who removed it before wants everything as on the
- * first day. 1: something was asked of the daemon. */
+/* Apply requests in the file: its differences from the base. An unreadable file has none, nor
+ * has one deleted while we run; a file deleted before our start means a reset. 1: GPUs were
+ * paused or resumed. */
 static int
 take_wishes(struct sched *s, const struct sched_state *file, uint64_t there, bool first,
             struct err *e)
@@ -180,9 +181,9 @@ is_being_written(const char *path)
     return fd >= 0 && file_has_writers(fd);
 }
 
-/* A program that writes into the file without replacing it leaves half of it for a moment, and
- * is not to be written over: false until it has closed the file, as far as that is to be seen,
- * and it has stood so for a while. */
+/* A program that writes the file in place leaves it incomplete for a moment, and we must not
+ * overwrite it then. True once it is closed, as far as we can see, and unchanged for
+ * TORN_US. */
 static bool
 is_to_be_mended(struct sched *s, const char *why)
 {
@@ -198,7 +199,7 @@ is_to_be_mended(struct sched *s, const char *why)
     return true;
 }
 
-/* mark: of the file as it was read. What was written since is to be read first. */
+/* mark: the file as it was read. If it changed since, read it again before writing. */
 static void
 write_state(struct sched *s, const struct sched_state *now, struct run_file *mark)
 {
@@ -261,11 +262,11 @@ sched_cards_look(struct sched *s, struct err *e)
     if (first) {
         auto_free char *reason = sched_pause_reason(s->tag);
 
-        /* What the file paused earlier, and no longer says. */
+        /* GPUs that an earlier run paused for this file. */
         s->began_look = true;
         s->paused = paused_there(json_object_get(result, "gpus"), reason) & s->managed;
     }
-    /* One that waits again, after a failure. */
+    /* An added job may be pending again after a failure. */
     if (sched_hold_paused(s, e) < 0)
         return -1;
     return look_locked(s, json_object_get(result, "gpus"), first, e);

@@ -1,5 +1,6 @@
-/* The daemon's events of a drop-in scheduler's jobs, also of those that `add` handed over,
- * which are no line of its file; and what becomes of them when it stops. */
+/* Handles the daemon's events of a drop-in scheduler's jobs, including those submitted by
+ * `add`, which have no line in the file; and ends or holds the jobs when the scheduler
+ * stops. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +13,15 @@
 #include "compat/scheduler/scheduler.h"
 #include "wire/client.h"
 
-#define LOOK_US     50000 /* several starts are one look at the cards */
-#define COMMAND_CUT 200   /* bytes that an event has of a command */
+#define LOOK_US     50000 /* batch several starts into one look at the GPUs */
+#define COMMAND_CUT 200   /* events truncate the command to this many bytes */
 
-/* The user who cancelled it, as the daemon says. */
+/* The daemon's cancelled_by for jobs whose line was removed. */
 #define LINE_REMOVED "an edit that removed its line"
 
-/* --- what `add` handed over --- */
+/* --- jobs submitted by `add` --- */
 
-/* The cards that it was submitted for; all where it has no list. */
+/* The GPUs the job was submitted for; all if it has no list. */
 static uint64_t
 devices_of(const json_t *object)
 {
@@ -65,7 +66,7 @@ take_added(struct sched *s, const json_t *object)
     return job;
 }
 
-/* Those that wait or run now; ids of those that are held go to *held. */
+/* Fetch the pending and running added jobs; ids of held ones go to *held. */
 static int
 list_added(struct sched *s, json_t *held, struct err *e)
 {
@@ -92,7 +93,7 @@ sched_list_added(struct sched *s, struct err *e)
     return list_added(s, NULL, e);
 }
 
-/* One that begins or ends in this moment is neither held nor released. */
+/* Jobs that start or end at this moment are neither held nor released; that is no error. */
 static int
 hold_or_release(struct sched *s, bool hold, struct err *e)
 {
@@ -129,7 +130,7 @@ sched_recall_added(struct sched *s, struct err *e)
 {
     auto_json json_t *held = json_array();
 
-    /* Before asking: an event reports what starts or ends in between. */
+    /* Listen first, so that an event reports a job that starts or ends in between. */
     if (compat_listen(&s->session, e) < 0 || list_added(s, held, e) < 0 ||
         sched_hold_paused(s, e) < 0)
         return -1;
@@ -149,8 +150,8 @@ find_added(struct sched *s, int64_t id)
 
 /* --- events --- */
 
-/* Two exit statuses are those of our process around a script (sched_job.c). Neither would be
- * another the next time. */
+/* Two exit statuses come from our wrapper around a script (sched_job.c). A retry would end the
+ * same way. */
 static const char *
 hopeless_end(const struct sched *s, const json_t *ev)
 {
@@ -196,8 +197,8 @@ say_stopped(struct sched *s, const struct sched_job *job, json_t *details)
               job->spec.script);
 }
 
-/* Neither a scheduler that stops, nor a line that left the queue meanwhile, is a person's wish
- * that the job should not run. */
+/* A scheduler that stops, or a line that was removed, does not mean that a person cancelled
+ * the job. */
 bool
 sched_called_off(const char *state, const char *by)
 {
@@ -231,7 +232,7 @@ on_ended(struct sched *s, struct sched_job *job, const json_t *ev)
                   why_ended(s, ev, state), job->spec.script);
 }
 
-/* The daemon would try it again. */
+/* Cancel the job, since the daemon would retry it. */
 static void
 give_up(struct sched *s, struct sched_job *job, const json_t *ev)
 {
@@ -259,8 +260,8 @@ on_requeued(struct sched *s, struct sched_job *job, const json_t *ev)
                   (long long)job->id, why_ended(s, ev, ""), job->spec.script);
 }
 
-/* Whether an unknown job of no file may be one that `add` handed over: others' jobs and those
- * that this user has otherwise are not to cost a question each. */
+/* True if an unknown job without a file may come from `add`. Avoids a request for each job of
+ * other users, or of this user outside the scheduler. */
 static bool
 may_be_added(const struct sched *s, const json_t *ev)
 {
@@ -308,9 +309,9 @@ sched_take_events(void *sched)
     json_array_foreach(events, i, ev) take_event(s, ev);
 }
 
-/* --- leaving --- */
+/* --- stopping --- */
 
-/* Jobs in screen sessions go on without a scheduler, as they always did. */
+/* Jobs in screen sessions continue without a scheduler, as in the original. */
 static bool
 is_stopped_with_us(const struct sched *s, const struct sched_job *job)
 {
@@ -329,10 +330,9 @@ sched_any_to_await(const void *sched)
     return false;
 }
 
-/* Those that `add` handed over, of which no line says that they are to run: those that wait
- * are held, those that run are stopped and then held, by one request each, so that none is
- * lost whatever becomes of us. What cannot be held any more has begun, or ended, in this
- * moment. */
+/* Added jobs have no line that would bring them back: pending ones are held, running ones are
+ * requeued and held, in one request each, so that none is lost if we die. Jobs that cannot be
+ * held any more have just started or ended. */
 static int
 hold_added(struct sched *s, enum sched_status status, const char *method, struct err *e)
 {
@@ -356,11 +356,11 @@ sched_stop(void *sched, struct err *e)
 
     if (s->config.is_10x && list_added(s, NULL, e) < 0)
         return -1;
-    /* On a full disk what waits stays, and what runs is ended all the same. */
+    /* On a full disk pending jobs stay, but running ones must still end. */
     if ((sched_put_aside(s, e) < 0 && e->code != ERR_NO_SPACE) ||
         hold_added(s, SCHED_WAITING, "hold", e) < 0)
         return -1;
-    sched_take_events(s); /* of what has begun until now */
+    sched_take_events(s); /* jobs that started until now */
     if (!s->config.screen && hold_added(s, SCHED_RUNNING, "requeue", e) < 0)
         return -1;
     running = json_array();

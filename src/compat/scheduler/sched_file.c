@@ -1,6 +1,6 @@
-/* The jobs file of the drop-in schedulers, as it stands now, against the jobs that are known. A
- * line that was seen once stays queued when it is taken out of the file, as it always did; one
- * that fails is queued again when it is added once more. What is wrong is said once. */
+/* Compares the jobs file with the known jobs. As in the original, a line seen once stays
+ * queued when it is removed from the file, and a failed line is queued again when it is added
+ * once more. Each error is reported once. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,8 +12,8 @@
 #include "compat/scheduler/scheduler.h"
 
 #define JOBS_MAX_BYTES (256UL << 20)
-#define SAVE_US        1000000 /* a file that is being saved lacks lines for less than that */
-#define UTF8_MARK      "\xef\xbb\xbf" /* what editors of Windows begin a file with */
+#define SAVE_US        1000000        /* longest gap while an editor saves the file */
+#define UTF8_MARK      "\xef\xbb\xbf" /* byte order mark of Windows editors */
 
 static bool
 is_script(const char *path)
@@ -111,8 +111,8 @@ take_line(struct sched *s, const char *text, size_t n, int number)
     }
 }
 
-/* A user who adds an ended line once more wants it to run once more, whether the file still has
- * it or had it no more. */
+/* A user who adds an ended line again wants it to run again, whether or not the file still had
+ * a copy. */
 static void
 note_copies(struct sched *s)
 {

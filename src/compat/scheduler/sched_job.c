@@ -1,8 +1,8 @@
-/* The process of every job of the drop-in schedulers: `berth compat scheduler-job`. It runs
- * python on the script, passes its cards by --cuda where the script expects that, and writes
- * the log that users know: a head, lines with OUT: and ERR: in front, and how it ended. It
- * holds scheduler_10x's memory limit, too. In a screen session the program has the terminal to
- * itself. It ends as its program ended; the supervisor above it does the rest. */
+/* The wrapper process in every job of the drop-in schedulers: `berth compat scheduler-job`. It
+ * runs python on the script, passes the GPUs by --cuda if configured, and writes the log in
+ * the original format: a head, lines prefixed with OUT: and ERR:, and the result. It enforces
+ * scheduler_10x's memory limit too. In a screen session the program gets the terminal itself.
+ * It exits as its program exited; the supervisor above it does the rest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -33,7 +33,7 @@
 #define MIB          1048576
 #define NOT_FOUND    127
 #define RULE         "------------------------------------------------------------"
-#define DRAIN_ROUNDS 64 /* chunks of what a program left in its pipes */
+#define DRAIN_ROUNDS 64 /* chunks read from the pipes after the program ended */
 
 enum {
     JOB_ARG_NEED,
@@ -51,14 +51,14 @@ static const char *const names[JOB_ARGS] = {"--need", "--hash",   "--line", "--c
                                             "--cuda", "--screen", "--mode", "--memory-mib"};
 
 struct sched_run {
-    const char *said[JOB_ARGS]; /* NULL: not */
+    const char *said[JOB_ARGS]; /* NULL: not given */
     char **allowed;             /* NULL-terminated */
     char **words;               /* script and arguments */
     char *gpus;                 /* "0,1", ascending */
     struct sched_spec spec;
     bool piped;
-    int out, err; /* read ends; -1: at their end */
-    int last;     /* the stream that wrote last */
+    int out, err; /* read ends; -1: closed */
+    int last;     /* stream of the last output */
     bool in_line;
     pid_t pid;
     struct memory_watch memory;
@@ -104,7 +104,7 @@ by_number(const void *a, const void *b)
     return (int)(*(const uint8_t *)a) - (int)(*(const uint8_t *)b);
 }
 
-/* BERTH_GPUS has the numbers whatever CUDA_VISIBLE_DEVICES names cards by. */
+/* BERTH_GPUS has indices, whereas CUDA_VISIBLE_DEVICES may name GPUs in other ways. */
 static char *
 read_gpus(void)
 {
@@ -120,7 +120,7 @@ read_gpus(void)
     return xstrdup(buf_str(&out));
 }
 
-/* Ids as the job sees them behind its mask: 0,1,... */
+/* Ids as the job sees them in its mask: 0,1,... */
 static char *
 local_gpus(const char *gpus)
 {
@@ -149,7 +149,7 @@ find_python(void)
     return "python3";
 }
 
-/* python -u script arguments. Each --cuda goes, with the word behind it, and ours comes. */
+/* python -u script arguments. Each --cuda and its value is removed, and ours added. */
 static char **
 command_of(const struct sched_run *j)
 {
@@ -212,7 +212,7 @@ add_arguments(struct buf *out, char *const *args)
     buf_adds(out, "]\n");
 }
 
-/* What it is, and what it was given. */
+/* The head: the job and its parameters. */
 static void
 put_head(const struct sched_run *j)
 {
@@ -236,7 +236,7 @@ put_head(const struct sched_run *j)
     put(&out);
 }
 
-/* How it ended: waitpid's status. */
+/* The foot; status is waitpid's. */
 static void
 put_foot(const struct sched_run *j, int status)
 {
@@ -254,7 +254,8 @@ put_foot(const struct sched_run *j, int status)
     put(&out);
 }
 
-/* A link of that name may be there, to the log of another project's job of the same number. */
+/* Replace an existing link: another project's job of the same number may have the same
+ * name. */
 static void
 link_anew(const char *log, const char *name)
 {
@@ -264,7 +265,7 @@ link_anew(const char *log, const char *name)
         (void)unlink(temp);
 }
 
-/* The name by which the original wrote it, beside where it was started. */
+/* Link the log under the name the original used, where the original wrote it. */
 static void
 link_log(const struct sched_run *j)
 {
@@ -292,7 +293,7 @@ link_log(const struct sched_run *j)
     link_anew(log, name);
 }
 
-/* Bytes of one stream, a prefix at the beginning of each line. */
+/* Add output of one stream, with a prefix at the start of each line. */
 static void
 add_prefixed(struct sched_run *j, int stream, const char *bytes, size_t n, struct buf *out)
 {
@@ -314,7 +315,7 @@ add_prefixed(struct sched_run *j, int stream, const char *bytes, size_t n, struc
     }
 }
 
-/* What is in this pipe (0: standard output's, 1: errors'), up to 64 KiB. False: nothing more
+/* Copy up to 64 KiB from the pipe of a stream (0: stdout, 1: stderr). False: nothing to read
  * now. */
 static bool
 copy_some(struct sched_run *j, int stream, int *fd)
@@ -335,9 +336,9 @@ copy_some(struct sched_run *j, int stream, int *fd)
     return false;
 }
 
-/* --- while it runs --- */
+/* --- running --- */
 
-/* Of the children that a memory limit brings us, too, nothing is left behind. */
+/* Also reap orphans, which we get as a subreaper under a memory limit. */
 static bool
 has_ended(const struct sched_run *j, int *status)
 {
@@ -373,7 +374,7 @@ wait_for_program(struct sched_run *j, int signals)
             (void)copy_some(j, 1, &j->err);
         memory_watch_look(&j->memory);
     }
-    /* What it left behind may hold the pipes open: only what is in them. */
+    /* Orphans may hold the pipes open, so read only what is in them now. */
     for (int i = 0; i < DRAIN_ROUNDS && copy_some(j, 0, &j->out); i++)
         continue;
     for (int i = 0; i < DRAIN_ROUNDS && copy_some(j, 1, &j->err); i++)
@@ -429,7 +430,7 @@ start_program(struct sched_run *j, char **argv)
     return 0;
 }
 
-/* As the program ended, so does this one. */
+/* Exit as the program did. */
 static int
 end_as(const struct sched_run *j, int status)
 {
@@ -439,7 +440,7 @@ end_as(const struct sched_run *j, int status)
         return SCHED_OVER_MEMORY;
     if (!WIFSIGNALED(status))
         return WEXITSTATUS(status);
-    /* It has dumped core already, if it does. */
+    /* The program has dumped core already, if enabled; do not dump ours. */
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     signal(WTERMSIG(status), SIG_DFL);
     sigemptyset(&set);
@@ -449,7 +450,7 @@ end_as(const struct sched_run *j, int status)
     return 128 + WTERMSIG(status);
 }
 
-/* Signals to the job reach the program by itself; we stay for its last words. */
+/* Signals to the job reach the program directly; we stay to log its last output. */
 static int
 block_signals(void)
 {

@@ -1,6 +1,6 @@
 /* A line of the jobs file of `scheduler`: priority,script[,conda[,arguments[,gpus]]], split at
- * the first four commas, so that the GPUs keep theirs. And the table of what models need. One
- * bad line harms no other. Pure but for sched_table_load. */
+ * the first four commas, so that the GPU list keeps its commas. Also the table of models'
+ * needs. A bad line does not affect others. Pure except for sched_table_load. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ push(struct words *w, char *word)
     w->at[w->n] = NULL;
 }
 
-/* What stands in quotes, from behind the opening one. NULL: they are not closed. */
+/* The rest of a quoted string, after its opening quote. NULL: the closing quote is missing. */
 static const char *
 take_quoted(const char *at, char quote, struct buf *word)
 {
@@ -56,7 +56,7 @@ take_quoted(const char *at, char quote, struct buf *word)
     return *at ? at + 1 : NULL;
 }
 
-/* One word from at on. NULL with *why. */
+/* One word starting at `at`. NULL with *why. */
 static const char *
 take_word(const char *at, struct buf *word, struct buf *why)
 {
@@ -185,9 +185,9 @@ sched_gpus_read(const char *text, const struct sched_rules *rules, uint64_t *out
     }
 }
 
-/* --- what follows --- */
+/* --- derived members --- */
 
-/* The word behind the first such option; NULL. */
+/* The word after the first occurrence of option; NULL: none. */
 static const char *
 value_of(char *const *args, const char *option)
 {
@@ -198,7 +198,7 @@ value_of(char *const *args, const char *option)
     return NULL;
 }
 
-/* Runs of what a file's name should not hold become one _ each. */
+/* Each run of characters unsuitable for a file name becomes one _. */
 static void
 fill_mode(struct sched_spec *s)
 {
@@ -226,7 +226,7 @@ need_of(const struct sched_table *t, const char *llm)
     return v ? json_number_value(v) : t->standard;
 }
 
-/* Every field with its end, so that neither order nor borders are lost. */
+/* Each field ends with a NUL, so that order and boundaries count. */
 static void
 fill_key(struct sched_spec *s)
 {
@@ -342,7 +342,7 @@ is_need(const json_t *v)
     return json_is_number(v) && isfinite(x) && x > 0 && x <= NEED_MAX;
 }
 
-/* Takes what is wrong out of the table. */
+/* Remove invalid entries from the table. */
 static void
 check_models(struct sched_table *t, const char *path, struct buf *why)
 {

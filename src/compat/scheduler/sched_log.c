@@ -1,6 +1,6 @@
-/* The log of a drop-in scheduler: lines in the form of Python's logging, or one JSON object
- * each, to standard error and to a file that is put aside when it has grown. Several processes
- * append to it (`add` beside `start`), so it is opened for each line. */
+/* The log of a drop-in scheduler: lines as Python's logging writes them, or one JSON object
+ * per line, to standard error and to a file that is rotated by size. Several processes append
+ * (`add` beside `start`), so the file is opened for each line. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ level_name(enum sched_level level)
     return names[level];
 }
 
-/* PATH becomes PATH.1, what was that PATH.2, and so on. */
+/* Rotate: PATH.1 becomes PATH.2 and so on, then PATH becomes PATH.1. */
 static void
 put_aside(const struct sched_log *l)
 {
@@ -113,7 +113,7 @@ sched_log(const struct sched_log *l, enum sched_level level, json_t *details, co
     json_decref(details);
 }
 
-/* Only we may write into it: a folder that another user made there is left alone. */
+/* Accept only a folder that nobody else may write, so not one that another user made there. */
 static bool
 is_ours(const char *path)
 {

@@ -1,7 +1,7 @@
-/* The lines of the jobs file and the daemon: what waits is sent as a whole, lowest priority
- * number first and in the file's order within one, whenever it has changed. What completed is
- * known to the daemon and never runs again, nor does what a person cancelled; what ended
- * otherwise runs again with a new start of the scheduler. */
+/* Syncs lines of the jobs file with the daemon: pending lines are sent as a whole whenever
+ * they change, by ascending priority number, then in file order. Completed jobs are known to
+ * the daemon and never run again, nor do jobs that a person cancelled; jobs that ended
+ * otherwise run again after the scheduler's next start. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "compat/scheduler/scheduler.h"
 #include "spec/attr.h"
 
-#define ROOM_PART 4     /* of the queue: so much is free before more is sent */
-#define MANY      10000 /* jobs, sent at once: what that took is given back */
+#define ROOM_PART 4     /* send more once this fraction of the queue is free */
+#define MANY      10000 /* after sending so many jobs, return memory to the system */
 
 json_t *
 sched_details(const struct sched_job *job)
@@ -30,7 +30,7 @@ sched_details(const struct sched_job *job)
     return d;
 }
 
-/* --- telling it --- */
+/* --- sending --- */
 
 static int
 by_turn(const void *a, const void *b)
@@ -51,7 +51,7 @@ refuse(struct sched *s, struct sched_job *job, const char *why)
               why);
 }
 
-/* Whether it is sent to the daemon now. */
+/* True if the job is to be sent now. */
 static bool
 is_to_be_sent(struct sched *s, struct sched_job *job, int64_t room)
 {
@@ -75,15 +75,15 @@ is_to_be_sent(struct sched *s, struct sched_job *job, int64_t room)
     return !job->held_back || job->status == SCHED_RUNNING;
 }
 
-/* Our own daemon knows how many may run at the same time. Another daemon is given no more than
- * may run, so that its own limits stay its own. */
+/* Our own daemon enforces running_max itself. Another daemon gets no more than running_max
+ * jobs, so that its limits need not change. */
 static int64_t
 most_told(const struct sched *s)
 {
     return s->session.link.own ? 0 : s->config.running_max;
 }
 
-/* How many lines may be sent besides those that are. */
+/* How many more lines may be sent. */
 static int64_t
 room_of(const struct sched *s)
 {
@@ -100,7 +100,8 @@ room_of(const struct sched *s)
     return room;
 }
 
-/* All is sent again when there is room for many: each time costs as much as the queue has. */
+/* Room needed before everything is sent again, since each sync costs time proportional to the
+ * queue. */
 static int64_t
 room_wanted(const struct sched *s)
 {
@@ -136,7 +137,8 @@ sched_tell_all(struct sched *s)
     s->sync_due = s->all_due = true;
 }
 
-/* Where the number says little of its turn, the place among all says it. */
+/* Where the priority is clamped, or the queue limited, only the place in the whole file gives
+ * the job's turn. */
 bool
 sched_comes_last(const struct sched *s, const struct sched_job *job)
 {
@@ -214,7 +216,7 @@ sched_found(void *sched, void *sched_job, const char *state)
     if (render_state_is_active(state) && job->status <= SCHED_WAITING)
         return COMPAT_LOOK;
     if (strcmp(state, "CANCELLED") == 0 && job->status == SCHED_NEW)
-        return COMPAT_LOOK; /* its event says which user did that */
+        return COMPAT_LOOK; /* its event or object says who cancelled it */
     return render_state_is_final(state) && job->status == SCHED_NEW ? COMPAT_AGAIN
                                                                     : COMPAT_WELL;
 }
@@ -237,7 +239,7 @@ sched_set_running(struct sched_job *job, const json_t *gpus)
     }
 }
 
-/* It ended under an earlier scheduler, which may have done that itself. */
+/* Cancelled before our start, perhaps by an earlier scheduler that stopped. */
 static void
 adopt_cancelled(struct sched *s, struct sched_job *job, const char *by)
 {
@@ -254,7 +256,7 @@ adopt_cancelled(struct sched *s, struct sched_job *job, const char *by)
               job->spec.text);
 }
 
-/* What runs already, or was cancelled before, without an event. */
+/* A job that is running already or was cancelled earlier, without an event. */
 void
 sched_adopt(void *sched, void *sched_job, const json_t *object)
 {
@@ -304,7 +306,7 @@ sched_sync(struct sched *s, struct err *e)
     }
     rc = compat_sync(&s->session, lines, n, e);
     if (rc < 0 && e->code == ERR_PERMISSION && !s->no_priority) {
-        /* The machine's daemon: not every user may have a priority above the usual. */
+        /* On the machine's daemon not every user may raise priorities. */
         s->no_priority = true;
         sched_tell_all(s);
         return sched_sync(s, e);
@@ -315,7 +317,8 @@ sched_sync(struct sched *s, struct err *e)
     if (full)
         sched_log(&s->log, SCHED_WARNING, NULL,
                   "Jobs wait until there is room in the queue: %s", full);
-    /* Many of them had ended before, or cannot run. What the daemon leaves out has to wait. */
+    /* Many of the lines sent had ended or cannot run, so there is room for more. If the daemon
+     * left lines out, wait instead. */
     if (rc == 0 && !s->session.full && s->no_room > 0 && room_of(s) > room_wanted(s))
         sched_tell_all(s);
     if (rc == 0)

@@ -1,5 +1,5 @@
-/* What a job of the drop-in schedulers asks of Berth: a share of a card or whole cards, below
- * the thresholds, and a process of ours around its script (sched_job.c). */
+/* Builds the request of a job of the drop-in schedulers: a share of a GPU or whole GPUs, the
+ * thresholds, and our wrapper around the script (sched_job.c). */
 #include <libgen.h>
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ sched_cards_needed(const struct sched *s, double need)
     return need > 1 + s->config.precision ? (int)ceil(need - 1e-9) : 1;
 }
 
-/* Of equals as many share a card as the tolerance lets in. */
+/* Among equal jobs, the tolerance lets more share a GPU, so the share is at most 1/n of it. */
 static int32_t
 permille_of(const struct sched *s, double need)
 {
@@ -61,11 +61,11 @@ fill_demand(const struct sched *s, const struct sched_job *job, struct demand *d
     d->devices = sched_devices(s, job) & ~s->paused_alone;
     d->max_used_permille = guard_of(s->config.mem_threshold);
     d->max_load_permille = guard_of(s->config.load_threshold);
-    d->idle_mib = VRAM_MAX_MIB; /* strangers are what the thresholds are for */
+    d->idle_mib = VRAM_MAX_MIB; /* the thresholds deal with foreign processes */
     d->placement = s->config.is_10x ? PLACING_SPREAD : PLACING_FIRST;
 }
 
-/* One word of a command may have 128 KiB. */
+/* One word of a command line is limited to 128 KiB. */
 static size_t
 shown_bytes(const char *line)
 {
@@ -102,7 +102,7 @@ command_of(const struct sched *s, const struct sched_job *job)
         argv[at++] = xstrdup(c->local_cuda ? "--cuda=local" : "--cuda=physical");
     if (c->screen) {
         argv[at++] = xstrdup("--screen");
-        argv[at++] = xasprintf("--mode=%s", spec->mode); /* names the session */
+        argv[at++] = xasprintf("--mode=%s", spec->mode); /* name of the session */
     }
     if (c->is_10x)
         argv[at++] = xasprintf("--memory-mib=%lld", (long long)c->mem_mib);
@@ -118,9 +118,9 @@ command_of(const struct sched *s, const struct sched_job *job)
     return argv;
 }
 
-/* job_ID_STAMP.log, or by the name of its screen session. All schedulers of the machine share
- * the folder and count their jobs from 1, so a name without the time would be another project's
- * too, and output is appended. */
+/* job_ID_STAMP.log, or a name after the screen session. All schedulers of the machine share
+ * the folder and count jobs from 1, and output is appended: without the time, two projects
+ * would write to the same file. */
 static char *
 log_of(const struct sched *s, const struct sched_job *job)
 {
@@ -134,7 +134,7 @@ log_of(const struct sched *s, const struct sched_job *job)
     else
         buf_adds(&name, "job_%j_");
     py_add_time(&name, PY_STAMP, job->stamp_us);
-    if (screen || is_10x) /* two projects may begin in the same second */
+    if (screen || is_10x) /* two projects may start in the same second */
         buf_addf(&name, "_%03d", (int)(job->stamp_us / 1000 % 1000));
     buf_adds(&name, screen && !is_10x ? ".typescript" : ".log");
     return compat_log_pattern(s->log_dir, buf_str(&name));

@@ -1,6 +1,6 @@
-/* `start` of the drop-in schedulers: finds or starts a daemon, hands on what the jobs file
- * says, and mirrors into log and state file what becomes of it, until a signal ends it. Between
- * two looks it sleeps until something happens: a file that changes is read within a second. */
+/* `start` of the drop-in schedulers: finds or starts a daemon, submits the jobs file, and
+ * mirrors the results to log and state file until a signal. It sleeps until something happens;
+ * a changed file is read within a second. */
 #include <errno.h>
 #include <libgen.h>
 #include <signal.h>
@@ -20,16 +20,16 @@
 #include "wire/client.h"
 #include "wire/places.h"
 
-/* Beyond the grace of a job that does not end: a busy machine may take a while to see that a
- * killed one is over, and to say otherwise of it would be wrong. */
+/* Wait beyond the grace period: on a busy machine the end of a killed job may be seen late,
+ * and reporting it as still running would be wrong. */
 #define STOP_SLACK_US 20000000
 #define ROUND_MIN_US  100000
 #define RETRY_US      5000000
 
 /* --- places --- */
 
-/* "berth" where that is the one beside this program, so that listings are short; else by its
- * path. */
+/* "berth" if the one in PATH is the one beside this program, which keeps listings short; else
+ * its path. */
 static char *
 find_berth(struct err *e)
 {
@@ -74,8 +74,8 @@ find_places(struct sched *s, struct err *e)
     return s->berth && s->log_dir && s->sync_path[0] == '/' ? 0 : -1;
 }
 
-/* How the commands beside it, and the next start, reach the same daemon: without a folder by
- * its socket, for other daemons come up, and other environments name others. */
+/* How commands and the next start reach the same daemon. Without a folder, note the socket:
+ * another daemon may come up, or another environment name a different one. */
 static json_t *
 reach(const struct sched *s)
 {
@@ -90,7 +90,7 @@ reach(const struct sched *s)
                      "jobs_file", jobs, "llm_file", llm, "tag", s->tag, "self", s->berth);
 }
 
-/* And its rules, for `add`. */
+/* reach() and the rules that `add` needs. */
 static json_t *
 about(const struct sched *s)
 {
@@ -133,8 +133,8 @@ update(struct sched *s, struct err *e)
     return 0;
 }
 
-/* What cannot be done now, as on a full disk, stays due and is tried again with the next look.
- * Only a daemon that has gone is more than a complaint. */
+/* Report an error that may pass, such as a full disk, and retry with the next look. Only a
+ * lost daemon is returned as an error. */
 static int
 bear(struct sched *s, int rc, struct err *e)
 {
@@ -156,7 +156,7 @@ retell(void *sched, struct err *e)
     struct sched *s = sched;
 
     sched_log(&s->log, SCHED_WARNING, NULL, "The daemon had gone, and is found again");
-    /* What was to run once more may have done so without an event: the answer says. */
+    /* Jobs to run again may have done so without an event; the daemon's answer tells. */
     for (struct sched_job *job = s->jobs; job; job = job->hh.next)
         job->again = false;
     sched_tell_all(s);
@@ -214,7 +214,7 @@ next_due(void *sched)
     return s->look_due_us && s->look_due_us < until ? s->look_due_us : until;
 }
 
-/* Ends what runs, and waits for that, but not for ever; a second signal ends the wait. */
+/* End running jobs and wait for a limited time; a second signal ends the wait. */
 static int
 leave(struct sched *s)
 {
@@ -223,7 +223,7 @@ leave(struct sched *s)
 
     if (s->on_leave)
         s->on_leave(s);
-    (void)sched_own_tell(s->lock, reach(s), false, NULL); /* no line is added from now on */
+    (void)sched_own_tell(s->lock, reach(s), false, NULL); /* `add` is refused from now on */
     sched_log(&s->log, SCHED_INFO, NULL, "Stopping...");
     left = compat_end(&s->session, s->config.stop_ms * 1000 + STOP_SLACK_US, &e);
     if (left < 0) {
@@ -302,7 +302,7 @@ begin(struct sched *s, const char *const *settings, const json_t *last, struct e
     s->session.front = &front;
     s->session.ctx = s;
     s->session.path = s->sync_path;
-    s->session.all_jobs = s->config.is_10x; /* those that `add` hands over are of no file */
+    s->session.all_jobs = s->config.is_10x; /* jobs of `add` belong to no file */
     check_screen(s);
     if (compat_open(&s->session, &home, e) < 0 ||
         sched_check_left(last, s->session.link.client, s->tag, e) < 0 ||

@@ -1,7 +1,7 @@
 /* The state file of `scheduler`: {"gpu_status": [allocations], "paused_gpus": [ids]}. Any
- * program may write it: what a user or another tool changes in paused_gpus is a request to the
- * one that drives it. It is always replaced as a whole. Read and written by `start`
- * (sched_cards.c) and by the commands beside it. */
+ * program may write it: changes of paused_gpus are requests to the running scheduler. It is
+ * always replaced atomically. Read and written by `start` (sched_cards.c) and by the commands
+ * beside it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -101,7 +101,7 @@ sched_state_write(const char *path, const struct sched_state *s, struct err *e)
     return records_replace(path, text.data, text.len, false, e);
 }
 
-/* The folder stands for the file, which is replaced. */
+/* Lock the folder, because the file itself is replaced. */
 int
 sched_state_lock(const char *path, struct err *e)
 {
@@ -137,7 +137,7 @@ sched_state_pause(const char *path, int gpu, int n_gpus, bool pause, struct err 
     return was == pause;
 }
 
-/* BERTH_SIM=4x24G, else what the driver has made devices for. */
+/* From BERTH_SIM (such as 4x24G), else the number of the driver's device files. */
 int
 sched_count_cards(void)
 {
@@ -156,9 +156,9 @@ sched_count_cards(void)
     return n;
 }
 
-/* --- the process that drives it --- */
+/* --- the owner of the state file --- */
 
-/* What the lock's file says. A longer text that was written over ends behind it. */
+/* The JSON in the lock file. Ignore bytes after it: a longer text may not be truncated yet. */
 static json_t *
 read_about(const char *path)
 {
@@ -192,7 +192,7 @@ sched_own(const char *state_file, json_t **last, struct err *e)
     return TAKE_FD(fd);
 }
 
-/* Over what stands there before that is cut off: one of the two is there at any time. */
+/* Overwrite first, then truncate, so that the file always holds a complete text. */
 int
 sched_own_tell(int lock, json_t *about, bool open, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* `scheduler.py`: python scripts from a file of lines, fractions of GPUs by what models need,
- * a state file that any program may write. This file reads the command line and answers what
- * needs no scheduler; scheduler.h lists the other files. */
+/* `scheduler.py`: Python scripts from a file of lines, with fractions of GPUs by model, and a
+ * state file that any program may write. This file reads the command line and implements the
+ * commands other than `start`; scheduler.h lists the other files. */
 #include "compat/scheduler/scheduler.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ struct call {
     struct pyarg_value n_gpus, retries;
     int64_t monitor_s, look_s;
     const char *cuda_ids;
-    const char *script, *fields[3]; /* add: those behind it: conda, arguments, GPUs */
+    const char *script, *fields[3]; /* add: conda, arguments, GPUs */
     const char *output;
     int64_t priority, gpu;
 };
@@ -130,7 +130,7 @@ on_ready(struct sched *s)
     return 0;
 }
 
-/* False with the complaint said. */
+/* False: the error was printed. */
 static bool
 check_start(const struct pyarg_parser *p, const struct call *c)
 {
@@ -192,7 +192,7 @@ add(const struct call *c)
 
 /* --- status --- */
 
-/* The scheduler's daemon, else the one that a start would find here. None is started. */
+/* The scheduler's daemon, else the one that a start would find here. Starts none. */
 static struct client *
 connect_any(const char *state_file)
 {
@@ -231,7 +231,7 @@ add_percent(struct buf *out, double part)
     buf_addf(out, "%-15s", text);
 }
 
-/* Every column is padded, the last too, as it always was. */
+/* As in the original, every column is padded, the last too. */
 static void
 add_row(struct buf *out, const struct sched_state *s, int i, const json_t *gpu)
 {

@@ -1,12 +1,12 @@
-/* What the drop-ins `scheduler` and `scheduler_10x` share: the same jobs file, state file and
- * rules, with other settings. scheduler.c and scheduler10x.c read the command lines;
- * sched_line.c a line of the jobs file, sched_file.c all of it; sched_state.c the state file,
- * by which users pause GPUs; sched_log.c writes the log; sched_request.c says what a job asks
- * for; sched_queue.c sends the daemon what waits, sched_events.c takes its events;
- * sched_cards.c keeps cards and state file in step; sched_run.c is `start`; sched_ask.c is for
- * commands beside it; sched_job.c runs inside a job and writes its log. The
- * daemon knows what waits and runs and what has ended: all of this can be thrown away and made
- * again. */
+/* Shared by the drop-ins `scheduler` and `scheduler_10x`, which use the same jobs file, state
+ * file and rules with different settings. scheduler.c and scheduler10x.c read the command
+ * lines; sched_line.c parses a line of the jobs file, sched_file.c the whole file;
+ * sched_state.c reads and writes the state file, by which users pause GPUs; sched_log.c writes
+ * the log; sched_request.c builds a job's request; sched_queue.c sends pending jobs to the
+ * daemon, sched_events.c takes its events; sched_cards.c keeps GPUs and state file in step;
+ * sched_run.c is `start`; sched_ask.c serves the commands beside it; sched_job.c runs inside a
+ * job and writes its log. The daemon has the state of all jobs, so everything here can be
+ * rebuilt from it. */
 #ifndef COMPAT_SCHEDULER_SCHEDULER_H
 #define COMPAT_SCHEDULER_SCHEDULER_H
 
@@ -24,11 +24,12 @@
 
 struct err;
 
-/* How the process around a script ends when its memory, or its script, is not allowed. */
+/* Exit statuses of the wrapper around a script: it exceeded its memory limit, or its script is
+ * outside the allowed paths. */
 #define SCHED_OVER_MEMORY 137
 #define SCHED_NOT_ALLOWED 126
 
-/* Why a scheduler cancels jobs that a later one may run again. */
+/* Reason for cancelling jobs that a later start may run again. */
 #define SCHED_STOP_WHY "its scheduler stopped"
 
 #define SCHED_KEY_SIZE  41
@@ -36,81 +37,82 @@ struct err;
 
 /* --- sched_line.c --- */
 
-/* What a line asks for; also what `add` was given. */
+/* The request of a line of the jobs file, or of `add`. */
 struct sched_spec {
-    char key[SCHED_KEY_SIZE]; /* script, environment, arguments in their order, GPUs */
-    char *text;               /* the line; owned, as are those below */
-    int64_t priority;         /* lower first */
+    char key[SCHED_KEY_SIZE]; /* hash of script, environment, ordered arguments, GPUs */
+    char *text;               /* the line; owned, like the members below */
+    int64_t priority;         /* lower runs first */
     char *script;
     char *conda;      /* NULL: none */
     char **args;      /* NULL-terminated */
-    uint64_t allowed; /* bits; 0: any */
+    uint64_t allowed; /* bit set of allowed GPUs; 0: any */
     char mode[SCHED_MODE_SIZE];
-    const char *llm; /* the value of --llm in args; NULL */
-    double need;     /* of GPUs */
+    const char *llm; /* value of --llm, points into args; NULL: none */
+    double need;     /* in GPUs */
 };
 
-/* What models need. */
+/* The GPUs that models need. */
 struct sched_table {
     double standard;
-    json_t *models; /* owned; name: number. NULL: none */
+    json_t *models; /* owned; {name: number}; NULL: none */
 };
 
-/* How lines are read. */
+/* Rules for parsing lines. */
 struct sched_rules {
     const struct sched_table *table;
-    int n_gpus; /* ids 0 to n-1 exist */
-    /* A piece of the GPUs that is none refuses the line, as scheduler_10x has it. */
+    int n_gpus; /* GPU ids 0 to n-1 are valid */
+    /* scheduler_10x: an invalid item in the GPU list rejects the line. */
     bool strict;
 };
 
 enum sched_line { SCHED_LINE_JOB, SCHED_LINE_NOTHING, SCHED_LINE_BAD };
 
-/* *out is filled for SCHED_LINE_JOB only. *why: what is wrong, or to be warned of. */
+/* *out is filled only for SCHED_LINE_JOB. *why gets errors and warnings. */
 enum sched_line sched_line_parse(const char *text, size_t n, const struct sched_rules *rules,
                                  struct sched_spec *out, struct buf *why);
-/* The rest of a spec from its script, arguments and so on. */
+/* Fill the members that derive from script, arguments and so on. */
 void sched_spec_finish(struct sched_spec *s, const struct sched_table *table);
 void sched_spec_free(struct sched_spec *s);
-/* shlex.split: words as a POSIX shell takes them apart. NULL with *why. The caller frees. */
+/* shlex.split: words as in a POSIX shell. NULL with *why. The caller frees. */
 char **sched_split(const char *text, struct buf *why);
-/* What a job runs, by its command line (sched_request.c): behind -- stand script and arguments.
- * And what it needs, where that is said. The caller frees; NULL: it is none of ours. */
+/* The script in a job's command line as sched_request.c builds it (after --); *need is set if
+ * the command line has it. The caller frees; NULL: not our job. */
 char *sched_script_of(const char *command, double *need);
-/* "0-3,5" with blanks: bits of what exists. False with *why when strict and a piece is none.
- * Warnings go to *why too. */
+/* Parse "0-3,5", blanks allowed, into a bit set of existing GPUs. False with *why if strict
+ * and an item is invalid. Warnings go to *why too. */
 bool sched_gpus_read(const char *text, const struct sched_rules *rules, uint64_t *out,
                      struct buf *why);
-/* A file of requirements. False: *why is a warning, and the table has defaults. */
+/* Load a file of model requirements. False: *why has a warning, and the table has defaults. */
 bool sched_table_load(struct sched_table *t, const char *path, struct buf *why);
 
 /* --- sched_state.c --- */
 
 struct sched_state {
-    int n; /* how many GPUs it speaks of */
+    int n; /* number of GPUs in the file */
     double alloc[GPU_MAX];
     uint64_t paused;
-    bool there; /* the file is */
+    bool there; /* the file exists */
 };
 
-/* 0, also when there is no such file; -1: it cannot be read. */
+/* 0, also if the file does not exist; -1: it cannot be read. */
 int sched_state_read(const char *path, struct sched_state *out, struct err *e);
-/* Both keys at once, in place of the file. */
+/* Replace the file, both keys at once. */
 int sched_state_write(const char *path, const struct sched_state *s, struct err *e);
-/* Held while a file that another program wrote is changed; the descriptor, or -1. */
+/* Lock to hold while changing a file that other programs write too. Returns the descriptor or
+ * -1. */
 int sched_state_lock(const char *path, struct err *e);
-/* `pause` and `resume` from outside: 0; 1: it was so already. */
+/* `pause` and `resume` without the scheduler. 0: done; 1: already so. */
 int sched_state_pause(const char *path, int gpu, int n_gpus, bool pause, struct err *e);
-/* How many cards there are for commands that ask no daemon. */
+/* Number of GPUs, for commands that do not ask the daemon. */
 int sched_count_cards(void);
 
-/* Takes the right to drive a state file. *last: what the one before wrote about itself; NULL,
- * or the caller's. The descriptor of the lock, or -1. */
+/* Take the lock that gives the right to drive a state file. *last: what the last owner noted
+ * in it, freed by the caller; NULL: nothing. Returns the descriptor or -1. */
 int sched_own(const char *state_file, json_t **last, struct err *e);
-/* What it says of itself (JSON, stolen): for the next one, and if it is open for sched_owner.
- * Not open, it begins or stops. */
+/* Note about (JSON, stolen) in the lock, for the next owner and, if open, for sched_owner. Not
+ * open: the scheduler is starting or stopping. */
 int sched_own_tell(int lock, json_t *about, bool open, struct err *e);
-/* What the one that drives it says of itself; NULL when there is none that is open. */
+/* What the owner of the state file noted in its lock; NULL: no owner, or not open. */
 json_t *sched_owner(const char *state_file);
 
 /* --- sched_log.c --- */
@@ -119,61 +121,61 @@ enum sched_level { SCHED_DEBUG, SCHED_INFO, SCHED_WARNING, SCHED_ERROR };
 
 struct sched_log {
     const char *path;   /* borrowed; NULL: standard error only */
-    const char *logger; /* its name in a line */
+    const char *logger; /* name shown in lines */
     enum sched_level level;
-    bool structured;   /* a JSON object a line */
-    bool quiet;        /* not to standard error */
-    int64_t max_bytes; /* then it is put aside; 0: never */
-    int keep;          /* how many that were */
+    bool structured;   /* one JSON object per line */
+    bool quiet;        /* do not write to standard error */
+    int64_t max_bytes; /* rotate beyond this size; 0: never */
+    int keep;          /* number of rotated files */
 };
 
 /* details: more members of a structured line, stolen; NULL: none. */
 void sched_log(const struct sched_log *l, enum sched_level level, json_t *details,
                const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 struct sched;
-/* True the first time that these words are to be logged. */
+/* True if this text was not logged before. */
 bool sched_say_once(struct sched *s, const char *words);
-/* The folder of job logs, made when it is not there; owned by the caller. */
+/* The folder of job logs, created if missing. The caller frees. */
 char *sched_log_dir(struct err *e);
 
 /* --- the scheduler --- */
 
 struct sched_config {
     const char *state_file, *jobs_file, *llm_file; /* jobs_file "": none */
-    int n_gpus;                                    /* 0: all there are */
+    int n_gpus;                                    /* 0: all */
     double mem_threshold, load_threshold;
-    double precision; /* a GPU takes so much more than 1 */
+    double precision; /* overcommit tolerance: shares of a GPU may sum to 1 + this */
     double monitor_s, state_s;
     bool screen;
-    bool cuda;       /* --cuda with the physical ids behind the arguments */
-    bool local_cuda; /* ids as the job sees them */
+    bool cuda;       /* append --cuda with the physical ids to the arguments */
+    bool local_cuda; /* ids as the job sees them behind its mask */
     bool is_10x;
     int retries;
-    /* scheduler_10x */
+    /* Only scheduler_10x: */
     char **allowed_paths; /* NULL: any */
     int64_t limit_ms, mem_mib, stop_ms;
-    int64_t queue_max;   /* that may wait; 0: any number */
-    int64_t running_max; /* at once; 0: any number */
+    int64_t queue_max;   /* most pending jobs; 0: unlimited */
+    int64_t running_max; /* most running jobs; 0: unlimited */
 };
 
 enum sched_status { SCHED_NEW, SCHED_WAITING, SCHED_RUNNING, SCHED_COMPLETED, SCHED_FAILED };
 
-/* A job, by its key. */
+/* A job, indexed by its key. */
 struct sched_job {
     struct sched_spec spec;
     enum sched_status status;
-    bool added; /* by `add`: no line of the file */
+    bool added; /* from `add`, not a line of the file */
     bool in_file;
-    bool held_back;   /* of too many, or GPUs that are paused: not sent to the daemon yet, or
-                       * (added) held there */
-    uint64_t devices; /* of an added one: what it was given to run on */
-    bool again;       /* it has ended, and is to run once more */
-    bool never;       /* cannot start: reported, and not sent to the daemon */
+    bool held_back;   /* because of queue_max or paused GPUs: not sent to the daemon, or
+                         (added) held there */
+    uint64_t devices; /* added: GPUs it was submitted for */
+    bool again;       /* ended, but should run once more */
+    bool never;       /* cannot start: reported, not sent to the daemon */
     int line;
-    int copies, said_copies; /* lines that say the same: now, when there last were some */
-    int64_t left_us;         /* boot time at which there were none any more; 0: there are */
-    int64_t id;              /* the daemon's; 0: none */
-    int64_t stamp_us;        /* when it was handed on: in its log's name */
+    int copies, said_copies; /* equal lines in the file: now, and when there last were some */
+    int64_t left_us;         /* boot time at which the last copy vanished; 0: in the file */
+    int64_t id;              /* the daemon's id; 0: none */
+    int64_t stamp_us;        /* time of submission, part of the log's name */
     int n_gpus;
     uint8_t gpus[GPU_MAX];
     UT_hash_handle hh;
@@ -185,88 +187,91 @@ struct sched {
     struct sched_table table;
     struct compat_session session;
     struct sched_job *jobs;
-    json_t *said;              /* complaints that were made: each is made once */
-    struct run_file jobs_mark; /* of the jobs file as it was read */
+    json_t *said;              /* messages logged already, each only once */
+    struct run_file jobs_mark; /* of the jobs file as last read */
     char *root, *sync_path, *log_dir, *berth;
-    char *tag;                 /* of all jobs of this state file */
-    uint64_t exist;            /* cards that there are */
-    uint64_t managed;          /* of them, ours */
-    uint64_t paused;           /* that the state file and we agree on */
-    uint64_t paused_alone;     /* where the daemon does not let us pause */
-    int64_t look_due_us;       /* at cards and state file; 0: nothing has happened */
-    int64_t torn_us;           /* since when that cannot be read; 0: it can */
-    int64_t no_room;           /* lines that had none in the queue at the last telling */
-    int64_t made_room;         /* jobs that have made some since then */
-    int64_t scan_us, round_us; /* the next look at the jobs file, at both */
+    char *tag;                 /* tag of all jobs of this state file */
+    uint64_t exist;            /* existing GPUs */
+    uint64_t managed;          /* those of them that we use */
+    uint64_t paused;           /* as last agreed between state file and daemon */
+    uint64_t paused_alone;     /* paused only here: the daemon does not allow us */
+    int64_t look_due_us;       /* next sched_cards_look; 0: nothing changed */
+    int64_t torn_us;           /* since when the state file is unreadable; 0: readable */
+    int64_t no_room;           /* lines without room at the last sync */
+    int64_t made_room;         /* jobs that have made room since */
+    int64_t scan_us, round_us; /* next check of the jobs file, and of jobs and state file */
     int64_t started_us;
-    int last_line; /* of the file that was sent to the daemon; 0: none */
-    bool file_due; /* a file has changed that was not looked at yet */
-    bool sync_due; /* there is something to send */
-    bool all_due;  /* and more than lines behind the last one */
+    int last_line; /* last line sent to the daemon; 0: none */
+    bool file_due; /* a changed file has not been read yet */
+    bool sync_due; /* something is to be sent */
+    bool all_due;  /* not only lines after last_line */
     bool leaving, began_look, is_ready;
-    int lock;                          /* that this process drives the state file */
-    void (*on_leave)(struct sched *s); /* NULL: nothing more is said */
-    bool missing;                      /* some script was not there */
-    bool no_priority;                  /* above the usual, for this user */
-    char *failure;                     /* why it did not start; owned */
-    char *complaint; /* what could not be done last, and is tried again; owned */
+    int lock;                          /* descriptor of the state file's lock */
+    void (*on_leave)(struct sched *s); /* may be NULL */
+    bool missing;                      /* a script did not exist */
+    bool no_priority;                  /* this user may not raise priorities above 0 */
+    char *failure;                     /* why start failed; owned */
+    char *complaint;                   /* last error that is being retried; owned */
 };
 
-/* The whole of `start`: sched_run.c. Config and log are filled; settings are for a daemon
- * of its own. on_ready is called when it works. Returns the exit status. */
+/* All of `start` (sched_run.c). The caller fills config and log; settings are for our own
+ * daemon. on_ready is called when the scheduler runs. Returns the exit status. */
 int sched_start(struct sched *s, const char *const *settings, int (*on_ready)(struct sched *s));
-/* What the lock says of it is to change. */
+/* Update the note in the lock. */
 void sched_tell_about(struct sched *s);
 void sched_free(struct sched *s);
 
 /* sched_file.c */
-void sched_load(struct sched *s); /* the jobs file */
-/* Whether the settings let this script run. */
+void sched_load(struct sched *s); /* read the jobs file */
+/* True if the settings allow this script. */
 bool sched_script_allowed(char *const *allowed_paths, const char *script, struct buf *why);
 
 /* sched_request.c */
-/* The request of a job, over what request_init made. */
+/* Fill a request that request_init prepared. */
 void sched_request_fill(const struct sched *s, const struct sched_job *job, struct request *r);
 int sched_cards_needed(const struct sched *s, double need);
 uint64_t sched_devices(const struct sched *s, const struct sched_job *job);
 
 /* sched_queue.c */
-void sched_tell_all(struct sched *s); /* with the next sched_sync */
-/* Such a line may be new: sent alone it would stand where it belongs. */
+void sched_tell_all(struct sched *s); /* send everything with the next sched_sync */
+/* True if a new line may be sent alone: with its priority, after the lines already sent, it
+ * gets its right turn. */
 bool sched_comes_last(const struct sched *s, const struct sched_job *job);
 int sched_sync(struct sched *s, struct err *e);
-/* Nothing of the file starts any more: what waits is held in a daemon of our own, until the
- * next start; in another user's it leaves the queue. */
+/* Keep lines of the file from starting: pending jobs are held in our own daemon until the next
+ * start; from another user's daemon they are removed. */
 int sched_put_aside(struct sched *s, struct err *e);
-/* As struct compat_front calls them. */
+/* Callbacks of struct compat_front. */
 bool sched_fill_request(void *sched, void *sched_job, struct request *r);
 void sched_entered(void *sched, void *sched_job, const char *state);
 enum compat_found sched_found(void *sched, void *sched_job, const char *state);
 void sched_adopt(void *sched, void *sched_job, const json_t *object);
 void sched_refused(void *sched, void *sched_job, const char *why);
-/* It is about to start or to end: there may be room for lines that had none. */
+/* The job is about to start or end: lines without room may now fit. */
 void sched_make_room(struct sched *s, const struct sched_job *job, bool ended);
-/* It runs on these cards: indices, or objects with them. */
+/* Mark the job as running on these GPUs: indices, or objects with an index. */
 void sched_set_running(struct sched_job *job, const json_t *gpus);
-json_t *sched_details(const struct sched_job *job); /* for the log */
+json_t *sched_details(const struct sched_job *job); /* members for sched_log */
 
 /* sched_events.c */
-/* Whether a person ended it, so that it is not run again; `by`: cancelled_by, "" for none. */
+/* True if a person cancelled the job, so that it is not run again; `by`: cancelled_by, or
+ * "". */
 bool sched_called_off(const char *state, const char *by);
 int sched_recall_added(struct sched *s, struct err *e);
-/* Learns of those that the daemon has by now. */
+/* Fetch the jobs that `add` has handed to the daemon since. */
 int sched_list_added(struct sched *s, struct err *e);
-/* Holds those that wait and may use a GPU of paused_alone, and releases the others that were
- * held for one. */
+/* Hold pending added jobs that may use a GPU of paused_alone; release those held for such a
+ * GPU before. */
 int sched_hold_paused(struct sched *s, struct err *e);
 void sched_take_events(void *sched);
-/* Nothing more starts, and what runs is to end. */
+/* Start nothing more, and end running jobs. */
 int sched_stop(void *sched, struct err *e);
-bool sched_any_to_await(const void *sched); /* that are being ended */
+bool sched_any_to_await(const void *sched); /* running jobs that are being ended */
 
 /* sched_cards.c */
 int sched_cards_read(struct sched *s, struct err *e);
-/* State file and daemon agree again: edits of paused_gpus act, allocations are written. */
+/* Bring state file and daemon into agreement: apply edits of paused_gpus, write
+ * allocations. */
 int sched_cards_look(struct sched *s, struct err *e);
 /* The reason given when a card is paused, which distinguishes the pauses of one state file
  * from those of another that shares the daemon; the caller frees it. */
@@ -274,21 +279,23 @@ char *sched_pause_reason(const char *tag);
 
 /* sched_ask.c */
 struct client;
-/* The daemon of the scheduler that drives this state file; NULL: there is none. */
+/* The daemon of the scheduler that owns this state file; NULL: none. */
 struct client *sched_connect(const char *state_file);
-/* That jobs with this tag are left with no other daemon than now's, the one that worked last:
+/* Fail if jobs with this tag are left with the daemon noted in `last` and it is not `now`:
  * they would run twice. */
 int sched_check_left(const json_t *last, const struct client *now, const char *tag,
                      struct err *e);
-/* "0,script,conda,args,gpus" from the last three fields, of which any may be NULL. -1: what
- * would be read as something else. */
+/* Add "PRIORITY,script,conda,args,gpus"; any of the last three may be NULL. -1: a field would
+ * be parsed as something else. */
 int sched_line_add(struct buf *out, int64_t priority, const char *script,
                    const char *const fields[3], struct err *e);
-/* Rows of an answer about jobs as objects with these fields, a list of names; the caller's. */
+/* Turn rows of an answer into objects with these fields, a list of names. The caller owns the
+ * list. */
 json_t *sched_objects(const json_t *rows, const json_t *fields);
-/* Jobs that bear the tag and wait or run, as objects; a list of the caller's. NULL with e. */
+/* Pending and running jobs with this tag, as a list of objects that the caller owns. NULL with
+ * e. */
 json_t *sched_live_jobs(struct client *c, const char *tag, struct err *e);
-/* Numbered lines, under the title; none: what is said without any. */
+/* Add a numbered list of screen sessions under the title, or `none` if there are none. */
 void sched_add_screens(struct buf *out, struct client *c, const char *title, const char *none);
 
 #endif

@@ -1,8 +1,8 @@
-/* scheduler_10x's limit of memory, held from within the job (scheduler/job.c): what the
- * processes below it have, looked at again and again. Berth's own `mem` books memory, so that
- * jobs would wait for it; this is a limit and no more. Pages that several share (a parent's
- * after a fork, the loaders' of a batch) count once: the kernel's cheap figures count them for
- * each process, so the exact ones are asked for when those are above the limit. */
+/* Enforces scheduler_10x's memory limit from within the job (sched_job.c) by polling the
+ * memory of the processes below it. Berth's `mem` would reserve memory, so that jobs wait for
+ * it; this is only a limit. Pages that processes share (after a fork, or of data loaders)
+ * should count once. The kernel's cheap figures count them per process, so the exact figures
+ * are read only when the cheap sum is above the limit. */
 #include "compat/scheduler/x10_memory.h"
 
 #include <signal.h>
@@ -19,7 +19,7 @@
 #include "sys/procs.h"
 
 #define EVERY_US    1000000
-#define COST_PART   20 /* of its time at most goes into looking */
+#define COST_PART   20 /* at most 1/20 of the time goes into polling */
 #define KIB_PER_MIB 1024
 #define FILE_MAX    65536
 
@@ -29,12 +29,12 @@ memory_watch_begin(struct memory_watch *w, int64_t limit_mib)
     *w = (struct memory_watch){.limit_mib = limit_mib};
     if (limit_mib <= 0)
         return;
-    /* Whose parent ends stays below us, and counts. */
+    /* Become subreaper, so that orphans stay below us and count. */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     w->due_us = clock_boot_us() + EVERY_US;
 }
 
-/* What stands behind two names in a file of the process, together; -1: neither is there. */
+/* Sum of two named values in a /proc file of the process; -1: neither is there. */
 static int64_t
 read_kib(pid_t pid, const char *file, const char *const names[2])
 {
@@ -61,8 +61,8 @@ resident_kib(pid_t pid)
     return kib > 0 ? kib : 0;
 }
 
-/* Its part of what it shares. An old kernel has no such figures, nor can every user read
- * them. */
+/* Proportional share of shared pages. Falls back to the resident size on old kernels, or if
+ * not readable. */
 static int64_t
 part_kib(pid_t pid)
 {
