@@ -1,5 +1,5 @@
-/* The daemon behind Slurm's commands. A user's own daemon that has nothing to do leaves; what
- * was in its queue is asked of a new one. */
+/* The daemon behind Slurm's commands. An idle user daemon exits, so a new one may be started
+ * just to answer for the same queue. */
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Berth's jobs in Slurm's terms; see slurm_job.h. One table has the states. */
+/* Berth's jobs in Slurm's terms; see slurm_job.h. All states are in one table. */
 #include "compat/slurm/slurm_job.h"
 
 #include <stdlib.h>
@@ -18,9 +18,9 @@
 
 /* --- states --- */
 
-/* In the order of Slurm's numbers. INFEASIBLE is what Slurm calls FAILED with the reason
- * BadConstraints; LOST is a node that failed. No job of Berth's has the states without a name
- * in the first column. */
+/* In the order of Slurm's state numbers. INFEASIBLE maps to Slurm's FAILED with reason
+ * BadConstraints, LOST to a failed node. Berth has no jobs in states whose first column is
+ * empty. */
 static const struct slurm_state states[] = {
     {"PENDING", "PENDING", "PD", false},
     {"HELD", "PENDING", "PD", false},
@@ -52,7 +52,7 @@ static const struct slurm_state states[] = {
 };
 #define STATES (sizeof states / sizeof states[0])
 
-/* By Berth's name; a name that is not known counts as pending. */
+/* Look up Berth's state name; an unknown one counts as pending. */
 static const struct slurm_state *
 state_of(const char *berth)
 {
@@ -121,7 +121,7 @@ job_free(struct slurm_job *job)
     free(job->tasks);
 }
 
-/* "2-9%2": those of an array that wait; NULL: none does. */
+/* "2-9%2": pending tasks and throttle of an array; NULL: none pending. */
 static char *
 waiting_tasks(const json_t *array)
 {
@@ -133,7 +133,7 @@ waiting_tasks(const json_t *array)
     return max > 0 ? xasprintf("%s%%%lld", pending, (long long)max) : xstrdup(pending);
 }
 
-/* Makes a job of what the daemon says. Takes json over. */
+/* Convert the daemon's object of a job. Takes over json. */
 static void
 job_from(json_t *json, struct slurm_job *out)
 {
@@ -156,7 +156,7 @@ job_from(json_t *json, struct slurm_job *out)
         out->array = out->id;
         out->tasks = waiting_tasks(array);
     }
-    /* What Slurm calls running has a node and a start. */
+    /* To Slurm a STARTING job is running, so it needs a start time. */
     if (!out->started_us && strcmp(answer_str(json, "state"), "STARTING") == 0)
         out->started_us = clock_wall_us();
 }
@@ -241,7 +241,7 @@ add_rows(struct slurm_jobs *out, const json_t *rows, const json_t *fields)
     }
 }
 
-/* Those that have ended, page by page. */
+/* Fetch ended jobs, page by page. */
 static int
 ask_ended(struct client *c, const struct slurm_wish *wish, const json_t *fields,
           struct slurm_jobs *out, struct err *e)
@@ -261,7 +261,7 @@ ask_ended(struct client *c, const struct slurm_wish *wish, const json_t *fields,
 
 /* --- arrays --- */
 
-/* "12_[0-999999]": the array's number alone selects none of its tasks. */
+/* "12_[0-999999]": an array's number alone does not select its tasks. */
 static void
 add_tasks_word(json_t *words, int64_t array)
 {
@@ -286,7 +286,7 @@ is_no_array(const struct slurm_job *job, const void *arg)
     return !job->is_array;
 }
 
-/* Whether it is no task of these arrays. */
+/* True unless the job is a task of one of these arrays. */
 static bool
 is_apart(const struct slurm_job *job, const void *words)
 {
@@ -309,8 +309,8 @@ is_something(const struct slurm_job *job, const void *arg)
     return !job->is_array || job->tasks;
 }
 
-/* The tasks of an ended array that never were jobs of their own: cancelled before they started.
- * Those of the others are in the list. */
+/* Set array->tasks to the tasks of an ended array that were cancelled before they became jobs
+ * of their own. Other tasks are in the list. */
 static void
 find_never_started(struct slurm_job *array, const struct slurm_jobs *list)
 {
@@ -340,7 +340,8 @@ has_never_started(const struct slurm_job *job)
            answer_int(json_object_get(array, "ended"), "CANCELLED", 0) > 0;
 }
 
-/* Arrays stand for their tasks that are no jobs of their own; without such they are nothing. */
+/* An array row stands for tasks that are not jobs of their own; drop arrays without such
+ * tasks. */
 static void
 settle_arrays(struct slurm_jobs *list)
 {
@@ -350,7 +351,8 @@ settle_arrays(struct slurm_jobs *list)
     slurm_jobs_keep(list, is_something, NULL);
 }
 
-/* Whether a word names this task itself, 12_3 or 12_[1-4]; plain: the whole array by number. */
+/* True if a word selects this task, as 12_3 or 12_[1-4]; *plain: the word is the array's
+ * number. */
 static bool
 names_task(const char *word, const struct slurm_job *job, bool *plain)
 {
@@ -397,7 +399,7 @@ is_selected(const struct slurm_job *job, const void *arg)
     return named || plain;
 }
 
-/* Whether any task was named, and not its array. */
+/* True if any word selects tasks, not a whole array. */
 static bool
 names_tasks(const json_t *select)
 {
@@ -412,7 +414,7 @@ names_tasks(const json_t *select)
     return false;
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
 static int
 ask_once(struct client *c, const struct slurm_wish *wish, const json_t *fields,
@@ -421,7 +423,7 @@ ask_once(struct client *c, const struct slurm_wish *wish, const json_t *fields,
     auto_json json_t *result = NULL;
     json_t *params = params_of(wish, fields);
 
-    if (wish->select) /* what has ended is known by its number */
+    if (wish->select) /* a selected job may have ended */
         json_object_set_new(params, "all", json_true());
     if (client_call(c, "jobs", params, &result, e) < 0)
         return -1;
@@ -463,7 +465,7 @@ struct ids {
     size_t n;
 };
 
-/* In order, for the caller to free. */
+/* Sorted ids of the jobs; the caller frees. */
 static struct ids
 ids_of(const struct slurm_jobs *list)
 {
@@ -475,7 +477,7 @@ ids_of(const struct slurm_jobs *list)
     return ids;
 }
 
-/* Tasks may have ended long before their array. */
+/* Ask for all tasks, since some may have ended long before their array. */
 static int
 ask_never_started(struct client *c, const struct slurm_wish *wish, const json_t *fields,
                   struct slurm_job *array, struct err *e)
@@ -501,8 +503,8 @@ is_not_in(const struct slurm_job *job, const void *arg)
     return !bsearch(&id, ids->at, ids->n, sizeof id, ids_compare);
 }
 
-/* The jobs that have not ended are asked for first, so that one which ends meanwhile is in both
- * answers and not in none; it counts as ended. */
+/* Ask for live jobs first: a job that ends in between is then in both answers rather than in
+ * neither; the ended one is used. */
 static int
 ask_all(struct client *c, const struct slurm_wish *wish, const json_t *fields,
         struct slurm_jobs *out, struct err *e)
@@ -565,7 +567,7 @@ compare_jobs(const void *a, const void *b)
 
     if (left != right)
         return left < right ? -1 : 1;
-    if (!x->tasks != !y->tasks) /* what still waits comes last */
+    if (!x->tasks != !y->tasks) /* pending tasks come last */
         return x->tasks ? 1 : -1;
     return (x->task > y->task) - (x->task < y->task);
 }
@@ -621,7 +623,7 @@ slurm_jobs_split(struct slurm_jobs *list)
 
 /* --- ids --- */
 
-/* The end of the piece: a comma, but not one between brackets. */
+/* Length of the first item: up to a comma outside brackets. */
 static size_t
 piece_length(const char *text)
 {
@@ -633,7 +635,8 @@ piece_length(const char *text)
     return n;
 }
 
-/* The daemon takes 12-20 for nine jobs. To Slurm, ranges are of tasks, in brackets. */
+/* Reject 12-20, which the daemon takes as nine jobs: in Slurm ranges are of tasks, in
+ * brackets. */
 static bool
 is_id(const char *word)
 {
@@ -649,7 +652,7 @@ is_id(const char *word)
     return true;
 }
 
-/* As sacct names them. */
+/* A step name as in sacct. */
 static bool
 is_step(const char *word)
 {
@@ -660,7 +663,7 @@ is_step(const char *word)
 int
 slurm_read_ids(const char *text, json_t *ids, json_t *steps, struct err *e)
 {
-    if (!*text) /* no word would select all jobs */
+    if (!*text) /* an empty selector would mean all jobs */
         return err_set(e, ERR_USAGE, "no job is named");
     while (*text) {
         size_t n = piece_length(text), dot = strcspn(text, ".");
@@ -668,7 +671,7 @@ slurm_read_ids(const char *text, json_t *ids, json_t *steps, struct err *e)
         auto_free char *word = xstrndup(text, id);
         auto_free char *step = dot < n ? xstrndup(text + dot + 1, n - dot - 1) : NULL;
 
-        /* A throttle behind the tasks, 12_[1-4%2], selects nothing. */
+        /* Drop the throttle of an array, 12_[1-4%2]: it does not select anything. */
         char *percent = strchr(word, '%');
         if (percent)
             memmove(percent, percent + strcspn(percent, "]"),

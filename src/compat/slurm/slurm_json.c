@@ -1,5 +1,5 @@
-/* Slurm's JSON; see slurm_json.h. Every key that programs read is there; what no job of Berth's
- * has is as Slurm writes it where nothing was said. */
+/* Slurm's JSON; see slurm_json.h. Every key that programs read is present; values that Berth
+ * does not have are Slurm's defaults. */
 #include "compat/slurm/slurm_json.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ text_of(void (*add)(struct buf *out, const struct slurm_job *job), const struct 
     return json_string(buf_str(&text));
 }
 
-/* Who it is, and of which array. */
+/* Ids, names, user and array. */
 static void
 add_identity(json_t *to, const struct slurm_job *job)
 {
@@ -117,7 +117,7 @@ add_files(json_t *to, const struct slurm_job *job)
                       answer_str(job->json, "comment"), "batch_flag", 1));
 }
 
-/* What it has got of the node; an empty object before that. */
+/* Resources on the node; an empty object before the job starts. */
 static json_t *
 resources_of(const struct slurm_job *job)
 {
@@ -138,7 +138,7 @@ add_wishes(json_t *to, const struct slurm_job *job)
                   answer_bool(job->json, "exclusive") ? json_string("none") : json_null()));
 }
 
-/* Texts that are always empty. */
+/* Keys that are always empty strings. */
 static void
 add_empty(json_t *to)
 {

@@ -1,4 +1,4 @@
-/* sacct --json: a job of the accounts, in the form of Slurm's OpenAPI v0.0.38 (22.05). */
+/* sacct --json: accounting records in the schema of Slurm's OpenAPI v0.0.38 (22.05). */
 #include <jansson.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ tres_of(const struct slurm_job *job)
     return list;
 }
 
-/* The script, or what srun started. */
+/* The one step of a job: the batch script, or the program of srun. */
 static json_t *
 steps_of(const struct slurm_job *job)
 {
@@ -72,7 +72,7 @@ steps_of(const struct slurm_job *job)
     return steps;
 }
 
-/* Who cancelled it; null: nobody. */
+/* The user who cancelled the job; null: none. */
 static json_t *
 canceller_of(const struct slurm_job *job)
 {

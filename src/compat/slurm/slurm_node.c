@@ -1,5 +1,5 @@
-/* The machine in Slurm's words; see slurm_node.h. Cores and memory count as used where jobs
- * have asked for them, GPUs where jobs run on them. */
+/* The machine in Slurm's terms; see slurm_node.h. Cores and memory count as used if a job
+ * requested them, GPUs if a job runs on them. */
 #include "compat/slurm/slurm_node.h"
 
 #include <jansson.h>
@@ -59,7 +59,7 @@ takes_work(const json_t *gpu)
     return strcmp(answer_str(gpu, "state"), "up") == 0 && !answer_bool(gpu, "paused");
 }
 
-/* How many of them take new work. */
+/* Returns the number of GPUs that accept new jobs. */
 static int
 count_gpus(const json_t *gpus, struct slurm_machine *m)
 {

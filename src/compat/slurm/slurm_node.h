@@ -13,12 +13,12 @@ struct slurm_machine {
     int64_t mem_mib, mem_used_mib, mem_free_mib;
     int gpus, gpus_used;
     int jobs;
-    char reason[128]; /* why nothing starts; "" */
+    char reason[128]; /* why nothing can start; "": something can */
     double load;
-    int64_t booted_us, started_us; /* the machine, the daemon */
+    int64_t booted_us, started_us; /* start of the machine, of the daemon */
 };
 
-/* Asks how it is: its GPUs, and what its jobs hold. -1 with e. */
+/* Query the machine: its GPUs, and the resources of its jobs. -1 with e. */
 int slurm_machine_ask(struct client *c, struct slurm_machine *out, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
-/* Command lines of Slurm's commands: getopt_long with its abbreviations and its messages, as
- * the originals use it, over a command's own table and sbatch's options of jobs. */
+/* Command lines of Slurm's commands: getopt_long, with the abbreviations and messages of the
+ * originals, over a command's own table and sbatch's job options. */
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static const struct script_option common[COMMON_COUNT] = {
     [COMMON_VERSION] = {"version", 'V', TAKES_NOTHING},
 };
 
-/* What getopt_long returns for row i, away from the letters. */
+/* getopt_long's value for row i, above all letters. */
 #define CODE(i) (1000 + (i))
 
 static bool
@@ -103,13 +103,13 @@ answer_common(const struct slurm_reader *r, int which)
 }
 
 #define DONE   (-1)
-#define ANSWER (-2) /* *status is what to end with */
+#define ANSWER (-2) /* exit with *status */
 
-/* The row of own, or n_own + the row of sbatch_option. */
+/* Returns the row of own, n_own + the row of sbatch_option, DONE or ANSWER. */
 static int
 next_option(struct slurm_reader *r, int *status)
 {
-    /* getopt puts the name in front of what it says. */
+    /* getopt prefixes its messages with argv[0]. */
     char *argv0 = r->argv[0];
     auto_free char *name = xstrdup(r->name);
 
@@ -145,7 +145,7 @@ slurm_take_word(struct slurm_reader *r)
     return word;
 }
 
-/* Whether the option has a place. */
+/* Store the value; false if the option has no member. */
 static bool
 put(const struct slurm_reader *r, int row, void *into)
 {

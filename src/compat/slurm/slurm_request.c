@@ -1,5 +1,5 @@
-/* From options of sbatch, srun and salloc to a request; see slurm_request.h. What each option
- * means is spec/sbatch.c's. */
+/* Turns options of sbatch, srun and salloc into a request; see slurm_request.h. spec/sbatch.c
+ * defines the options. */
 #include "compat/slurm/slurm_request.h"
 
 #include <stdlib.h>
@@ -56,10 +56,10 @@ find_option(const char *name)
 #define SLURM  VARIABLES_SLURM
 #define SRUN   VARIABLES_SRUN
 
-/* By their bits; of two that a command takes the later counts. */
+/* Indexed by bit; if a command reads two prefixes, the later one wins. */
 static const char *const prefixes[] = {"SBATCH", "SALLOC", "SLURM", "SRUN"};
 static const struct variable {
-    const char *name, *option; /* behind the prefix; what says the same */
+    const char *name, *option; /* name after the prefix; equivalent option */
     unsigned of;
 } variables[] = {
     {"ACCOUNT", "account", SBATCH | SALLOC | SLURM},
@@ -110,7 +110,7 @@ take_variable(struct slurm_request *q, const char *prefix, const struct variable
     int option = value ? find_option(v->option) : -1;
     bool is_flag = value && sbatch_option(option)->takes == TAKES_NOTHING;
 
-    /* A flag is the word alone: SBATCH_REQUEUE=1. */
+    /* A flag's variable has a boolean value: SBATCH_REQUEUE=1. */
     if (value && (!is_flag || slurm_is_yes(value)))
         add_word(q, name, option, is_flag ? NULL : value, true);
 }

@@ -1,4 +1,4 @@
-/* sacct: jobs of the past and the present, as Slurm's accounting shows them. */
+/* sacct: past and present jobs, as Slurm's accounting shows them. */
 #include "compat/slurm/slurm_sacct.h"
 
 #include <stdio.h>
@@ -47,12 +47,12 @@ static const char usage[] =
 
 struct sacct {
     json_t *ids;   /* owned; NULL: all */
-    json_t *steps; /* owned; of each of them the name, or null */
+    json_t *steps; /* owned; step name for each of ids, or null */
     const char *format, *states, *users, *names;
-    const char *delimiter; /* NULL: not said */
+    const char *delimiter; /* NULL: not given */
     bool all, no_steps, no_header, json, is_help, is_parsable;
-    bool by_step;              /* any of ids has a step */
-    int64_t from_us, until_us; /* 0: not said */
+    bool by_step;              /* some of ids has a step */
+    int64_t from_us, until_us; /* 0: not given */
     struct sacct_table table;
 };
 
@@ -87,7 +87,7 @@ static const struct slurm_option own[] = {
     {.option = {"json", 0, TAKES_NOTHING}, SLURM_INTO(struct sacct, json)},
     {.option = {"name", 0, TAKES_VALUE}, SLURM_INTO(struct sacct, names)},
     {.option = {"noheader", 'n', TAKES_NOTHING}, SLURM_INTO(struct sacct, no_header)},
-    /* What one machine has one of, or what is always so. */
+    /* Options that have no effect on a single machine, or are always on. */
     {.option = {"accounts", 'A', TAKES_VALUE}},
     {.option = {"allclusters", 'L', TAKES_NOTHING}},
     {.option = {"associations", 'x', TAKES_VALUE}},
@@ -107,7 +107,7 @@ static const struct slurm_option own[] = {
     {.option = {NULL, 0, TAKES_NOTHING}},
 };
 
-/* --- what is asked for --- */
+/* --- options --- */
 
 static int
 take_ids(struct sacct *s, const char *text)
@@ -142,7 +142,7 @@ take_time(int64_t *at_us, const char *text)
     return slurm_read_time(text, at_us, &e) < 0 ? slurm_fail(1, "%s", e.text) : 0;
 }
 
-/* -1 is everybody. */
+/* -1 means all users. */
 static int
 take_users(struct sacct *s, const char *list)
 {
@@ -215,9 +215,9 @@ take_option(void *into, struct slurm_reader *r, int opt)
     return 0;
 }
 
-/* --- which jobs --- */
+/* --- selection --- */
 
-/* What is held, or waits for others, has no time yet at which it could have run. */
+/* A held job, or one that waits for a dependency, is not yet eligible. */
 static bool
 is_eligible(const struct slurm_job *job)
 {
@@ -253,7 +253,7 @@ is_shown(const struct slurm_job *job, const void *arg)
     return is_within(s, job);
 }
 
-/* A job that only names of steps have selected has no line of its own. */
+/* A job selected only by names of its steps has no line of its own. */
 static bool
 is_line_shown(const struct sacct *s, const struct slurm_row *row)
 {
@@ -286,8 +286,8 @@ is_step_shown(const struct slurm_job *job, const void *arg)
     return !s->no_steps && job->started_us && is_line_shown(s, &row);
 }
 
-/* As sacct: from midnight on, or at one moment, now, where states are asked for; one's own, or
- * for root and for jobs by number all. */
+/* sacct's defaults: from midnight, or with --state only the present moment; the own jobs, or
+ * all jobs for root and with --jobs. */
 static void
 settle(struct sacct *s)
 {
@@ -303,9 +303,9 @@ settle(struct sacct *s)
         s->users = slurm_own_name();
 }
 
-/* --- the answer --- */
+/* --- output --- */
 
-/* Jobs that are gone are no error: there are no lines for them. */
+/* Unknown jobs are not an error; they have no lines. */
 static int
 ask(const struct sacct *s, struct slurm_jobs *jobs)
 {

@@ -10,20 +10,20 @@
 struct buf;
 struct err;
 
-/* The name of a job's step: "batch", or "0" of one that srun brought. */
+/* Name of the job's step: "batch", or "0" for a program of srun. */
 const char *sacct_step(const struct slurm_job *job);
 
 struct sacct_field {
-    const char *name; /* and header */
-    int width;        /* negative: from the left */
+    const char *name; /* also the header */
+    int width;        /* negative: left-aligned */
     struct slurm_value value;
-    enum { SACCT_BOTH, SACCT_JOB, SACCT_STEP } of; /* whose lines have it; others are empty */
+    enum { SACCT_BOTH, SACCT_JOB, SACCT_STEP } of; /* which lines have a value */
 };
 
-/* In the order of --helpformat. Ends with a NULL name. */
+/* In the order of --helpformat; terminated by a NULL name. */
 extern const struct sacct_field sacct_fields[];
-/* Those of later releases, which scripts of today ask for: not in -e, ALL or a beginning of a
- * name that one of the others has. */
+/* Fields of later releases that current scripts use: not in -e or ALL, and abbreviations match
+ * sacct_fields first. */
 extern const struct sacct_field sacct_later_fields[];
 
 struct sacct_column {
@@ -34,11 +34,11 @@ struct sacct_column {
 struct sacct_table {
     struct sacct_column *at; /* owned */
     size_t n, cap;
-    const char *delimiter; /* NULL: columns of a width */
-    bool at_end;           /* one behind the last column too */
+    const char *delimiter; /* NULL: fixed-width columns */
+    bool at_end;           /* also after the last column */
 };
 
-/* "jobid,state%20,jobname%-10". ERR_USAGE with the name that is none. */
+/* Parse "jobid,state%20,jobname%-10". ERR_USAGE with the unknown name. */
 int sacct_read_format(struct sacct_table *t, const char *format, struct err *e);
 void sacct_table_free(struct sacct_table *t);
 void sacct_add_header(const struct sacct_table *t, struct buf *out);

@@ -1,5 +1,5 @@
-/* The columns of sacct: one table of name, width and what stands there. What Berth does not
- * record, such as accounts and CPU time, is empty. */
+/* The columns of sacct: one table with name, width and value. Values that Berth does not
+ * record, such as accounts and CPU time, are empty. */
 #include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "compat/slurm/slurm_values.h"
 #include "compat/slurm/slurm_words.h"
 
-/* A job that srun brought has a step of its own number. */
+/* Jobs of srun and salloc have a numbered step instead. */
 static bool
 is_batch(const struct slurm_job *job)
 {
@@ -55,7 +55,7 @@ add_name(struct buf *out, const struct slurm_row *row)
     buf_adds(out, row->is_step && is_batch(row->job) ? "batch" : slurm_name(row->job));
 }
 
-/* --- its end --- */
+/* --- state and exit --- */
 
 /* "CANCELLED by 1000". */
 static void
@@ -69,7 +69,7 @@ add_canceller(struct buf *out, const struct slurm_job *job)
         buf_addf(out, " by %u", pw->pw_uid);
 }
 
-/* A step that a signal ended is CANCELLED for Slurm, whatever its job is. */
+/* In Slurm a step ended by a signal is CANCELLED, whatever its job's state. */
 static void
 add_state(struct buf *out, const struct slurm_row *row)
 {
@@ -185,7 +185,7 @@ add_reserved(struct buf *out, const struct slurm_job *job)
         add_span(out, (until_us - job->submitted_us) / 1000);
 }
 
-/* --- what it had --- */
+/* --- resources --- */
 
 static const char *
 nodes_of(const struct slurm_job *job)
@@ -199,7 +199,7 @@ node_of(const struct slurm_job *job)
     return job->started_us ? slurm_node() : "None assigned";
 }
 
-/* In the order of names, as sacct has them. */
+/* Sorted by name, as in sacct. */
 static void
 add_tres(struct buf *out, const struct slurm_row *row)
 {
@@ -224,7 +224,7 @@ add_tres_alloc(struct buf *out, const struct slurm_row *row)
         add_tres(out, row);
 }
 
-/* The most of a GPU's memory that it used, under the name of later releases of Slurm. */
+/* Peak GPU memory, under the name of later Slurm releases. */
 static void
 add_peak(struct buf *out, const struct slurm_job *job)
 {
@@ -234,7 +234,7 @@ add_peak(struct buf *out, const struct slurm_job *job)
         buf_addf(out, "gres/gpumem=%lldM", (long long)mib);
 }
 
-/* Joules, of the GPUs alone; as Slurm's, 0 where nobody measures. */
+/* Energy of the GPUs only, in joules; 0 if not measured, as in Slurm. */
 static int64_t
 energy_j(const struct slurm_job *job)
 {

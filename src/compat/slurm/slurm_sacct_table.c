@@ -1,5 +1,5 @@
-/* How sacct lays out its columns: as wide as asked for, what is cut ends in +; or with a
- * delimiter between them. Pure. */
+/* Layout of sacct's columns: fixed widths, with + at the end of truncated values, or a
+ * delimiter between columns. Pure. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "compat/slurm/slurm_sacct.h"
 
-/* A beginning is enough, of the first that has it. */
+/* Names may be abbreviated; the first match wins. */
 static const struct sacct_field *
 find_in(const struct sacct_field *fields, const char *name)
 {
@@ -75,7 +75,7 @@ sacct_table_free(struct sacct_table *t)
     *t = (struct sacct_table){0};
 }
 
-/* In a column of that width, a blank behind it. */
+/* Add text in a column of this width, and a blank. */
 static void
 add_padded(struct buf *out, int width, const char *text)
 {

@@ -1,4 +1,4 @@
-/* sbatch: a script, or the command of --wrap, into the queue. */
+/* sbatch: submits a script, or the command of --wrap. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -59,14 +59,14 @@ take_option(void *into, struct slurm_reader *r, int row)
     return 0;
 }
 
-/* The file's name, as the job is called without --job-name. */
+/* The job's name without --job-name: the script's file name. */
 static char *
 default_name(const struct sbatch_call *s, const char *path)
 {
     return s->wrap ? xstrdup("wrap") : xstrndup(path ? compat_name(path) : "sbatch", 128);
 }
 
-/* A name without a slash that is no file here is looked for in PATH; NULL: no such file. */
+/* If path has no slash and is not a file here, look it up in PATH. NULL: use path as it is. */
 static char *
 find_script(const char *path)
 {
@@ -75,7 +75,7 @@ find_script(const char *path)
     return is_name ? submit_find_in_path(path, R_OK) : NULL;
 }
 
-/* The script as it can be found again, and its arguments, without quotes as Slurm has them. */
+/* Record the script's full path and its arguments, unquoted as in Slurm. */
 static void
 say_submitted(struct sbatch_call *s, char *const *words, int n)
 {
@@ -93,7 +93,7 @@ say_submitted(struct sbatch_call *s, char *const *words, int n)
         s->q.s.req.submitted_as = xstrdup(buf_str(&text));
 }
 
-/* The request, whole but for its command. 0, or the exit status. */
+/* Build the request, except for its command. Returns 0 or the exit status. */
 static int
 build(struct sbatch_call *s, const char *path, struct submit_script *script)
 {
@@ -121,8 +121,8 @@ build(struct sbatch_call *s, const char *path, struct submit_script *script)
 
 /* --- dependencies that can no longer be met --- */
 
-/* sbatch accepts a job whose dependency has failed already, where Berth refuses it: a script
- * that submits a chain would end in the middle of it. */
+/* sbatch accepts a job whose dependency has already failed; Berth refuses it. Without this, a
+ * script that submits a chain would fail half way. */
 
 static json_t *
 word_of(const struct dep *dep)
@@ -131,7 +131,7 @@ word_of(const struct dep *dep)
                           : json_sprintf("%u", dep->job);
 }
 
-/* Of an array, any of its tasks counts. */
+/* All selected tasks of an array count. */
 static bool
 has_failed(struct client *c, const struct dep *dep)
 {
@@ -150,7 +150,7 @@ has_failed(struct client *c, const struct dep *dep)
     return jobs.n > 0 && all_ended && (dep->type == DEP_SUCCESS ? !all_well : all_well);
 }
 
-/* Whether a job that r waits for has ended in another way than it must; says which, unless
+/* True if a job that r depends on has ended so that r can never start; reports it unless
  * quiet. */
 static bool
 cannot_start(const struct request *r, bool quiet)
@@ -169,7 +169,7 @@ cannot_start(const struct request *r, bool quiet)
     return false;
 }
 
-/* Whether the daemon knows no such job. */
+/* True if the daemon does not know the job. */
 static bool
 is_unknown(struct client *c, const struct dep *dep)
 {
@@ -181,8 +181,8 @@ is_unknown(struct client *c, const struct dep *dep)
     return slurm_jobs_ask(c, &wish, &jobs, &e) < 0 && e.code == ERR_NO_JOB;
 }
 
-/* Takes out the jobs to wait for that are not known, with a word: Slurm counts those that it
- * has forgotten as ended well. Whether there were any. */
+/* Drop dependencies on unknown jobs, with a note: Slurm treats jobs it has purged as
+ * successful. True if there were any. */
 static bool
 drop_unknown(struct request *r, bool quiet)
 {
@@ -202,7 +202,7 @@ drop_unknown(struct request *r, bool quiet)
     return n < before;
 }
 
-/* --- sending it --- */
+/* --- submission --- */
 
 /* --test-only. */
 static int
@@ -213,7 +213,7 @@ say_plan(struct sbatch_call *s, struct cli *cli)
     auto_json json_t *line = NULL;
     char when[SLURM_TIME];
 
-    (void)drop_unknown(&s->q.s.req, s->q.quiet); /* as send_job, where that is refused */
+    (void)drop_unknown(&s->q.s.req, s->q.quiet); /* like send_job after a refusal */
     s->q.s.words.dry_run = true;
     s->q.s.words.plan = &line;
     if (submit_send(cli, &s->q.s) != 0)
@@ -237,13 +237,13 @@ send_again(struct sbatch_call *s, struct cli *cli)
     return submit_send(cli, &s->q.s);
 }
 
-/* What can never start is queued, as Slurm does, but held and without what it waits for, and
+/* A job that can never start is queued, as in Slurm, but held, without its dependencies, and
  * then cancelled. */
 static int
 queue_lost(struct sbatch_call *s, struct cli *cli)
 {
     s->q.s.req.hold = true;
-    s->q.s.req.n_deps = 0; /* which have no names, so own nothing */
+    s->q.s.req.n_deps = 0; /* ids only, so nothing to free */
     s->q.s.words.refused = NULL;
     return send_again(s, cli);
 }
@@ -261,7 +261,7 @@ cancel(int64_t id)
         cli_say("job %lld is held, as it could not be cancelled: %s", (long long)id, e.text);
 }
 
-/* 0 with the job's number in *id, or the exit status. */
+/* Returns 0 with the job's number in *id, or the exit status. */
 static int
 send_job(struct sbatch_call *s, struct cli *cli, int64_t *id)
 {
@@ -295,7 +295,7 @@ queue(struct sbatch_call *s, struct cli *cli)
     if (status != 0)
         return status;
     buf_addf(&out, s->parsable ? "%lld\n" : "Submitted batch job %lld\n", (long long)id);
-    if (!s->q.quiet) /* as with Slurm, also with --parsable */
+    if (!s->q.quiet) /* even with --parsable, as in Slurm */
         status = cli_put(&out);
     slurm_tidy_scripts();
     return s->wait ? slurm_wait(id) : status;

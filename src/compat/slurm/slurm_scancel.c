@@ -1,4 +1,4 @@
-/* scancel: ends jobs, or sends them a signal. */
+/* scancel: cancels jobs, or sends them a signal. */
 #include <signal.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ static const struct slurm_option own[] = {
     {.option = {NULL, 0, TAKES_NOTHING}},
 };
 
-/* What jobs on one machine do not have fits none of them. */
+/* Filters on attributes that Berth's jobs lack match no job. */
 static int
 refuse_filter(const struct slurm_reader *r)
 {
@@ -124,13 +124,13 @@ take_option(void *into, struct slurm_reader *r, int opt)
         return take_state(s, r->value);
     case OPT_USER:
         return take_user(s, r->value);
-    default: /* of no consequence here */
+    default: /* no effect here */
         break;
     }
     return 0;
 }
 
-/* Whether options choose among the jobs; is_meant tests each of these. */
+/* True if options filter jobs; is_meant tests each of these filters. */
 static bool
 is_filtered(const struct scancel *s)
 {
@@ -149,8 +149,8 @@ is_meant(const struct slurm_job *job, const void *arg)
            (!s->state || slurm_state_is(job->state, s->state));
 }
 
-/* The jobs that the options fit, among those that are named or all. With options alone root
- * does not mean everybody's jobs. */
+/* Select the jobs that match the filters, of those named or of all. Filters alone select only
+ * the caller's jobs, even for root. */
 static int
 select_jobs(struct scancel *s, struct client *c, json_t *select, struct err *e)
 {
@@ -163,7 +163,8 @@ select_jobs(struct scancel *s, struct client *c, json_t *select, struct err *e)
     for (size_t i = 0; i < jobs.n; i++) {
         const struct slurm_job *job = &jobs.at[i];
 
-        /* Arrays first, so that no task starts in the place of one that ends. */
+        /* Cancel arrays before their tasks, so that no pending task starts in place of a
+         * cancelled one. */
         json_array_insert_new(select, job->is_array ? 0 : json_array_size(select),
                               job->tasks && s->state
                                   ? json_sprintf("%lld_[%.*s]", (long long)job->array,
@@ -173,8 +174,8 @@ select_jobs(struct scancel *s, struct client *c, json_t *select, struct err *e)
     return 0;
 }
 
-/* One request for each word, so that one that is gone does not save the others. A job that is
- * gone need not be cancelled, but cannot get a signal. SIGKILL cancels: at once. */
+/* One request per job, so that a missing job does not keep the others from being cancelled. A
+ * missing job is an error only for a signal. SIGKILL cancels without grace. */
 static int
 end_one(struct scancel *s, struct client *c, json_t *word)
 {
@@ -220,7 +221,7 @@ end_all(struct scancel *s)
     return status;
 }
 
-/* A step cannot be ended by itself, and must not end its job. */
+/* A step cannot be cancelled alone, and must not cancel its job. */
 static int
 take_ids(struct scancel *s, const char *word)
 {

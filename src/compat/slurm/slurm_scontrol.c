@@ -1,4 +1,4 @@
-/* scontrol: show, and what changes jobs. Keywords may be abbreviated, as with the original. */
+/* scontrol: shows and changes jobs. Keywords may be abbreviated, as in the original. */
 #include "compat/slurm/slurm_scontrol.h"
 
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static const struct slurm_option own[] = {
 
 /* --- changes --- */
 
-/* Steps, 12.0, are not jobs of their own. */
+/* Steps such as 12.0 cannot be changed. */
 static int
 read_jobs(const char *ids, json_t *select, struct err *e)
 {
@@ -61,8 +61,8 @@ read_jobs(const char *ids, json_t *select, struct err *e)
     return slurm_read_ids(ids, select, NULL, e);
 }
 
-/* One request for the jobs of a list; takes more over. 0, 1, or -1 with *e where the daemon
- * refused it. */
+/* Send one request for a list of jobs; takes over more. Returns 0; 1 after reporting an error;
+ * or -1 with *e if the daemon refused. */
 static int
 request_change(const char *ids, const char *method, json_t *more, struct err *e)
 {
@@ -108,7 +108,7 @@ hold(const char *ids)
     return change(ids, "hold", NULL);
 }
 
-/* Whether it is so of any of the jobs; false too where none of them is known. */
+/* True if `has` holds for any of the jobs; false if none is known. */
 static bool
 any_job(const char *ids, bool (*has)(const struct slurm_job *job, const void *arg))
 {
@@ -131,7 +131,7 @@ is_held_or_ended(const struct slurm_job *job, const void *arg)
     return job->state->ended || strcmp(job->state->berth, "HELD") == 0;
 }
 
-/* To release what is not held is no mistake with Slurm. */
+/* Releasing a job that is not held is not an error in Slurm. */
 static int
 release(const char *ids)
 {
@@ -152,7 +152,7 @@ is_not_to_run_again(const struct slurm_job *job, const void *arg)
     return !answer_bool(job->json, "requeue");
 }
 
-/* A job of --no-requeue must not run twice, as it may spoil what it has written. */
+/* A job with --no-requeue must not run twice: it might damage its own output. */
 static int
 run_again(const char *ids, json_t *more)
 {
@@ -187,7 +187,7 @@ do_top(const struct scontrol *s, char *const *words, int n)
 
 /* --- update --- */
 
-/* Slurm's niceness is Berth's priority with the other sign. */
+/* Slurm's nice value is Berth's priority negated. */
 static int
 set_nice(const char *ids, const char *value)
 {
@@ -200,7 +200,7 @@ set_nice(const char *ids, const char *value)
     return change(ids, "priority", json_pack("{s:I}", "priority", (json_int_t)-nice));
 }
 
-/* 0 holds a job; other numbers are on a scale of Slurm's. */
+/* 0 holds a job; other values are on Slurm's own scale. */
 static int
 set_priority(const char *ids, const char *value)
 {
@@ -278,7 +278,7 @@ do_wait(const struct scontrol *s, char *const *words, int n)
     return slurm_wait_until_ready(id);
 }
 
-/* NULL: there is no such job, or it runs no script of sbatch. */
+/* NULL: no such job, or it does not run a script of sbatch. */
 static char *
 find_script(const char *ids)
 {
@@ -329,10 +329,10 @@ do_version(const struct scontrol *s, char *const *words, int n)
 
 static const struct {
     const char *name;
-    int shortest; /* letters that are enough */
-    int words;    /* at least so many behind it */
+    int shortest; /* length of the shortest abbreviation */
+    int words;    /* least number of arguments */
     int (*run)(const struct scontrol *s, char *const *words, int n);
-    int (*change)(const char *ids); /* in its place, once for each word */
+    int (*change)(const char *ids); /* instead of run: called once per argument */
 } keywords[] = {
     {"show", 2, 1, scontrol_show, NULL}, {"hold", 2, 1, NULL, hold},
     {"uhold", 2, 1, NULL, hold},         {"release", 3, 1, NULL, release},
@@ -372,7 +372,7 @@ run(const struct scontrol *s, char **words, int n)
     return 1;
 }
 
-/* Twice for more of them. */
+/* -d may be repeated for more details. */
 static int
 take_option(void *into, struct slurm_reader *r, int opt)
 {

@@ -1,4 +1,4 @@
-/* What the files of scontrol share; no other file includes it. */
+/* Shared by scontrol's files only. */
 #ifndef COMPAT_SLURM_SLURM_SCONTROL_H
 #define COMPAT_SLURM_SLURM_SCONTROL_H
 
@@ -9,7 +9,7 @@ struct scontrol {
     int details;
 };
 
-/* scontrol show. words[0] is what to show. The exit status. */
+/* scontrol show; words[0] is the entity. Returns the exit status. */
 int scontrol_show(const struct scontrol *s, char *const *words, int n);
 
 #endif

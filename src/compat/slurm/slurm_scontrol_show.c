@@ -1,5 +1,5 @@
-/* scontrol show: jobs, the node, the partition, names of hosts, as key=value text in Slurm's
- * layout, or with -o on one line each. */
+/* scontrol show: jobs, node, partition and host lists, as key=value text in Slurm's layout, or
+ * with -o one line per record. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +20,12 @@
 #include "compat/slurm/slurm_words.h"
 #include "wire/client.h"
 
-/* Ends a line of a record. */
+/* Line break within a record. */
 #define NEXT "\n   "
 
 /* --- a job --- */
 
-/* Texts of other people's may not end a line, nor move a terminal's cursor. */
+/* Escape other users' texts: they must not break lines or move the cursor. */
 static void
 add_safe(struct buf *out, const char *key, const char *text)
 {
@@ -152,7 +152,7 @@ add_rest(struct buf *out, const struct slurm_job *job)
 
 /* --- records --- */
 
-/* With -o all of it is one line. */
+/* With -o the record becomes one line. */
 static void
 put_record(const struct scontrol *s, const struct buf *record, struct buf *out)
 {
@@ -335,9 +335,9 @@ show_config(const struct scontrol *s, const char *name)
     return cli_put(&out);
 }
 
-/* --- names of hosts --- */
+/* --- host names --- */
 
-/* "n[1-3],m" one a line; a number keeps its zeros. */
+/* Expand "n[1-3],m" to one name per line; numbers keep leading zeros. */
 static void
 add_hosts(struct buf *out, const char *text, size_t n)
 {
@@ -403,9 +403,9 @@ show_none(const char *none, const char *what, const char *name)
 }
 
 static const struct {
-    const char *name; /* the shortest form, and longer ones with it */
+    const char *name; /* any prefix of at least three letters matches */
     int (*show)(const struct scontrol *s, const char *name);
-    const char *none, *found; /* where there are none: that, and what a name is not found as */
+    const char *none, *found; /* if show is NULL: text without a name; word for "not found" */
 } shows[] = {
     {"hostnames", show_hostnames, NULL, NULL},
     {"hostlistsorted", show_hostlist, NULL, NULL},

@@ -1,8 +1,8 @@
-/* Slurm runs a script as it was when it was submitted, so a copy is kept: in scripts/HOST of
- * the user's own instance, named after its text, so that a thousand submissions of one script
- * make one file. The job runs it by that name. Copies go when they are old and no job needs
- * them: not one of the user's own daemon, and not one of the machine's. Other machines that
- * have the same home folder have folders of their own, as their jobs are not known here. */
+/* Slurm runs a script as it was when submitted, so a copy is kept in scripts/HOST of the
+ * user's own instance, named by a hash of its text: a thousand submissions of one script need
+ * one file. Jobs run the copy. Old copies are removed once no job of the user's or the
+ * machine's daemon needs them. Machines that share the home folder have separate folders,
+ * because their jobs are not known here. */
 #include "compat/slurm/slurm_script.h"
 
 #include <dirent.h>
@@ -26,7 +26,7 @@
 #include "wire/places.h"
 
 #define PREFIX "slurm_script."
-#define DIGITS 40 /* of the hash behind it */
+#define DIGITS 40 /* hex digits of the hash in the name */
 #define STAMP  "tidied"
 #define DAY_S  (24 * 3600)
 #define OLD_S  (7 * DAY_S)
@@ -64,7 +64,7 @@ slurm_wrap_script(const char *command, struct buf *text)
     buf_addf(text, "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n%s\n", command);
 }
 
-/* The folder of the copies, made if make says so; NULL with e. */
+/* The folder of the copies, created if make is set. NULL with e. */
 static char *
 find_folder(bool make, struct err *e)
 {
@@ -83,7 +83,7 @@ find_folder(bool make, struct err *e)
     return folder;
 }
 
-/* Only the beginning can have options. */
+/* Options can only be in the head of a script. */
 static void
 take_head(const struct buf *text, struct submit_script *script)
 {
@@ -105,7 +105,7 @@ slurm_keep_script(const struct buf *text, const char *shown, struct submit_scrip
         return slurm_fail(1, "%s", e.text);
     text_sha1(text->data, text->len, digest);
     auto_free char *path = xasprintf("%s/" PREFIX "%s", folder, digest);
-    /* One that is there may be in use; its time says when it was last submitted. */
+    /* Do not rewrite a copy, which may be running; its mtime is the last submission. */
     if (utimensat(AT_FDCWD, path, NULL, 0) < 0 &&
         file_write_atomic_at(AT_FDCWD, path, text->data, text->len, 0700, true, &e) < 0)
         return slurm_fail(1, "%s", e.text);
@@ -116,7 +116,7 @@ slurm_keep_script(const struct buf *text, const char *shown, struct submit_scrip
     return 0;
 }
 
-/* The command is shown as a shell would take it, so that a path with blanks is in quotes. */
+/* command is shell-quoted, so a path with blanks is in quotes. */
 char *
 slurm_kept_script(const char *command)
 {
@@ -131,9 +131,9 @@ slurm_kept_script(const char *command)
     return strchr("' ", hash[DIGITS]) ? xstrndup(path, (size_t)(hash + DIGITS - path)) : NULL;
 }
 
-/* --- copies that have had their time --- */
+/* --- removal of old copies --- */
 
-/* Whether a day has gone by since the last time; then it begins anew. */
+/* True once a day; restarts the interval. */
 static bool
 is_due(int dir)
 {
@@ -146,7 +146,7 @@ is_due(int dir)
     return fd >= 0 && futimens(fd, NULL) == 0;
 }
 
-/* What jobs of this daemon that have not ended run, behind what is there. False: unknown. */
+/* Append the commands of this daemon's live jobs. False: not known. */
 static bool
 add_commands(struct client *c, struct buf *out)
 {
@@ -160,7 +160,7 @@ add_commands(struct client *c, struct buf *out)
     return true;
 }
 
-/* An instance whose daemon does not run may have jobs all the same: then it is unknown. */
+/* If the daemon of an instance is not running, its jobs are not known. */
 static bool
 add_commands_of(const struct places *p, struct buf *out)
 {
@@ -172,7 +172,7 @@ add_commands_of(const struct places *p, struct buf *out)
     return add_commands(c, out);
 }
 
-/* With BERTH_DIR there is no machine's instance. */
+/* With BERTH_DIR the machine has no instance of its own. */
 static bool
 add_all_commands(struct buf *out)
 {

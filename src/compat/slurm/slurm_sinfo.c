@@ -1,4 +1,4 @@
-/* sinfo: the machine as Slurm's one node in its one partition. */
+/* sinfo: the machine as the only node in the only partition. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,7 +226,7 @@ take_option(void *into, struct slurm_reader *r, int opt)
 
     if (opt == OPT_ITERATE && parse_int(r->value, 1, 86400, &s->every_s, &e) < 0)
         return slurm_fail(1, "--iterate=%s", r->value);
-    return 0; /* the others mean nothing on one machine */
+    return 0; /* the others have no effect on one machine */
 }
 
 static bool

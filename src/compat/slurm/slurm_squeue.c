@@ -1,4 +1,4 @@
-/* squeue: the jobs that wait and run, in Slurm's columns. */
+/* squeue: pending and running jobs in Slurm's columns. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static const struct slurm_option own[] = {
     {.option = {NULL, 0, TAKES_NOTHING}},
 };
 
-/* --- what is asked for --- */
+/* --- options --- */
 
 static int
 take_ids(struct squeue *s, const char *text)
@@ -124,7 +124,7 @@ check_states(const char *list)
     return 0;
 }
 
-/* The others of the list count. */
+/* Report unknown users; the rest of the list still applies. */
 static void
 say_unknown_users(const char *list)
 {
@@ -161,13 +161,13 @@ take_option(void *into, struct slurm_reader *r, int opt)
         s->users = r->value;
         say_unknown_users(r->value);
         break;
-    default: /* what means nothing on one machine */
+    default: /* no effect on one machine */
         break;
     }
     return 0;
 }
 
-/* An empty variable is none. */
+/* An empty variable counts as unset. */
 static const char *
 variable(const char *name)
 {
@@ -176,8 +176,8 @@ variable(const char *name)
     return value && value[0] ? value : NULL;
 }
 
-/* What no option has said. Those of partitions, accounts and the like mean as little as their
- * options do. */
+/* Apply variables for options not given. Those for partitions, accounts and the like have no
+ * effect, like their options. */
 static int
 take_variables(struct squeue *s)
 {
@@ -196,7 +196,7 @@ take_variables(struct squeue *s)
     return check_states(states);
 }
 
-/* --- which jobs --- */
+/* --- selection --- */
 
 static bool
 is_shown(const struct slurm_job *job, const void *arg)
@@ -216,15 +216,14 @@ is_shown(const struct slurm_job *job, const void *arg)
 
 /* --- order --- */
 
-/* Those of Slurm, and three of numbers. */
+/* Slurm's sort keys, and three numeric ones of our own. */
 #define SORTED         "bBcCdDefgGhHiIjJlLmMnNOpPQStTuUvVzAFy"
 #define CLUSTER        "cluster"
 #define CLUSTER_LENGTH (sizeof CLUSTER - 1)
 
 static const char *sort_letters;
 
-/* Numbers in the names of jobs and tasks count as numbers; where a job has no node, it is
- * behind those that have one. */
+/* Numbers within job and task ids sort numerically. Jobs without a node sort last. */
 static int
 compare_texts(const struct slurm_field *f, const struct slurm_job *x, const struct slurm_job *y)
 {
@@ -238,8 +237,7 @@ compare_texts(const struct slurm_field *f, const struct slurm_job *x, const stru
                                    : strcmp(buf_str(&left), buf_str(&right));
 }
 
-/* What a column is sorted by: its number, or its moment, which is the last where it is not
- * known. */
+/* The sort value of a column: its number or time; an unknown time sorts last. */
 static int64_t
 number_of(const struct slurm_value *v, const struct slurm_job *job)
 {
@@ -251,7 +249,7 @@ number_of(const struct slurm_value *v, const struct slurm_job *job)
     return at_us ? at_us / 1000000 : INT64_MAX;
 }
 
-/* States stand in the order that Slurm numbers them in, not in that of the alphabet. */
+/* States sort by Slurm's state number, not alphabetically. */
 static int
 compare_by(char letter, const struct slurm_job *x, const struct slurm_job *y)
 {
@@ -280,7 +278,7 @@ compare_jobs(const void *a, const void *b)
         if (!*p)
             break;
         if (strncasecmp(p, CLUSTER, CLUSTER_LENGTH) == 0) {
-            p += CLUSTER_LENGTH - 1; /* there is one */
+            p += CLUSTER_LENGTH - 1; /* the same for all jobs */
             continue;
         }
         order = compare_by(*p, x, y);
@@ -290,8 +288,8 @@ compare_jobs(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* As Slurm without a word: by partition, state, and priority downwards. The daemon lists those
- * that wait in the order of their priority, which is kept. */
+/* Slurm's default order: partition, state, descending priority. The daemon lists pending jobs
+ * by priority already, and this order is kept. */
 static void
 sort_jobs(struct slurm_jobs *list, const char *letters)
 {
@@ -315,7 +313,7 @@ sort_jobs(struct slurm_jobs *list, const char *letters)
     *list = sorted;
 }
 
-/* With or without a comma between the letters. Slurm names the last that it does not know. */
+/* Commas between letters are optional. Like Slurm, report the last unknown letter. */
 static int
 check_sort(const char *letters)
 {
@@ -330,7 +328,7 @@ check_sort(const char *letters)
     return wrong ? slurm_fail(1, "Invalid sort specification: %c", wrong) : 0;
 }
 
-/* What the columns and the order need to know. */
+/* The fields that columns and sort order need. */
 static enum slurm_detail
 detail_of(const struct squeue *s)
 {
@@ -345,7 +343,7 @@ detail_of(const struct squeue *s)
     return (enum slurm_detail)most;
 }
 
-/* --- the answer --- */
+/* --- output --- */
 
 static int
 ask(struct squeue *s)
@@ -360,7 +358,7 @@ ask(struct squeue *s)
     wish.detail = detail_of(s);
     if (slurm_jobs_ask(c, &wish, &s->jobs, &e) < 0 && e.code != ERR_NO_JOB)
         return slurm_fail(1, "%s", e.text);
-    /* Several that are asked for may be gone; a single one must be known. */
+    /* Missing jobs are an error only if a single job was requested. */
     if (e.code == ERR_NO_JOB && json_array_size(s->ids) == 1) {
         fprintf(stderr, "slurm_load_jobs error: Invalid job id specified\n");
         return 1;
@@ -397,8 +395,8 @@ show(struct squeue *s)
     return cli_put(&out);
 }
 
-/* Variables count only where no option says which columns, as those of a user's profile do not
- * replace what a script asks for; SQUEUE_FORMAT counts more than the other. */
+/* Variables apply only if no option selects columns, so that a user's profile does not
+ * override a script's choice. SQUEUE_FORMAT takes precedence over SQUEUE_FORMAT2. */
 static int
 take_columns(struct squeue *s)
 {

@@ -1,5 +1,5 @@
-/* The columns of squeue: one table of letter, name, header and what stands there. What no job
- * of Berth's has is Slurm's word for nothing. */
+/* The columns of squeue: one table with letter, name, header and value. Values that Berth does
+ * not have show Slurm's placeholder. */
 #include <stdint.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "compat/slurm/slurm_values.h"
 #include "compat/slurm/slurm_words.h"
 
-/* --- which it is, and where --- */
+/* --- identity and place --- */
 
 static int64_t
 id_of(const struct slurm_job *job)
@@ -54,7 +54,7 @@ machine_of(const struct slurm_job *job)
     return slurm_node();
 }
 
-/* Where it runs, or in brackets why it does not. */
+/* The node of a running job, or in parentheses the reason it is not running. */
 static void
 add_where(struct buf *out, const struct slurm_job *job)
 {
@@ -107,7 +107,7 @@ add_end(struct buf *out, const struct slurm_job *job)
     slurm_add_time(out, slurm_end_us(job), slurm_is_waiting(job) ? "N/A" : "NONE");
 }
 
-/* What runs without a limit has no end; what waits has none yet, and is in front. */
+/* End time for sorting: running jobs without a limit sort last, pending ones first. */
 static int64_t
 end_of(const struct slurm_job *job)
 {
@@ -116,7 +116,7 @@ end_of(const struct slurm_job *job)
     return at_us || slurm_is_waiting(job) ? at_us / 1000000 : INT64_MAX;
 }
 
-/* In seconds, as it is shown; a job that waits may have run before. */
+/* Seconds, as shown. A pending job shows 0 even if it ran before. */
 static int64_t
 used_of(const struct slurm_job *job)
 {
@@ -174,7 +174,7 @@ pending_of(const struct slurm_job *job)
     return (until_us - job->submitted_us) / 1000000;
 }
 
-/* --- what it asks for --- */
+/* --- request --- */
 
 static const char *
 shared_of(const struct slurm_job *job)
@@ -306,7 +306,7 @@ const struct slurm_field squeue_fields[] = {
     {0, "siblingsactive", "ACTIVE_SIBLINGS", B, CONSTANT("NA")},
     {0, "siblingsactiveraw", "ACTIVE_SIBLINGS_RAW", B, CONSTANT("NA")},
     {0, "siblingsviable", "VIABLE_SIBLINGS", B, CONSTANT("NA")},
-    {0, "siblingsviableraw", "VIALBLE_SIBLINGS_RAW", B, CONSTANT("NA")}, /* Slurm's word */
+    {0, "siblingsviableraw", "VIALBLE_SIBLINGS_RAW", B, CONSTANT("NA")}, /* Slurm's spelling */
     {0, "sperboard", "SOCKETS_PER_BOARD", B, CONSTANT("0")},
     {0, "stderr", "STDERR", W, TEXT(slurm_error_file), OTHERWISE("(null)")},
     {0, "stdin", "STDIN", B, CONSTANT("/dev/null")},

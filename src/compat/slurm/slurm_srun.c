@@ -1,6 +1,6 @@
-/* srun and salloc. Inside a job srun starts tasks in it (berth-srun-step). Outside it is a job
- * that the caller is attached to: what it writes comes here, and its exit status is ours.
- * salloc is such a job too, with a shell or a command in it. */
+/* srun and salloc. Inside a job, srun starts tasks (berth-srun-step). Outside, it submits a
+ * job and attaches to it: the job's output appears here, and its exit status becomes ours.
+ * salloc does the same with a shell or a command. */
 #include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static const char salloc_usage[] =
 
 struct call {
     struct slurm_request q;
-    char **tasks; /* owned: options for berth-srun-step; their texts are argv's and ours */
+    char **tasks; /* owned strings: options for berth-srun-step */
     size_t n_tasks, cap;
     bool pty, label;
 };
@@ -60,7 +60,7 @@ static const struct slurm_option srun_own[] = {
     [SRUN_MULTI] = {.option = {"multi-prog", 0, TAKES_NOTHING}},
     {.option = {"pty", 0, TAKES_NOTHING}, SLURM_INTO(struct call, pty)},
     {.option = {"label", 'l', TAKES_NOTHING}, SLURM_INTO(struct call, label)},
-    /* How tasks are laid out and bound, which one machine leaves to its kernel. */
+    /* Options for layout and binding of tasks, which are left to the kernel here. */
     {.option = {"unbuffered", 'u', TAKES_NOTHING}},
     {.option = {"mpi", 0, TAKES_VALUE}},
     {.option = {"cpu-bind", 0, TAKES_VALUE}},
@@ -82,7 +82,7 @@ static const struct slurm_option salloc_own[] = {
     {.option = {NULL, 0, TAKES_NOTHING}},
 };
 
-/* A word as "--output=FILE", which it takes over. */
+/* Add an option such as "--output=FILE"; takes over word. */
 static void
 add_for_tasks(struct call *s, char *word)
 {
@@ -109,7 +109,7 @@ is_in_job(void)
     return getenv("SLURM_JOB_ID") && cluster && strcmp(cluster, SLURM_CLUSTER) == 0;
 }
 
-/* What is answered the same in a job and outside. */
+/* Options that print the same inside and outside a job. */
 static bool
 is_question(const char *word)
 {
@@ -130,9 +130,9 @@ start_step(char **argv)
     return slurm_fail(1, "%s", e.text);
 }
 
-/* --- outside --- */
+/* --- outside a job --- */
 
-/* Options that berth-srun-step is given, besides the number of tasks. */
+/* Collect options for berth-srun-step, except the number of tasks. */
 static int
 take_srun(void *into, struct slurm_reader *r, int opt)
 {
@@ -165,8 +165,8 @@ set_command(struct request *r, char *const *front, size_t n_front, char *const *
         r->argv[at++] = xstrdup(words[i]);
 }
 
-/* The program by itself, or by srun within the job where there is more to it. That one has
- * just what the job has. */
+/* Run the program directly, or through srun within the job if there are tasks or options for
+ * it. The inner srun passes on the whole environment of the job. */
 static void
 set_program(struct call *s, bool several, char *const *words, int n)
 {
@@ -188,7 +188,7 @@ set_program(struct call *s, bool several, char *const *words, int n)
     set_command(&s->q.s.req, front, n_front, words, n);
 }
 
-/* Whether srun -n said more than one. */
+/* True if more than one task was requested. */
 static bool
 has_tasks(const struct slurm_request *q)
 {
@@ -203,7 +203,7 @@ has_tasks(const struct slurm_request *q)
     return several;
 }
 
-/* With NONE among the names of --export there are no others. */
+/* NONE anywhere in --export overrides the other names. */
 static void
 settle_export(struct slurm_request *q)
 {
@@ -215,7 +215,7 @@ settle_export(struct slurm_request *q)
             q->words[i].value = none;
 }
 
-/* How the files of the tasks are opened, where there are any. */
+/* Pass on how output files are opened, if there are any. */
 static void
 add_open_mode(struct call *s)
 {
@@ -224,8 +224,8 @@ add_open_mode(struct call *s)
             add_for_tasks(s, xasprintf("--open-mode=%s", s->q.words[i].value));
 }
 
-/* *id: the job's, 0 when there is none. Slurm ends with 1 then, except for a program that does
- * not exist. */
+/* *id: the job's id; 0: none was created. The exit status is then 1, as in Slurm, except for a
+ * program that does not exist. */
 static int
 attach(struct call *s, bool pty, int64_t *id)
 {
@@ -262,7 +262,7 @@ run_job(struct call *s, char **words, int n)
     if (!s->q.s.req.name)
         s->q.s.req.name = xstrndup(compat_name(words[0]), 128);
     if (text_is_utf8(words[0], strlen(words[0]), NULL))
-        s->q.s.req.submitted_as = xstrdup(words[0]); /* as Slurm: without its arguments */
+        s->q.s.req.submitted_as = xstrdup(words[0]); /* as in Slurm, without arguments */
     add_open_mode(s);
     set_program(s, has_tasks(&s->q), words, n);
     return attach(s, s->pty, &id);
@@ -297,7 +297,7 @@ login_shell(void)
     return pw && pw->pw_shell[0] ? pw->pw_shell : "/bin/sh";
 }
 
-/* Says that it is granted where and when it is: as the first that the job does. */
+/* The job's first output reports the grant, so it appears when the job starts. */
 static int
 allocate(struct call *s, char **words, int n)
 {

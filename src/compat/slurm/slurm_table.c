@@ -14,7 +14,7 @@
 #include "compat/slurm/slurm_job.h"
 #include "compat/slurm/slurm_words.h"
 
-#define WIDTH_DEFAULT 20 /* of -O */
+#define WIDTH_DEFAULT 20 /* for -O */
 #define WIDTH_MAX     1000
 
 void
@@ -58,7 +58,7 @@ add_column(struct slurm_table *t, const struct slurm_column *c)
     t->at[t->n++] = *c;
 }
 
-/* "[.]size" at *p. */
+/* Parse "[.]size" at *p. */
 static void
 read_width(const char **p, struct slurm_column *c)
 {
@@ -101,7 +101,8 @@ add_all(struct slurm_table *t, const struct slurm_field *fields)
     }
 }
 
-/* Text at *p up to the next column, behind a letter, or instead of a column that is none. */
+/* Parse a column: a letter and the text up to the next %; an unknown letter is kept as
+ * text. */
 static void
 add_letter(struct slurm_table *t, const struct slurm_field *fields, const char **p)
 {
@@ -123,7 +124,7 @@ add_letter(struct slurm_table *t, const struct slurm_field *fields, const char *
         free(t->unknown);
         t->unknown = longer;
     } else {
-        c.suffix = xstrdup(""); /* a % at the end */
+        c.suffix = xstrdup(""); /* a final % */
     }
     add_column(t, &c);
 }
@@ -181,7 +182,7 @@ slurm_table_detail(const struct slurm_table *t)
     return most;
 }
 
-/* So many bytes of the text, which is UTF-8, take no more than that many columns. */
+/* Length in bytes of the longest prefix of the UTF-8 text that fits the columns. */
 static size_t
 fitting(const char *text, int columns)
 {
@@ -200,7 +201,7 @@ fitting(const char *text, int columns)
     return n;
 }
 
-/* Text in a column: cut or filled to its width. */
+/* Add text, truncated or padded to the column's width. */
 static void
 add_cell(struct buf *out, const struct slurm_column *c, const char *text)
 {

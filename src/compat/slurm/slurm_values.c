@@ -1,4 +1,4 @@
-/* Pieces of what is said of a job; see slurm_values.h. */
+/* Values of a job; see slurm_values.h. */
 #include "compat/slurm/slurm_values.h"
 
 #include <grp.h>
@@ -14,7 +14,7 @@
 #include "compat/slurm/slurm_words.h"
 
 #define PRIORITY_MIDDLE 4294900000LL
-#define OOM_SIGNAL      125 /* as Slurm marks that memory ran out: 0:125 */
+#define OOM_SIGNAL      125 /* Slurm reports out of memory as 0:125 */
 
 void
 slurm_add_job_id(struct buf *out, const struct slurm_job *job)
@@ -93,7 +93,7 @@ slurm_reason(const struct slurm_job *job)
     return job->state->ended ? ended_reason(job) : "None";
 }
 
-/* --- ends --- */
+/* --- exits --- */
 
 void
 slurm_exit(const struct slurm_job *job, int *code, int *sig)
@@ -107,7 +107,7 @@ slurm_exit(const struct slurm_job *job, int *code, int *sig)
         *code = 0;
         *sig = SIGTERM;
     } else if (*code < 0) {
-        /* A command that could not be executed, or a job that can never start. */
+        /* The command could not be executed, or the job can never start. */
         *code = *sig || strcmp(job->state->name, "FAILED") != 0
                     ? 0
                     : (int)answer_int(job->json, "exit_status", 1);
@@ -159,7 +159,7 @@ slurm_start_us(const struct slurm_job *job)
         return job->started_us;
     if (slurm_is_waiting(job))
         return answer_time_us(job->json, "expected_start");
-    return job->ended_us; /* it ended without having run */
+    return job->ended_us; /* it ended without running */
 }
 
 int64_t
@@ -170,7 +170,7 @@ slurm_end_us(const struct slurm_job *job)
     return job->started_us && job->limit_ms ? job->started_us + job->limit_ms * 1000 : 0;
 }
 
-/* --- what it has --- */
+/* --- resources and names --- */
 
 int
 slurm_cpus(const struct slurm_job *job)

@@ -1,5 +1,5 @@
-/* What Slurm's commands say of a job, piece by piece: shared by squeue, sacct and scontrol.
- * Each appends. Pure. */
+/* Values of a job in Slurm's form, shared by squeue, sacct and scontrol. The add functions
+ * append to out. Pure. */
 #ifndef COMPAT_SLURM_SLURM_VALUES_H
 #define COMPAT_SLURM_SLURM_VALUES_H
 
@@ -11,46 +11,46 @@ struct slurm_job;
 
 /* "12", "12_3", "12_[4-9%2]". */
 void slurm_add_job_id(struct buf *out, const struct slurm_job *job);
-/* "JobHeldUser" while it waits, what ended it when that was no success; "None". */
+/* Why a job is pending, such as "JobHeldUser", or why it failed; else "None". */
 const char *slurm_reason(const struct slurm_job *job);
 /* The exit code and the signal of "3:0", "0:9". */
 void slurm_exit(const struct slurm_job *job, int *code, int *signal);
-/* As scripts for accounting see it: an end by somebody else's hand is 0:0. */
+/* Exit for accounting: 0:0 for a job that did not end by itself. */
 void slurm_account_exit(const struct slurm_job *job, int *code, int *signal);
 int slurm_cpus(const struct slurm_job *job);
-int64_t slurm_cpu_number(const struct slurm_job *job); /* the same, for a column */
+int64_t slurm_cpu_number(const struct slurm_job *job); /* for a column */
 int64_t slurm_mem_mib(const struct slurm_job *job);
-/* "4G"; "0" where it asks for none. */
+/* "4G"; "0" if none was requested. */
 void slurm_add_memory(struct buf *out, const struct slurm_job *job);
-int slurm_gpus(const struct slurm_job *job); /* that it has, or asks for */
+int slurm_gpus(const struct slurm_job *job); /* in use, or requested */
 /* "cpu=1,mem=4G,node=1,billing=1,gres/gpu=1". */
 void slurm_add_tres(struct buf *out, const struct slurm_job *job);
-/* "gres:gpu:2", "gres:gpu:a100:2"; nothing: no GPUs. */
+/* "gres:gpu:2", "gres:gpu:a100:2"; empty without GPUs. */
 void slurm_add_gres(struct buf *out, const struct slurm_job *job);
-/* "afterok:12(unfulfilled),afterany:13_2(unfulfilled)"; nothing: none. */
+/* "afterok:12(unfulfilled),afterany:13_2(unfulfilled)"; empty without dependencies. */
 void slurm_add_dependency(struct buf *out, const struct slurm_job *job);
-/* How often it was run again. */
+/* Number of restarts. */
 int64_t slurm_restarts(const struct slurm_job *job);
-/* Where its standard error goes. */
+/* File of the standard error. */
 const char *slurm_error_file(const struct slurm_job *job);
-/* Since when it could start; 0: it is held, or waits for others. */
+/* Time from which the job could start; 0: held, or waiting for a dependency. */
 int64_t slurm_eligible_us(const struct slurm_job *job);
-/* When its limit ends it, or when it ended; 0: nothing says so. */
+/* End time, or time at which the limit ends the job; 0: unknown. */
 int64_t slurm_end_us(const struct slurm_job *job);
-/* When it started, or is expected to; 0: nothing says so. */
+/* Start time, or expected start; 0: unknown. */
 int64_t slurm_start_us(const struct slurm_job *job);
-/* Whether it is of one of these users, by name or number. */
+/* True if the job's user is in the list of names or numbers. */
 bool slurm_is_of(const struct slurm_job *job, const char *users);
 int64_t slurm_uid(const struct slurm_job *job);
-int64_t slurm_gid(const struct slurm_job *job); /* of its user's group; 0: not known */
-/* That group's name, "" where none has that number. */
+int64_t slurm_gid(const struct slurm_job *job); /* group of its user; 0: unknown */
+/* Name of that group; "": unknown. */
 const char *slurm_group(const struct slurm_job *job);
-/* What was submitted: a script and its arguments, not the copy of it that runs; "": nothing has
- * a name (--wrap, salloc). */
+/* What was submitted: the original script and its arguments, not the copy that runs; "": no
+ * script (--wrap, salloc). */
 const char *slurm_command(const struct slurm_job *job);
 const char *slurm_name(const struct slurm_job *job);
 int slurm_nice(const struct slurm_job *job);
-/* Slurm's priority of a job with Berth's: 0 is in the middle of Slurm's numbers. */
+/* Berth's priority on Slurm's scale, where Berth's 0 is in the middle. */
 int64_t slurm_priority(const struct slurm_job *job);
 bool slurm_is_waiting(const struct slurm_job *job);
 

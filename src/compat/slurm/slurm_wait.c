@@ -1,4 +1,4 @@
-/* Waiting for the end of a job, or for its start; see slurm_wait.h. */
+/* Waits for a job to end or to start; see slurm_wait.h. */
 #include "compat/slurm/slurm_wait.h"
 
 #include <jansson.h>
@@ -54,9 +54,9 @@ slurm_wait(int64_t id)
     return highest;
 }
 
-/* --- until it runs --- */
+/* --- until the job runs --- */
 
-/* Any event but a sample of what jobs use may be the start or the end of the job. */
+/* Every event except usage samples may be the job's start or end. */
 static void
 on_event(void *ctx, const char *method, json_t *params)
 {
@@ -72,7 +72,7 @@ follow_params(void)
     return json_pack("{s:i, s:b}", "since", 0, "follow", 1);
 }
 
-/* Another daemon: the event may have been sent meanwhile. */
+/* The daemon restarted: the event may have been missed. */
 static void
 on_back(void *ctx, struct client *c)
 {
@@ -82,7 +82,7 @@ on_back(void *ctx, struct client *c)
     (void)client_send(c, "events", follow_params(), NULL);
 }
 
-/* 1: it has to be looked at again after an event. */
+/* 0: running; 1: look again after an event; -1: reported. */
 static int
 look(struct client *c, json_t *select)
 {
@@ -104,7 +104,7 @@ look(struct client *c, json_t *select)
                               json_string_value(json_array_get(select, 0)));
 }
 
-/* Events are followed before the first look, so that no start is missed. */
+/* Follow events before the first look, so that no start is missed. */
 int
 slurm_wait_until_ready(int64_t id)
 {

@@ -4,11 +4,12 @@
 
 #include <stdint.h>
 
-/* Waits until the job, or every task of the array, has ended. The exit status: the highest exit
- * code, and 1 for an end by a signal or for one that has no code. */
+/* Wait until the job, or every task of the array, has ended. Returns the highest exit code; 1
+ * for a job that ended by a signal or has no exit code. */
 int slurm_wait(int64_t id);
 
-/* Waits until the job, or a task of the array, runs: 0. 1 when it has ended or is not known. */
+/* Wait until the job, or a task of the array, is running: returns 0; 1 if it ended or is
+ * unknown. */
 int slurm_wait_until_ready(int64_t id);
 
 #endif

@@ -1,4 +1,4 @@
-/* Words as Slurm writes them; see slurm_words.h. */
+/* Texts in Slurm's form; see slurm_words.h. */
 #include "compat/slurm/slurm_words.h"
 
 #include <stdio.h>
