@@ -1,7 +1,7 @@
-/* `cudaq.py`: commands to the GPU with the most free memory, tracked in a file of JSON lines,
- * as the original's document promises it: comments are comments, every job has a log of its
- * own, and Completed and Failed say how the command ended. This file reads the command line
- * and loops; cudaq.h lists the other files. */
+/* `cudaq.py`: runs commands on the GPU with the most free memory and tracks them in a file of
+ * JSON lines. It follows the original's documentation: # lines are comments, every job has its
+ * own log, and Completed and Failed tell how the command ended. This file reads the command
+ * line and has the main loop; cudaq.h lists the other files. */
 #include "compat/cudaq/cudaq.h"
 
 #include <errno.h>
@@ -24,8 +24,8 @@
 
 #define NAME "cudaq"
 
-#define SAY_US       300000    /* a start that can happen has happened by then */
-#define STOP_WAIT_US 120000000 /* far beyond any grace; a second Ctrl-C is at once */
+#define SAY_US       300000    /* by then, jobs that fit have started */
+#define STOP_WAIT_US 120000000 /* far beyond any grace; a second Ctrl-C ends the wait */
 #define POLL_MIN_US  50000
 #define INTERRUPTED  130
 #define RETRY_US     5000000
@@ -65,7 +65,7 @@ static const struct pyarg args[] = {
     [ARGS] = {0},
 };
 
-/* The key of each option in the settings. */
+/* The settings key of each option. */
 static const char *const keys[ARGS] = {
     [ARG_GPUS] = "gpu_ids",       [ARG_MIN] = "min_free_mem_mb",
     [ARG_POLL] = "poll_interval", [ARG_COMMANDS] = "commands_file",
@@ -117,8 +117,8 @@ on_signal(void *cudaq, int number)
     return INTERRUPTED;
 }
 
-/* What the original says each time it goes to sleep; here it is slept until something
- * happens. */
+/* Print what the original prints before each sleep, although here the wait ends with any
+ * event. */
 static void
 say_state(struct cudaq *q)
 {
@@ -144,7 +144,7 @@ warn_at_start(const struct cudaq *q)
                    strerror(errno));
 }
 
-/* The queue is what the file says. */
+/* Bring the daemon's queue into line with the file. */
 static int
 update(struct cudaq *q, struct err *e)
 {
@@ -209,7 +209,7 @@ do_due(struct cudaq *q, int woke, struct err *e)
     return is_due(q->save_due_us) ? cq_jobs_save(q, e) : 0;
 }
 
-/* What cannot be done now - the disk is full, the file not to be read - is tried again. */
+/* Failures that may pass, such as a full disk or an unreadable file, are retried. */
 static int
 work(void *cudaq, int woke, int *status, struct err *e)
 {
@@ -259,8 +259,8 @@ begin(struct cudaq *q, int lock)
     const struct compat_home home = {.root = q->log_root, .settings = settings};
     struct err e = {0};
 
-    /* min_free_mem_mb is what a job needs to start, not what it may use: a memory fraction made
-     * from it (BERTH_DEFAULTS in berth(1)) would starve the job. */
+    /* min_free_mem_mb is the free memory a job needs to start, not a limit: a memory fraction
+     * derived from it (BERTH_DEFAULTS in berth(1)) would starve the job. */
     setenv("BERTH_DEFAULTS", "off", 1);
 
     if (file_mkdirs(q->config.log_dir, 0777, &e) < 0 || read_files(q, &e) < 0)

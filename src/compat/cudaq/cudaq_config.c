@@ -1,5 +1,5 @@
 /* cudaq's settings: defaults, then a flat YAML mapping, then the command line. Values are
- * checked when they are read, and not when they are first compared in the middle of a run. */
+ * checked when read, not when first used in the middle of a run. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -107,7 +107,7 @@ cq_config_set(struct cq_config *c, const char *key, const char *value, struct er
 
 /* --- YAML --- */
 
-/* NULL: it is none that a C string can hold. */
+/* NULL: not a scalar, or one that contains NUL. */
 static const char *
 scalar(const yaml_node_t *node)
 {
@@ -126,7 +126,8 @@ is_null(const yaml_node_t *node)
            (!*s || strcmp(s, "~") == 0 || strcasecmp(s, "null") == 0);
 }
 
-/* A value as text: a list's scalars are joined by commas. False: it is neither. */
+/* The value as text; a list's scalars are joined by commas. False: neither a scalar nor a list
+ * of scalars. */
 static bool
 add_text(yaml_document_t *doc, const yaml_node_t *value, struct buf *out)
 {

@@ -1,6 +1,6 @@
-/* What the daemon says of cudaq's jobs. Of whatever it says that something happened to, it is
- * asked how it is. So it is all one, whether we saw it happen, were away, or lost the daemon
- * for a while. */
+/* Handles the daemon's events of cudaq's jobs. For every job with an event, its present object
+ * is fetched, so the result is the same whether we saw the event, were not running, or had
+ * lost the daemon. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,8 @@ take_end(struct cudaq *q, struct cq_job *job, const json_t *object)
     const char *state = answer_str(object, "state"), *text = answer_str(object, "text");
     int64_t sig = answer_int(object, "signal", 0);
 
-    if (q->leaving && job->status == CQ_PENDING) /* taken out of the queue, to wait here */
+    if (q->leaving && job->status == CQ_PENDING) /* removed from the queue by us, stays
+                                                    pending */
         return;
     if (sig > 0 || json_is_integer(json_object_get(object, "exit_code"))) {
         job->exit_code = sig > 0 ? -sig : answer_int(object, "exit_code", 0);
@@ -32,8 +33,8 @@ take_end(struct cudaq *q, struct cq_job *job, const json_t *object)
                answer_time_us(object, "ended"));
 }
 
-/* A short job's start and end are told apart, but the look after the first may have seen
- * both. */
+/* A short job has two events, but the object fetched after the first may already show its
+ * end. */
 static bool
 is_end_noted(const struct cq_job *job, const json_t *object)
 {
@@ -70,9 +71,9 @@ cq_take_object(void *cudaq, void *cq_job, const json_t *object)
         take_end(q, job, object);
 }
 
-/* Starts of this batch on a card that are not reported yet. */
+/* Starts in this batch of events not yet reported, per GPU. */
 struct starts {
-    const json_t *gpus; /* the daemon's cards as they are now */
+    const json_t *gpus; /* the daemon's GPUs as they are now */
     int left[GPU_MAX];
 };
 
@@ -85,8 +86,8 @@ card_of(const json_t *ev)
                                                                                          : -1;
 }
 
-/* What was free before it, as far as this batch goes: what is left now and what the jobs that
- * came with it and after it were given. */
+/* Estimate of the free memory before this start: what is free now, plus the memory of this job
+ * and those of the batch started after it. */
 static int64_t
 free_before(const struct cudaq *q, struct starts *s, int64_t card)
 {
@@ -101,7 +102,7 @@ free_before(const struct cudaq *q, struct starts *s, int64_t card)
         if (answer_int(gpu, "index", -1) != card)
             continue;
         free_mib += (int64_t)((double)s->left[card]-- * q->config.min_free_mib);
-        return free_mib < all ? free_mib : all; /* some of them may have ended already */
+        return free_mib < all ? free_mib : all; /* some may have ended already */
     }
     return 0;
 }
@@ -134,8 +135,7 @@ doubt_each(struct cudaq *q, const json_t *ids)
     q->sync_due = true;
 }
 
-/* What only events report of a job that has ended: its end may have been noted before they are
- * read. */
+/* Only events have the pid of an ended job, and its end may be noted before they are read. */
 static void
 take_pid(struct cudaq *q, struct cq_job *job, const json_t *ev)
 {
@@ -172,7 +172,8 @@ cq_take_events(void *cudaq)
 
         if (!job)
             continue;
-        /* Taken out to wait here, as thousands may be. What began is known or in ids. */
+        /* We removed these pending jobs, perhaps thousands. Jobs that started are known, or
+         * are in ids. */
         if (q->leaving && job->status == CQ_PENDING &&
             strcmp(answer_str(ev, "kind"), "ended") == 0)
             continue;
@@ -180,7 +181,7 @@ cq_take_events(void *cudaq)
         take_pid(q, job, ev);
         json_array_append(ids, json_object_get(ev, "job"));
     }
-    /* A daemon that goes meanwhile is asked again when it is back. */
+    /* If the daemon is lost now, they are asked about again later. */
     if (compat_each(&q->session, json_incref(ids), NULL) < 0)
         doubt_each(q, ids);
     json_decref(ids);

@@ -1,7 +1,7 @@
-/* cudaq's jobs file and the commands file. People add, change and take out records while the
- * dispatcher runs; of what runs and ends we know more. So the file is read again before it is
- * written, what we know is merged in, lines that are no records stay as they stand, and the
- * file is replaced only if it is still the one that was read. */
+/* cudaq's jobs file and commands file. People add, change and remove records while the
+ * dispatcher runs, while we know more about running and ended jobs. So the file is read again
+ * before each write, our knowledge is merged in, lines that are not records are kept, and the
+ * file is replaced only if it is still the version that was read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,10 +19,10 @@
 #include "compat/engine/line_records.h"
 #include "compat/py/pytext.h"
 
-#define SAVE_PART     10 /* a tenth of the time is spent on saving, at most */
+#define SAVE_PART     10 /* saving takes at most a tenth of the time */
 #define SAVE_PAUSE_US 5000000
 #define AGAIN_US      20000
-#define WRITER_US     2000000 /* a program that has it open may finish for so long */
+#define WRITER_US     2000000 /* wait this long for a program that has the file open */
 
 /* --- lines --- */
 
@@ -34,7 +34,7 @@ push(struct cudaq *q, struct cq_job *job)
     job->in_pass = true;
 }
 
-/* The file is to be written although no record of it has changed. */
+/* Write the file although no record has changed. */
 static void
 write_soon(struct cudaq *q)
 {
@@ -45,7 +45,7 @@ write_soon(struct cudaq *q)
         q->save_due_us = clock_boot_us();
 }
 
-/* A user has written another status into its record. */
+/* A user set another status in the record. */
 static void
 take_wish(struct cudaq *q, struct cq_job *job, enum cq_status status)
 {
@@ -56,7 +56,7 @@ take_wish(struct cudaq *q, struct cq_job *job, enum cq_status status)
     q->sync_due = true;
 }
 
-/* A line that had not been there. */
+/* A line that was not in the file before. */
 static void
 take_new(struct cudaq *q, struct cq_job *job, bool is_copy)
 {
@@ -68,7 +68,7 @@ take_new(struct cudaq *q, struct cq_job *job, bool is_copy)
     (void)compat_first_time(&q->commands, job->command);
     q->count[status]++;
     if (is_copy || (status == CQ_PENDING && (asked || cq_job_is_renamed(job))))
-        job->key[0] = '\0'; /* it was that of another run, or of another command */
+        job->key[0] = '\0'; /* it stands for another run or another command */
     if (job->key[0])
         HASH_ADD_KEYPTR(by_key, q->keys, job->key, strlen(job->key), job);
     if (asked)
@@ -77,8 +77,9 @@ take_new(struct cudaq *q, struct cq_job *job, bool is_copy)
     q->sync_due |= status == CQ_PENDING || status == CQ_RUNNING;
 }
 
-/* A record that is known says something else. What runs is ours to say; a status other than
- * the one that its history ends with is a user's; any other is one of ours, and old. */
+/* A known record has changed. For running jobs our status holds; otherwise a status that
+ * differs from the last history item was set by a user, and one that agrees with it is an old
+ * one of ours. */
 static void
 take_edit(struct cudaq *q, struct cq_job *job, struct cq_job *now)
 {
@@ -104,7 +105,7 @@ take_edit(struct cudaq *q, struct cq_job *job, struct cq_job *now)
     } else if (now->status != job->status) {
         cq_job_changed(q, job);
     }
-    /* To the daemon a key is one command for good. */
+    /* For the daemon a key stands for one command forever. */
     if (is_renamed && job->status == CQ_PENDING && job->key[0]) {
         cq_job_forget_run(q, job);
         cq_job_changed(q, job);
@@ -135,8 +136,8 @@ take_line(struct cudaq *q, const char *line, size_t n)
     }
 }
 
-/* The first object of a line that has several: a program that appends finds no end of the last
- * line. */
+/* Length of the first object in a line with several: a program may have appended to a last
+ * line without a newline. */
 static size_t
 first_object(const char *line, size_t n)
 {
@@ -168,8 +169,8 @@ take_lines(struct cudaq *q, const char *line, size_t n)
     }
 }
 
-/* A last line without an end: whole if it is an object, else torn off - or a program is in the
- * middle of writing it. */
+/* The last line without a newline: complete if it is valid JSON; else torn, or still being
+ * written. */
 static void
 take_tail(struct cudaq *q, int fd, const char *line, size_t n)
 {
@@ -183,11 +184,11 @@ take_tail(struct cudaq *q, int fd, const char *line, size_t n)
     json_decref(value);
 }
 
-/* One that is no longer in the file: true when it is still of interest. */
+/* A job that is no longer in the file; true if it must still be tracked. */
 static bool
 keep_missing(struct cudaq *q, struct cq_job *job)
 {
-    if (!job->in_file && !job->gone) /* it has not been written yet */
+    if (!job->in_file && !job->gone) /* not written yet */
         return true;
     if (!job->gone && job->command)
         q->count[job->status]--;
@@ -243,7 +244,7 @@ cq_jobs_add(struct cudaq *q, const char *text, size_t n)
     write_soon(q);
 }
 
-/* The open file; fd -1: there is none. */
+/* Read the open file; fd -1: there is none. */
 static int
 load(struct cudaq *q, int fd, struct err *e)
 {
@@ -280,7 +281,7 @@ cq_jobs_load(struct cudaq *q, struct err *e)
 
 /* --- saving --- */
 
-/* The whole file; next has the new texts of those that have one. */
+/* Render the whole file; next gets the new texts of changed lines. */
 static void
 render(const struct cudaq *q, char **next, struct buf *out)
 {
@@ -318,12 +319,12 @@ take_written(struct cudaq *q, char **next, size_t bytes)
     q->dirty = false;
     q->save_due_us = 0;
     q->tail_len = 0;
-    /* What others have appended since is still to be read. */
+    /* So that lines appended since are read next. */
     if (stat(q->config.jobs_file, &q->mark) == 0)
         q->mark.st_size = (off_t)bytes;
 }
 
-/* 1: another program writes it, or was faster. */
+/* 1: another program is writing the file, or replaced it first. */
 static int
 try_save(struct cudaq *q, struct err *e)
 {
@@ -415,7 +416,7 @@ cq_commands_load(struct cudaq *q, struct err *e)
     q->commands_mark = st;
     at = buf_str(&text);
     end = at + text.len;
-    if (text.len >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) /* as some editors leave it */
+    if (text.len >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) /* byte order mark */
         at += 3;
     while (at < end) {
         size_t n = 0;

@@ -1,6 +1,6 @@
-/* Files that ours have replaced under the name of the jobs file. A program that had one of
- * them open, to append a record by hand, may still write into it: it is kept open and looked
- * at until none can, and new records are carried over. */
+/* Replaced versions of the jobs file. A program that had one open, to append a record, may
+ * still write into it: each is kept open and checked until no writer is left, and new records
+ * are carried over. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ cq_read_from(int fd, off_t from, struct buf *out)
     return n < 0 ? -1 : 0;
 }
 
-/* What lies before the place up to which it was read; 0 bytes when that is not known. */
+/* Read the last bytes before read_to; 0: cannot be read. */
 static size_t
 read_before(int fd, off_t read_to, char *out)
 {
@@ -43,7 +43,7 @@ read_before(int fd, off_t read_to, char *out)
     return pread(fd, out, n, read_to - (off_t)n) == (ssize_t)n ? n : 0;
 }
 
-/* Not appended to, but written anew. */
+/* True if the file was rewritten rather than appended to. */
 static bool
 is_rewritten(const struct cq_old *o)
 {
@@ -53,7 +53,7 @@ is_rewritten(const struct cq_old *o)
            memcmp(now, o->before, o->n_before) != 0;
 }
 
-/* Whether a record stands there, and not the beginning of one. */
+/* True for a complete record. */
 static bool
 is_record(const char *text, size_t n)
 {
@@ -62,8 +62,8 @@ is_record(const char *text, size_t n)
     return json_is_object(value);
 }
 
-/* Whole lines; the rest when no program goes on with it. A file that was written anew takes
- * the place of ours, as it would have a moment later. */
+/* Carry over whole lines, and an incomplete last one once no writer is left. A rewritten file
+ * replaces ours, as it would have done a moment later. */
 static void
 carry_over(struct cudaq *q, struct cq_old *o, bool is_done)
 {
@@ -97,7 +97,7 @@ drop(struct cudaq *q, int i)
     memmove(&q->old[i], &q->old[i + 1], sizeof q->old[0] * (size_t)(q->n_old - i));
 }
 
-/* Soon while it is new, and less and less often when a program keeps it open for long. */
+/* Check soon at first, and less often the longer a program keeps the file open. */
 static void
 look_again(struct cudaq *q, const struct cq_old *o, int64_t now)
 {
@@ -126,7 +126,7 @@ cq_old_look(struct cudaq *q)
     }
 }
 
-/* Which to do without when there are too many: the oldest that no program has open. */
+/* The file to drop if there are too many: the oldest without a writer. */
 static int
 choose_victim(const struct cudaq *q)
 {

@@ -1,5 +1,5 @@
-/* cudaq's records for the daemon: what waits is sent as a whole, in the file's order, whenever
- * it has changed. cudaq_events.c takes the answers. */
+/* Sends cudaq's pending records to the daemon, as a whole and in file order, whenever they
+ * change. cudaq_events.c takes the answers. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 #include "compat/py/pytext.h"
 #include "sys/procs.h"
 
-#define MANY         1000    /* lines whose sending leaves much memory behind */
-#define PID_SLACK_US 5000000 /* between a process's start and what its record says */
+#define MANY         1000    /* after sending so many lines, return memory to the system */
+#define PID_SLACK_US 5000000 /* between a process's start and the time in its record */
 
 void
 cq_find_places(struct cudaq *q)
@@ -37,21 +37,22 @@ cq_has_cards(const struct cudaq *q)
     return (q->cards.there & usable(q)) != 0;
 }
 
-/* Whether some card could ever have so much free: the daemon refuses what none could. */
+/* True if some GPU could ever have this much free memory; the daemon would refuse the job
+ * otherwise. */
 bool
 cq_fits_somewhere(const struct cudaq *q)
 {
     for (int i = 0; i < GPU_MAX; i++) {
-        if (usable(q) >> i & 1 && (q->cards.total_mib[i] == 0 || /* not known */
+        if (usable(q) >> i & 1 && (q->cards.total_mib[i] == 0 || /* unknown */
                                    (double)q->cards.total_mib[i] >= q->config.min_free_mib))
             return true;
     }
     return false;
 }
 
-/* --- what was running when we came --- */
+/* --- jobs that were running at our start --- */
 
-/* Whether the process that a record names is still that: one that began later is another. */
+/* True if the record's process still exists: one that started later reuses the pid. */
 static bool
 is_process_of(const struct cq_job *job)
 {
@@ -62,7 +63,7 @@ is_process_of(const struct cq_job *job)
     return job->began_us == 0 || proc_began_us(&p) < job->began_us + PID_SLACK_US;
 }
 
-/* Begun by the original: it runs on beside us, and its outcome cannot be known. */
+/* A job started by the original continues beside us; its result cannot be known. */
 static void
 judge_foreign(struct cudaq *q, struct cq_job *job)
 {
@@ -81,9 +82,10 @@ cq_look_at_foreign(struct cudaq *q)
     }
 }
 
-/* --- telling it --- */
+/* --- sending --- */
 
-/* job_20250410_073631.log, and _2 and so on within a second: no two jobs share one. */
+/* job_20250410_073631.log, then _2 and so on within the same second, so that names are
+ * unique. */
 static void
 choose_log(struct cudaq *q, struct cq_job *job)
 {
@@ -105,7 +107,8 @@ choose_log(struct cudaq *q, struct cq_job *job)
     }
 }
 
-/* Keys for what waits and has none; they are in the file before the daemon hears of them. */
+/* Assign keys to pending records and write them to the file before the daemon gets the
+ * jobs. */
 static int
 give_keys(struct cudaq *q, struct err *e)
 {
@@ -127,7 +130,7 @@ give_keys(struct cudaq *q, struct err *e)
     return any ? cq_jobs_save(q, e) : 0;
 }
 
-/* The file changes all the time, so that ours could not be written. */
+/* True if the file changed so often that keys could not be written. */
 static bool
 is_any_unwritten(const struct cudaq *q)
 {
@@ -156,7 +159,7 @@ cq_fill_request(void *cudaq, void *cq_job, struct request *r)
     return true;
 }
 
-/* What is further than the record says is looked at. */
+/* Fetch jobs that are further than the record says. */
 enum compat_found
 cq_found(void *cudaq, void *cq_job, const char *state)
 {
@@ -169,14 +172,14 @@ cq_found(void *cudaq, void *cq_job, const char *state)
                : COMPAT_WELL;
 }
 
-/* No two records ever had the same key. */
+/* Keys are never reused, so this job is the record's. */
 void
 cq_known(void *cudaq, void *cq_job, const char *state)
 {
     struct cq_job *job = cq_job;
 
     if (!render_state_is_final(state) && !render_state_is_active(state)) {
-        job->unsure = false; /* begun in vain: it waits again */
+        job->unsure = false; /* the start failed; pending again */
         cq_job_set(cudaq, job, CQ_PENDING, 0);
     }
 }
@@ -209,7 +212,7 @@ cq_recall(struct cudaq *q, struct err *e)
     return 0;
 }
 
-/* What runs is named too: should it wait again, it is still to be there. */
+/* Running jobs are sent too, so that a requeued one remains in the queue. */
 static size_t
 choose_lines(struct cudaq *q, struct compat_line *lines)
 {
@@ -254,7 +257,7 @@ cq_sync(struct cudaq *q, struct err *e)
 {
     const char *full;
 
-    q->sync_due = false; /* what is read on the way may make it due again */
+    q->sync_due = false; /* changes during the sync make it due again */
     if (tell(q, e) < 0) {
         q->sync_due = true;
         return -1;
@@ -279,14 +282,14 @@ runs_here(const struct cq_job *job)
     return job->status == CQ_RUNNING && job->id && !job->foreign;
 }
 
-/* What waits is taken out, then what runs is ended, also what has begun until then. */
+/* Remove pending jobs first, then end running ones, including those started in between. */
 int
 cq_stop(void *cudaq, struct err *e)
 {
     struct cudaq *q = cudaq;
     json_t *ids;
 
-    if (q->leaving) /* the daemon had gone */
+    if (q->leaving) /* called again after the daemon was lost */
         cq_doubt(q);
     q->leaving = true;
     if (compat_clear(&q->session, e) < 0 || cq_recall(q, e) < 0)

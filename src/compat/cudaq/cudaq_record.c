@@ -1,4 +1,4 @@
-/* One line of cudaq's jobs file: what it says, and what is written over it. */
+/* One line of cudaq's jobs file: parsing and rendering. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,11 +15,11 @@
 
 #define DIGEST_SIZE 9
 
-#define SETTLE_US 50000 /* what happens together is written together */
+#define SETTLE_US 50000 /* batches writes of events that come together */
 
 static const char *const names[] = {"pending", "running", "completed", "failed", "unknown"};
 
-/* CQ_STATUSES: it is none. */
+/* CQ_STATUSES: not a status. */
 static enum cq_status
 status_of(const json_t *value)
 {
@@ -40,7 +40,7 @@ last_of(const json_t *history)
     return n > 0 ? status_of(json_array_get(history, n - 1)) : CQ_STATUSES;
 }
 
-/* Local time as isoformat writes it; 0: it says nothing. */
+/* Parse local time in isoformat; 0: not a time. */
 static int64_t
 read_iso(const char *text)
 {
@@ -74,7 +74,7 @@ take_value(struct cq_job *job, const json_t *value)
 
 /* --- its key --- */
 
-/* ".1-0a1b2c3d" is the end of a key; earlier versions had no digest in it. */
+/* Keys end in ".1-0a1b2c3d"; those of earlier versions have no digest. */
 static void
 digest_of(const char *command, char out[DIGEST_SIZE])
 {
@@ -185,7 +185,7 @@ cq_job_set(struct cudaq *q, struct cq_job *job, enum cq_status status, int64_t a
     cq_job_changed(q, job);
 }
 
-/* It is as if it had never been started. */
+/* Reset the job as if it had never been started. */
 void
 cq_job_forget_run(struct cudaq *q, struct cq_job *job)
 {
@@ -206,7 +206,7 @@ set_or_null(json_t *value, const char *key, json_t *member)
     json_object_set_new(value, key, member ? member : json_null());
 }
 
-/* As the record names it: os.path.join(log_dir, name). */
+/* The log's path in the record: os.path.join(log_dir, name). */
 static json_t *
 log_shown(const char *dir, const char *log)
 {
@@ -263,7 +263,7 @@ cq_job_render(const struct cudaq *q, const struct cq_job *job)
     }
     if (job->changes)
         json_array_extend(history, job->changes);
-    if (last_of(history) != job->status) /* the text was older than what has been written */
+    if (last_of(history) != job->status) /* the text was older than the last write */
         json_array_append_new(history, history_item(job->status, 0));
     py_add_json(&out, value, 0);
     return buf_take(&out);

@@ -1,6 +1,6 @@
-/* `cudaq.py status`: a line for each record, as the file has it. What waits or runs according
- * to that may have gone further while no dispatcher was there to write it down: the daemon that
- * has the jobs is asked, where it runs. */
+/* `cudaq.py status`: prints one line per record of the file. Pending and running records may
+ * be stale if no dispatcher was there to update them, so the daemon that has the jobs is
+ * asked, if it is running. */
 #include <ctype.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ add_capitalised(struct buf *out, const char *word)
                  (char)(p == word ? toupper((unsigned char)*p) : tolower((unsigned char)*p)));
 }
 
-/* str(): people write what they like into the file. */
+/* str() of any JSON value, since people edit the file. */
 static void
 add_value(struct buf *out, const json_t *value)
 {
@@ -75,7 +75,7 @@ add_line(struct buf *out, const json_t *job)
     buf_addc(out, '\n');
 }
 
-/* A line that is none of a job, as `run` says it too. */
+/* Warn about a line that is not a job, as `run` does. */
 static void
 add_warning(struct buf *out, const struct cq_config *c, const struct record *r)
 {
@@ -88,7 +88,7 @@ add_warning(struct buf *out, const struct cq_config *c, const struct record *r)
     buf_addc(out, '\n');
 }
 
-/* A record of which the daemon may know more. */
+/* True if the daemon may know more about the record. */
 static bool
 may_be_stale(const json_t *record)
 {
@@ -98,7 +98,7 @@ may_be_stale(const json_t *record)
            (strcmp(status, "pending") == 0 || strcmp(status, "running") == 0);
 }
 
-/* Its job; a status that was set by hand is a wish, and no run yet. */
+/* Add the record's job; a status set by hand is a request, so that no run is looked up. */
 static void
 add_job(struct cudaq *q, const json_t *record)
 {
@@ -111,7 +111,7 @@ add_job(struct cudaq *q, const json_t *record)
     q->lines[q->n++] = job;
 }
 
-/* Puts what the daemon knows into the records, not into the file. */
+/* Update the records in memory, not the file, with the daemon's state. */
 static void
 ask_daemon(struct cudaq *q, struct records *r)
 {

@@ -1,7 +1,7 @@
-/* `gpusched`: a file of shell commands, placed by free GPU memory, as gpusched 0.4.0 (and
- * 0.3.0, of which that is a superset) has it, to the byte of its options, lines, journal,
- * board and names of logs. This file loops; gpusched.h lists the other files. Jobs are the
- * daemon's: when this process dies they go on, and the same command finds them again. */
+/* `gpusched`: a file of shell commands, placed by free GPU memory. Options, output, journal,
+ * board and log names are byte for byte those of gpusched 0.4.0, a superset of 0.3.0. This
+ * file has the main loop; gpusched.h lists the other files. The jobs belong to the daemon: if
+ * this process dies they continue, and the same command finds them again. */
 #include "compat/gpusched/gpusched.h"
 
 #include <errno.h>
@@ -26,11 +26,11 @@
 #define SAMPLE_MIN_MS 50
 #define SAMPLE_MAX_MS 1000
 #define POLL_MIN_US   20000
-/* A busy machine may need it; a second Ctrl-C is at once. */
+/* for busy machines; a second Ctrl-C ends the wait */
 #define STOP_WAIT_US (12 * GS_GRACE_US)
 #define INTERRUPTED  130
 
-/* --- its places --- */
+/* --- folders and settings --- */
 
 static void
 find_places(struct gpusched *g)
@@ -40,11 +40,12 @@ find_places(struct gpusched *g)
     g->board_path = py_path(g->opt.log_dir, "status.txt");
     if (g->opt.sim.text)
         g->sim = xasprintf("%lldx%dM", (long long)g->opt.sim.i, GS_SIM_MIB);
-    /* Runs that share the journal share the lines' identities. */
+    /* Runs with the same journal share the identities of lines. */
     g->session.path = g->sync_path = xasprintf("%s/journal.jsonl", g->log_root);
 }
 
-/* Two with one journal would start everything twice. The descriptor; -1 with e. */
+/* Two processes with one journal would start everything twice. Returns the descriptor; -1 with
+ * e. */
 static int
 lock_places(struct gpusched *g, struct err *e)
 {
@@ -75,7 +76,8 @@ open_session(struct gpusched *g, struct err *e)
         .root = g->log_root, .sim = g->sim, .settings = (const char *const *)set};
 
     *set++ = xasprintf("sample_ms=%.0f", sample_ms);
-    /* Also while nothing of ours runs: what a stranger takes then counts for the next line. */
+    /* Also without jobs of ours, so that memory taken by foreign processes counts for the next
+     * line. */
     *set++ = xasprintf("idle_sample_ms=%.0f", sample_ms);
     *set++ = xasprintf("margin_mib=%lld", (long long)g->opt.margin_mib);
     *set++ = xasprintf("tolerance=%.6f", clamp(g->opt.tolerance, 0, 1));
@@ -89,7 +91,7 @@ open_session(struct gpusched *g, struct err *e)
 
 /* --- the loop --- */
 
-/* What waits is taken out, then what runs is ended, also what has begun until then. */
+/* Remove pending jobs first, then end running ones, including those started in between. */
 static int
 stop_all(void *gpusched, struct err *e)
 {
@@ -110,8 +112,8 @@ any_running(const void *gpusched)
     return ((const struct gpusched *)gpusched)->n_running > 0;
 }
 
-/* Ctrl-C ends everything; that is awaited for as long as it may take. The journal keeps what
- * ran as begun, so the next run runs it again. */
+/* Ctrl-C ends all jobs and waits for them. The journal keeps them as started, so the next run
+ * starts them again. */
 static int
 interrupt(struct gpusched *g)
 {
@@ -126,9 +128,9 @@ interrupt(struct gpusched *g)
     return compat_fail(err_exit_status(e.code), "gpusched", "%s", e.text);
 }
 
-/* What an earlier run made of the lines. Without a journal nothing is over, and the daemon is
- * to forget its part before one names them: were we killed in between, the next run would take
- * the lines for begun and the daemon's old ends for theirs. */
+/* Recover an earlier run. Without a journal no line is finished, so the daemon must forget its
+ * ended jobs before a new journal exists: were we killed in between, the next run would take
+ * the daemon's old results for those of its lines. */
 static int
 take_up(struct gpusched *g, struct err *e)
 {
@@ -137,7 +139,7 @@ take_up(struct gpusched *g, struct err *e)
     return compat_forget(&g->session, e) < 0 && e->code != ERR_NO_SPACE ? -1 : 0;
 }
 
-/* Its jobs and its queue are the daemon's and go on. */
+/* The jobs and the queue stay in the daemon and continue. */
 static int
 leave(struct gpusched *g, int number)
 {
@@ -224,12 +226,12 @@ work(void *gpusched, int woke, int *status, struct err *e)
     if (woke & WOKE_FILE || (round && g->empty_seen))
         (void)gs_read_file(g, false, &words);
     g->sync_due |= (woke & WOKE_ROOM) != 0;
-    g->look_due |= round && g->orphans; /* they go without a word */
+    g->look_due |= round && g->orphans; /* they end without an event */
     if (((round || clock_boot_us() >= gs_late_due(g)) && gs_look_at_running(g, e) < 0) ||
         (round && gs_look_at_disk(g, e) < 0) || gs_tick(g, e) < 0)
         return -1;
     draw_if_due(g, round);
-    /* An orphan's line is not done: it runs again once that has gone. */
+    /* An orphan's line is not done: it runs again once the orphan has ended. */
     if (is_drained(g) && !g->opt.watch && !g->orphans) {
         *status = gs_summary(g);
         return 1;
@@ -305,7 +307,7 @@ begin(struct gpusched *g, int lock)
                            g->cards.why_none);
     }
     say_cards(g);
-    /* What was executed before we followed is seen by looking. */
+    /* Jobs may have started before we followed events. */
     if (take_up(g, &e) < 0 || gs_tick(g, &e) < 0 || gs_look_at_running(g, &e) < 0) {
         gs_flush(g);
         return compat_fail(err_exit_status(e.code), "gpusched", "%s", e.text);
@@ -361,7 +363,7 @@ load(struct gpusched *g)
     return 0;
 }
 
-/* With the lock: the journal, then everything else. */
+/* Take the lock, load the journal, then begin. */
 static int
 run(struct gpusched *g)
 {

@@ -1,5 +1,5 @@
-/* gpusched's status board, <log_dir>/status.txt: replaced each round, for `watch cat`. Nothing
- * depends on it, so that it cannot be written is no error. */
+/* gpusched's status board, <log_dir>/status.txt, replaced each round for `watch cat`. Best
+ * effort: write errors are ignored. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "compat/gpusched/gpusched.h"
 #include "compat/py/pytext.h"
 
-#define BOARD_REST 20 /* a long one is drawn less often: for a twentieth of the time */
+#define BOARD_REST 20 /* a drawing takes at most 1/20 of the time */
 
 static int
 by_no(const void *a, const void *b)

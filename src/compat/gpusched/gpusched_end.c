@@ -1,5 +1,5 @@
-/* gpusched's words: lines with the time in front, how a job ended and what that says of its
- * declaration, and the summary that the exit status comes from. */
+/* gpusched's output: lines with a time stamp, how each job ended compared with its
+ * declaration, and the summary, which determines the exit status. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "compat/gpusched/gpusched.h"
 #include "compat/py/pytext.h"
 
-#define BOARD_SETTLE_US 200000 /* after an event others often follow */
+#define BOARD_SETTLE_US 200000 /* delay, since events come in bursts */
 
 __attribute__((format(printf, 3, 0))) static void
 say(struct gpusched *g, const char *before, const char *fmt, va_list ap)
@@ -109,15 +109,15 @@ gs_check_exceeds(struct gpusched *g, struct gs_job *job)
             100 * ((double)peak / run->vram_mib - 1));
 }
 
-/* --- an ending --- */
+/* --- end of a job --- */
 
 struct ending {
-    const char *status, *verdict; /* in the journal, on the board */
+    const char *status, *verdict; /* for the journal; for the board */
     char label[64];
     int64_t code;
 };
 
-/* As subprocess has it: the code, or the signal below zero. */
+/* As in Python's subprocess: the exit code, or the negative signal. */
 static int64_t
 return_code(const json_t *ended)
 {
@@ -218,7 +218,7 @@ add_judgement(const struct gpusched *g, const struct gs_run *run, const struct e
         buf_addf(out, "within ±%.0f%%", g->opt.tolerance * 100);
 }
 
-/* A limit that was reached between two rounds has not been spoken of yet. */
+/* Report a time limit that was reached between two rounds. */
 static void
 say_timeout(struct gpusched *g, struct gs_job *job, const json_t *ended)
 {
@@ -232,7 +232,7 @@ say_timeout(struct gpusched *g, struct gs_job *job, const json_t *ended)
             elapsed, run->timeout_s);
 }
 
-/* A job that the daemon had to kill after the grace is gone before the next round. */
+/* Report a job that the daemon killed after the grace period, before a round saw it. */
 static void
 say_killed(struct gpusched *g, struct gs_job *job, const struct ending *en)
 {
@@ -249,7 +249,7 @@ gs_finish(struct gpusched *g, struct gs_job *job, const json_t *ended)
     const struct gs_run *run = job->run;
     struct ending en = judge(g, run, ended);
     const json_t *measured = json_object_get(ended, "util");
-    /* One that ran, and ended before the first sample, had used nothing by then. */
+    /* A job that ended before the first sample counts as 0% utilisation. */
     bool has_util = json_is_number(measured) || json_array_size(json_object_get(ended, "gpus"));
     double util = json_is_number(measured) ? json_number_value(measured) : 0;
     const char *why = answer_str(ended, "text");
@@ -272,7 +272,7 @@ gs_finish(struct gpusched *g, struct gs_job *job, const json_t *ended)
 
 /* --- the summary --- */
 
-/* A job that had to be stopped has failed, even if it then ended with 0. */
+/* A job that reached its limit has failed, even if it then exited with 0. */
 bool
 gs_has_failed(const struct gs_result *r)
 {
@@ -290,8 +290,8 @@ count(const struct gpusched *g, const char *verdict)
     return n;
 }
 
-/* Lines that an earlier run has seen fail: that they are not run again does not make them
- * well. */
+/* Lines that failed in an earlier run still count as failures, although they are not run
+ * again. */
 static int64_t
 say_failed_before(struct gpusched *g, int64_t highest)
 {

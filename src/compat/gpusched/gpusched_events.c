@@ -1,5 +1,5 @@
-/* The daemon's events of gpusched's jobs: they start, use memory, run out of it, end. And what
- * is looked at each round while they run: memory, and which are late. */
+/* Handles the daemon's events of gpusched's jobs: start, memory use, out of memory, end. Each
+ * round it also checks running jobs for memory use and time limits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #define VERBOSE_STEP_MIB 256
 #define LOST_MAX         3
 
-/* --- a run --- */
+/* --- one attempt --- */
 
 static int64_t
 member_mib(const json_t *by_card, int card)
@@ -54,10 +54,10 @@ take_cards(struct gs_run *run, const json_t *gpus)
     }
 }
 
-/* --- `started` records, in the order in which jobs were started --- */
+/* --- `started` records, in order of start --- */
 
-/* The daemon's decisions come in order, the process ids as the supervisors are ready. So one
- * that is known is not noted before those of jobs that were started earlier. */
+/* Events of starts come in order, process ids only as supervisors become ready. A start whose
+ * id is known waits for those of earlier jobs. */
 static void
 note_starts(struct gpusched *g)
 {
@@ -71,7 +71,7 @@ note_starts(struct gpusched *g)
     memmove(g->starting, g->starting + n, g->n_starting * sizeof(struct gs_job *));
 }
 
-/* It ends, or waits again: what is known of its start goes before that. */
+/* The job ends or is pending again: note its start first, if its process id is known. */
 static void
 note_start_now(struct gpusched *g, struct gs_job *job)
 {
@@ -198,7 +198,7 @@ set_unwanted(struct gpusched *g, struct gs_job *job, bool unwanted)
     g->drop_due |= unwanted;
 }
 
-/* It waits again: after an OOM with a larger demand, else because it was stopped for that. */
+/* Pending again: after an OOM with a larger demand, or because it was requeued. */
 static void
 on_requeued(struct gpusched *g, struct gs_job *job, const json_t *ev)
 {
@@ -212,7 +212,7 @@ on_requeued(struct gpusched *g, struct gs_job *job, const json_t *ev)
     note_start_now(g, job);
     on_usage(g, job, ev);
     end_run(g, job);
-    /* Its line was removed while it ran. */
+    /* Its line was removed while the job ran. */
     set_unwanted(g, job, !job->spec);
     if (!answer_bool(ev, "oom")) {
         gs_note_interrupted(g, job);
@@ -231,8 +231,8 @@ on_requeued(struct gpusched *g, struct gs_job *job, const json_t *ev)
     }
 }
 
-/* Its supervisor vanished, or the machine went down: as the original after its own death, it is
- * run again, but not for ever. */
+/* The supervisor vanished or the machine went down: run the job again, as the original would,
+ * but at most LOST_MAX times. */
 static bool
 is_run_again(struct gpusched *g, struct gs_job *job)
 {
@@ -245,7 +245,7 @@ is_run_again(struct gpusched *g, struct gs_job *job)
     return true;
 }
 
-/* A job that Ctrl-C stopped runs again the next time; one that had ended before does not. */
+/* A job stopped by Ctrl-C runs again next time; one that had already ended does not. */
 static bool
 is_interrupted(struct gpusched *g, struct gs_job *job, const char *state)
 {
@@ -256,8 +256,7 @@ is_interrupted(struct gpusched *g, struct gs_job *job, const char *state)
     return lost && is_run_again(g, job);
 }
 
-/* Ended without having run: its line was removed, a user cancelled it, or the daemon knows
- * that it can never start. */
+/* Ended without running: its line was removed, a user cancelled it, or it can never start. */
 static void
 end_unstarted(struct gpusched *g, struct gs_job *job, const json_t *ev)
 {
@@ -321,7 +320,7 @@ gs_take_events(void *gpusched)
     gs_flush(g);
 }
 
-/* --- taking it over --- */
+/* --- adopting --- */
 
 void
 gs_adopt(void *gpusched, void *gs_job, const json_t *object)
@@ -333,7 +332,8 @@ gs_adopt(void *gpusched, void *gs_job, const json_t *object)
     auto_buf struct buf cards = BUF_INIT;
     struct gs_run *run;
 
-    /* Without a result of its own it is to run again; of one that ran is_orphan says so. */
+    /* It has no result, so its line runs again; if it had started, gs_is_orphan reports
+     * that. */
     if (strcmp(state, "CANCELLED") == 0 || strcmp(state, "LOST") == 0 ||
         strcmp(state, "INFEASIBLE") == 0) {
         job->running_pgid = 0;
@@ -383,7 +383,7 @@ say_usage(struct gpusched *g, struct gs_job *job)
            (long long)peak);
 }
 
-/* When its limit is reached, or its grace after that is over; INT64_MAX: never. */
+/* Boot time at which the limit is reached, or the grace after it ends; INT64_MAX: never. */
 static int64_t
 late_us(const struct gs_run *run)
 {
@@ -393,7 +393,7 @@ late_us(const struct gs_run *run)
                               : INT64_MAX;
 }
 
-/* The daemon ends it; here it is said. */
+/* Report the limit; the daemon enforces it. */
 static void
 say_late(struct gpusched *g, struct gs_job *job)
 {
@@ -425,13 +425,13 @@ take_row(struct gpusched *g, const json_t *row)
         job->run->last_mib[i] = member_mib(json_array_get(row, 1), job->run->gpus[i]);
     take_peaks(job->run, json_array_get(row, 2));
     note_pid(g, job, json_integer_value(json_array_get(row, 3)));
-    if (state && strcmp(state, "RUNNING") == 0) /* of one that has ended its event says it */
+    if (state && strcmp(state, "RUNNING") == 0) /* for ended jobs, their event reports it */
         say_late(g, job);
     gs_check_exceeds(g, job);
     say_usage(g, job);
 }
 
-/* What was late at the last look has ended by now, or is reported with the next round. */
+/* Limits that had passed at the last look are left to the next round. */
 int64_t
 gs_late_due(const struct gpusched *g)
 {

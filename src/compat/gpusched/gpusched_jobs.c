@@ -1,6 +1,6 @@
-/* gpusched's jobs file: one shell command per line, an optional leading [key=value ... cancel].
- * Everything is refused when one line is, with the words of the original; what a line means is
- * its alone (spec/jobsfile.c is Berth's own grammar). Pure. */
+/* Parses gpusched's jobs file: one shell command per line, with an optional leading [key=value
+ * ... cancel]. One bad line rejects the whole file, with the original's messages. The grammar
+ * is separate from Berth's own (spec/jobsfile.c). Pure. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ refuse(struct buf *why, int number, const char *fmt, ...)
     return -1;
 }
 
-/* "'value'" behind words. */
+/* Refuse with the value in quotes between the two texts. */
 static int
 refuse_value(struct buf *why, int number, const char *before, const char *value,
              const char *behind)
@@ -36,8 +36,8 @@ refuse_value(struct buf *why, int number, const char *before, const char *value,
     return refuse(why, number, "%s%s%s", before, buf_str(&shown), behind);
 }
 
-/* Digits, perhaps a point and digits, then a unit of the list or nothing. The
- * unit's place in the list, -1: no such thing. */
+/* Digits, an optional fraction, then a unit of the list or nothing. Returns the unit's index
+ * in the list, -1 if malformed. */
 static int
 read_measure(const char *value, const char *const *units, double *number)
 {
@@ -117,7 +117,7 @@ lower(char *s)
     }
 }
 
-/* One word of the block; it may be cut up. */
+/* Apply one word of the block; token is modified. */
 static int
 set_token(struct gs_spec *spec, char *token, int number, struct buf *why)
 {
@@ -145,7 +145,7 @@ set_token(struct gs_spec *spec, char *token, int number, struct buf *why)
                         " (known: vram, gpus, timeout, retries, cancel)");
 }
 
-/* The words between the brackets. */
+/* Apply the words between the brackets. */
 static int
 read_block(struct gs_spec *spec, const char *block, size_t n, int number, struct buf *why)
 {
@@ -204,11 +204,11 @@ read_line(const char *s, size_t n, int number, struct gs_jobs *out, struct buf *
     return 0;
 }
 
-/* A command's digest, and which of its equals the line is. */
+/* Key: a digest of the command, and the index among equal commands. */
 static void
 give_keys(struct gs_jobs *j)
 {
-    auto_json json_t *seen = json_object(); /* how many there are of each */
+    auto_json json_t *seen = json_object(); /* number of lines per command */
 
     for (size_t i = 0; i < j->n; i++) {
         struct gs_spec *spec = &j->at[i];
@@ -228,7 +228,7 @@ gs_jobs_parse(const char *text, size_t len, struct gs_jobs *out, struct buf *why
     int number = 1;
 
     *out = (struct gs_jobs){0};
-    if (len >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) /* as some editors leave it */
+    if (len >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) /* byte order mark */
         at += 3;
     for (; at < end; number++) {
         size_t n = 0;

@@ -1,7 +1,7 @@
-/* gpusched's journal: events by key, from which follows what is over, what was begun, and what
- * the next attempt asks for. Read and written in the original's form, so that either can go on
- * where the other stopped. Lines are noted as things happen and written together, before they
- * are reported. */
+/* gpusched's journal: events by key, which tell what is finished, what was started, and what
+ * the next attempt demands. The format is the original's, so that either program can continue
+ * the other's run. Lines are noted as things happen and written together, before they are
+ * reported. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ gs_job_of(struct gpusched *g, const char *key)
 
 /* --- reading --- */
 
-/* Of static life; NULL: that is no end. */
+/* A static string; NULL: not a final status. */
 static const char *
 terminal_status(const char *status)
 {
@@ -106,7 +106,7 @@ gs_journal_load(struct gpusched *g, struct err *e)
     g->next_no = 1;
     if (stat(g->journal_path, &st) == 0)
         g->journal_us = (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000;
-    /* Without it the next run would run everything again. */
+    /* Without a journal the next run would run everything again. */
     if (access(g->journal_path, W_OK) < 0 && errno != ENOENT)
         return err_errno(e, ERR_FAILED, errno, "cannot write %s", g->journal_path);
     if (records_load(g->journal_path, &r, e) < 0)
@@ -153,7 +153,7 @@ gs_journal_flush(struct gpusched *g)
     }
 }
 
-/* event is stolen. */
+/* Steals event. */
 static void
 note(struct gpusched *g, json_t *event)
 {

@@ -1,4 +1,4 @@
-/* gpusched's options, as argparse reads them. */
+/* gpusched's options, parsed as by argparse. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* The lines of gpusched's jobs file against its journal: which are stopped, which wait.
- * "Pending" is what the file has and neither runs nor is over. All lines are gone through when
- * the file has changed, after that only those of which something has happened (gs_touch). */
+/* Compares the lines of gpusched's jobs file with its journal: which to cancel, which are
+ * pending. A line is pending if it is in the file and neither running nor finished. All lines
+ * are checked when the file has changed, otherwise only those with changes (gs_touch). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ set_waits(struct gpusched *g, struct gs_job *job, bool waits)
     job->waits = waits;
 }
 
-/* The lines become the queue. */
+/* Make these lines the queue. */
 static void
 take_specs(struct gpusched *g, struct gs_jobs *specs)
 {
@@ -111,7 +111,7 @@ gs_read_file(struct gpusched *g, bool first, struct buf *words)
     return 0;
 }
 
-/* --- going through it --- */
+/* --- checking lines --- */
 
 void
 gs_touch(struct gpusched *g, struct gs_job *job)
@@ -123,7 +123,7 @@ gs_touch(struct gpusched *g, struct gs_job *job)
     g->touched[g->n_touched++] = job;
 }
 
-/* A line with the word; ids are to be stopped. */
+/* Handle a line with `cancel`; ids of running jobs to cancel go to ids. */
 static void
 cancel_line(struct gpusched *g, const struct gs_spec *spec, json_t *ids)
 {
@@ -143,7 +143,7 @@ cancel_line(struct gpusched *g, const struct gs_spec *spec, json_t *ids)
     }
 }
 
-/* Whether the line is one that waits. */
+/* True if the line is pending. */
 static bool
 is_pending(struct gpusched *g, const struct gs_spec *spec)
 {
@@ -161,7 +161,7 @@ is_pending(struct gpusched *g, const struct gs_spec *spec)
     return false;
 }
 
-/* Lines to be cancelled are numbered before the others. */
+/* Lines to cancel get their numbers before the others, as in the original. */
 static void
 look_at_all(struct gpusched *g, json_t *ids)
 {
@@ -174,7 +174,7 @@ look_at_all(struct gpusched *g, json_t *ids)
         gs_touch(g, g->specs.at[i].job);
 }
 
-/* Saying so may touch others. */
+/* The loop may append to touched. */
 static void
 look_at_touched(struct gpusched *g, json_t *ids)
 {
@@ -200,8 +200,8 @@ look_at_lines(struct gpusched *g, struct err *e)
     return compat_call_for(&g->session, "cancel", ids, NULL, NULL, e);
 }
 
-/* One whose line has come back is a line's again. On a full disk nothing starts, and this stays
- * due. */
+/* Cancel unwanted jobs; a job whose line is back belongs to it again. On a full disk nothing
+ * starts, and the drop stays due. */
 static int
 drop_unwanted(struct gpusched *g, struct err *e)
 {

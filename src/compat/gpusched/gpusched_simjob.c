@@ -1,6 +1,6 @@
-/* `python3 -m gpusched.simjob`: gpusched's pretend GPU program, played on Berth's simulated
- * cards by `berth simjob`. Reads its options as the original does; what it prints when it is to
- * fail once is what the original prints.  */
+/* `python3 -m gpusched.simjob`: gpusched's simulated GPU program, run on Berth's simulated
+ * GPUs by `berth simjob`. Options are read as by the original, and --oom-once prints the
+ * original's message. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -46,7 +46,7 @@ static const struct pyarg args[] = {
     {0},
 };
 
-/* 1: the marker is new, so this run fails; 0: it was there; -1. */
+/* 1: the marker was created, so this run fails; 0: it existed; -1 with e. */
 static int
 make_marker(const char *path, struct err *e)
 {
@@ -81,11 +81,10 @@ fail_once(const char *marker)
 static double
 seconds(double s)
 {
-    return s > 0 ? s < SECONDS_MAX ? s : SECONDS_MAX : 0; /* not a number: 0 */
+    return s > 0 ? s < SECONDS_MAX ? s : SECONDS_MAX : 0; /* NaN: 0 */
 }
 
-/* With no simulated cards about, as when a user tries it by hand, it takes its time all the
- * same. */
+/* Without simulated GPUs, as when run by hand, only take the time. */
 static int
 play_without_cards(double s, int code)
 {
@@ -124,9 +123,9 @@ compat_simjob(int argc, char **argv)
 
 /* --- as a module --- */
 
-/* A Python package named gpusched for the jobs of a simulated run: its one module becomes
- * `berth compat gpusched.simjob`. It lies in front of PYTHONPATH, so that lines written for the
- * original run as they stand, whether that is installed or not. */
+/* A Python package named gpusched for jobs of a simulated run; its one module runs `berth
+ * compat gpusched.simjob`. It is first in PYTHONPATH, so that lines written for the original
+ * work unchanged, whether or not the original is installed. */
 static int
 put(int dir, const char *name, const struct buf *text, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* gpusched's lines as the daemon has them: the whole of what waits, in the file's order, with
- * what each asks for; what can never run is not sent. Called by the tick (gpusched_queue.c)
- * when that has changed. And what an earlier run has left: gs_recall. */
+/* Sends gpusched's pending lines and their requests to the daemon, as a whole and in file
+ * order, when the tick (gpusched_queue.c) finds changes; infeasible lines are left out. Also
+ * recovers jobs of earlier runs: gs_recall. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 #include "sys/procs.h"
 #include "wire/client.h"
 
-#define PID_SLACK_US 5000000 /* between what /proc says and what a file system says */
+#define PID_SLACK_US 5000000 /* between times in /proc and of a file system */
 
 /* --- what can run --- */
 
@@ -79,9 +79,9 @@ drop_infeasible(struct gpusched *g)
     }
 }
 
-/* --- to the daemon --- */
+/* --- sending --- */
 
-/* <log_dir>/job007_gpu0-1.log; the daemon knows the cards. */
+/* <log_dir>/job007_gpu0-1.log; the daemon fills in the GPUs. */
 static char *
 log_pattern(const struct gpusched *g, const struct gs_job *job)
 {
@@ -121,8 +121,7 @@ gs_fill_request(void *gpusched, void *gs_job, struct request *r)
     return true;
 }
 
-/* The lines that the daemon is to have: those that wait, and those that run, which it would
- * keep anyway. */
+/* Lines for the daemon: pending ones, and running ones, which it would keep anyway. */
 static size_t
 choose_lines(struct gpusched *g, struct compat_line *lines)
 {
@@ -152,7 +151,7 @@ gs_entered(void *gpusched, void *gs_job, const char *state)
         job->oom_base = job->attempts;
 }
 
-/* What the daemon remembers as ended and the journal does not is to run again. */
+/* A job that has ended in the daemon but not in the journal runs again. */
 enum compat_found
 gs_found(void *gpusched, void *gs_job, const char *state)
 {
@@ -166,12 +165,12 @@ gs_found(void *gpusched, void *gs_job, const char *state)
                                            : COMPAT_WELL;
 }
 
-/* --- what an earlier run has left --- */
+/* --- jobs of an earlier run --- */
 
-/* What an earlier gpusched had begun or queued: the daemon is asked for every line that the
- * journal has and that is not over there. What still runs is taken over, what has ended
- * meanwhile is settled with its true end, and nothing runs twice. Of what the original had
- * begun only its processes can be seen. */
+/* Jobs that an earlier gpusched started or queued: the daemon is asked about every line that
+ * the journal has as unfinished. Running jobs are adopted, ended ones settled with their real
+ * result, and nothing runs twice. For jobs started by the original, only the processes can be
+ * found. */
 void
 gs_known(void *gpusched, void *gs_job, const char *state)
 {
@@ -182,8 +181,8 @@ gs_known(void *gpusched, void *gs_job, const char *state)
         job->was_running = false;
 }
 
-/* What the journal has of it is to be asked about. Also of a line that the file has no more: it
- * may run on, as one that is removed while it runs does. */
+/* True if the daemon is to be asked about the job. Includes jobs without a line: a job whose
+ * line is removed continues to run. */
 static bool
 is_to_recall(const struct gs_job *job)
 {
@@ -216,8 +215,7 @@ gs_recall(struct gpusched *g, struct err *e)
     return compat_recall(&g->session, lines, n, e);
 }
 
-/* A leader that is younger than the journal that names it is another's, with the number
- * again. */
+/* If the group's leader started after the last write of the journal, its number was reused. */
 static bool
 is_group_alive(const struct gpusched *g, int64_t pgid)
 {
@@ -254,7 +252,7 @@ gs_is_orphan(struct gpusched *g, struct gs_job *job)
 
 /* --- a full disk --- */
 
-/* What runs goes on; the rest waits until the daemon can write again. */
+/* Report that nothing starts until the daemon can write again; running jobs continue. */
 static void
 take_trouble(struct gpusched *g, const char *words)
 {
@@ -289,10 +287,10 @@ gs_sync(struct gpusched *g, struct err *e)
     if (compat_cards_read(&g->cards, g->session.link.client, e) < 0)
         return -1;
     drop_infeasible(g);
-    /* Numbers and skips are in the journal before anything can start. */
+    /* Numbers and skips must be in the journal before any job starts. */
     gs_flush(g);
     crash_point("gpusched-noted");
-    g->sync_due = false; /* what comes meanwhile may ask for it again */
+    g->sync_due = false; /* changes during the sync make it due again */
     if (compat_sync(&g->session, lines, choose_lines(g, lines), e) == 0) {
         const char *full = compat_full(&g->session);
 
