@@ -1,11 +1,11 @@
-/* mgpu: mgpu_scheduler_server, mgpu_srun, mgpu_queue and mgpu_cancel, and the protocol between
- * them, which clients of the original speak too: one JSON object a connection on a UNIX
- * socket. mgpu_server.c listens, at a name that mgpu_listener.c keeps, and gives each
- * connection a process of its own that becomes the user who connected; mgpu_peer.c answers
- * there, asking berthd as that user, with mgpu_jobs.c for the queue. mgpu_submit.c makes a job
- * of a submit request, mgpu_stream.c brings its output. mgpu_clients.c is the clients' end of
- * the connection. Where no server runs but a daemon does, they have mgpu_peer.c in a process of
- * their own. */
+/* mgpu: mgpu_scheduler_server, mgpu_srun, mgpu_queue and mgpu_cancel, and their protocol,
+ * which clients of the original speak too: one JSON request per connection on a UNIX socket.
+ * mgpu_server.c listens at a socket that mgpu_listener.c maintains, and forks a process per
+ * connection, which becomes the connecting user; there mgpu_peer.c answers, asking berthd as
+ * that user, with mgpu_jobs.c for queue and cancel. mgpu_submit.c turns a submit request into
+ * a job, mgpu_stream.c forwards its output. mgpu_clients.c is the clients' end. Without a
+ * server but with a running daemon, clients fork a process of their own that runs
+ * mgpu_peer.c. */
 #ifndef COMPAT_MGPU_MGPU_H
 #define COMPAT_MGPU_MGPU_H
 
@@ -21,10 +21,10 @@ struct err;
 struct frame;
 
 #define MGPU_SOCKET   "/tmp/mgpu_scheduler.sock" /* MGPU_SCHEDULER_SOCKET names another */
-#define MGPU_TAG      "mgpu"                     /* what its jobs are known by */
-#define MGPU_TAG_MEM  "mgpu:mem"                 /* of those that said how much */
+#define MGPU_TAG      "mgpu"                     /* tag of all its jobs */
+#define MGPU_TAG_MEM  "mgpu:mem"                 /* of jobs with an explicit mem */
 #define MGPU_ID_LEN   8
-#define MGPU_UMASK    022 /* of jobs whose client has gone before it was asked for its own */
+#define MGPU_UMASK    022 /* if the client has gone before its umask was read */
 #define MGPU_MAX_JSON (16 << 20)
 
 const char *mgpu_socket(void);
@@ -33,53 +33,53 @@ const char *mgpu_socket(void);
 
 struct mgpu_listener {
     const char *path;
-    int fd;    /* this and watch: -1 until it is open */
-    int watch; /* of inotify, on the socket; readable: look after the name; -1: look often */
-    dev_t dev; /* of the name */
+    int fd;    /* fd and watch are -1 until open */
+    int watch; /* inotify on the socket; readable: check the name; -1: poll */
+    dev_t dev; /* device and inode of the socket's name */
     ino_t ino;
 };
 int mgpu_listener_open(struct mgpu_listener *l, struct err *e);
-/* Makes the name again where it is gone. -1: it is not to be had now. */
+/* Create the socket's name again if it is gone. -1: not possible now. */
 int mgpu_listener_keep(struct mgpu_listener *l, struct err *e);
 void mgpu_listener_close(struct mgpu_listener *l);
 
 struct mgpu_service {
     char daemon[108];   /* berthd's socket */
-    int64_t max_job_ms; /* the limit of jobs that name none; 0: none */
+    int64_t max_job_ms; /* limit of jobs that request none; 0: none */
 };
 
-/* The socket at which c's daemon listens. */
+/* Set s->daemon to the socket of c's daemon. */
 int mgpu_service_of(struct mgpu_service *s, struct client *c, struct err *e);
 
-/* One connection, to its end, in a process that has just been forked for it and ends with it:
- * in a session of its own, which no Ctrl-C reaches, with nothing of its parent's. as_peer:
- * forked by root's server, it becomes the user at the other end first; else only its own user
- * is served. */
+/* Serve one connection in a just forked process, then exit. The process leaves its parent's
+ * session, so that Ctrl-C does not reach it, and drops everything inherited. as_peer (forked
+ * by root's server): first become the user at the other end; otherwise only the own user is
+ * served. */
 _Noreturn void mgpu_serve_apart(int fd, const struct mgpu_service *s, bool as_peer);
 
-/* The served user, as the accounts have it. */
+/* The served user, from the account database. */
 struct mgpu_user {
     mode_t umask_bits;
     char *name, *home, *shell; /* owned */
 };
 
-/* Where the output of the client's job goes; the caller's. */
+/* The log of the user's job id. The caller frees. */
 char *mgpu_log_path(const struct mgpu_user *u, const char *id);
 
-/* Checks a submit request and makes a job of it. */
+/* The result of a submit request: it is checked and submitted as a job. */
 struct mgpu_submitted {
     char id[MGPU_ID_LEN + 1];
     bool interactive;
-    int64_t job; /* berthd's number of it */
-    char *log;   /* its output's file; the caller's */
+    int64_t job; /* berthd's id of the job */
+    char *log;   /* file of its output; the caller frees */
     int64_t priority;
-    char note[160]; /* why that is another than was asked for; else empty */
+    char note[160]; /* why the priority differs from the requested one; or empty */
 };
 int mgpu_submit(struct client *c, const struct mgpu_service *s, const struct mgpu_user *u,
                 const json_t *request, struct mgpu_submitted *out, struct err *e);
 
-/* Answers of their requests; NULL with words. ours: jobs as lists of what mgpu_queue shows,
- * in its order: 100,000 of them are to be read again there. */
+/* Answer requests; NULL with e. ours: jobs as arrays of the columns of mgpu_queue, in its
+ * order, since clients may have to parse 100,000 of them. */
 json_t *mgpu_answer_queue(struct client *c, bool ours, struct err *e);
 json_t *mgpu_answer_cancel(struct client *c, const struct mgpu_user *u, const json_t *request,
                            struct err *e);
@@ -88,26 +88,26 @@ struct mgpu_stream {
     int fd;
     const struct mgpu_service *service;
     const struct mgpu_submitted *job;
-    bool bytes; /* output goes as bytes, in pieces; else as lines of text */
+    bool bytes; /* forward raw bytes in chunks; else lines of text */
 };
-/* The output and the end of a job, until the client leaves or the job is over. */
+/* Forward a job's output and end until the client leaves or the job has ended. */
 void mgpu_stream(const struct mgpu_stream *what, struct client *c);
 
-/* A reply. 0; -1: the client has gone. */
+/* Send a reply. 0; -1: the client has gone. */
 int mgpu_send(int fd, const json_t *reply, bool newline);
 
 /* --- the clients' end --- */
 
-/* A connection to the server, or to what serves in its stead. -1: said. */
+/* Connect to the server, or to a process of our own that replaces it. -1: reported. */
 int mgpu_connect(const char *name);
-/* Sends the request, which is stolen, with the mark of these programs in it, and waits for its
- * first answer; NULL: said. What comes behind that is left in `in`. */
+/* Send the request (stolen), marked as from these programs, and wait for the first answer;
+ * NULL: reported. Anything received after it is left in `in`. */
 json_t *mgpu_ask(const char *name, int fd, json_t *request, struct frame *in);
-/* The next object of what has come into in; NULL: none is whole. */
+/* The next complete object in `in`; NULL: none. */
 json_t *mgpu_next(struct frame *in);
-/* Reads once, waiting. False: the server has gone. */
+/* Read once, blocking. False: the server has gone. */
 bool mgpu_read(int fd, struct frame *in);
-/* Connects and asks, for a request of one answer; NULL: said. */
+/* Connect and send a request that has one answer; NULL: reported. */
 json_t *mgpu_ask_once(const char *name, json_t *request);
 
 #endif

@@ -1,7 +1,7 @@
-/* The clients' end of mgpu's protocol: finding the server, asking, reading objects, a line
- * each. A socket in /tmp may be any user's: only root's server is believed, or one's own.
- * Where no server runs but a daemon of Berth's does, a process of our own serves us: the
- * machine's daemon needs no server in front of it. */
+/* The clients' end of mgpu's protocol: finds the server, sends requests, reads objects, one
+ * per line. Anyone may create a socket in /tmp, so only a server of root or of the own user is
+ * trusted. Without a server but with a running Berth daemon, we fork a process that serves us:
+ * the machine's daemon needs no server in front of it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ is_trusted(int fd, uid_t *uid)
     return cred.uid == 0 || cred.uid == geteuid();
 }
 
-/* What serves in the server's stead; -1, said. */
+/* Fork a process that replaces the server; -1: reported. */
 static int
 connect_to_own(const char *name)
 {
@@ -108,7 +108,7 @@ mgpu_connect(const char *name)
     return TAKE_FD(fd);
 }
 
-/* --- the words --- */
+/* --- messages --- */
 
 json_t *
 mgpu_next(struct frame *in)
@@ -175,7 +175,7 @@ mgpu_ask_once(const char *name, json_t *request)
 
 /* --- mgpu_queue, mgpu_cancel --- */
 
-/* As Python prints it, on one line. */
+/* As Python prints the value, on one line. */
 static void
 add_value(struct buf *out, const json_t *v)
 {

@@ -1,4 +1,4 @@
-/* What mgpu's clients ask of jobs that there are: which run and wait, and that one be ended. */
+/* mgpu's queue and cancel requests: lists running and pending jobs, and cancels one. */
 #include <ctype.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,7 +26,7 @@ enum {
     COL_COMMAND,
     COL_STATE,
     COL_TAGS,
-    COL_IDS, /* this and the next for the original's clients only */
+    COL_IDS, /* from here on only for clients of the original */
     COL_SETUP,
     COLS
 };
@@ -35,7 +35,7 @@ enum {
     "id", "array_job", "array_task", "name", "user", "gpus_wanted", "vram_mib", "command",     \
         "state", "tags", "gpu_ids", "env_setup"
 
-/* Jobs that came from elsewhere go by Berth's number. */
+/* Jobs that mgpu did not submit are shown by Berth's id. */
 static json_t *
 id_of(const json_t *row, bool from_mgpu)
 {
@@ -72,7 +72,7 @@ is_waiting(const json_t *row)
     return state && (strcmp(state, "PENDING") == 0 || strcmp(state, "HELD") == 0);
 }
 
-/* What mgpu_queue shows, in its order. */
+/* The columns of mgpu_queue, in its order. */
 static json_t *
 shown_of(const json_t *row, bool mgpu, bool waits)
 {
@@ -90,7 +90,7 @@ shown_of(const json_t *row, bool mgpu, bool waits)
     return out;
 }
 
-/* The same by its names, and more, for the original's clients. */
+/* For clients of the original: an object with more members. */
 static json_t *
 object_of(const json_t *row, bool mgpu, bool waits)
 {
@@ -143,8 +143,8 @@ is_mgpu_id(const char *id)
            strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == MGPU_ID_LEN;
 }
 
-/* What berthd calls the job: those of mgpu have the id as their name, which is the caller's
- * own; others go by number, as mgpu_queue shows them. NULL: such an id there cannot be. */
+/* berthd's selector for a job: jobs of mgpu have the id as their name, unique to the user;
+ * others are selected by number, as mgpu_queue shows them. NULL: not a possible id. */
 static json_t *
 selector_of(const char *id)
 {
@@ -157,7 +157,7 @@ selector_of(const char *id)
     return NULL;
 }
 
-/* A log was made when the job was submitted; one that has not run has nothing in it. */
+/* The log was created on submission; a job that never ran leaves it empty. */
 static void
 drop_empty_log(const struct mgpu_user *u, const char *id)
 {
@@ -181,7 +181,7 @@ await_end(struct client *c, const json_t *ids)
     (void)client_call(c, "wait", json_pack("{s:o}", "select", select), NULL, NULL);
 }
 
-/* berthd's words are of names and numbers, of which mgpu's users know nothing. */
+/* berthd's message speaks of names and numbers that mgpu's users do not know. */
 static json_t *
 no_such_job(const json_t *id, struct err *e)
 {

@@ -1,7 +1,6 @@
-/* The socket's name as the server keeps it; see mgpu.h. A cleaner of /tmp takes what is old,
- * and clients look nowhere else: the kernel reports what becomes of the name, and it is made
- * again. A name at which a server answers is not taken over, except by root from another
- * user. */
+/* Maintains the server's socket; see mgpu.h. Cleaners of /tmp remove old files, and clients
+ * look only at this name: inotify reports its removal and it is created again. A name at which
+ * a server answers is not taken over, except by root from another user. */
 #include <errno.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -14,9 +13,9 @@
 #include "base/err.h"
 #include "compat/mgpu/mgpu.h"
 
-#define BACKLOG 4096 /* the kernel has a bound of its own */
+#define BACKLOG 4096 /* the kernel clamps it */
 
-/* The user whose server answers there; -1: none. */
+/* The user of the server that answers there; -1: none. */
 static int64_t
 listener_of(const struct sockaddr_un *a)
 {
@@ -26,14 +25,14 @@ listener_of(const struct sockaddr_un *a)
 
     if (fd < 0 || (connect(fd, (const struct sockaddr *)a, sizeof *a) < 0 && errno != EAGAIN))
         return -1;
-    /* The kernel does not name the user of a server whose queue of callers is full. */
+    /* If a server's backlog is full, the kernel does not tell its user. */
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0 || cred.uid == (uid_t)-1)
         return 0;
     return cred.uid;
 }
 
-/* A name that no server uses may be taken. Root does not leave it to another user who created
- * a socket there first. */
+/* A name that no server uses may be taken. Root also takes one where another user created a
+ * socket first. */
 static int
 check_name(const struct sockaddr_un *a, struct err *e)
 {
@@ -51,8 +50,8 @@ check_name(const struct sockaddr_un *a, struct err *e)
                    (long long)uid, a->sun_path);
 }
 
-/* Root's is for all users. By umask: a name in a folder of others may change its meaning
- * before a chmod. */
+/* Root's socket is for all users. Set the mode by umask: in other users' folders a chmod could
+ * hit another file. */
 static int
 bind_for_all_or_own(int fd, const struct sockaddr_un *a)
 {
@@ -65,7 +64,7 @@ bind_for_all_or_own(int fd, const struct sockaddr_un *a)
     return rc;
 }
 
-/* Watched under its first name, so that nothing that becomes of it is missed. */
+/* Watch it under its temporary name, so that no event is missed. */
 static int
 watch_socket(const char *name)
 {
@@ -87,7 +86,7 @@ close_both(struct mgpu_listener *l)
     l->fd = l->watch = -1;
 }
 
-/* Under another name first, so that no client meets it half made. */
+/* Create it under a temporary name, so that no client sees it before it listens. */
 int
 mgpu_listener_open(struct mgpu_listener *l, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* One connection of mgpu's protocol: the user, the request, the answer. berthd is asked as
- * that user, by a process of that user; what the message says about users is ignored. Any
- * error in a request is answered with `fail` and a message. */
+/* One connection of mgpu's protocol: determines the user, reads the request and answers it.
+ * berthd is asked as that user, by a process of that user; user names in the request are
+ * ignored. Every error is answered with `fail` and a message. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -28,21 +28,21 @@
 #include "sys/rlimits.h"
 #include "wire/client.h"
 
-#define BEGIN_MS     30000 /* for the first byte */
-#define MORE_MS      1500  /* for the rest of what has begun: there is no mark of its end */
+#define BEGIN_MS     30000 /* timeout for the first byte */
+#define MORE_MS      1500  /* timeout for more, since a request has no end mark */
 #define CHUNK        65536
-#define STATUS_BYTES 65536 /* of a process, in /proc */
-#define PEER_FD      3     /* above the standard ones */
+#define STATUS_BYTES 65536 /* read of /proc/PID/status */
+#define PEER_FD      3     /* first after the standard ones */
 #define PATIENCE_MS  15000
 #define DRAIN_MS     30000
-#define AGAIN_TRIES  50 /* a daemon that died is started again in a moment */
+#define AGAIN_TRIES  50 /* a daemon that died is restarted soon */
 #define AGAIN_MS     100
 
 struct peer {
     int fd;
     const struct mgpu_service *service;
     struct mgpu_user user;
-    bool ours; /* mgpu_srun and its kin of Berth, not the original's */
+    bool ours; /* the client is Berth's mgpu_srun or the like, not the original's */
 };
 
 static void
@@ -88,8 +88,8 @@ is_of(const struct ucred *cred)
     return stat(proc, &st) == 0 && st.st_uid == cred->uid;
 }
 
-/* The limits of the client, which the job would have without a server between. Only while that
- * process is still this user's: another process may have its number by now. */
+/* Take over the client's resource limits, which the job would have without a server in
+ * between. Only if the process still belongs to this user: its pid may have been reused. */
 static void
 take_limits(const struct ucred *cred)
 {
@@ -101,7 +101,7 @@ take_limits(const struct ucred *cred)
         (void)rlimits_apply(&limits);
 }
 
-/* And the umask: what a job prints is not to be read by more than what its user makes. */
+/* Also the client's umask, so that the log is no more readable than the user's other files. */
 static mode_t
 umask_of(const struct ucred *cred)
 {
@@ -152,13 +152,13 @@ identify(struct peer *p, bool as_peer, struct err *e)
         .shell = xstrdup(pw->pw_shell && pw->pw_shell[0] ? pw->pw_shell : "/bin/sh"),
         .umask_bits = umask_of(&cred),
     };
-    umask(p->user.umask_bits); /* the log's */
+    umask(p->user.umask_bits); /* for the log */
     return as_peer ? become(&cred, pw, e) : 0;
 }
 
 /* --- the request --- */
 
-/* 1: there is more; 0: no more will come, or not in time. */
+/* 1: more was read; 0: end of input, or timeout. */
 static int
 read_more(int fd, struct buf *in)
 {
@@ -186,9 +186,9 @@ is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* A piece may end within a number, an escape or a character, where a parser would call wrong
- * what is only not all there. After a brace it knows the difference; and text that begins
- * otherwise is no object, whatever follows. */
+/* A chunk may end within a number, an escape or a character, which a parser would call invalid
+ * rather than incomplete. Only after a closing brace can it tell; text that does not begin
+ * with { is never an object. */
 static bool
 can_be_judged(const struct buf *in)
 {
@@ -229,7 +229,8 @@ read_request(int fd, struct err *e)
     return NULL;
 }
 
-/* A refused client may still be writing: closed now, the answer would not be read. */
+/* A rejected client may still be writing; closing now would reset the connection before it
+ * reads the answer. */
 static void
 let_finish(int fd)
 {
@@ -239,19 +240,19 @@ let_finish(int fd)
     (void)shutdown(fd, SHUT_WR);
     do {
         rest.len = 0;
-        buf_addc(&rest, ' '); /* not the first piece: that is waited for longer */
+        buf_addc(&rest, ' '); /* non-empty, so that the shorter timeout applies */
     } while (read_more(fd, &rest) && clock_boot_us() < until);
 }
 
 /* --- submit --- */
 
-/* The original's clients take the first piece that they read for the answer, whole: what
- * follows must not be in it. */
+/* Clients of the original take the first chunk they read as the whole answer, so wait until it
+ * was read before sending more. */
 static void
 await_reader(const struct peer *p)
 {
     for (int wait_ms = 1; !p->ours; wait_ms = wait_ms < 1000 ? wait_ms * 2 : wait_ms) {
-        struct pollfd gone = {.fd = p->fd}; /* POLLHUP and POLLERR, which need no asking */
+        struct pollfd gone = {.fd = p->fd}; /* POLLHUP and POLLERR are always reported */
         int left = 0;
 
         if (ioctl(p->fd, SIOCOUTQ, &left) < 0 || left == 0)
@@ -289,7 +290,7 @@ answer_submit(struct peer *p, struct client *c, const json_t *request, struct er
     return reply;
 }
 
-/* --- all of it --- */
+/* --- the connection --- */
 
 static struct client *
 connect_patiently(const char *daemon, struct err *e)

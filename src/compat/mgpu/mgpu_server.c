@@ -1,8 +1,8 @@
-/* mgpu_scheduler_server: listens where mgpu's clients look, and gives each connection a
- * process of its own, which becomes the user who connected and asks berthd as that user
- * (mgpu_peer.c). So a peer that is slow, or sends anything unexpected, affects only a process
- * with its own user's rights. The queue is berthd's: the machine's daemon, or one of its own,
- * started here. Jobs outlive the server, and so do clients that watch one. */
+/* mgpu_scheduler_server: listens where mgpu's clients connect and forks a process for each
+ * connection, which becomes the connecting user and asks berthd as that user (mgpu_peer.c). A
+ * slow or malicious peer thus affects only a process with its own user's rights. The queue is
+ * berthd's: the machine's daemon, or one of the server's own, started here. Jobs outlive the
+ * server, and so do clients that watch one. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -28,9 +28,9 @@
 
 #define NAME          "mgpu_scheduler_server"
 #define SYSTEM_ROOT   "/var/lib/mgpu_scheduler"
-#define PEERS_MAX     4096 /* each client that watches an interactive job is one */
+#define PEERS_MAX     4096 /* each client watching an interactive job holds one */
 #define PEERS_OF_USER 1024
-#define AGAIN_MS      2000 /* while something is wrong whose end no event reports */
+#define AGAIN_MS      2000 /* retry interval for problems whose end no event reports */
 #define MAX_SECONDS   (INT64_C(100) * 365 * 86400)
 
 struct server {
@@ -39,8 +39,8 @@ struct server {
     struct compat_link link;
     struct mgpu_service service;
     struct pyarg_value max_job_time; /* in seconds */
-    bool lost;                       /* the daemon has gone */
-    bool nameless;                   /* others do not find the socket, which was reported */
+    bool lost;                       /* the connection to the daemon is lost */
+    bool nameless;                   /* clients cannot find the socket; reported */
     struct {
         pid_t pid;
         uid_t uid;
@@ -63,7 +63,7 @@ static const struct pyarg_parser parser = {
     .args = args,
 };
 
-/* --- the peers --- */
+/* --- peers --- */
 
 static int
 peers_of(const struct server *s, uid_t uid)
@@ -110,7 +110,7 @@ take_peer(struct server *s, int fd)
         return;
     }
     pid = fork();
-    if (pid == 0) /* stopping the server stops no job's output */
+    if (pid == 0) /* stopping the server must not stop a job's output */
         mgpu_serve_apart(fd, &s->service, geteuid() == 0);
     if (pid < 0) {
         turn_away(fd, "the server cannot start a process for you; try again");
@@ -133,8 +133,8 @@ take_peers(struct server *s)
 
 /* --- the loop --- */
 
-/* A daemon of its own is started again. The machine's is its service manager's to start, and
- * found by the peers, each for itself. */
+/* Restart our own daemon. The machine's is restarted by its service manager, and each peer
+ * connects by itself. */
 static void
 mend(struct server *s)
 {
@@ -148,7 +148,7 @@ mend(struct server *s)
     s->link.client = NULL;
 }
 
-/* Clients that came while the socket had its name are served first. */
+/* First serve clients that connected while the socket had its name. */
 static void
 keep_name(struct server *s)
 {
@@ -161,7 +161,7 @@ keep_name(struct server *s)
         (void)compat_fail(1, NAME, "nobody finds the socket: %s", e.text);
 }
 
-/* True: it is to end. */
+/* True: the server must stop. */
 static bool
 on_signal(struct server *s)
 {
@@ -199,9 +199,9 @@ loop(struct server *s)
     }
 }
 
-/* --- all of it --- */
+/* --- start --- */
 
-/* Where its own daemon is, and the locks that keep a second server off the same socket. */
+/* Folder of the own daemon and of the locks that keep a second server off the same socket. */
 static char *
 root_folder(void)
 {
@@ -229,10 +229,10 @@ lock_root(const struct server *s, const char *root, struct err *e)
 static int
 open_daemon(struct server *s, const char *root, struct err *e)
 {
-    /* As the original has it: any user may set a priority, and after it the order is that of
+    /* As in the original, any user may set a priority, and equal priorities run in order of
      * arrival. */
-    /* Behind the device filter cards have to be named by UUID; mgpu's jobs read numbers. Each
-     * of mgpu's clients has a connection of its user's, as many as there are. */
+    /* With the device filter GPUs must be named by UUID, but mgpu's jobs expect numbers. Each
+     * mgpu client uses one connection of its user, so the limit is high. */
     static const char *const settings[] = {
         "user_priority_max=1000",    "fair_share=off",    "aging_s=0", "order=queue",
         "user_max_connections=1000", "device_filter=off", NULL};

@@ -1,7 +1,7 @@
-/* mgpu_srun: a command on GPUs that are named. In the background unless --interactive is said,
- * as the original's document has it; then its output comes here, and its exit code is ours.
- * Ctrl-C leaves the job alone; a second one within two seconds ends it. Options end at `--`,
- * and the words behind it reach the command as they are. */
+/* mgpu_srun: runs a command on GPUs given by number. In the background unless --interactive is
+ * given, as the original documents; then the output appears here, and the exit code is ours.
+ * Ctrl-C detaches from the job; a second one within two seconds cancels it. Options end at
+ * `--`; the words after it are passed to the command unchanged. */
 #include <errno.h>
 #include <poll.h>
 #include <pwd.h>
@@ -41,14 +41,14 @@ static const char *const names[OPT_VALUES] = {"--gpu-ids", "--mem", "--time-limi
                                               "--priority", "--env-setup-cmd"};
 
 struct srun {
-    const char *value[OPT_VALUES]; /* NULL: not said */
+    const char *value[OPT_VALUES]; /* NULL: not given */
     bool interactive;
     int64_t mem, limit, priority;
     char *command; /* owned */
     char id[64];
 };
 
-/* The option that a word is; *value becomes what stands behind its =. */
+/* Index of the option, or -1; *value: the text after =, or NULL. */
 static int
 find_option(const char *word, const char **value)
 {
@@ -62,7 +62,7 @@ find_option(const char *word, const char **value)
     return -1;
 }
 
-/* A word that no JSON can hold, as bash reads it. */
+/* Quote a word that is not UTF-8, which JSON cannot hold, in bash's $'...' form. */
 static void
 quote_bytes(struct buf *out, const char *word)
 {
@@ -72,7 +72,7 @@ quote_bytes(struct buf *out, const char *word)
     buf_addc(out, '\'');
 }
 
-/* One word is shell text, as it stands; several are a program and its arguments. */
+/* A single word is shell text, passed unchanged; several are a program and its arguments. */
 static char *
 command_of(int argc, char **argv)
 {
@@ -91,8 +91,8 @@ command_of(int argc, char **argv)
     return buf_take(&out);
 }
 
-/* Unknown words are passed over, as the original does, and of two that say the same the first
- * counts. 0: the usage is what is needed. */
+/* As in the original, unknown words are ignored, and of duplicate options the first counts.
+ * False: print the usage. */
 static bool
 read_words(int argc, char **argv, struct srun *s)
 {
@@ -166,7 +166,7 @@ request_of(const struct srun *s)
     return r;
 }
 
-/* 0, or the exit status. */
+/* 0 or the exit status. */
 static int
 on_submitted(struct srun *s, const json_t *reply)
 {
@@ -187,7 +187,7 @@ on_submitted(struct srun *s, const json_t *reply)
 
 /* --- interactive --- */
 
-/* What came as characters of one byte each. */
+/* Output bytes arrive as characters U+0000 to U+00FF. */
 static int
 put_output(const json_t *frame)
 {
@@ -231,7 +231,7 @@ cancel(const struct srun *s)
         (void)compat_say("Failed to cancel job %s", s->id);
 }
 
-/* The job goes on, unless Ctrl-C comes again. */
+/* Leave the job running unless Ctrl-C is pressed again. */
 static int
 detach(const struct srun *s, int signals, int sig)
 {
@@ -252,12 +252,12 @@ detach(const struct srun *s, int signals, int sig)
             continue;
         if (info.ssi_signo == SIGINT)
             cancel(s);
-        break; /* a terminal that is closed cancels nothing */
+        break; /* closing the terminal does not cancel the job */
     }
     return 128 + sig;
 }
 
-/* What has come: -1: more is to come; else the exit status. */
+/* Handle the complete frames. -1: continue; else the exit status. */
 static int
 take_frames(const struct srun *s, struct frame *in)
 {
@@ -299,7 +299,7 @@ follow(const struct srun *s, int fd, int signals, struct frame *in)
     }
 }
 
-/* --- all of it --- */
+/* --- main --- */
 
 static int
 submit(struct srun *s)
@@ -317,7 +317,7 @@ submit(struct srun *s)
         json_decref(request);
         return 1;
     }
-    /* From here on there may be a job: Ctrl-C is not to leave it without printing its id. */
+    /* From here on a job may exist, and Ctrl-C must not leave before its id is printed. */
     if (s->interactive)
         signals = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, 0}, NULL);
     frame_init(&in, FRAME_MAX_CLIENT);

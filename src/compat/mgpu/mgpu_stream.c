@@ -1,6 +1,6 @@
-/* An interactive job's output on its way to the client: its log is followed, its end is what
- * berthd says. The job knows nothing of it: a slow client delays nothing, one that leaves does
- * not affect the job, and a daemon that goes is found again. */
+/* Forwards an interactive job's output to the client: follows its log, and asks berthd for its
+ * end. The job is independent of this: a slow client does not delay it, a client that leaves
+ * does not affect it, and a lost daemon is connected to again. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -21,28 +21,28 @@
 #include "wire/client.h"
 
 #define CHUNK        16384
-#define LINE_MAX_LEN 65536 /* a longer one goes in pieces */
+#define LINE_MAX_LEN 65536 /* longer lines are split */
 #define RETRY_MS     500
 #define PATIENCE_MS  15000
-#define AWAY_US      (INT64_C(600) * 1000000) /* a daemon may be away so long */
-#define LOOK_MS      2000 /* at the log, where there is no watch: a user's watches are few */
+#define AWAY_US      (INT64_C(600) * 1000000) /* give up if the daemon is away longer */
+#define LOOK_MS      2000                     /* polling the log if inotify is exhausted */
 
 struct stream {
     const struct mgpu_stream *what;
-    struct client *client; /* NULL: the daemon has gone */
-    struct client *other;  /* owned; found again */
+    struct client *client; /* NULL: the daemon is lost */
+    struct client *other;  /* owned; the new connection after a loss */
     struct textfile log;
-    int watch;        /* of the log; -1: none */
-    struct buf carry; /* the beginning of a character */
-    json_t *end;      /* owned; what `wait` said of the job */
-    bool asked;       /* the question is out */
-    bool quiet;       /* the client will say no more, but may read on */
-    bool gone;        /* it has left */
+    int watch;        /* inotify on the log; -1: none */
+    struct buf carry; /* incomplete character */
+    json_t *end;      /* owned; `wait`'s answer for the job */
+    bool asked;       /* `wait` was sent */
+    bool quiet;       /* the client closed its sending side, but may still read */
+    bool gone;        /* the client has left */
     int64_t lost_us;
 };
 
-/* In ASCII, as json.dumps has it: clients of the original decode each piece that they read by
- * itself, so that no character may have its border there. */
+/* ASCII only, as in json.dumps: clients of the original decode each chunk by itself, so no
+ * multi-byte character may be split. */
 static void
 put_output(struct stream *s, const char *text, size_t n)
 {
@@ -55,7 +55,7 @@ put_output(struct stream *s, const char *text, size_t n)
         s->gone = true;
 }
 
-/* Bytes as they are, each as the character of its number. */
+/* Raw bytes, each as the character with its number. */
 static void
 put_bytes(struct stream *s, const char *bytes, size_t n)
 {
@@ -71,7 +71,7 @@ put_bytes(struct stream *s, const char *bytes, size_t n)
     put_output(s, text.data, text.len);
 }
 
-/* How many bytes at the end are the beginning of a character of which the rest is to come. */
+/* Number of bytes at the end that begin an incomplete character. */
 static size_t
 torn(const char *text, size_t n)
 {
@@ -87,8 +87,8 @@ torn(const char *text, size_t n)
     return 0;
 }
 
-/* How much of what has come may go: whole lines; all but a torn character of what has no end
- * yet, once no more is there to be had; all of it at the end. */
+/* Number of bytes to send now: whole lines; if nothing more can be read, also an incomplete
+ * line except a torn character; everything at the end. */
 static size_t
 ripe(const struct buf *carry, bool more, bool last)
 {
@@ -116,8 +116,8 @@ put_lines(struct stream *s, bool more, bool last)
     buf_drop(&s->carry, n);
 }
 
-/* The log was made with the job. In a home where many jobs write, each watcher is to wake for
- * its own one only. */
+/* The log exists since submission. Watch the file, not its folder, so that other jobs' writes
+ * do not wake us. */
 static void
 open_log(struct stream *s)
 {
@@ -129,7 +129,7 @@ open_log(struct stream *s)
         close(TAKE_FD(s->watch));
 }
 
-/* Everything that the log has. */
+/* Send everything in the log. */
 static void
 copy_log(struct stream *s, bool last)
 {
@@ -199,7 +199,7 @@ mend(struct stream *s)
         client_set_patience(s->client, PATIENCE_MS);
 }
 
-/* How it ended beyond the number: words for a person; the caller frees. */
+/* Description of an abnormal end; NULL: none. The caller frees. */
 static json_t *
 words_of_end(struct stream *s)
 {

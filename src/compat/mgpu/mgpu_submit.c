@@ -1,8 +1,7 @@
-/* A submit request of mgpu's protocol as a job of Berth's: the exact GPUs in the order given,
- * MB of each, the time limit that puts a job to the queue's end, the user's home for folder and
- * log, a login by bash. Each field's type, the GPUs and their memory are checked first:
- * whatever is wrong is refused with words before anything is done. Whether a job may enter is
- * the daemon's word. */
+/* Turns a submit request of mgpu's protocol into a Berth job: the given GPUs in their order,
+ * MB per GPU, a time limit that requeues the job at the end, the user's home as folder and for
+ * the log, and a login shell (bash). Types, GPUs and memory are checked first, and errors
+ * reported before anything is done. Admission is decided by the daemon. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -27,11 +26,11 @@
 #define SECONDS_MAX   (INT64_C(100) * 365 * 86400)
 #define SLACK_MAX_MIB 512
 
-/* What a request says. Texts are borrowed. */
+/* Contents of a request. Texts are borrowed. */
 struct wish {
     const char *command, *setup;
     int64_t gpus, limit_s, priority;
-    int64_t mem; /* MiB of each GPU; 0: the whole of them */
+    int64_t mem; /* MiB per GPU; 0: whole GPUs */
     bool has_mem, interactive;
     int ids[GPU_MAX];
     int n_ids;
@@ -39,7 +38,7 @@ struct wish {
 
 /* --- reading --- */
 
-/* An integer that may be left out. -1 with words. */
+/* Read an optional integer. -1 with e. */
 static int
 read_number(const json_t *request, const char *key, int64_t *out, bool *said, struct err *e)
 {
@@ -77,7 +76,7 @@ n_of(const struct compat_cards *cards)
     return __builtin_popcountll(cards->listed);
 }
 
-/* 1 and "1" are the same card. */
+/* Accept 1 and "1". */
 static int
 read_id(const json_t *v, struct wish *w, const struct compat_cards *cards, struct err *e)
 {
@@ -152,7 +151,7 @@ read_fields(const json_t *request, struct wish *w, struct err *e)
     return 0;
 }
 
-/* --- the cards --- */
+/* --- GPUs --- */
 
 static int
 read_cards(struct client *c, struct compat_cards *out, struct err *e)
@@ -173,7 +172,7 @@ by_size(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* What each of this many of the cards that it may have could give. */
+/* Upper bound on the memory per GPU: the size of the gpus-th largest of the allowed GPUs. */
 static int64_t
 most_of(const struct wish *w, const struct compat_cards *cards)
 {
@@ -205,8 +204,8 @@ check_mem(const struct wish *w, const struct compat_cards *cards, struct err *e)
     return 0;
 }
 
-/* The least that any card has. A little is left: it would wait for ever on a card where a
- * stranger has come to use more than when it was submitted. */
+/* The smallest free memory of any GPU, less some slack: otherwise the job might wait forever
+ * once a foreign process uses more than at submission. */
 static int64_t
 default_mem(const struct compat_cards *cards)
 {
@@ -232,7 +231,8 @@ check_wish(struct wish *w, const struct compat_cards *cards, struct err *e)
     return 0;
 }
 
-/* Asks for the cards first. What the request says of its user is not in it: the socket says. */
+/* Read the request and check it against the daemon's GPUs. User names in it are ignored: the
+ * socket tells the user. */
 static int
 read_wish(struct client *c, const json_t *request, struct wish *w, struct err *e)
 {
@@ -246,7 +246,7 @@ read_wish(struct client *c, const json_t *request, struct wish *w, struct err *e
 
 /* --- the job --- */
 
-/* Of A-Z0-9, evenly. */
+/* A random id of A-Z0-9, uniformly distributed. */
 static int
 make_id(char *out, struct err *e)
 {
@@ -277,8 +277,8 @@ mgpu_log_path(const struct mgpu_user *u, const char *id)
     return xasprintf("%s/%s", u->home, name);
 }
 
-/* The log is made here: an id without one was never a job's, and that look costs the same
- * however many jobs there are. */
+/* Claim the id by creating the log: if the file did not exist, no job had the id. The cost
+ * does not depend on the number of jobs. */
 static int
 claim_id(const struct mgpu_user *u, struct mgpu_submitted *out, struct err *e)
 {
@@ -308,7 +308,8 @@ add_ids(struct jsonw *w, const char *key, const struct wish *wish)
     jsonw_end_array(w);
 }
 
-/* All that are named, in their order; a number of them; or any, the freest first. */
+/* All named GPUs in their order; some of the named ones; or any, those with most free memory
+ * first. */
 static void
 add_place(struct jsonw *w, const struct wish *wish)
 {
@@ -357,12 +358,12 @@ add_job(struct jsonw *w, const struct wish *wish, const struct mgpu_service *s,
         jsonw_kstr(w, "on_timeout", "requeue");
     }
     jsonw_kbool(w, "login", true);
-    /* A set-up, even one of nothing, is run by bash, and the command behind it. */
+    /* With a set-up, even an empty one, bash runs it and then the command. */
     jsonw_kstr(w, "env_setup", set_up ? wish->setup : ":");
     jsonw_end_object(w);
 }
 
-/* What a login begins with; its profiles make the rest. */
+/* Initial environment of a login; shell profiles add the rest. */
 static void
 add_env(struct jsonw *w, const struct mgpu_user *u)
 {
@@ -414,7 +415,7 @@ send_job(struct client *c, const struct wish *wish, const struct mgpu_service *s
     return 0;
 }
 
-/* mgpu accepts any number; Berth has a limited range. */
+/* mgpu accepts any number; clamp it to Berth's range. */
 static void
 limit_priority(int64_t least, int64_t most, const struct wish *wish, struct mgpu_submitted *out)
 {
@@ -429,8 +430,8 @@ limit_priority(int64_t least, int64_t most, const struct wish *wish, struct mgpu
                  (long long)out->priority, wish->priority > most ? "highest" : "lowest");
 }
 
-/* Scripts written for mgpu name priorities at will: they are not to fail where the machine's
- * settings keep the higher ones for its admins. */
+/* Clamp the priority to what the daemon allows this user: scripts for mgpu set priorities
+ * freely and must not fail where higher ones are reserved for admins. */
 static int
 limit_as_told(struct client *c, const struct wish *wish, struct mgpu_submitted *out)
 {

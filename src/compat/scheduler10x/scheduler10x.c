@@ -1,6 +1,6 @@
-/* `scheduler_10x.py`: what its document promises, which its source never did. The same jobs
- * file, state file and queue as `scheduler` (scheduler.h), with a config file, bands of
- * priorities, and commands that act on the running scheduler. This file reads the command
+/* `scheduler_10x.py` as its documentation describes it, which its source never implemented. It
+ * uses the jobs file, state file and queue of `scheduler` (scheduler.h), with a config file,
+ * priority bands, and commands that act on the running scheduler. This file reads the command
  * line; scheduler10x.h lists the other files. */
 #include "compat/scheduler10x/scheduler10x.h"
 
@@ -10,7 +10,7 @@
 #include "compat/compat.h"
 #include "compat/py/pyarg.h"
 
-/* What the command line says. */
+/* Values of the command line. */
 struct call {
     const char *config;
     struct x10_start start;

@@ -1,5 +1,5 @@
-/* `scheduler_10x add`: a job for the queue of the running scheduler, by the rules that it goes
- * by, or a line for its jobs file. */
+/* `scheduler_10x add`: submits a job with the running scheduler's rules, or adds a line to its
+ * jobs file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@
 
 /* --- to the queue --- */
 
-/* What the scheduler said of its rules, for a job that another process submits. */
+/* Take the rules from the scheduler's note, to submit a job on its behalf. */
 static void
 take_rules(struct sched *s, const json_t *about)
 {
@@ -122,7 +122,7 @@ submit(const struct x10 *x, const struct request *r, int64_t *id, struct err *e)
     return 0;
 }
 
-/* The daemon's own message would mean nothing to users of this command. */
+/* Check here, since the daemon's message would mean nothing to users of this command. */
 static int
 check_need(const struct sched *s, const struct sched_job *job, struct err *e)
 {
@@ -143,13 +143,13 @@ hand_over(const struct x10 *x, struct sched *s, struct sched_job *job, int64_t *
 
     request_init(&r);
     r.hold = __builtin_popcountll(open) < sched_cards_needed(s, job->spec.need);
-    if (r.hold) /* until the scheduler releases it */
+    if (r.hold) /* the scheduler will release it */
         s->paused_alone = 0;
     sched_request_fill(s, job, &r);
     rc = request_validate(&r, e);
     if (rc == 0)
         rc = submit(x, &r, id, e);
-    /* The machine's daemon: not every user may have a priority above the usual. */
+    /* On the machine's daemon not every user may raise priorities. */
     if (rc < 0 && e->code == ERR_PERMISSION && r.priority > 0) {
         r.priority = 0;
         rc = submit(x, &r, id, e);
@@ -158,8 +158,8 @@ hand_over(const struct x10 *x, struct sched *s, struct sched_job *job, int64_t *
     return rc;
 }
 
-/* Two simultaneous `add`s must not take the same room. GPUs that are paused change under the
- * same lock. */
+/* Serialise concurrent `add`s, which must not take the same room, and changes of paused
+ * GPUs. */
 static int
 enter(const struct x10 *x, struct sched *s, struct sched_job *job, int64_t *id, struct err *e)
 {

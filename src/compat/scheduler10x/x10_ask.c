@@ -1,7 +1,6 @@
 /* Commands of `scheduler_10x` that act on a running scheduler: they find it by its state file,
- * whose lock names the process that drives it, and speak to the daemon behind it. What they
- * report has happened. x10_add.c has `add`, x10_show.c and x10_status.c those that only
- * look. */
+ * whose lock names the process, and talk to its daemon. They report success only after the
+ * effect. x10_add.c has `add`, x10_show.c and x10_status.c the commands that only print. */
 #include <libgen.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -28,7 +27,7 @@
 #define PAUSE_TRIES   200
 #define PAUSE_STEP_MS 50
 
-#define CANCEL_GRACE_MS 5000 /* from TERM to KILL, as the original has it */
+#define CANCEL_GRACE_MS 5000 /* from SIGTERM to SIGKILL, as in the original */
 #define CANCEL_WAIT_MS  (CANCEL_GRACE_MS + 5000)
 
 int
@@ -44,9 +43,9 @@ x10_fail(const char *fmt, ...)
     return 1;
 }
 
-/* --- finding it --- */
+/* --- finding the scheduler --- */
 
-/* Where a user's last scheduler says where it is. */
+/* File that names the state file of the scheduler the user started last. */
 static char *
 register_path(void)
 {
@@ -183,8 +182,8 @@ count_gpus(const struct x10 *x)
     return sched_count_cards();
 }
 
-/* Only an administrator of the daemon pauses for all: a scheduler of another user does it for
- * its own jobs. False: it has not done so yet. */
+/* Only an administrator of the daemon may pause a GPU for all users; otherwise the scheduler
+ * pauses it for its own jobs. False: it has not done so yet. */
 static bool
 await_scheduler(const struct x10 *x, int64_t gpu, bool pause)
 {
@@ -214,7 +213,7 @@ x10_pause(const struct x10 *x, int64_t gpu, bool pause)
                         n - 1);
     if (sched_state_pause(x->state_file, (int)gpu, n, pause, &e) < 0)
         return x10_fail("Failed to %s GPU %lld: %s", word, (long long)gpu, e.text);
-    /* The scheduler would do it within a second; then it has been done. */
+    /* The scheduler would do this within a second; do it now, before reporting success. */
     if (x->client &&
         client_call(x->client, pause ? "gpu.pause" : "gpu.resume",
                     json_pack("{s:[I],s:s*}", "gpus", (json_int_t)gpu, "reason", reason), NULL,

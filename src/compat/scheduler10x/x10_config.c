@@ -1,5 +1,5 @@
-/* The config file of `scheduler_10x`: one table gives section, key, type, range and default;
- * reading, the sample and complaints follow from it. Its own sample loads. */
+/* The config file of `scheduler_10x`: one table has section, key, type, range and default of
+ * each value, for reading, the sample and error messages. The sample can be loaded. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define CONFIG_MAX_BYTES (1UL << 20)
 #define INDENT           4
 #define NO_MOST          INFINITY
-#define WHOLE_MAX        9007199254740992.0 /* beyond it a double knows no odd numbers */
+#define WHOLE_MAX        9007199254740992.0 /* 2^53: larger doubles are not exact integers */
 
 enum type { TYPE_INT, TYPE_FLOAT, TYPE_BOOL, TYPE_TEXT, TYPE_LEVEL, TYPE_PATHS };
 
@@ -25,7 +25,7 @@ struct row {
     enum type type;
     size_t at;
     double least, most, standard;
-    const char *text; /* its default, where it is one */
+    const char *text; /* default of text types; else NULL */
 };
 
 #define AT(field) offsetof(struct x10_config, field)
@@ -72,7 +72,7 @@ field_of(struct x10_config *c, const struct row *r)
     return (char *)c + r->at;
 }
 
-/* It stays as long as the config. */
+/* Keep v as long as the config, which points into it. */
 static void
 set_text(struct x10_config *c, const struct row *r, const json_t *v)
 {
@@ -109,7 +109,7 @@ wrong_type(const struct row *r, const char *what, struct err *e)
     return err_set(e, ERR_USAGE, "%s.%s must be %s", r->section, r->key, what);
 }
 
-/* Also 2.0, as for JSON schemas, by which the original went. */
+/* Accepts 2.0 too, as in JSON Schema, which the original used. */
 static bool
 is_whole(const json_t *v)
 {
@@ -195,7 +195,7 @@ take_value(struct x10_config *c, const struct row *r, const json_t *v, struct er
     return 0;
 }
 
-/* In the sample, folders to choose from. */
+/* In the sample, allowed_paths has example folders. */
 static json_t *
 standard_of(const struct row *r, bool sample)
 {

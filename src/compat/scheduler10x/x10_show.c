@@ -1,5 +1,5 @@
-/* What `scheduler_10x` prints of a running scheduler beside its status: jobs, health, metrics.
- * Everything is asked of the daemon at that moment. */
+/* Other output of `scheduler_10x` on a running scheduler: jobs, health, metrics, all asked
+ * from the daemon. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,18 +13,18 @@
 #include "compat/scheduler10x/scheduler10x.h"
 #include "wire/client.h"
 
-#define LISTED_MAX 10000 /* of the ended ones the newest */
+#define LISTED_MAX 10000 /* newest ended jobs */
 
 /* --- jobs --- */
 
-/* As people give it: lower first. */
+/* Users' scale: lower runs first. */
 int64_t
 x10_priority_of(const json_t *job)
 {
     return -answer_int(job, "priority", 0);
 }
 
-/* The scheduler has kept it from being tried again. */
+/* True if the scheduler cancelled the job to prevent a retry. */
 static bool
 was_given_up(const json_t *job)
 {
@@ -225,9 +225,9 @@ job_metrics(const json_t *ended)
                      median_s(ms, ran), "event_counts", counts);
 }
 
-#define UTIL_FIELD 4 /* of a point of a card's series */
+#define UTIL_FIELD 4 /* index within a point of a GPU's series */
 
-/* Of the GPUs that the scheduler manages: the daemon may have more. */
+/* Only GPUs that the scheduler manages; the daemon may have more. */
 static json_t *
 gpu_metrics(const json_t *series, int64_t n_gpus)
 {

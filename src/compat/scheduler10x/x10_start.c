@@ -1,5 +1,5 @@
-/* `scheduler_10x start`: what config and options say as the settings of the scheduler that
- * sched_run.c drives, its first and last words, and the way into the background. */
+/* `scheduler_10x start`: turns config and options into settings for sched_run.c, prints the
+ * first and last messages, and moves to the background. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 #include "compat/scheduler10x/scheduler10x.h"
 
 #define RETRIES       3
-#define STOP_SPARE_MS 2000 /* of the graceful time, for what has to be killed */
+#define STOP_SPARE_MS 2000 /* part of the shutdown time reserved for killed jobs */
 #define MIB           1048576
-/* No machine has so much: such a limit is none. */
+/* Larger limits mean no limit. */
 #define MEMORY_NONE_GB 1e6
 
 /* --- settings --- */
@@ -34,7 +34,7 @@ take_options(struct x10_config *c, const struct x10_start *o, struct err *e)
     return 0;
 }
 
-/* Workers may be twice as many as GPUs, of which there may be more than the usual 8. */
+/* max_workers may be twice the number of GPUs, which may exceed the default of 8. */
 static void
 count_gpus(struct x10_config *c)
 {
@@ -44,8 +44,7 @@ count_gpus(struct x10_config *c)
         c->num_gpus = n;
 }
 
-/* Without a config there is one more folder from which scripts may come: where it is
- * started. */
+/* Without a config file, scripts in the current folder are allowed too. */
 static void
 allow_this_folder(struct x10_config *c)
 {
@@ -58,7 +57,7 @@ allow_this_folder(struct x10_config *c)
     c->allowed[2] = NULL;
 }
 
-/* They are meant from here; commands and jobs may be elsewhere. */
+/* Relative paths refer to this folder; commands and jobs may run elsewhere. */
 static void
 make_absolute(char **paths)
 {
@@ -120,9 +119,9 @@ fill_config(struct sched *s, const struct x10_config *c, bool screen)
 
 /* --- start --- */
 
-static int ready_fd = -1; /* another process waits at the other end until we work */
+static int ready_fd = -1; /* pipe to the parent, which waits until we run */
 
-/* Into the background, once it works. */
+/* Detach from the terminal once the scheduler runs. */
 static void
 leave_terminal(struct sched *s)
 {
@@ -162,7 +161,7 @@ on_leave(struct sched *s)
     (void)compat_say("🛑 Stopping scheduler...");
 }
 
-/* 0: this is the process that works. 1: it does, in the background; *status. */
+/* 0: continue in this process; 1: the child continues, exit with *status. */
 static int
 go_into_background(int *status)
 {
@@ -189,7 +188,7 @@ go_into_background(int *status)
     }
 }
 
-/* A log that cannot be written is to be reported now, and not found later. */
+/* Report an unwritable log now, before detaching. */
 static int
 check_log(const char *path, struct err *e)
 {

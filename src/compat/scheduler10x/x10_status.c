@@ -1,5 +1,5 @@
-/* `scheduler_10x status`: as text, in detail, as JSON, again and again. Allocations and pauses
- * are those of the state file, which the scheduler keeps; all else is the daemon's. */
+/* `scheduler_10x status`: as text, detailed, as JSON, or repeatedly. Allocations and pauses
+ * come from the state file, which the scheduler maintains; the rest comes from the daemon. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,13 +17,13 @@
 
 #define ACTIVE_SHOWN 5
 #define WATCH_MS     2000
-#define SETTLED_US   60000000 /* an end is reported later than it was, but not by so much */
-#define LOW_FROM     11 /* priorities of the low band; those of the high one are below 0 */
+#define SETTLED_US   60000000 /* upper bound on the delay until an end is reported */
+#define LOW_FROM     11       /* priorities of the low band; below 0 is the high band */
 
-/* Ended jobs that need not be asked for again. */
+/* Ended jobs counted already, which need not be fetched again. */
 struct counted {
     int64_t n;
-    int64_t until_us; /* they ended before; 0: none yet */
+    int64_t until_us; /* end time up to which jobs are counted; 0: none yet */
 };
 
 struct picture {
@@ -34,7 +34,7 @@ struct picture {
 
 struct bands {
     int64_t total, high, normal, low, active;
-    int64_t oldest_us; /* 0: none waits */
+    int64_t oldest_us; /* submission of the oldest pending job; 0: none */
 };
 
 static struct bands
@@ -62,7 +62,7 @@ count_bands(const json_t *jobs)
     return b;
 }
 
-/* All that status shows, once asked. */
+/* Everything that status shows. */
 struct facts {
     json_t *jobs, *health; /* owned */
     struct sched_state state;
@@ -79,8 +79,7 @@ facts_free(struct facts *f)
     json_decref(f->health);
 }
 
-/* Those since the scheduler's start; a picture that is drawn again asks for the last ones
- * only. */
+/* Count jobs ended since the scheduler's start; repeated calls fetch only recent ones. */
 static int
 count_ended(const struct x10 *x, int64_t started_us, struct counted *c, int64_t *n,
             struct err *e)
@@ -171,7 +170,7 @@ add_text(struct buf *out, const struct picture *p, const struct facts *f)
     buf_addf(out, "\n%s Health: %s\n", x10_icon_of(f->word), f->word);
 }
 
-/* How unevenly what is given away lies: 0 none or all alike, towards 1 many parts free. */
+/* Fraction of GPUs that are only partly allocated: 0 none, 1 all. */
 static double
 fragmentation_of(const struct sched_state *s)
 {
@@ -241,7 +240,7 @@ active_of(const struct facts *f)
     return all;
 }
 
-/* By name: there are as many of GPUs as take no work. */
+/* Count checks by name, since GPUs that accept no jobs have one each. */
 static json_t *
 health_of(const struct facts *f)
 {

@@ -1,6 +1,6 @@
-/* `scheduler_10x test`: does what is installed here work? The config's sample loads, a line is
- * read as documented, and jobs run on simulated cards, by a daemon of their own in a folder
- * that is gone afterwards. Nothing of the user's is touched. */
+/* `scheduler_10x test`: checks the installation. The sample config must load, a line must
+ * parse as documented, and jobs must run on simulated GPUs, with a daemon in a temporary
+ * folder that is removed afterwards. Nothing of the user's is touched. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -70,7 +70,7 @@ test_line(const char *dir, int n, struct err *e)
     return good ? 0 : err_set(e, ERR_FAILED, "a line is not read as it is written");
 }
 
-/* `berth --dir INSTANCE words...`, silent. */
+/* Run `berth --dir INSTANCE words...` without output. */
 static int
 run_berth(const char *instance, const char *verb, char *const *words, struct err *e)
 {
@@ -119,7 +119,7 @@ static const struct {
     const char *name;
     bool quick;
     int (*run)(const char *dir, int n, struct err *e);
-    int n; /* jobs */
+    int n; /* number of jobs */
 } tests[] = {
     {"the sample configuration loads", true, test_config, 0},
     {"a line of the jobs file is read", true, test_line, 0},
@@ -144,7 +144,7 @@ x10_test(bool quick)
         xasprintf("%s/scheduler_10x-test.XXXXXX", place && *place ? place : "/tmp");
     int failed = 0, n = 0;
 
-    /* Ctrl-C ends what runs; we stay to clear it away. */
+    /* Ctrl-C ends the child processes; ignore it here to remove the folder. */
     (void)signal(SIGINT, SIG_IGN);
     if (!mkdtemp(dir))
         return x10_fail("Error: cannot make the folder %s: %s", dir, strerror(errno));

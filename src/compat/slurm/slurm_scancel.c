@@ -149,8 +149,7 @@ is_meant(const struct slurm_job *job, const void *arg)
            (!s->state || slurm_state_is(job->state, s->state));
 }
 
-/* Select the jobs that match the filters, of those named or of all. Filters alone select only
- * the caller's jobs, even for root. */
+/* Select the live jobs that match the filters, of those named or, without names, of all. */
 static int
 select_jobs(struct scancel *s, struct client *c, json_t *select, struct err *e)
 {
