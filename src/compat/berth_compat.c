@@ -1,7 +1,7 @@
 /* `berth-compat`: the drop-in commands, each under its own name. `berth compat` runs this
- * program too, under neither of these names: it lists the commands, links them into a folder
- * that the user names (compat_install.c), or runs one without a link. Nothing else puts these
- * names on a system. */
+ * program under none of these names: it then lists the commands, links them into a folder of
+ * the user's choice (compat_install.c), or runs one without a link. Berth puts these names
+ * nowhere else. */
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>

@@ -19,7 +19,7 @@
 
 #define LOCK_PREFIX   "berth-gpu-"
 #define HOLDER_MAX    8192  /* bytes read from a lock file */
-#define LEAVE_MS      10000 /* an idle daemon stops at once */
+#define LEAVE_MS      10000 /* upper bound; an idle daemon stops at once */
 #define LEAVE_STEP_MS 1000
 #define AGAIN_TRIES   10
 #define AGAIN_MS      200

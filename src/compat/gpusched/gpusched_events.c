@@ -431,7 +431,8 @@ take_row(struct gpusched *g, const json_t *row)
     say_usage(g, job);
 }
 
-/* Limits that had passed at the last look are left to the next round. */
+/* Skips limits that had passed at the last look: those jobs have ended by now, or the next
+ * round reports them. */
 int64_t
 gs_late_due(const struct gpusched *g)
 {

@@ -161,7 +161,7 @@ is_pending(struct gpusched *g, const struct gs_spec *spec)
     return false;
 }
 
-/* Lines to cancel get their numbers before the others, as in the original. */
+/* Lines to cancel get their numbers before the others. */
 static void
 look_at_all(struct gpusched *g, json_t *ids)
 {

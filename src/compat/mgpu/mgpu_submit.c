@@ -308,8 +308,7 @@ add_ids(struct jsonw *w, const char *key, const struct wish *wish)
     jsonw_end_array(w);
 }
 
-/* All named GPUs in their order; some of the named ones; or any, those with most free memory
- * first. */
+/* All named GPUs in their order; some of the named ones; or any, the freest first. */
 static void
 add_place(struct jsonw *w, const struct wish *wish)
 {

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "compat/py/pytext.h"
 
-#define DEPTH_MAX 64 /* ours is never so deep; deeper values become null */
+#define DEPTH_MAX 64 /* recursion limit; deeper values become null */
 
 static void
 add_unit(struct buf *out, unsigned unit)
