@@ -14,7 +14,7 @@
 #include "compat/scheduler/scheduler.h"
 #include "spec/attr.h"
 
-#define ROOM_PART 4     /* send more once this fraction of the queue is free */
+#define ROOM_PART 4     /* send more once 1/4 of the queue is free */
 #define MANY      10000 /* after sending so many jobs, return memory to the system */
 
 json_t *

@@ -258,7 +258,7 @@ json_t *sched_details(const struct sched_job *job); /* members for sched_log */
  * "". */
 bool sched_called_off(const char *state, const char *by);
 int sched_recall_added(struct sched *s, struct err *e);
-/* Fetch the jobs that `add` has handed to the daemon since. */
+/* Fetch the jobs that `add` has submitted to the daemon so far. */
 int sched_list_added(struct sched *s, struct err *e);
 /* Hold pending added jobs that may use a GPU of paused_alone; release those held for such a
  * GPU before. */
