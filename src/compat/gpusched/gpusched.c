@@ -59,7 +59,7 @@ lock_places(struct gpusched *g, struct err *e)
                        g->opt.log_dir);
 }
 
-/* What the options mean for a daemon of its own. */
+/* Clamps options to the ranges of the daemon's settings. */
 static double
 clamp(double v, double least, double most)
 {
@@ -212,7 +212,7 @@ set_round(struct gpusched *g)
     g->round_due_us = clock_boot_us() + (us > POLL_MIN_US ? us : POLL_MIN_US);
 }
 
-/* What has come up since the last wait. */
+/* One turn of the main loop, after a wait. */
 static int
 work(void *gpusched, int woke, int *status, struct err *e)
 {

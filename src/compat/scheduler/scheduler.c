@@ -26,7 +26,7 @@
         "--state-file", PYARG_STR, PYARG_INTO(struct call, state_file), .hidden = true         \
     }
 
-/* What the command line says. */
+/* Values of the command line. */
 struct call {
     const char *state_file;
     struct sched_config start;
