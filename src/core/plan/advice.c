@@ -1,5 +1,5 @@
-/* The words of advice.h. Each names the option or the verb that would change something; where
- * only waiting helps there are none. */
+/* The sentences of advice.h. Each names the option or the verb that would change something; if
+ * only waiting helps, there is no advice. */
 #include "core/plan/advice.h"
 
 #include <errno.h>
@@ -12,9 +12,9 @@
 #include "core/place/place.h"
 #include "core/queue/endings.h"
 
-#define CEILING_PERMILLE 980 /* of a card: what is above is the driver's */
+#define CEILING_PERMILLE 980 /* of a GPU's VRAM: the driver uses the rest */
 
-/* A demand as one would write it: whole GiB, rounded up, where that is no waste. */
+/* Writes the demand as a person would: in whole GiB, rounded up, unless that wastes much. */
 static void
 add_vram(struct buf *out, int64_t mib)
 {
@@ -24,7 +24,7 @@ add_vram(struct buf *out, int64_t mib)
         buf_addf(out, "--vram %lldM", (long long)mib);
 }
 
-/* "berth VERB 12", of a task as people call it. */
+/* "berth VERB 12", or with ARRAY_TASK for a task. */
 static void
 add_verb(struct buf *out, const char *verb, const struct job *job)
 {
@@ -47,7 +47,8 @@ static void
 for_memory(const struct job *job, const struct blocked *why, struct buf *out)
 {
     int64_t fits = why->free_mib - why->margin_mib;
-    bool worth = fits * 2 >= job->req.demand.vram_mib; /* far less is another job */
+    bool worth = fits * 2 >= job->req.demand.vram_mib; /* with far less memory it is another
+                                                          job */
     if (worth && fits > 0 && job->req.demand.gpus == 1) {
         add_vram(out, fits / 1024 ? fits / 1024 * 1024 : fits);
         buf_addf(out, " would fit on gpu %d now", why->gpu);
@@ -219,7 +220,7 @@ static void
 for_not_started(const struct ending *e, struct buf *out)
 {
     static const char no_log[] =
-        "cannot open the log"; /* shepherd/begin/berth_user.c says so */
+        "cannot open the log"; /* message of shepherd/begin/berth_user.c */
     bool is_log = strncmp(e->text, no_log, sizeof no_log - 1) == 0;
     if (is_log && e->errno_value != ENOSPC && e->errno_value != EDQUOT) {
         buf_adds(out, "--log with a file that the job's user may write");
@@ -276,7 +277,7 @@ for_failed(const struct job *job, const struct advice_facts *f, struct buf *out)
     }
 }
 
-/* A wrong declaration: the next run can do better. */
+/* The declaration was wrong: advise for the next run. */
 static void
 for_completed(const struct job *job, const struct advice_facts *f, struct buf *out)
 {

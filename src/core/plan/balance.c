@@ -1,5 +1,5 @@
-/* The order `balanced`. All arithmetic is on integers, in seconds, and every rounding is part
- * of the rule: the simulator's schedules are compared to the byte. */
+/* The order `balanced`. All arithmetic is on integers, in seconds, and each rounding is part
+ * of the rule: the simulator's schedules are compared byte by byte. */
 #include "core/plan/balance.h"
 
 #include <stdlib.h>
@@ -12,59 +12,59 @@
 #include "core/plan/expect.h"
 #include "core/queue/queue.h"
 
-#define PATIENCE_S       (3 * 3600)  /* wait that a wide job accepts beside the backlog */
-#define PATIENCE_BLIND_S (24 * 3600) /* the same where nothing is known of any run */
-#define BLIND_RUNS       128         /* how many of the last runs say how much is known */
+#define PATIENCE_S       (3 * 3600)  /* wait of a wide job on top of the backlog */
+#define PATIENCE_BLIND_S (24 * 3600) /* the same if no run times are known */
+#define BLIND_RUNS       128         /* the last runs that tell how many are known */
 #define BLIND_ALL        65536
-#define IDLE_PART        10 /* of the node, while a wide job waits, may idle to empty cards for it */
-#define NARROW_LIMITS    4 /* limit of a narrow job, in limits of a wide one */
-#define CROWD_PCT        3 /* charge of a whole-node job for each narrow job that came lately */
+#define IDLE_PART        10 /* a drain for a wide job idles at most 1/10 of the node */
+#define NARROW_LIMITS    4  /* a narrow job's maximum wait, as a multiple of a wide one's */
+#define CROWD_PCT        3  /* added to a whole-node job's charge per recent narrow job */
 #define CROWD_STEP_S     60
-#define CROWD_STEPS      180 /* lately: three hours */
-#define CHARGE_RUN_MIN_S 60  /* shortest run that is charged */
+#define CROWD_STEPS      180 /* recent: three hours */
+#define CHARGE_RUN_MIN_S 60  /* shortest run time charged */
 #define UNKNOWN_RUN_S    3600
 #define HEIGHTS_MAX      4096
 #define SECOND_US        1000000
 #define DRAINS           256
 
-/* The longest backlog since some moment: heights in order of time, each lower than those
- * before it, since a lower one that is older will never be asked for. */
+/* The highest backlog since a given time: sorted by time, each lower than those before it,
+ * because an older, lower one is never the maximum. */
 struct height {
     int64_t at, backlog;
 };
 
-/* Work that has been dropped of a height and of all that came behind. */
+/* Cancelled work, to be subtracted from the heights from `at` on. */
 struct fallen {
     int64_t at, work; /* GPU-seconds */
 };
 
 struct drained {
     uint64_t demand_hash;
-    uint64_t booked; /* balance.booked; 0: none */
+    uint64_t booked; /* value of balance.booked when computed; 0: empty */
     int64_t seconds;
 };
 
 struct balance {
     struct expect expect;
-    int64_t unknown_run, n_unknown; /* of runs that nothing was known about */
-    int64_t blind_part;             /* of the last runs that were such, 1 / BLIND_ALL */
-    int64_t crowd[CROWD_STEPS];     /* narrow jobs submitted, by step */
-    int64_t crowd_step;             /* the newest */
+    int64_t unknown_run, n_unknown; /* of runs with an unknown expected run time */
+    int64_t blind_part;             /* fraction of those among the last runs, 1 / BLIND_ALL */
+    int64_t crowd[CROWD_STEPS];     /* narrow jobs submitted per step */
+    int64_t crowd_step;             /* number of the newest step */
     int64_t n_crowd;
     struct height *heights; /* owned */
     size_t n_heights;
-    struct height *seen; /* owned; all heights in order of time; NULL: a copy has none */
+    struct height *seen; /* owned; all heights by time; NULL in a copy */
     size_t n_seen;
-    struct fallen *fallen; /* owned; for the next pass */
+    struct fallen *fallen; /* owned; applied by the next pass */
     size_t n_fallen, cap_fallen;
-    int64_t set_us; /* by so much the clock was set; times in heights and crowd are without */
+    int64_t set_us; /* total adjustment of the clock; times in heights and crowd exclude it */
     struct drain *drain;
-    int64_t now_us, now;    /* of this pass; the same in seconds */
-    int64_t card_mib;       /* what a job can have of the largest card */
-    int n_cards;            /* that could take work */
-    uint64_t blind;         /* cards with a job of which nobody knows when it leaves */
-    struct drained *drains; /* owned; DRAINS answers of drain_time, by demand */
-    uint64_t booked;        /* moves on with what may change them */
+    int64_t now_us, now;    /* of this pass; now in seconds */
+    int64_t card_mib;       /* most that a job can have of the largest GPU */
+    int n_cards;            /* usable GPUs */
+    uint64_t blind;         /* GPUs with a job whose end is unknown */
+    struct drained *drains; /* owned; cache of DRAINS answers of drain_time, by demand */
+    uint64_t booked;        /* changes whenever cached answers may have */
 };
 
 struct balance *
@@ -123,7 +123,7 @@ seconds_up(int64_t ms)
     return (ms + 999) / 1000;
 }
 
-/* Seconds that no clock that is set moves. */
+/* Seconds on a clock that is never adjusted. */
 static int64_t
 own_time(const struct balance *b, int64_t wall_us)
 {
@@ -136,7 +136,7 @@ balance_clock_set(struct balance *b, int64_t by_us)
     b->set_us += by_us;
 }
 
-/* What is reported. */
+/* Reports. */
 
 static void
 crowd_move_to(struct balance *b, int64_t now)
@@ -176,9 +176,9 @@ balance_ended(struct balance *b, int64_t span_ms, int64_t run_ms)
     b->n_unknown++;
 }
 
-/* What is expected. */
+/* Expected run times. */
 
-/* For a job about which nothing is known: the mean of the other such jobs. */
+/* For a job with unknown run time: the mean of the other such jobs. */
 static int64_t
 unknown_run(const struct balance *b)
 {
@@ -211,7 +211,7 @@ elapsed_of(const struct balance *b, const struct job *job)
     return since < b->now ? b->now - since : 0;
 }
 
-/* GPU-seconds that running jobs have before them; and when each is expected to leave. */
+/* Remaining GPU-seconds of running jobs; also records their expected ends. */
 static int64_t
 look_at_running(struct balance *b, const struct queue *q, const struct ledger *l)
 {
@@ -236,8 +236,8 @@ balance_weigh(struct balance *b, struct queue *q, struct kind *k)
     queue_set_work(q, k, run_of(b, k->span_ms) * demand_n_gpus_here(&k->demand) * k->waiting);
 }
 
-/* When there are too many heights every other one is dropped: a question for a moment in
- * between gets the next, lower one. */
+/* If there are too many heights, drops every other one: a query for a time in between gets the
+ * next, lower one. */
 static void
 push_height(struct balance *b, int64_t at, int64_t backlog)
 {
@@ -251,7 +251,7 @@ push_height(struct balance *b, int64_t at, int64_t backlog)
     b->heights[b->n_heights++] = (struct height){at, backlog};
 }
 
-/* When there are too many, two become one. */
+/* If there are too many, merges them in pairs. */
 static void
 keep_seen(struct balance *b, int64_t at, int64_t backlog)
 {
@@ -280,7 +280,7 @@ note_backlog(struct balance *b, int64_t backlog)
         keep_seen(b, at, backlog);
 }
 
-/* Work that goes away. */
+/* Cancelled work. */
 
 static void
 note_fallen(struct balance *b, int64_t since_us, int64_t work)
@@ -318,14 +318,14 @@ compare_fallen(const void *va, const void *vb)
     return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* Heights are without what was in them and never came to be worked off: nobody's bound is
- * longer for a job that was cancelled. */
+/* Removes from the heights work that was dropped before it was done: a cancelled job must not
+ * lengthen other jobs' bounds. */
 static void
 lower_heights(struct balance *b, const struct queue *q)
 {
     int64_t sum = 0;
     size_t next = 0;
-    if (!b->seen) /* a copy looks at one moment */
+    if (!b->seen) /* a copy sees only one moment */
         return;
     note_dropped(b, q);
     if (b->n_fallen == 0)
@@ -399,7 +399,8 @@ charged_run(struct balance *b, const struct kind *k)
     return run > CHARGE_RUN_MIN_S ? run : CHARGE_RUN_MIN_S;
 }
 
-/* The root of its part of a card, 1/1024: of its VRAM or its compute, whichever is more. */
+/* The root of the job's part of a GPU, in 1/1024: its VRAM or its compute, whichever is
+ * more. */
 static int64_t
 part_of(const struct balance *b, const struct demand *d)
 {
@@ -423,16 +424,16 @@ key_of_narrow(struct balance *b, const struct kind *k, int64_t limit, struct bal
         key->charge = 1;
 }
 
-/* Whether so many cards are not to be had without one of those. */
+/* Whether n GPUs must include one with a job whose end is unknown. */
 static bool
 is_blind(const struct balance *b, int64_t n)
 {
     return b->blind && n > b->n_cards - __builtin_popcountll(b->blind);
 }
 
-/* What emptying cards blindly adds to a wide job's limit. No job can be found that is over in
- * time, so cards idle until the last of them is free: at most all that it wants for all that
- * time, of which its wait has to be worth IDLE_PART times the node's. */
+/* Extra wait of a wide job if its GPUs must be drained without known ends. No job can be shown
+ * to end in time, so GPUs idle until the last one is free: at most all n for the whole drain.
+ * Its wait must be worth IDLE_PART times that on the whole node. */
 static int64_t
 wait_for_idling(const struct balance *b, int64_t n, int64_t drain)
 {
@@ -448,8 +449,8 @@ drain_of(struct balance *b, const struct kind *k)
     return d->seconds;
 }
 
-/* (run + drain) x (1 + crowd) x root(part of the limit that is left). Cards that will not be
- * free by our own jobs' ends are not drained for; blindly, only once it is due. */
+/* (run + drain) x (1 + crowd) x root(remaining part of the limit). GPUs that our own jobs'
+ * ends will not free are not drained; GPUs with unknown ends, only once the job is due. */
 static void
 key_of_wide(struct balance *b, const struct kind *k, int64_t limit, struct balance_key *key)
 {
@@ -473,7 +474,7 @@ key_of_wide(struct balance *b, const struct kind *k, int64_t limit, struct balan
         key->charge = r > INT64_MAX ? INT64_MAX : (int64_t)r;
 }
 
-/* Seconds that a wide job waits beside the backlog until it is first. */
+/* Seconds that a wide job waits on top of the backlog until it is first. */
 static int64_t
 patience_of(const struct balance *b)
 {
@@ -501,8 +502,8 @@ balance_key(struct balance *b, const struct kind *k, struct job *job, struct bal
     job->first_since_us = out->first_since_us;
 }
 
-/* Jobs that are first for good, by when they became so; then those that are due in order of
- * submission, then the others by waited / charge, the largest first. */
+/* Jobs that are first for good, by the time they became so; then due jobs by submission; then
+ * the others by waited / charge, largest first. */
 int
 balance_compare(const struct balance_key *a, const struct balance_key *b)
 {

@@ -1,5 +1,5 @@
-/* When each job leaves its cards. A demand for n cards fits when n cards by themselves would
- * do, so its time is the n-th smallest of the cards' times: no walk over all ends together. */
+/* When each job leaves its GPUs. A demand for n GPUs fits once n single GPUs would each do, so
+ * its time is the n-th smallest of the GPUs' times: no walk over all ends together. */
 #include "core/plan/drain.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct drain {
     const struct ledger *l;
     struct leaver *leavers; /* owned; by (card, time) once sorted */
     size_t n, cap;
-    size_t first[GPU_MAX + 1]; /* of each card's */
+    size_t first[GPU_MAX + 1]; /* index of each card's first leaver */
 };
 
 struct drain *
@@ -87,7 +87,7 @@ drain_sort(struct drain *d)
 static int64_t
 time_of_card(const struct drain *d, const struct demand *want, int card)
 {
-    struct card c = *ledger_card(d->l, card); /* as it will be when some have left */
+    struct card c = *ledger_card(d->l, card); /* a copy, as after some jobs have left */
     if (place_card_has_room(want, d->l, &c))
         return 0;
     for (size_t i = d->first[card]; i < d->first[card + 1]; i++) {

@@ -1,5 +1,5 @@
-/* Ends that are due: a binary heap, the earliest on top, ties by number. lookahead.c and both
- * engines of the simulator (sim/textbook/textbook_sim.c, sim/live_sim.c) keep what runs in
+/* Expected ends: a binary heap, earliest first, ties by number. lookahead.c and both engines
+ * of the simulator (sim/textbook/textbook_sim.c, sim/live_sim.c) keep their running jobs in
  * one. */
 #ifndef CORE_PLAN_ENDS_H
 #define CORE_PLAN_ENDS_H
@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 struct end {
-    int64_t at;       /* in the unit and from the origin that its owner counts with */
-    uint32_t who;     /* a job; 0: forgotten */
-    uint32_t attempt; /* sim/live_sim.c: an end of an earlier run of the same job is no end */
+    int64_t at;       /* unit and origin are the owner's */
+    uint32_t who;     /* a job; 0: no longer counts */
+    uint32_t attempt; /* sim/live_sim.c: ends of the job's earlier attempts are ignored */
 };
 
 struct ends {
@@ -18,12 +18,12 @@ struct ends {
     size_t n, cap;
 };
 
-void ends_free(struct ends *e); /* what it owns */
+void ends_free(struct ends *e); /* frees the contents */
 void ends_push(struct ends *e, struct end end);
-struct end ends_pop(struct ends *e); /* there is one */
-/* When the earliest is due; INT64_MAX: there is none. */
+struct end ends_pop(struct ends *e); /* must not be empty */
+/* INT64_MAX: the heap is empty. */
 int64_t ends_next(const struct ends *e);
-/* The job runs no longer: its end no longer counts. O(n). */
+/* The job no longer runs: its end no longer counts. O(n). */
 void ends_forget(struct ends *e, uint32_t who);
 
 #endif

@@ -1,10 +1,10 @@
-/* Expected run times. Sums only, so ends may be counted in any order. */
+/* Expected run times. Only sums are kept, so ends may be counted in any order. */
 #include "core/plan/expect.h"
 
 #include <string.h>
 
-#define PRIOR 4 /* ended jobs for which the ratio of all counts */
-/* And what is known before any job has ended: a quarter, of so little weight. */
+#define PRIOR 4 /* weight of the ratio of all jobs, in ended jobs */
+/* The ratio before any job has ended: a quarter, with little weight. */
 #define FIRST_RUN      3600
 #define FIRST_DECLARED 14400
 
@@ -15,7 +15,8 @@ expect_init(struct expect *x)
     x->learned = 1;
 }
 
-/* Estimates of one class differ by less than a quarter: the highest bit and the two after. */
+/* Estimates of one class differ by less than a quarter: the class is the highest bit and the
+ * next two. */
 static int
 class_of(int64_t declared)
 {

@@ -1,6 +1,6 @@
-/* The accounts of recent use. Kept by user as a sum that stood at a moment and is decayed when
- * it is read; so an account costs the same however long ago it was touched. Fed by the daemon
- * at each end of an attempt; read by the planner, which adds what runs. */
+/* Recent use per user. Each account is a sum as of some moment and is decayed when it is read,
+ * so its cost does not depend on its age. The daemon charges each ended attempt; the planner
+ * reads the accounts and adds running jobs. */
 #include "core/plan/fair.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ struct account {
 
 struct fair {
     int64_t half_life_ms;
-    struct account *accounts; /* by uid, ascending */
+    struct account *accounts; /* sorted by uid */
     size_t n, cap;
 };
 
@@ -55,7 +55,7 @@ fair_free(struct fair *f)
     free(f);
 }
 
-/* Where the user's account is, or belongs. */
+/* Index of the user's account, or where to insert it. */
 static size_t
 position(const struct fair *f, uint32_t uid)
 {
@@ -119,7 +119,7 @@ fair_part(const struct ledger *l, const struct demand *d, const uint8_t *gpus, i
 {
     double part = 0;
     if (d->engine == ENGINE_SLURM)
-        return 0; /* Slurm shares out what is its own */
+        return 0; /* Slurm does its own fair share */
     for (int i = 0; i < n; i++)
         part += part_of_card(d, ledger_card(l, gpus[i]));
     if (n == 0 && ledger_cpus(l) > 0)
@@ -127,7 +127,7 @@ fair_part(const struct ledger *l, const struct demand *d, const uint8_t *gpus, i
     return part;
 }
 
-/* What is left of 1 after so long. */
+/* What remains of 1 after this time. */
 static double
 decay(const struct fair *f, int64_t us)
 {
@@ -148,7 +148,7 @@ fair_integral(const struct fair *f, double part, int64_t from_us, int64_t to_us)
     return part * mean_life * -expm1(-seconds / mean_life);
 }
 
-/* Adds what stood at at_us; an account is kept as of the later of the two moments. */
+/* Adds use as of at_us; the account is then as of the later of the two moments. */
 static void
 add(const struct fair *f, struct account *a, double gpu_seconds, int64_t at_us)
 {

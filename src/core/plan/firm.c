@@ -1,10 +1,10 @@
-/* Starts that are promised; see plan_priv.h. A promise is made (firm_new.c) where time limits,
- * which kill, bound everything in its way: the running jobs that have to leave first, and the
- * promised ones in front of it. From then on it is a deadline. The order decides who is tried
- * first, as before; but no job is started that would still be there at that time and leave the
- * promised one without room. So its start never gets later, whatever comes, unless a job of
- * higher priority comes, the job itself is changed, or the machine is: a GPU is lost, other
- * processes take memory, a job does not end when it is killed. */
+/* Promised starts; see plan_priv.h. A promise is made (firm_new.c) where time limits, which
+ * are enforced, bound everything in its way: the running jobs that must end first, and the
+ * promised jobs ahead of it. From then on it is a deadline. The order still decides which job
+ * is tried first, but no job starts that would still run at that time and leave the promised
+ * job without room. So a promised start never gets later, unless a job of higher priority
+ * comes, the job itself is changed, or the machine changes: a GPU is lost, other processes
+ * take memory, or a job does not end when killed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ planner_clock_set(struct planner *p, int64_t by_us)
     }
 }
 
-/* Whether the job that it was made to waits as it did then. */
+/* Whether the promised job still waits with the same request. */
 static bool
 is_as_it_was(const struct planning *pl, struct promise *x)
 {
@@ -64,7 +64,7 @@ is_as_it_was(const struct planning *pl, struct promise *x)
     if (!job || !job->kind)
         return false;
     if (!x->demand_hash)
-        x->demand_hash = job->kind->demand_hash; /* restored */
+        x->demand_hash = job->kind->demand_hash; /* restored after a restart */
     return job->kind->demand_hash == x->demand_hash && job->req.limit_ms == x->limit_ms;
 }
 
@@ -77,7 +77,7 @@ promise_is_due(const struct planning *pl, const struct job *job)
     return x && x->at_us <= pl->now_us;
 }
 
-/* Whether the job is bound by this promise, being there until then. */
+/* Whether the promise restricts this job, which would still run at that time. */
 static bool
 is_bound(const struct planning *pl, const struct job *job, int64_t over_us,
          const struct promise *x)
@@ -93,7 +93,7 @@ promises_allow(struct planning *pl, const struct job *job, const struct placemen
     const struct planner *p = pl->planner;
     int64_t over_us = p->n_promises ? promise_over_if_started_us(pl, job, pl->now_us) : 0;
     if (p->n_promises)
-        promise_rooms_make(pl); /* may drop some */
+        promise_rooms_make(pl); /* may break promises */
     for (size_t i = 0; i < p->n_promises; i++) {
         const struct promise *x = &p->promises[i];
         if (!is_bound(pl, job, over_us, x))
@@ -116,7 +116,7 @@ promises_leave(struct planning *pl, const struct job *job, uint64_t cards)
     const struct planner *p = pl->planner;
     int64_t over_us = promise_over_if_started_us(pl, job, pl->now_us);
     if (p->n_promises)
-        promise_rooms_make(pl); /* may drop some */
+        promise_rooms_make(pl); /* may break promises */
     for (size_t i = 0; i < p->n_promises && cards; i++) {
         if (!is_bound(pl, job, over_us, &p->promises[i]))
             continue;
@@ -141,7 +141,7 @@ promises_close(const struct planning *pl, const struct job *job)
     return cards;
 }
 
-/* Those of lower priority that lose their room to it. */
+/* Breaks promises of lower priority that lose their room to the job. */
 static void
 break_those_below(struct planning *pl, const struct job *job, const struct placement *where,
                   int64_t over_us)
@@ -149,7 +149,7 @@ break_those_below(struct planning *pl, const struct job *job, const struct place
     const struct planner *p = pl->planner;
     bool loses[PROMISES_MAX] = {false};
     if (p->n_promises)
-        promise_rooms_make(pl); /* may drop some */
+        promise_rooms_make(pl); /* may break promises */
     for (size_t i = 0; i < p->n_promises; i++) {
         const struct promise *x = &p->promises[i];
         if (over_us <= x->at_us || is_bound(pl, job, over_us, x))
@@ -183,7 +183,7 @@ promises_started(struct planning *pl, const struct job *job, uint32_t id,
     }
 }
 
-/* Whether it stays possible when the job for which room is kept starts as expected. */
+/* Whether the promise can still be kept if the reserved job starts as expected. */
 static bool
 stands_with_kept(struct planning *pl, size_t i)
 {
@@ -217,7 +217,7 @@ promises_give_way(struct planning *pl)
 
 /* The pass. */
 
-/* Those that the job or the settings no longer allow. */
+/* Drops promises that the job or the settings no longer allow. */
 static void
 drop_void_ones(struct planning *pl)
 {
@@ -231,7 +231,7 @@ drop_void_ones(struct planning *pl)
             promise_break(pl, i, BROKEN_LIMIT, 0);
         }
     }
-    /* One more there may be when a start has not come about. */
+    /* A failed start may restore one promise too many; only new rules reduce the number. */
     while (p->has_new_rules && p->n_promises > (size_t)p->rules.reservations)
         promise_break(pl, p->n_promises - 1, BROKEN_SETTINGS, 0);
     p->has_new_rules = false;

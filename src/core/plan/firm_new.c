@@ -1,18 +1,19 @@
-/* Which starts are promised, and for when; see firm.c. In the order: behind a job that waits
- * for what runs and cannot be promised its start, or not yet, none is promised, since nobody
- * could tell any more whether that job is delayed. Until its time is near (rules.horizon_ms) a
- * job has only the reservation of reserve.c, beside which others may start by their estimates:
- * a promise goes by limits, and would keep GPUs idle for hours that those would use. */
+/* Which starts are promised, and for when; see firm.c. In scheduling order: once a job that
+ * waits for running jobs cannot be promised its start, or not yet, no later job gets a
+ * promise, because that might delay the first one. Until its start is near (rules.horizon_ms),
+ * a job has only the reservation of reserve.c, beside which others may start by their
+ * estimates: a promise counts by limits, and would keep GPUs idle for hours that such jobs
+ * could use. */
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "core/plan/plan_priv.h"
 
-/* So long after the last job without a limit was seen to wait more of them may come. */
+/* After a job without a limit was seen waiting, more may come for this long. */
 #define UNLIMITED_US (INT64_C(86400) * 1000000)
 
-#define TRIES_MAX 32 /* jobs of a pass that are looked at in vain, as they wait for others' */
+#define TRIES_MAX 32 /* jobs per pass tried in vain, because others' promises block them */
 
 bool
 promise_is_possible(const struct planning *pl, const struct job *job)
@@ -28,7 +29,7 @@ promise_is_possible(const struct planning *pl, const struct job *job)
            !all->vram_mib;
 }
 
-/* A job, of those that run or of those that are promised, is over for certain. */
+/* When a running or promised job is certainly over. */
 struct over {
     int64_t at_us;
     uint32_t id;
@@ -43,7 +44,7 @@ compare_overs(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* In order. The caller frees them. */
+/* Sorted by time. The caller frees the list. */
 static struct over *
 list_overs(struct planning *pl, size_t *n)
 {
@@ -67,8 +68,8 @@ list_overs(struct planning *pl, size_t *n)
     return overs;
 }
 
-/* Places it at that time, in the ledger as it will be, where it takes no room from those that
- * are promised theirs later. */
+/* Places the job at that time, in the ledger as of then, without taking room from later
+ * promises. */
 static bool
 place_at(struct planning *pl, const struct job *job, const struct ledger *l, int64_t at_us,
          struct placement *where)
@@ -90,7 +91,8 @@ place_at(struct planning *pl, const struct job *job, const struct ledger *l, int
     return true;
 }
 
-/* The earliest time, before that one, at which it has room for certain, and keeps it. */
+/* The earliest time before before_us at which the job has room for certain, and can keep
+ * it. */
 static bool
 find_time(struct planning *pl, const struct job *job, int64_t before_us, struct promise *out)
 {
@@ -120,8 +122,8 @@ find_time(struct planning *pl, const struct job *job, int64_t before_us, struct 
     return found;
 }
 
-/* An earlier time goes by limits alone. It must not fall where room is kept for a job that goes
- * before this one and has no promise. */
+/* Whether the job may be moved to an earlier time. That time follows from limits alone, and
+ * must not take room kept for a job that goes first and has no promise. */
 static bool
 may_be_earlier(const struct planning *pl, const struct job *job)
 {
@@ -148,8 +150,8 @@ promises_move_up(struct planning *pl)
     }
 }
 
-/* A job of higher priority that a limit holds back may go on at any time, and takes its room
- * then: other users' or tasks' ends bring that about, of which nothing is known. */
+/* A job of higher priority that is held back by a limit may start, and take its room, at any
+ * time: when other jobs of its user, or tasks of its array, end, which cannot be predicted. */
 static bool
 is_below_a_limited_one(const struct planning *pl, const struct job *job)
 {
@@ -172,7 +174,7 @@ horizon_of(const struct planning *pl)
     return are_unlimited ? PROMISE_HORIZON_MS * 1000 : 0;
 }
 
-/* If not, another pass comes when it is. */
+/* Whether the time is within the horizon. If not, wakes the planner when it will be. */
 static bool
 is_near(struct planning *pl, int64_t at_us)
 {
@@ -195,7 +197,7 @@ promise_to(struct planning *pl, const struct job *job)
         return;
     if (pl->n_promise_tries++ >= TRIES_MAX ||
         !place_job(&job->req.demand, ahead_all(pl), &unused, NULL))
-        return; /* what is in its way is not ours, or not to be had */
+        return; /* what blocks it is not ours, or does not exist */
     if (promise_is_possible(pl, job) && !is_below_a_limited_one(pl, job) &&
         find_time(pl, job, NEVER, &x) && is_near(pl, x.at_us)) {
         promise_rooms_free(pl);

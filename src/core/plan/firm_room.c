@@ -1,14 +1,14 @@
-/* What there will be when promises fall due; see firm.c. For each there is the ledger as it
- * will be at that time: those that run and have a limit that is over have left it, the promised
- * jobs are booked. In between only room comes free, so a job that fits in each of them until it
- * is over delays nobody. Here it is found out, too, that a promise cannot be kept. */
+/* The room at the time of each promise; see firm.c. For each promise there is the ledger as it
+ * will be then: running jobs whose limit is over have left it, and the promised jobs are
+ * booked. Between promises room only becomes free, so a job that fits in each of these ledgers
+ * until it ends delays no promise. This file also detects promises that cannot be kept. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "core/plan/plan_priv.h"
 
-#define MISFIT_US INT64_C(60000000) /* so long something that may pass breaks no promise */
+#define MISFIT_US INT64_C(60000000) /* how long a temporary obstacle is tolerated */
 
 int64_t
 promise_over_if_started_us(const struct planning *pl, const struct job *job, int64_t from_us)
@@ -34,7 +34,7 @@ promise_drop(struct planning *pl, size_t i)
     memmove(&p->promises[i], &p->promises[i + 1], (p->n_promises - i) * sizeof *p->promises);
 }
 
-/* Those that were refused for its sake, or promised a time behind it, get another pass. */
+/* Jobs refused for its sake, or promised a later time because of it, get another pass. */
 void
 promise_break(struct planning *pl, size_t i, enum broken_why why, uint32_t by)
 {
@@ -48,7 +48,7 @@ promise_break(struct planning *pl, size_t i, enum broken_why why, uint32_t by)
     wake_at(pl, pl->now_us + 1);
 }
 
-/* The job of higher priority that had the room kept, or emptied, for itself; 0: none. */
+/* The job of higher priority for which its room is kept or being emptied; 0: none. */
 static uint32_t
 higher_one(const struct planning *pl, const struct job *job)
 {
@@ -58,8 +58,8 @@ higher_one(const struct planning *pl, const struct job *job)
     return closed && closed->req.priority > job->req.priority ? closed->id : 0;
 }
 
-/* Why the room is not there: a job of higher priority takes it, or one is still on those cards
- * although its limit is over; else the machine has changed. */
+/* Finds why the room is missing: a job of higher priority takes it, or a job is still on those
+ * cards after its limit; else the machine has changed. */
 void
 promise_break_for_cause(struct planning *pl, size_t i)
 {
@@ -102,8 +102,8 @@ promise_unbook(struct ledger *l, const struct job *job)
     return was;
 }
 
-/* Takes the ledger ahead: those leave that are over by then, and of the first n_before promised
- * ones those that are. */
+/* Moves the ledger forward to at_us: removes running jobs, and the first n_before promised
+ * jobs, that are over by then. */
 static void
 move_to(const struct planning *pl, struct ledger *l, size_t n_before, int64_t at_us)
 {
@@ -118,8 +118,8 @@ move_to(const struct planning *pl, struct ledger *l, size_t n_before, int64_t at
     }
 }
 
-/* After a restart it may take a moment until it is known since when jobs run. It was when the
- * promise was made, so one with a limit leaves in time. */
+/* After a restart it may take a moment until the start times of running jobs are known. They
+ * were known when the promise was made, so jobs with a limit end in time. */
 static void
 release_unseen(const struct planning *pl, struct ledger *l)
 {
@@ -130,7 +130,7 @@ release_unseen(const struct planning *pl, struct ledger *l)
     }
 }
 
-/* As promised, or elsewhere. */
+/* On the promised cards, or elsewhere. */
 static bool
 place_promised(const struct planning *pl, struct promise *x, const struct ledger *l)
 {
@@ -145,7 +145,7 @@ place_promised(const struct planning *pl, struct promise *x, const struct ledger
 
 enum cards_are { CARDS_UP, CARDS_UNKNOWN, CARDS_AWAY };
 
-/* Away: one of them is lost, sick or paused, or not there after a restart. */
+/* CARDS_AWAY: a card is lost, sick or paused, or missing after a restart. */
 static enum cards_are
 look_at_cards(const struct ledger *l, uint64_t cards)
 {
@@ -162,9 +162,9 @@ look_at_cards(const struct ledger *l, uint64_t cards)
     return are;
 }
 
-/* Whether what is in its way may pass: other processes' memory, of which one sample says
- * little, or a probe that is silent, which says nothing of the cards. Its cards stay its own
- * meanwhile, until it is due. A card that is lost or paused does not come back like that. */
+/* Whether the obstacle may be temporary: other processes' memory, where one sample proves
+ * little, or a silent probe, which says nothing about the GPUs. Until it is due, the promised
+ * job keeps its GPUs meanwhile. A lost or paused GPU is not temporary. */
 static bool
 may_pass(struct planning *pl, struct promise *x)
 {
@@ -183,8 +183,8 @@ may_pass(struct planning *pl, struct promise *x)
     return x->at_us > pl->now_us && x->misfit_us + MISFIT_US > pl->now_us;
 }
 
-/* The ledger at the time of the i-th, from the one at the time before, which l is. False: there
- * is no room for it any more. */
+/* Makes the ledger for the i-th promise out of l, the one for the promise before it. False:
+ * there is no longer room for the promise. */
 static bool
 make_room(struct planning *pl, struct ledger *l, size_t i)
 {

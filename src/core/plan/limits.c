@@ -1,4 +1,4 @@
-/* Which limits bind a user. Read by the planner and by the daemon at submission. */
+/* Which limits apply to a user. Used by the planner, and by the daemon at submission. */
 #include "core/plan/limits.h"
 
 #include "base/search.h"

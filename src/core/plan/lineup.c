@@ -1,6 +1,6 @@
-/* A list of jobs in pieces: see lineup.h. What they are ordered by is copied out of the jobs in
- * the first pieces, as those may be gone before the list is made; the copies are sorted by
- * merging, of which any number of steps can be done at a time. */
+/* Makes a list of jobs in steps: see lineup.h. The first steps copy the sort keys out of the
+ * jobs, because jobs may be removed before the list is finished. The copies are sorted by
+ * merging, which can be split into steps of any size. */
 #include "core/plan/lineup.h"
 
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "base/err.h"
 #include "core/plan/plan_priv.h"
 
-#define BUCKETS_EACH 2048 /* of the queue's table, in a piece */
-#define RUN          1024 /* entries that are sorted in one go */
-#define MERGE_EACH   4096 /* entries that a piece merges */
+#define BUCKETS_EACH 2048 /* buckets of the queue's table per step */
+#define RUN          1024 /* entries sorted at once */
+#define MERGE_EACH   4096 /* entries merged per step */
 
 enum group { ACTIVE, ENDED_FIRST, IN_LINE, WAITING, HELD, ENDED };
 
@@ -19,21 +19,22 @@ struct entry {
     uint32_t id, uid;
     uint64_t order;
     int64_t priority;
-    int64_t before; /* PLACES: that wait in front of it */
-    int32_t n;      /* that wait, with this job */
+    int64_t before; /* PLACES: pending jobs ahead of it */
+    int32_t n;      /* pending jobs it stands for */
     uint8_t group;  /* enum group */
 };
 
-/* Of those in line. */
+/* Additional keys of jobs in line. */
 struct lined_up {
     int64_t used;
-    double cost; /* what it adds to its user's use once it has started */
+    double cost; /* added to its user's use by its start */
     struct turn turn;
     /* PLAN_BALANCED: the rest. */
     struct balance_key balance;
-    uintptr_t line;  /* the file's number or the kind's address: whose order stays */
-    uint32_t before; /* entry of the one in front of it there; its own: there is none */
-    uint32_t as;     /* entry that says when its turn comes: it, or one that it may not pass */
+    uintptr_t line;  /* file number, or address of the kind: the line whose order is kept */
+    uint32_t before; /* previous entry of its line; itself: none */
+    uint32_t as;     /* entry that decides when its turn comes: itself, or one that it may not
+                        pass */
     bool is_of_file;
 };
 
@@ -42,9 +43,9 @@ struct owner {
     double used;
 };
 
-/* A merge sort of numbers of entries; of runs of `width`, which begin at `low`. */
+/* A merge sort of entry numbers; merges two runs of `width`, from `low` on. */
 struct sorting {
-    uint32_t *from, *to; /* owned; the runs, and what they are merged into */
+    uint32_t *from, *to; /* owned; the runs, and the output of the merge */
     size_t width, low, left, right, at;
 };
 
@@ -58,9 +59,9 @@ struct lineup {
     size_t n_owners;
     int32_t top_priority;
     struct entry *entries;   /* owned */
-    struct lined_up *lined;  /* owned; of the same jobs; NULL: it is not about turns */
+    struct lined_up *lined;  /* owned; parallel to entries; NULL: not sorted by turn */
     struct balance *balance; /* owned; NULL: not PLAN_BALANCED */
-    double mean_used;        /* the same */
+    double mean_used;        /* of all users; PLAN_BALANCED */
     size_t n, cap;
     int64_t waiting;
     struct queue_at at;
@@ -76,7 +77,7 @@ struct lineup {
         SORT_NUMBERED,
         DONE
     } phase;
-    size_t done; /* in the phase */
+    size_t done; /* entries done in this phase */
 };
 
 /* Copies. */
@@ -96,7 +97,7 @@ owner_of(const struct lineup *x, uint32_t uid)
                             : bsearch(&key, x->owners, x->n_owners, sizeof key, compare_owners);
 }
 
-/* What users with jobs in line have used by now. */
+/* The current use of users with jobs in line. */
 static void
 note_owners(struct lineup *x)
 {
@@ -138,7 +139,7 @@ group_of(const struct lineup *x, const struct job *job)
 static void
 note_turn(const struct lineup *x, const struct job *job, struct entry *e, struct lined_up *u)
 {
-    const struct owner *owner = owner_of(x, job->uid); /* NULL: a user who has just come */
+    const struct owner *owner = owner_of(x, job->uid); /* NULL: the user is new */
     struct planning pl = {.planner = x->planner,
                           .l = (struct ledger *)x->l,
                           .now_us = x->now_us,
@@ -178,7 +179,7 @@ collect(struct job *job, void *arg)
     if (job->state == JOB_PENDING)
         e->n = job->tasks ? array_n_pending(job) : 1;
     if (e->group != IN_LINE && e->group != WAITING && e->group != HELD)
-        return; /* by id */
+        return; /* these are sorted by id */
     e->order = job->order;
     e->priority = job->req.priority;
     if (e->group == IN_LINE)
@@ -193,7 +194,7 @@ is_same_line(const struct lined_up *u, const struct lined_up *v)
     return u->line == v->line && u->is_of_file == v->is_of_file;
 }
 
-/* Line by line; of a file, what is due comes first: plan_order.c. */
+/* By line; in a jobs file, due jobs first: see plan_order.c. */
 static int
 compare_in_line(const struct lined_up *u, const struct lined_up *v)
 {
@@ -299,7 +300,7 @@ merge_some(struct lineup *x)
     begin_pair(s, 0);
 }
 
-/* True: it is sorted. */
+/* True: the sort is finished. */
 static bool
 sort_some(struct lineup *x)
 {
@@ -310,7 +311,8 @@ sort_some(struct lineup *x)
     return x->sorting.width > 0 && x->sorting.width >= x->n;
 }
 
-/* A job that may not pass the one in front of it is not tried before that one. */
+/* Gives a job that may not pass the previous one of its line that job's turn, if it is
+ * later. */
 static void
 keep_behind(const struct lineup *x, uint32_t i)
 {
@@ -338,7 +340,7 @@ keep_some(struct lineup *x)
     return x->done == x->n;
 }
 
-/* Each as if those of its user that stand before it had started. */
+/* Charges each job as if its user's jobs ahead of it had started. */
 static bool
 charge_some(struct lineup *x)
 {

@@ -1,13 +1,13 @@
-/* When pending jobs are expected to start: the planner itself, run ahead in virtual time over
- * copies of ledger, running jobs and the fronts of the lines. Jobs end when they are expected
- * to (plan_ends.c says the same to the planner); a job about which nothing is known never
- * does. Called by the daemon for explanations; changes nothing of what it is given.
+/* When pending jobs are expected to start: runs the planner ahead in virtual time on copies of
+ * the ledger, the running jobs and the first jobs of the lines. Running jobs end when they are
+ * expected to (as plan_ends.c has it for the planner); a job with an unknown run time never
+ * ends. Called by the daemon for explanations; changes none of its inputs.
  *
- * Only as many lines are copied as a plan can handle quickly, and of each a window: where one
- * of them is used up while there is more of the line, the forecast ends. So it costs what it
- * looks at, however many wait, and may be made in pieces, as nothing of the real queue is
- * looked at again. Jobs that wait for a time join their lines when it comes; those that wait
- * for others are left out. */
+ * It copies only as many lines as a plan can handle quickly, and of each line only the first
+ * jobs. The forecast ends when the copies of a line are used up and the line has more jobs. So
+ * its cost does not depend on the number of pending jobs, and it can run in steps, because it
+ * never looks at the real queue again. Jobs that wait for a time join their lines at that
+ * time; jobs that wait for other jobs are left out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,34 +18,35 @@
 #include "core/plan/plan_priv.h"
 
 #define SECOND_US  INT64_C(1000000)
-#define LINES      1000  /* that are copied: of those whose turn comes first */
-#define COPIES     16000 /* of all lines, in equal parts */
-#define ASKED_EACH 2000  /* jobs that are asked about, in a step */
-#define AGAIN_MAX  100   /* plans of an instant after which the next one looks anew */
+#define LINES      1000  /* copied lines: those whose turn comes first */
+#define COPIES     16000 /* copied jobs, divided equally among the lines */
+#define ASKED_EACH 2000  /* asked-about jobs handled per step */
+#define AGAIN_MAX  100   /* preempting plans per instant before time moves on */
 
-/* What has been copied of a line. */
+/* What was copied of one line. */
 struct source {
-    bool has_more; /* jobs that have not been */
-    uint32_t n;    /* copies that wait */
+    bool has_more; /* jobs that were not copied */
+    uint32_t n;    /* copies that still wait */
 };
 
-/* One that waits, as it was when it was copied. */
+/* A waiting job, as it was when copied. */
 struct waiting {
     uint32_t job, source;
-    int32_t next_task; /* of an array */
-    bool noted;        /* its first start has been, which is the one that is foretold */
+    int32_t next_task; /* of an array; -1: not an array */
+    bool noted;        /* the start to report has been recorded: later ones do not count */
 };
 
 struct forecast_run {
     struct source *sources;
-    struct waiting *waiting; /* by job */
+    struct waiting *waiting; /* sorted by job */
     size_t n_waiting;
-    bool short_of_copies; /* of some line */
+    bool short_of_copies; /* the copies of some line are used up */
     bool over;
-    bool planned; /* the instant is; those asked about get their reasons, a piece at a time */
-    bool settled; /* nothing more ends; those that are asked about wait for ever */
-    int64_t wake_us; /* of the plans of this instant */
-    int n_again;     /* of those, in which a job had to make way */
+    bool planned;    /* the instant is planned; jobs asked about now get their reasons, some per
+                        step */
+    bool settled;    /* nothing more ends; the remaining jobs asked about wait forever */
+    int64_t wake_us; /* the earliest of this instant's plans */
+    int n_again;     /* plans of this instant that preempted a job */
     struct planner *planner;
     struct fair *fair;
     struct queue *q;
@@ -60,7 +61,7 @@ struct forecast_run {
 
 /* Copies. */
 
-/* What planning looks at. */
+/* Copies what the planner reads. */
 static struct job *
 copy_job(const struct job *job)
 {
@@ -97,8 +98,8 @@ copy_job(const struct job *job)
     return to;
 }
 
-/* Copies of tasks that have left their array, to run or to wait in their own name, become its
- * copy's tasks again, whichever of the two is copied first. */
+/* Tasks split off an array, running or waiting on their own, become tasks of the array's copy
+ * again, whichever is copied first. */
 static void
 adopt_task(struct job *array, const struct job *task)
 {
@@ -136,7 +137,7 @@ compare_waiting(const void *a, const void *b)
     return x->job < y->job ? -1 : x->job > y->job;
 }
 
-/* NULL: it did not wait, or was not looked at. */
+/* NULL: the job was not waiting, or was not copied. */
 static struct waiting *
 find_waiting(const struct forecast_run *w, uint32_t job)
 {
@@ -146,7 +147,8 @@ find_waiting(const struct forecast_run *w, uint32_t job)
                : bsearch(&key, w->waiting, w->n_waiting, sizeof key, compare_waiting);
 }
 
-/* The line that comes first of those at which each user's stands, which moves on. */
+/* The first line in order among the users' next ones; advances that user to the following
+ * line. */
 static struct kind *
 take_first(struct kind **next, size_t users)
 {
@@ -161,7 +163,7 @@ take_first(struct kind **next, size_t users)
     return k;
 }
 
-/* A line from its head on, or those that wait for a time. */
+/* Copies a line from its head, or the jobs that wait for a time. */
 static void
 copy_line(struct forecast_run *w, struct job *head, struct job *(*next)(struct job *),
           uint32_t source, size_t window)
@@ -176,7 +178,7 @@ copy_line(struct forecast_run *w, struct job *head, struct job *(*next)(struct j
     s->has_more = job != NULL;
 }
 
-/* The line of one at which each plan looks, if it is not among the first. */
+/* Copies the line of a job that every plan examines, unless it is already copied. */
 static void
 copy_line_of(struct forecast_run *w, const struct queue *q, uint32_t id, uint32_t source,
              size_t window)
@@ -196,7 +198,8 @@ copy_lines(struct forecast_run *w, const struct queue *q)
     for (size_t i = 0; i < users; i++)
         next[i] = kind_user_first(queue_user(q, i));
     size_t n_promises = w->planner->n_promises;
-    size_t most = n + 2 + n_promises + watched->n; /* lines; and jobs that wait for a time */
+    size_t most = n + 2 + n_promises + watched->n; /* lines, and one for jobs waiting for a
+                                                      time */
     w->sources = xcalloc(most, sizeof *w->sources);
     size_t window = COPIES / (n + 1);
     if (window > w->most)
@@ -234,7 +237,7 @@ planner_clone(const struct planner *p, struct fair *fair)
 {
     struct planner *to = xcalloc(1, sizeof *to);
     *to = *p;
-    to->rules.depth = 0; /* it has copies of as many lines as it can look at */
+    to->rules.depth = 0; /* the copies are few enough to examine all lines */
     planner_look_anew(to);
     to->fair = fair;
     to->balance = balance_clone(p->balance);
@@ -244,7 +247,7 @@ planner_clone(const struct planner *p, struct fair *fair)
     return to;
 }
 
-/* The ends that the planner expects. */
+/* Copies running jobs, with the ends that the planner expects. */
 static void
 copy_running(struct forecast_run *w, const struct queue *q)
 {
@@ -282,7 +285,7 @@ forecast_run_begin(const struct planner *planner, const struct queue *q, const s
 void
 forecast_run_add(struct forecast_run *w, const struct job *job)
 {
-    w->planner->rules.depth = PLAN_DEPTH; /* there may be any number of them */
+    w->planner->rules.depth = PLAN_DEPTH; /* any number of them may be added */
     asked_add(&w->asked, job->id);
     queue_add(w->q, copy_job(job));
 }
@@ -311,7 +314,7 @@ note_start(struct forecast_run *w, struct waiting *x, int64_t at_us)
     x->noted = true;
 }
 
-/* A copy of one that really waits has left its line. */
+/* The copy of a really waiting job has left its line. */
 static void
 left_line(struct forecast_run *w, uint32_t id)
 {
@@ -385,7 +388,7 @@ end(struct forecast_run *w, uint32_t id)
 {
     struct job *job = queue_get(w->q, id);
     if (!job || !job_state_is_active(job->state))
-        return; /* it had to make way */
+        return; /* it was preempted */
     charge(w, job);
     ledger_release_ahead(w->l, id);
     w->planner->has_ended = true;
@@ -393,7 +396,7 @@ end(struct forecast_run *w, uint32_t id)
     job_free(queue_remove(w->q, id));
 }
 
-/* It waits again, in its line. What its end was expected to be no longer counts. */
+/* Puts a preempted job back in its line. Its expected end no longer counts. */
 static void
 make_way(struct forecast_run *w, uint32_t id)
 {
@@ -418,8 +421,8 @@ refuse(struct forecast_run *w, uint32_t id)
     job_free(queue_remove(w->q, id));
 }
 
-/* One plan. True when there is more to plan at this instant: a job made way, or it has not
- * come to all lines. */
+/* Makes one plan. True if there is more to plan at this instant: a job was preempted, or not
+ * all lines were examined. */
 static bool
 plan_now(struct forecast_run *w)
 {
@@ -441,7 +444,7 @@ plan_now(struct forecast_run *w)
             break;
         }
     }
-    again = again && w->n_again++ < AGAIN_MAX; /* an instant is to end, whatever makes way */
+    again = again && w->n_again++ < AGAIN_MAX; /* bound, so that the instant ends */
     if (again)
         planner_look_anew(w->planner);
     if (p.wake_us < w->wake_us)
@@ -449,7 +452,7 @@ plan_now(struct forecast_run *w)
     return again || p.more;
 }
 
-/* On to the next end, or to when the planner wants to look again. */
+/* Moves time to the next end, or to when the planner wants to plan again. */
 static bool
 advance(struct forecast_run *w)
 {
@@ -470,7 +473,7 @@ advance(struct forecast_run *w)
     return true;
 }
 
-/* Jobs that wait for something whose end is not known. */
+/* Records jobs that wait for something with no known end. */
 static void
 note_the_rest(struct forecast_run *w)
 {
@@ -481,8 +484,8 @@ note_the_rest(struct forecast_run *w)
     }
 }
 
-/* No caller needs more. First those asked about get the reason for waiting, even when the
- * forecast does not go beyond this instant. */
+/* Whether the forecast has all that callers need. The jobs asked about first get their reasons
+ * for waiting, even if the forecast stops at this instant. */
 static bool
 is_enough(const struct forecast_run *w)
 {
@@ -490,7 +493,7 @@ is_enough(const struct forecast_run *w)
     return (is_told && (w->n >= w->most || w->short_of_copies)) || asked_is_answered(&w->asked);
 }
 
-/* The instant is planned; on to the next one. */
+/* The instant is finished; moves on to the next one. */
 static void
 go_on(struct forecast_run *w)
 {

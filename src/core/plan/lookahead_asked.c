@@ -1,4 +1,4 @@
-/* What a forecast says of jobs that are only asked about; see lookahead_asked.h. */
+/* What a forecast finds out about jobs that are only asked about; see lookahead_asked.h. */
 #include "core/plan/lookahead_asked.h"
 
 #include <stdlib.h>

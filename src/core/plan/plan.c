@@ -1,11 +1,11 @@
-/* The pass over the queue. The fronts of all lines are tried in scheduling order; a line whose
- * front does not start is left for this pass, since room only shrinks while a plan is made and
- * all jobs behind it ask for the same. So the cost follows the number of lines that are looked
- * at (plan_depth.c), of starts and of running jobs, not the number of jobs that wait.
+/* The pass over the queue. It tries the front of each line in scheduling order. If a front
+ * does not start, the pass is done with its line: room only shrinks while a plan is made, and
+ * all jobs behind the front have the same demand. So the cost depends on the lines examined
+ * (plan_depth.c), the starts and the running jobs, not on the number of pending jobs.
  *
- * A job that does not fit may have others make way (preempt.c). The first job that can be
- * helped this way, or by waiting (reserve.c), gets a reservation; after that, only jobs that
- * do not delay it may start. A job that is over a limit is skipped and delays no other. */
+ * A job that does not fit may preempt others (preempt.c). The first job that can be helped by
+ * preemption or by waiting (reserve.c) gets a reservation; after that, only jobs that do not
+ * delay it may start. A job that is over a limit is skipped and delays no other. */
 #include "core/plan/plan.h"
 
 #include <stdlib.h>
@@ -93,8 +93,8 @@ plan_free(struct plan *p)
 
 /* The pass. */
 
-/* Everyone in a line that can never start here, with the words why; no more in one pass than it
- * may look at lines. */
+/* Refuses all jobs of a line that can never start here, with the reason in words; at most as
+ * many per pass as the pass may examine lines. */
 static bool
 refuse_infeasible(struct planning *pl, struct kind *k)
 {
@@ -147,7 +147,7 @@ note_refusal(struct planning *pl, struct kind *k)
     remember_refusal(pl, k);
 }
 
-/* Whether k->blocked says why it finds no cards on the ledger as it is. */
+/* Whether k->blocked is still why the line finds no GPUs in the unchanged ledger. */
 static bool
 is_refused_still(const struct planning *pl, const struct kind *k)
 {
@@ -155,8 +155,8 @@ is_refused_still(const struct planning *pl, const struct kind *k)
            plan_is_about_cards(k->blocked.reason) && !k->blocked.told_needs;
 }
 
-/* The line with the same demand that has been refused cards since the last start; NULL: there
- * is none. The line itself, if it is that. */
+/* The line with the same demand that was refused GPUs since the last start, perhaps k itself;
+ * NULL: none. */
 static const struct kind *
 refused_like(struct planning *pl, const struct kind *k)
 {
@@ -168,7 +168,7 @@ refused_like(struct planning *pl, const struct kind *k)
     return is_alike ? r->kind : NULL;
 }
 
-/* Names the job that the reservation is for, where that is why. */
+/* If the reason is a reservation, names the job that holds it. */
 static void
 name_the_kept(const struct planning *pl, struct blocked *why)
 {
@@ -201,7 +201,7 @@ find_place(struct planning *pl, const struct front *f, uint32_t id, struct place
     if (reserve_place(pl, f->job, id, pl->l, cards, where, why))
         return true;
     note_refusal(pl, k);
-    /* Room there was, but on cards that are too large for what is left of a VRAM limit. */
+    /* There was room, but only on GPUs too large for the rest of a VRAM limit. */
     if (why->reason == REASON_RESERVATION && cards != UINT64_MAX &&
         reserve_place(pl, f->job, 0, pl->l, UINT64_MAX, where, &limit)) {
         *why = (struct blocked){.reason = REASON_USER_LIMIT,
@@ -243,7 +243,7 @@ start(struct planning *pl, struct front *f)
     return true;
 }
 
-/* After a start the line goes on with the array's next task, or with the job behind. */
+/* After a start, the line continues with the array's next task or with the next job. */
 static void
 go_on(struct planning *pl)
 {
@@ -254,7 +254,7 @@ go_on(struct planning *pl)
         if (++f->task > t->pending.ranges[f->range].last && ++f->range < t->pending.n)
             f->task = t->pending.ranges[f->range].first;
         if (f->range < t->pending.n)
-            return; /* fronts_first puts it in its place */
+            return; /* fronts_first moves it to its new place */
     }
     fronts_next(pl, kind_next(job));
 }
@@ -272,7 +272,7 @@ is_over_limit(const struct blocked *why)
     return why->reason == REASON_USER_LIMIT || why->reason == REASON_QUEUE_LIMIT;
 }
 
-/* No room that is kept on this machine would help. */
+/* Whether keeping room on this machine would not help. */
 static bool
 is_elsewhere(const struct blocked *why)
 {
@@ -307,8 +307,8 @@ pass_over(struct planning *pl, const struct front *f)
     if (job->req.priority > pl->users.lowest_preemptible)
         preempt_for(pl, f->user, job);
     plan_users_keep_on(pl, f->user, job);
-    /* One that only a promise to another holds back goes on when that one has started: room
-     * kept for it would keep the other waiting, and be idle. */
+    /* A job that only a promise to another job holds back starts after that one. Room kept for
+     * it would be idle and make the promised job wait. */
     if (!pl->keep.job && fronts_reserves(pl, f) && !job->kind->blocked.until_firm)
         reserve_for(pl, job);
     if (pl->keep.job && !was_kept) {
@@ -319,7 +319,7 @@ pass_over(struct planning *pl, const struct front *f)
         promise_to(pl, job);
 }
 
-/* The reasons of jobs passed over early name room that others have taken since. */
+/* Jobs passed over early in the pass may have reasons naming room that later starts took. */
 static void
 refresh_reasons(struct planning *pl)
 {
@@ -354,9 +354,9 @@ remember(struct planning *pl)
                                   .lasting = k->lasting};
 }
 
-/* Promised jobs which another is in front of in their line. */
+/* Promised jobs that are not the first of their line. */
 
-/* Whether it, or the array's first task, has started in this pass, in front of its line. */
+/* Whether the job, or the array's first task, has started in this pass ahead of its line. */
 static bool
 has_started(const struct planning *pl, const struct job *job)
 {
@@ -394,8 +394,8 @@ start_those_due(struct planning *pl)
     }
 }
 
-/* The front may not start for the sake of a promise. If that is one to a job behind it in its
- * line, this one has the room at once: it would be idle until the promise is due otherwise. */
+/* The front may not start because of a promise. If the promised job is behind it in the same
+ * line, that job starts at once: the room would otherwise be idle until the promise is due. */
 static bool
 start_behind(struct planning *pl, const struct front *f)
 {

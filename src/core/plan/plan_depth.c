@@ -1,12 +1,12 @@
-/* Which lines a pass looks at. All of them, unless there are more than rules.depth: then each
- * user has an equal part of that, of which what others leave is handed on. When something has
- * happened, one half of it goes to the lines that are first among the user's; the rest, and all
- * of it in the passes that go on with the others, to those behind where the last pass stopped.
- * So a pass costs the same however many kinds of request there are, and each is looked at again
- * and again: the caller makes plans until one says that there is no more. The job that has a
- * reservation keeps it, wherever its line stands, and so do jobs for which victims leave, or
- * something is kept of what a limit leaves. Called by plan.c; the daemon's wait_reason.c puts
- * it into words. */
+/* Which lines a pass examines: all, unless there are more than rules.depth. Then each user
+ * gets an equal part of the depth, and parts that some users do not need go to the others.
+ * When something has happened, half of a user's part goes to the user's first lines and the
+ * rest to the lines after those that the last pass examined; in the passes that follow, all of
+ * it does. So a pass costs the same however many kinds of request there are, and each line is
+ * examined again and again: the caller makes plans until one reports that there is no more.
+ * The lines of the job with the reservation, of promised jobs, and of jobs for which victims
+ * leave or a limit's rest is kept, are examined wherever they stand. Called by plan.c; the
+ * daemon's wait_reason.c explains it to users. */
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -24,7 +24,7 @@ planner_has_seen(const struct planner *p, const struct kind *k)
     return !p->has_unseen || k->seen >= p->anew_since;
 }
 
-/* Whether the ledger knows nothing of it. */
+/* Whether the reason is not found in the ledger. */
 static bool
 is_of_rules(enum reason reason)
 {
@@ -66,7 +66,7 @@ lines_are_watched(const struct planning *pl, const struct job *job)
     return false;
 }
 
-/* True: it is the first look since something happened. */
+/* True: the line is examined for the first time since something happened. */
 static bool
 look_at(struct planning *pl, struct kind *k)
 {
@@ -78,7 +78,7 @@ look_at(struct planning *pl, struct kind *k)
     return is_first;
 }
 
-/* What each user may have; at least one line in front and one behind. */
+/* Lines per user; at least one in front and one further back. */
 static size_t
 share_of_each(const struct planning *pl)
 {
@@ -111,9 +111,9 @@ look_at_some(struct planning *pl, struct kind_user *u, size_t most)
         u->n_again = look_at(pl, k) ? 0 : u->n_again + 1;
         u->seen = k->place;
     }
-    u->has_seen = k != NULL; /* else it begins in front again */
+    u->has_seen = k != NULL; /* else it begins at the front again */
     if (u->n_again >= u->n)
-        u->unseen = 0; /* once round, and none was left: those that were are gone */
+        u->unseen = 0; /* a full round found none: the unseen lines are gone */
 }
 
 static void

@@ -1,5 +1,5 @@
-/* When a running job is expected to end: by its time limit, else by the estimate, else
- * unknown. An overdue one is expected in a second, and so is one whose processes have gone;
+/* When a running job is expected to end: by its time limit, else by its estimate, else
+ * unknown. An overdue job, and one whose processes are gone, is expected to end in a second;
  * one that was asked to stop, by the end of its grace. Called by reserve.c and preempt.c, so a
  * pass in which nothing is blocked does not pay for it. */
 #include <stdlib.h>
@@ -17,7 +17,7 @@ compare_runs(const void *a, const void *b)
         return x->end_us < y->end_us ? -1 : 1;
     if (x->due_us != y->due_us)
         return x->due_us < y->due_us ? -1 : 1;
-    /* If nothing is known of two jobs, the younger one: what has run long will run long. */
+    /* With no known end, the younger first: a job that has run long is likely to run long. */
     if (x->started_us != y->started_us)
         return x->started_us > y->started_us ? -1 : 1;
     return x->id < y->id ? -1 : x->id > y->id;

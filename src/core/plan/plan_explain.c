@@ -1,12 +1,12 @@
-/* Why a job waits, from its own state and from what the last pass wrote down for its line.
+/* Why a job waits, from its own state and from what the last pass recorded for its line.
  * Called by the daemon for listings, events and explanations. */
 #include "core/plan/plan.h"
 #include "core/queue/array.h"
 #include "core/queue/queue.h"
 #include "core/queue/singles.h"
 
-/* False: it has ended. What is not in the table any more has, and was met: else the job would
- * have ended with it. */
+/* False: the job has ended. One that is no longer in the table ended as required: otherwise
+ * the dependent job would have ended with it. */
 static bool
 is_awaited(const struct queue *q, const struct dep *dep, struct called *who)
 {
@@ -40,7 +40,7 @@ explain_line(const struct job *job, struct blocked *out)
     *out = job->kind->blocked;
     if (out->reason == REASON_NONE)
         out->reason = REASON_PRIORITY;
-    if (out->waits_for.id == job->id) /* the one in front waits for its sake */
+    if (out->waits_for.id == job->id) /* the job ahead waits for its sake */
         *out = (struct blocked){.reason = REASON_PRIORITY, .gpu = -1};
     if (job->kind->head != job)
         out->ahead.id = job->kind->head->id;
@@ -54,7 +54,7 @@ call(const struct queue *q, struct called *who)
         *who = (struct called){.id = job->id, .array = job->array, .task = job->task};
 }
 
-/* What people call the jobs that it names. */
+/* Fills in the display names of the jobs that the reason mentions. */
 static void
 call_all(const struct queue *q, struct blocked *why)
 {
@@ -74,7 +74,7 @@ plan_explain(const struct queue *q, const struct job *job, struct blocked *out)
         out->reason = REASON_HELD;
         out->limit = job->admin_held;
     } else if (job->state != JOB_PENDING || (job->tasks && array_next(job) < 0)) {
-        return; /* nothing of it waits */
+        return; /* no task of it waits */
     } else if (job->parked & PARK_DEPENDENCY) {
         explain_dependency(q, job, out);
     } else if (job->parked & PARK_SINGLETON) {
@@ -95,7 +95,8 @@ plan_explain(const struct queue *q, const struct job *job, struct blocked *out)
     call_all(q, out);
 }
 
-/* Room that is another's is nothing to a job of higher priority. */
+/* Whether room kept for the other job is out of this job's reach; a higher priority overrides
+ * that. */
 static bool
 is_kept_from(const struct queue *q, const struct job *job, uint32_t other, uint64_t cards,
              const struct blocked *why)
@@ -105,7 +106,7 @@ is_kept_from(const struct queue *q, const struct job *job, uint32_t other, uint6
            first->req.priority >= job->req.priority;
 }
 
-/* What is promised to another job on the GPU that this one waits for; false: nothing is. */
+/* Names a promise to another job on the GPU that this job waits for; false: there is none. */
 static bool
 explain_promised(const struct queue *q, const struct planner *p, const struct job *job,
                  struct blocked *why)

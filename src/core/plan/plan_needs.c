@@ -1,21 +1,21 @@
-/* What would have to happen before a blocked job can start, when no single card shows it: the
- * jobs whose ends would be enough, and the cards that something else keeps from it. Called for
- * explanations; the pass itself needs no such answer, so it does not pay for one.
+/* What must happen before a blocked job can start, if no single GPU shows it: the jobs whose
+ * ends would suffice, and the GPUs that something else keeps from it. Called for explanations
+ * only; the pass does not need it and does not pay for it.
  *
- * Running jobs are removed in the order in which they are expected to end, until the job fits;
- * then those that turn out not to matter are put back. So the job starts when all the named
- * jobs have ended, if no other job has come, and not before. */
+ * Running jobs are removed in order of their expected ends until the job fits; then those that
+ * turn out not to matter are put back. So, if no other job comes, the job starts when all
+ * named jobs have ended, and not before. */
 #include <stdlib.h>
 
 #include "base/err.h"
 #include "core/plan/plan_priv.h"
 
-#define SPARED_MAX 32 /* of more than that none is left out: each costs a look at a copy */
+#define SPARED_MAX 32 /* with more jobs none is put back: each costs a trial on a copy */
 
-/* Those of pl->runs that leave. */
+/* Which of pl->runs leave. */
 struct leaving {
     bool *leaves;
-    size_t n; /* of them */
+    size_t n; /* how many leave */
 };
 
 static bool
@@ -32,7 +32,7 @@ fits_after(const struct planning *pl, const struct demand *d, const struct leavi
     return fits;
 }
 
-/* How many leave until it fits, and where it does then; 0: it never does. */
+/* How many runs must leave until the job fits, and its place then; 0: it never fits. */
 static size_t
 leave_until_it_fits(const struct planning *pl, const struct demand *d, struct placement *where)
 {
@@ -60,7 +60,7 @@ choose(const struct planning *pl, size_t first_n, uint64_t cards, struct leaving
     }
 }
 
-/* Jobs that make no difference stay, the last to leave first. */
+/* Puts back jobs that make no difference, the last to leave first. */
 static void
 spare(const struct planning *pl, const struct demand *d, struct leaving *who)
 {
@@ -89,7 +89,7 @@ tell_ends(const struct planning *pl, const struct leaving *who, struct blocked *
     }
 }
 
-/* Whose ends let it start. False: no ends would do. */
+/* Records whose ends let the job start. False: no ends would suffice. */
 static bool
 find_ends(const struct planning *pl, const struct demand *d, struct blocked *why)
 {
@@ -100,14 +100,14 @@ find_ends(const struct planning *pl, const struct demand *d, struct blocked *why
     struct leaving who = {.leaves = xcalloc(pl->n_runs, sizeof(bool))};
     choose(pl, n, cards_of_placement(&where), &who);
     if (where.n == 0 || !fits_after(pl, d, &who))
-        choose(pl, n, 0, &who); /* for cores or host memory, which all jobs share */
+        choose(pl, n, 0, &who); /* cores or host memory: all jobs share them */
     spare(pl, d, &who);
     tell_ends(pl, &who, why);
     free(who.leaves);
     return true;
 }
 
-/* The cards on which it would have room. */
+/* The cards with room for one GPU of the demand. */
 static uint64_t
 cards_with_room(const struct demand *d, const struct ledger *l)
 {
@@ -122,7 +122,7 @@ cards_with_room(const struct demand *d, const struct ledger *l)
     return room;
 }
 
-/* The same demand for all of these cards, and no others. */
+/* The same demand, for exactly these cards. */
 static struct demand
 demand_for_all(const struct demand *d, uint64_t cards)
 {
@@ -133,7 +133,7 @@ demand_for_all(const struct demand *d, uint64_t cards)
     return all;
 }
 
-/* Ends alone are not enough: report what is, and what else is in the way. */
+/* Ends alone do not suffice: records the other obstacles too. */
 static void
 tell_what_is_kept(struct planning *pl, const struct demand *d, struct blocked *why)
 {

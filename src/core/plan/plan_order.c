@@ -1,23 +1,23 @@
-/* Whose turn it is: the fronts of lines in a heap, by priority (which grows with waiting, so
- * that a stream of a higher one starves no job), then by how much their users have used, then
- * by the order of the settings, then as they were submitted. `balanced` weighs all jobs against
- * each other; but the lines of one jobs file keep their order among themselves, as people put
- * first what they want first: of a file only the first line left is in the heap, and those
- * behind it come in its place. One that is due comes before them. Called by plan.c. While a
- * pass lasts a user's use only grows, and a front that has become too small is put in its place
- * when it comes to the top; so a start costs its user's other lines nothing. */
+/* Whose turn it is: a heap of the lines' fronts. The order is priority (raised by waiting, so
+ * that a stream of jobs of higher priority starves no job), then recent use of the user, then
+ * the order chosen in the settings, then submission. `balanced` weighs all jobs against each
+ * other, but keeps the lines of one jobs file in order, because people write first what they
+ * want first: only the first remaining line of a file is in the heap, and the next one
+ * replaces it. A due job goes ahead of the others in its file. Called by plan.c. During a pass
+ * a user's use only grows, so a front with an outdated use is moved when it reaches the top of
+ * the heap; a start costs nothing for the user's other lines. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "core/plan/plan_priv.h"
 
-/* For the response ratio. Run times below a minute count as equal; a job about which nothing
- * is known counts as an hour, so that it is neither first nor starved. */
+/* For the response ratio: expected runs below a minute count as a minute. A job with an
+ * unknown run time counts as an hour, so that it is neither first nor starved. */
 #define SHORT_LEAST_MS   60000
 #define SHORT_UNKNOWN_MS 3600000
 
-#define SMALL_USE 4 /* under `balanced`: below the average by so much */
+#define SMALL_USE 4 /* `balanced`: a user below 1/SMALL_USE of the mean use goes first */
 
 static double
 response_ratio(const struct job *job, int64_t now_us)
@@ -29,7 +29,7 @@ response_ratio(const struct job *job, int64_t now_us)
     return (waited + run) / run;
 }
 
-/* A job about which nothing is known may be the longest. Then the one that takes most. */
+/* An unknown run time counts as the longest. Among equals the job that takes most is first. */
 static int
 compare_lengths(const struct turn *a, const struct turn *b)
 {
@@ -102,11 +102,11 @@ plan_top_priority(const struct queue *q)
     return top;
 }
 
-/* Counts for as long as it has been passed over at the head of its line: a long line of one
- * user's is not ahead of another's first job because it is old, and one that was held, waited
- * for others or has been stopped begins anew. It rises to what others were given and no
- * further: among equals the order and fair share decide, and keep what they promise.
- * Preemption goes by what was asked: no job is stopped because another has waited. */
+/* The priority grows while the job is passed over at the head of its line. So the age of a
+ * user's long line does not put it ahead of another user's first job, and a job that was held,
+ * waited for others or was stopped begins anew. It grows at most to the highest priority
+ * requested by others: among equals, the order and fair share still decide. Preemption uses
+ * the requested priority: no job is stopped because another has waited. */
 static int64_t
 aged_priority(const struct planning *pl, const struct job *job)
 {
@@ -215,7 +215,7 @@ compare_files(const void *va, const void *vb)
     return x != y ? (x < y ? -1 : 1) : *a < *b ? -1 : *a > *b;
 }
 
-/* Those of files, sorted by file, become groups; of each the first goes on. */
+/* Groups the fronts that belong to jobs files, by file; the first of each joins the heap. */
 static void
 make_groups(struct planning *pl, size_t n)
 {
@@ -259,7 +259,8 @@ set_files_apart(struct planning *pl)
     make_groups(pl, n);
 }
 
-/* Which of its file is the next to try, when its front has changed or (`left`) has gone. */
+/* The file's next front to try, after its first one has changed or (`left`) is finished; NULL:
+ * none is left. */
 static struct front *
 next_of_file(struct planning *pl, struct front_group *g, bool left)
 {

@@ -1,4 +1,4 @@
-/* What several files of the planner need and none of them owns: see plan_priv.h. */
+/* Small functions that several files of the planner share: see plan_priv.h. */
 #include <string.h>
 
 #include "base/err.h"

@@ -1,14 +1,14 @@
-/* What users have used lately and hold now, and what that lets them start. Counted once at
- * the start of a pass, from what runs, and kept up with each start; so a question costs the
- * same however much runs and waits. Called by plan.c and plan_order.c. */
+/* What users used recently and hold now, and what that lets them start. Counted once at the
+ * start of a pass, from running jobs, and updated with each start, so a query costs the same
+ * however many jobs run and wait. Called by plan.c and plan_order.c. */
 #include <stdlib.h>
 
 #include "base/err.h"
 #include "core/plan/fair.h"
 #include "core/plan/plan_priv.h"
 
-/* So many seconds are charged in advance for whatever starts; what has run for longer is
- * charged what it ran. So users who have used alike take turns from the first card on. */
+/* Seconds charged in advance for each start; once a job has run for longer, its run time is
+ * charged instead. So users with equal use alternate from the first GPU on. */
 #define ADVANCE_S 60
 
 static size_t
@@ -71,7 +71,7 @@ users_cost_anywhere(const struct planning *pl, uint32_t uid, const struct demand
            fair_weight(pl->planner->fair, uid);
 }
 
-/* What the demand asks of this card's memory: all of it, when it is to be alone. */
+/* VRAM that the demand takes of this card: all of it, if it wants the card alone. */
 static int64_t
 vram_on(const struct demand *d, const struct ledger *l, int card)
 {
@@ -151,7 +151,7 @@ is_reached(struct blocked *why, char of, int64_t limit, int64_t have, int64_t mo
     return true;
 }
 
-/* Cards of such a size that n of them stay within what is left. */
+/* Cards small enough that n of them stay within what is left. */
 static uint64_t
 cards_within(const struct demand *d, const struct ledger *l, int n, int64_t left)
 {
@@ -170,13 +170,13 @@ by_vram(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The n smallest of these, where all of them together stay within what is left; 0: they do not,
- * or are not as many. */
+/* The n smallest of these cards, if all of them together stay within what is left; 0: they do
+ * not, or there are fewer. */
 static uint64_t
 smallest_within(const struct demand *d, const struct ledger *l, uint64_t of, int n,
                 int64_t left)
 {
-    int64_t keys[GPU_MAX], sum = 0; /* VRAM, and behind it the card's number */
+    int64_t keys[GPU_MAX], sum = 0; /* sort key: VRAM, then card number */
     uint64_t cards = 0;
     int n_keys = 0;
     for (; of; of &= of - 1) {
@@ -216,7 +216,7 @@ is_within(const struct planning *pl, const struct limit *limit, const struct hav
     return false;
 }
 
-/* The same beside the job for which something is kept, if there is one. */
+/* The same together with the job for which something is kept, if any. */
 static bool
 is_within_beside(const struct planning *pl, const struct limit *limit, const struct have *have,
                  const struct kept *kept, const struct demand *d, uint64_t *cards,
@@ -235,7 +235,7 @@ plan_users_allow(const struct planning *pl, const struct user *u, const struct d
     const struct limits *limits = pl->planner->rules.limits;
     *cards = UINT64_MAX;
     if (!limits || d->engine == ENGINE_SLURM)
-        return true; /* they are about this machine */
+        return true; /* limits apply to this machine only */
     *why = (struct blocked){.gpu = -1};
     if (u->barred)
         why->reason = REASON_MACHINE;
@@ -247,8 +247,8 @@ plan_users_allow(const struct planning *pl, const struct user *u, const struct d
     return why->reason == REASON_NONE;
 }
 
-/* The most VRAM that the job may come to have within the limit: on its largest GPUs of those of
- * which each takes an equal part of it, or else, of unlike GPUs, all that there is. */
+/* Upper bound on the VRAM the job can hold within the limit: n times the largest GPU that fits
+ * an equal share, or, if fewer than n GPUs fit, the whole limit. */
 static int64_t
 most_vram(const struct planning *pl, const struct limit *limit, const struct demand *d)
 {
@@ -277,9 +277,9 @@ keep_for(struct planning *pl, const struct limit *limit, const struct job *job,
     lines_watch(pl->planner, job->id);
 }
 
-/* One that waits for room on GPUs now is not to be pushed over the limit again, by later jobs
- * of its user's that would start meanwhile. One that waits for something else, such as a GPU
- * that is paused, may wait without end, and keeps nobody. */
+/* A job that now waits for room on GPUs must not be pushed over its user's limit again by
+ * later jobs of that user starting meanwhile. A job that waits for anything else, such as a
+ * paused GPU, might wait forever, so it does not hold back other jobs. */
 void
 plan_users_keep_on(struct planning *pl, struct user *u, const struct job *job)
 {
@@ -291,7 +291,7 @@ plan_users_keep_on(struct planning *pl, struct user *u, const struct job *job)
         keep_for(pl, u->limit, job, &u->kept);
 }
 
-/* Nothing is kept for one that could not start if nothing ran. */
+/* Nothing is kept for a job that could not start even if nothing ran. */
 void
 plan_users_keep(struct planning *pl, struct user *u, struct job *job, const struct blocked *why)
 {

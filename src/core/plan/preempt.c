@@ -1,18 +1,18 @@
-/* Which jobs make way for a blocked job: running jobs that may be preempted and have a lower
- * priority; as few as possible, then those of the lowest priority, then those that have run
- * least. None is chosen if that would not help, or if jobs that are leaving anyway are enough.
- * What they leave is kept for the job in every order: the first to leave would start there
- * again otherwise, and be asked again, for ever. Called by plan.c. */
+/* Which jobs make way for a blocked job: preemptible running jobs of lower priority. As few as
+ * possible, then those of lowest priority, then those that ran least. None is chosen if that
+ * would not help, or if jobs that are leaving anyway suffice. In every order, what the victims
+ * leave is kept for the job: otherwise the first victim to leave would start there again and
+ * be preempted again, forever. Called by plan.c. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "core/plan/plan_priv.h"
 
-/* The candidates, the least loss first, and the ledger without some of them. */
+/* Candidates, by increasing loss, and which of them are chosen. */
 struct victims {
     uint64_t cards;    /* that the job may have within its user's limits */
-    struct run **list; /* into pl->runs */
+    struct run **list; /* pointers into pl->runs */
     bool *chosen;
     size_t n, n_chosen;
 };
@@ -44,7 +44,7 @@ find_victims(struct planning *pl, const struct job *job, struct victims *v)
         qsort(v->list, v->n, sizeof(struct run *), compare_victims);
 }
 
-/* The ledger when the jobs that are leaving, and the chosen ones, have left. */
+/* The ledger after the leaving and the chosen jobs have left. */
 static struct ledger *
 ledger_without(const struct planning *pl, const struct victims *v)
 {
@@ -86,7 +86,7 @@ has_room(const struct demand *one, const struct ledger *l, int card)
     return place_job_within(one, l, UINT64_C(1) << card, NULL, &unused, NULL);
 }
 
-/* On how many cards there is room for one card of the job's. */
+/* On how many of the cards one GPU of the demand fits. */
 static int
 n_cards_for(const struct demand *d, const struct ledger *l, uint64_t of)
 {
@@ -97,8 +97,8 @@ n_cards_for(const struct demand *d, const struct ledger *l, uint64_t of)
     return n;
 }
 
-/* Has as many of the victims on this card leave, in order, as it takes for the job to have it.
- * Their number in *n, and the last of them in *last; false: it cannot have it. */
+/* Removes victims on this card from l, in order, until the job can have the card. *n: how
+ * many; *last: the last one. False: the job cannot have the card. */
 static bool
 clear_card(const struct planning *pl, const struct job *job, const struct victims *v,
            struct ledger *l, int card, size_t *n, size_t *last)
@@ -117,12 +117,12 @@ clear_card(const struct planning *pl, const struct job *job, const struct victim
     return true;
 }
 
-/* What it costs to have a card, and what that brings. */
+/* What a card costs, and what it brings. */
 struct bargain {
     int card;      /* -1: none */
-    size_t n;      /* victims */
-    size_t last;   /* of them, in order of their loss */
-    int64_t gains; /* cards that the job can have then, up to those it lacks */
+    size_t n;      /* victims needed */
+    size_t last;   /* index of the last one, in order of loss */
+    int64_t gains; /* cards that the job can then have, up to those it lacks */
 };
 
 static bool
@@ -134,7 +134,7 @@ is_better(const struct bargain *a, const struct bargain *b)
     return cost_a != cost_b ? cost_a < cost_b : a->last < b->last;
 }
 
-/* Chooses the victims on the card that is the best bargain, of those that the job cannot have
+/* Chooses the victims on the card with the best bargain among those that the job cannot have
  * yet. False: there is no such card. */
 static bool
 choose_card(struct planning *pl, const struct job *job, struct victims *v)
@@ -163,7 +163,7 @@ choose_card(struct planning *pl, const struct job *job, struct victims *v)
     return best.card >= 0;
 }
 
-/* Card by card; then, for cores and host memory, one by one. */
+/* Chooses card by card; then, for cores and host memory, one job at a time. */
 static void
 choose_enough(struct planning *pl, const struct job *job, struct victims *v)
 {
@@ -173,7 +173,8 @@ choose_enough(struct planning *pl, const struct job *job, struct victims *v)
         choose(v, i, true);
 }
 
-/* The other way: in order until it fits. Where one victim holds many cards it may cost less. */
+/* The alternative: in order until the job fits. It may cost less if one victim holds many
+ * cards. */
 static void
 choose_in_order(struct planning *pl, const struct job *job, struct victims *v)
 {
@@ -181,7 +182,7 @@ choose_in_order(struct planning *pl, const struct job *job, struct victims *v)
         choose(v, i, true);
 }
 
-/* Victims that turn out not to be needed stay, the greatest loss first. */
+/* Takes back victims that are not needed, the greatest loss first. */
 static void
 spare(struct planning *pl, const struct job *job, struct victims *v)
 {
@@ -224,12 +225,12 @@ ask(struct planning *pl, const struct job *job, const struct victims *v)
             run->end_us = end_us;
     }
     runs_sort(pl);
-    ledger_free(pl->ahead_known); /* more is known now */
+    ledger_free(pl->ahead_known); /* outdated: more ends are known now */
     pl->ahead_known = NULL;
 }
 
-/* The first moment at which enough have left of those that are leaving; NEVER: they are not
- * enough. *ahead is as it will be then. */
+/* The time at which enough of the leaving jobs have left; NEVER: they do not suffice. *ahead
+ * becomes the ledger as of then. */
 static int64_t
 find_enough_left(struct planning *pl, const struct job *job, uint64_t cards,
                  struct ledger *ahead, struct placement *where)
@@ -245,10 +246,10 @@ find_enough_left(struct planning *pl, const struct job *job, uint64_t cards,
     return NEVER;
 }
 
-/* The room that victims leave is not for jobs of lower rank. It is kept there and nowhere else:
- * that others leave room before is a guess, perhaps. No brief job is let in meanwhile: it would
- * be in the way, and asked to leave, once the victims have left. If room is kept for another
- * job already, the cards are closed to all later ones. */
+/* Keeps the room that victims leave from jobs of lower rank. It is pinned there, because other
+ * jobs leaving room earlier may be only an estimate. No short job may start there meanwhile:
+ * it would be in the way, and be preempted, once the victims have left. If room is already
+ * kept for another job, the cards are closed to all later jobs. */
 static void
 keep_what_they_leave(struct planning *pl, struct job *job, uint64_t cards)
 {
@@ -273,7 +274,7 @@ keep_what_they_leave(struct planning *pl, struct job *job, uint64_t cards)
     ledger_free(ahead);
 }
 
-/* Whether a job of lower priority is leaving to make way: then it may be for this one. */
+/* Whether a job of lower priority is already being preempted: perhaps for this job. */
 static bool
 is_being_made_way_for(const struct planning *pl, const struct job *job)
 {

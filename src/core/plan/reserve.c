@@ -1,28 +1,27 @@
 /* Room kept for the first job in the order that does not fit. Called by plan.c.
  *
- * By time, where the ends of what runs are known: the earliest moment at which enough have
- * left. Later jobs may start if they are over by then, or if the job would still fit beside
- * them at that moment (EASY backfilling). The reservation is made anew in each pass and,
- * while limits are upper bounds, never gets later.
+ * By time, if the ends of running jobs are known: for the earliest time at which enough of
+ * them have ended. Later jobs may start if they end by then, or if the blocked job would still
+ * fit beside them at that time (EASY backfilling). The reservation is made anew in each pass
+ * and, as long as limits are upper bounds, never gets later.
  *
- * By cards, once the patience is out and the ends are not known, or only guessed: the cards
- * that will be free soonest are pinned. A job without a time limit starts there only where
- * there is room beside the blocked job. A job with one may also start if it is over before the
- * last of the pinned cards' limits, or, while a job without a limit is still there, within the
- * patience. A card that has become free stays pinned. So, counted from the pinning, the job
- * waits at most
+ * By GPU, once the patience has run out and the ends are unknown or only estimated: the GPUs
+ * that will be free soonest are pinned. A job without a time limit starts there only if there
+ * is room beside the blocked job. A job with a limit may also start if it ends before the last
+ * of the limits on the pinned GPUs, or, while a job without a limit still runs there, within
+ * the patience. A pinned GPU stays pinned when it becomes free. So, counted from the pinning,
+ * the job waits at most
  *
- *     max(longest limit on those cards, what those without a limit still run + patience),
+ *     max(longest limit on those GPUs, remaining run of jobs without a limit + patience),
  *
- * however many others come, and with the patience before it that is its whole wait at the head
- * of the order (as far as limits are kept, and no job of higher rank comes). Cards that victims
- * leave are pinned as well, by preempt.c. */
+ * however many other jobs come. With the patience before it, that is its whole wait at the
+ * head of the order (if limits are kept and no job of higher rank comes). preempt.c also pins
+ * the GPUs that victims leave. */
 #include "core/plan/plan_priv.h"
 
 /* By time. */
 
-/* Whether time limits alone guarantee that all jobs that this one waits for there have
- * ended. */
+/* Whether time limits guarantee the end of every job that this job waits for there. */
 static bool
 is_firm(const struct planning *pl, const struct placement *where, bool host, int64_t at_us)
 {
@@ -39,7 +38,7 @@ is_firm(const struct planning *pl, const struct placement *where, bool host, int
     return true;
 }
 
-/* The first moment at which it fits. True when there is one. */
+/* The first time at which the demand fits. False if there is none. */
 static bool
 find_time(struct planning *pl, const struct demand *d, struct ledger *ahead, int64_t *at_us,
           struct placement *where)
@@ -56,8 +55,8 @@ find_time(struct planning *pl, const struct demand *d, struct ledger *ahead, int
     return false;
 }
 
-/* False when there is no such time, or it is a guess and the job has no patience left for
- * guesses. */
+/* False if there is no such time, or if it is an estimate and the job's patience has run
+ * out. */
 static bool
 keep_time(struct planning *pl, struct job *job, bool host, bool patient)
 {
@@ -69,7 +68,7 @@ keep_time(struct planning *pl, struct job *job, bool host, bool patient)
     struct ledger *ahead = ledger_clone(pl->l);
     if (!find_time(pl, d, ahead, &at_us, &where)) {
         ledger_free(pl->ahead_known);
-        pl->ahead_known = ahead; /* all have left it whose ends are known */
+        pl->ahead_known = ahead; /* here all jobs with a known end have ended */
         return false;
     }
     bool firm = is_firm(pl, &where, host, at_us);
@@ -90,7 +89,7 @@ keep_time(struct planning *pl, struct job *job, bool host, bool patient)
 
 /* By cards. */
 
-/* A card that the job may have: at which of the runs, in order, there is room on it. */
+/* A card that the job may have, and after which run's end, in order, there is room on it. */
 struct prospect {
     uint8_t card;
     bool kept;  /* it was pinned in the last pass */
@@ -116,7 +115,8 @@ add_prospect(struct prospect *list, int *n, struct prospect p)
     list[at] = p;
 }
 
-/* Those cards of the set on which one fits now, as prospects from that run on. */
+/* Adds those cards of the set that have room for one GPU of the job as prospects after that
+ * run; returns the others. */
 static uint64_t
 take_fitting(const struct planning *pl, const struct job *job, const struct ledger *ahead,
              uint64_t cards, size_t run, struct prospect *list, int *n)
@@ -136,7 +136,7 @@ take_fitting(const struct planning *pl, const struct job *job, const struct ledg
     return left;
 }
 
-/* All cards that it may have once ours have left, the best first; their number. */
+/* Lists all cards that the job may have as our jobs end, best first; returns their number. */
 static int
 find_prospects(struct planning *pl, const struct job *job, struct prospect *list)
 {
@@ -158,7 +158,7 @@ find_prospects(struct planning *pl, const struct job *job, struct prospect *list
     return n;
 }
 
-/* One of those that have to leave does. */
+/* Lets one of the jobs in the way leave. */
 static void
 leave(const struct planning *pl, const struct run *run, struct keep *k)
 {
@@ -175,7 +175,7 @@ leave(const struct planning *pl, const struct run *run, struct keep *k)
         k->at_us = run->end_us;
 }
 
-/* Whether this run stands in the way on one of the first want prospects. */
+/* Whether this run occupies room on one of the first `want` prospects. */
 static bool
 has_to_leave(const struct planning *pl, size_t run, const struct prospect *list, int want)
 {
@@ -186,8 +186,8 @@ has_to_leave(const struct planning *pl, size_t run, const struct prospect *list,
     return false;
 }
 
-/* Lets every job leave that has to: from the cards, then, if cores or host memory are not
- * enough, from the host. True when the job fits then, and is booked. */
+/* Lets all jobs in the way leave: first from the cards, then, if cores or host memory do not
+ * suffice, from the host. True if the job then fits; it is booked. */
 static bool
 clear_cards(struct planning *pl, struct job *job, const struct prospect *list, int want,
             struct keep *k)
@@ -245,7 +245,7 @@ reserve_for(struct planning *pl, struct job *job)
     if (keep_time(pl, job, host, patient))
         return;
     if (!place_job(d, ahead_all(pl), &unused, NULL))
-        return; /* what is in its way is not ours, or not to be had */
+        return; /* what blocks it is not ours, or does not exist */
     if (patient)
         wake_at(pl, patience_ends_us(pl, job->blocked_since_us));
     else
@@ -268,8 +268,8 @@ is_over_in_time(const struct planning *pl, const struct job *job)
     return run_ms > 0 && pl->now_us + run_ms * 1000 <= k->in_time_us;
 }
 
-/* Books the job with the reservation in the forecast, if it is not booked yet. False: it does
- * not fit there, so nothing is kept that later jobs could take from it. */
+/* Books the reserved job in the forecast, unless it is booked already. False: it does not fit,
+ * so later jobs cannot take anything from it. */
 static bool
 book_kept(const struct keep *k)
 {
@@ -281,7 +281,7 @@ book_kept(const struct keep *k)
     return true;
 }
 
-/* Whether the job with the reservation would still fit with this one there. */
+/* Whether the reserved job would still fit beside this one. */
 static bool
 fits_with(const struct keep *k, const struct demand *d, const struct placement *where)
 {
@@ -297,15 +297,15 @@ reserve_stands_with(const struct planning *pl, const struct job *job, uint64_t c
 {
     const struct keep *k = &pl->keep;
     struct placement where = {.n = 0}, unused;
-    if (k->pinned) /* it is booked */
+    if (k->pinned) /* the reserved job is booked in k->ahead */
         return place_job_within(&job->req.demand, k->ahead, cards, NULL, &unused, NULL);
     for (; cards; cards &= cards - 1)
         where.gpus[where.n++] = (uint8_t)__builtin_ctzll(cards);
     return fits_with(k, &job->req.demand, &where);
 }
 
-/* Beside the job with the reservation, which is booked in the forecast. Each has to fit beside
- * the other: their margins, and the other processes that they count, may differ. */
+/* Places a job beside the reserved one, which is booked in the forecast. Each must fit beside
+ * the other, because their margins, and which other processes they count, may differ. */
 static bool
 place_beside(const struct keep *k, const struct demand *d, const struct ledger *l,
              uint64_t cards, struct placement *out, struct blocked *why)
@@ -322,8 +322,8 @@ place_beside(const struct keep *k, const struct demand *d, const struct ledger *
     return fits;
 }
 
-/* By time: on the cards that it would get anyway, if the other is not in need of them;
- * otherwise on such as it leaves. */
+/* Uses the GPUs that the job would get anyway, if the reserved job does not need them;
+ * otherwise GPUs that the reserved job leaves free. */
 static bool
 place_by_time(const struct planning *pl, const struct demand *d, const struct ledger *l,
               uint64_t cards, struct placement *out, struct blocked *why)
@@ -338,14 +338,15 @@ place_by_time(const struct planning *pl, const struct demand *d, const struct le
         return false;
     }
     if (!book_kept(k))
-        return true; /* nothing can be delayed that has no place; the next pass makes another */
+        return true; /* the reserved job has no place, so nothing delays it; the next pass
+                        reserves anew */
     bool fits = place_beside(k, d, l, cards, out, why);
     ledger_release(k->ahead, k->job->id);
     return fits;
 }
 
-/* Whether the reservation does not bind this job. A job whose promise is due may delay it: the
- * promise took that into account. */
+/* Whether the reservation does not restrict this job. A job whose promise is due may delay the
+ * reserved job: the promise was made with that in mind. */
 static bool
 is_free_of_kept(const struct planning *pl, const struct job *job)
 {
@@ -366,7 +367,7 @@ place_beside_kept(const struct planning *pl, const struct job *job, const struct
                      : place_by_time(pl, d, l, cards, out, why);
 }
 
-/* Beside all that is promised too: where it is placed without, or on other cards. */
+/* Also keeps all promised room: at the place found without it, or else on other cards. */
 static bool
 place_beside_promised(struct planning *pl, const struct job *job, const struct ledger *l,
                       uint64_t cards, struct placement *out, struct blocked *why)
@@ -388,7 +389,7 @@ reserve_place(struct planning *pl, const struct job *job, uint32_t id, const str
               uint64_t cards, struct placement *out, struct blocked *why)
 {
     if (job->req.demand.engine == ENGINE_SLURM)
-        return place_job(&job->req.demand, l, out, why); /* it takes nothing of this machine */
+        return place_job(&job->req.demand, l, out, why); /* uses nothing of this machine */
     if (!place_beside_promised(pl, job, l, cards & ~pl->closed, out, why))
         return false;
     if (id && !is_free_of_kept(pl, job))
