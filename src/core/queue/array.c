@@ -1,6 +1,6 @@
-/* The book-keeping of arrays: which tasks are still one job together, how many have left and
- * run, how those that ended came out. Called by job.c for what happens to the whole, and by
- * the daemon and the simulator for what happens to a task. A task's own life is job.c's. */
+/* The state of arrays: which tasks are still in the array, how many are split off and running,
+ * and how ended tasks came out. job.c calls it for events of the whole array; the daemon and
+ * the simulator call it for events of a task. The life of a single task is in job.c. */
 #include "core/queue/array.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ array_free(struct tasks *t)
     free(t);
 }
 
-/* Counted by what is gone, as a set with many holes takes long to count. */
+/* Subtracts what is gone, because counting a set with many holes is slow. */
 int32_t
 array_n_pending(const struct job *array)
 {
@@ -174,8 +174,8 @@ insert_status(struct tasks *t, int at, int32_t status)
     t->statuses[at] = (struct status_count){.status = status};
 }
 
-/* Few differ, as a rule. One that is missing was counted by a daemon that kept the highest
- * only. */
+/* There are usually few distinct statuses. One that is missing was counted by an older daemon,
+ * which kept only the highest. */
 void
 array_count_status(struct tasks *t, int32_t status, int32_t n)
 {
@@ -255,7 +255,7 @@ array_drop(struct job *array, enum job_state final)
 bool
 array_is_over(const struct job *array, enum job_state *out)
 {
-    /* From what a person would want to hear of first. */
+    /* Ordered by what a person would want to know first. */
     static const enum job_state grave[] = {
         JOB_LOST,       JOB_FAILED,    JOB_OUT_OF_MEMORY, JOB_TIMEOUT,
         JOB_INFEASIBLE, JOB_CANCELLED, JOB_PREEMPTED,

@@ -1,6 +1,6 @@
-/* Dependencies: for each job that others wait for, the list of those. The owner of the jobs
- * (the daemon, a test) maintains it; it contains only ids, so it cannot refer to a job that
- * has gone. A dependent is in a list once for each of its dependencies on that job. */
+/* Dependencies: for each job that others wait for, the list of its dependents. Maintained by
+ * the owner of the jobs (the daemon, a test); contains only ids, so it cannot refer to a freed
+ * job. A dependent is in a list once for each of its dependencies on that job. */
 #include "core/queue/deps.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 struct dependent {
     uint32_t job;
-    int32_t task; /* of the array that is waited for; -1: for the whole */
+    int32_t task; /* of the array waited for; -1: the whole */
     enum dep_type type;
 };
 
@@ -150,8 +150,8 @@ deps_enter(struct deps *d, struct job *job, deps_has_ended has_ended, void *arg,
 void
 deps_leave(struct deps *d, struct job *job)
 {
-    /* It stands in a list for each that is not met. Most have none when they come here, and
-     * the list of what many wait for is long. */
+    /* The job is in one list per unmet dependency. Most jobs have none left here, and the list
+     * of a much awaited job is long. */
     int n = job->deps_unmet > 0 ? job->req.n_deps : 0;
     for (int i = 0; i < n; i++) {
         struct awaited *a = find(d, job->req.deps[i].job);
@@ -180,8 +180,8 @@ deps_met(struct job *job)
 
 #define TASK_ANY -2
 
-/* Takes the jobs that wait for this task (-1: for the whole) out of the list of `job`. What is
- * reported must not be in the table any more, for the callback may change that. */
+/* Takes the jobs that wait for this task (-1: for the whole) out of the list of `job`. They
+ * must leave the table before they are reported, because the callback may change the table. */
 static struct dependent *
 take(struct deps *d, uint32_t job, int32_t task, size_t *n)
 {
@@ -225,8 +225,8 @@ deps_ended(struct deps *d, uint32_t job, uint32_t array, int32_t task, enum job_
            deps_on_dependent cb, void *arg)
 {
     tell(d, job, -1, state, cb, arg);
-    /* Of an array: its tasks have reported their ends when they left; the others were dropped
-     * with it. */
+    /* Of an array: tasks that were split off have reported their own ends; the others ended
+     * with the array. */
     tell(d, job, TASK_ANY, state == JOB_INFEASIBLE ? state : JOB_CANCELLED, cb, arg);
     if (array)
         tell(d, array, task, state, cb, arg);
@@ -234,11 +234,11 @@ deps_ended(struct deps *d, uint32_t job, uint32_t array, int32_t task, enum job_
 
 /* --- circles --- */
 
-/* A job that waits for the one asked about, directly or not. */
+/* A job that waits for the given job, directly or not. */
 struct follower {
     uint32_t job;
-    bool single;    /* over a singleton */
-    bool is_single; /* as one: those behind it are in the table with it */
+    bool single;    /* through a singleton's wait */
+    bool is_single; /* a singleton: those behind it are in the table too */
     UT_hash_handle hh;
 };
 
@@ -254,7 +254,7 @@ note_follower(struct follower **all, const struct follower *x)
     HASH_ADD(hh, *all, job, sizeof f->job, f);
 }
 
-/* Those that wait for this one. */
+/* Adds the jobs that wait for this one. */
 static void
 note_next(const struct deps *d, const struct job *job, const struct follower *at,
           struct follower **all)
@@ -277,8 +277,8 @@ waits_for(const struct job *job, uint32_t id)
     return false;
 }
 
-/* None of those that wait for the job may be one that it would wait for. They are a list as
- * well, walked as it grows. */
+/* No job that waits for this job may be one that it would wait for. The followers are also a
+ * list, which grows while it is walked. */
 bool
 deps_is_circular(const struct deps *d, const struct queue *q, const struct job *job,
                  struct circle *out)

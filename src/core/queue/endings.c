@@ -1,5 +1,5 @@
-/* Numbers and words for how attempts and jobs ended. Called by job.c for retries and by the
- * daemon for reports. Decides no state but the one that an ending stands for. */
+/* Numbers and sentences for how attempts and jobs ended. Called by job.c for retries and by
+ * the daemon for reports. Decides no state except which one an ending stands for. */
 #include "core/queue/endings.h"
 
 #include <errno.h>
@@ -104,7 +104,7 @@ ending_state(const struct ending *e)
     case OUTCOME_TIMEOUT:
         return JOB_TIMEOUT;
     case OUTCOME_CANCELLED:
-    case OUTCOME_REQUEUED: /* unless it is pending again, as it was to be */
+    case OUTCOME_REQUEUED: /* unless it is pending again, as intended */
         return JOB_CANCELLED;
     case OUTCOME_PREEMPTED:
         return JOB_PREEMPTED;
@@ -113,7 +113,8 @@ ending_state(const struct ending *e)
     case OUTCOME_EXCEEDED:
         return JOB_FAILED;
     case OUTCOME_LOST:
-    case OUTCOME_NEVER_RAN: /* tried often enough, with a known reason or without one */
+    case OUTCOME_NEVER_RAN: /* given up after enough attempts, with or without a known
+                               reason */
         return e->errno_value ? JOB_FAILED : JOB_LOST;
     case OUTCOME_NONE:
         break;
@@ -147,7 +148,7 @@ ending_status(const struct ending *e)
         return (128 + e->signal) & 255;
     case OUTCOME_NOT_STARTED:
         return not_started_status(e->errno_value);
-    case OUTCOME_SETUP_FAILED: /* one that says 0 has not done what it was for */
+    case OUTCOME_SETUP_FAILED: /* a set-up that exits with 0 did not do its job */
         return e->signal ? (128 + e->signal) & 255 : e->code > 0 ? e->code & 255 : 1;
     case OUTCOME_NONE:
     case OUTCOME_TIMEOUT:
@@ -212,7 +213,7 @@ add_detail(const char *text, struct buf *out)
         buf_addf(out, ": %s", text);
 }
 
-/* An attempt that ran to an end of its own. */
+/* An attempt that ended by itself. */
 static void
 add_own_end(const struct ending *e, struct buf *out)
 {
@@ -240,7 +241,7 @@ add_setup(const struct ending *e, struct buf *out)
     add_detail(e->text, out);
 }
 
-/* It was asked to end and did not, so it could not save what it had open. */
+/* It did not end when asked, so it could not save its work. */
 static void
 add_killed(const struct ending *e, struct buf *out)
 {
@@ -248,7 +249,7 @@ add_killed(const struct ending *e, struct buf *out)
         buf_adds(out, ", killed after the grace period");
 }
 
-/* What Slurm did to it. A supervisor's own words begin as ours do, and say no more. */
+/* Appends what Slurm did. A supervisor's own text begins as `ours` does, and adds nothing. */
 static void
 add_other_cause(const struct ending *e, const char *ours, struct buf *out)
 {

@@ -1,6 +1,6 @@
-/* The life of a job: the table of state x event, and what each step writes down. Called by
- * the daemon for everything that happens, and by its recovery. Every pair has an answer, so
- * an event that comes late, twice or not at all leaves a job in a state that makes sense. */
+/* The life of a job: the table of state x event, and what each step records. Called by the
+ * daemon for every event, and by its recovery. Every pair is defined, so a late, repeated or
+ * missing event leaves a job in a sensible state. */
 #include "core/queue/job.h"
 
 #include <stdio.h>
@@ -75,21 +75,21 @@ static const char *const outcome_names[] = {
 /* What an event does to a job in a state. */
 enum step {
     NO,    /* refused */
-    SAME,  /* ignored: already so, or overtaken */
+    SAME,  /* ignored: already so, or overtaken by events */
     HOLD,  /* PENDING -> HELD */
     FREE,  /* HELD -> PENDING */
-    DROP,  /* waiting -> CANCELLED: nothing of it runs */
-    ASK,   /* remember that it shall stop; its ending will say whether it did */
-    GO,    /* PENDING -> STARTING on the cards of the new attempt */
+    DROP,  /* waiting -> CANCELLED: no process exists */
+    ASK,   /* remember the request to stop; its end decides */
+    GO,    /* PENDING -> STARTING with the new attempt's GPUs */
     RUN,   /* STARTING -> RUNNING */
     END,   /* active -> COMPLETING */
     CLEAR, /* COMPLETING -> final, or PENDING again */
     NEVER, /* waiting -> INFEASIBLE */
-    SKIP,  /* waiting -> CANCELLED: what it depends on went otherwise */
-    YIELD, /* remember that it shall make way and run again */
-    AGAIN, /* remember that it shall run again, however it ends */
+    SKIP,  /* waiting -> CANCELLED: a dependency failed */
+    YIELD, /* remember to make way and run again */
+    AGAIN, /* remember to run again, however it ends */
     BACK,  /* ended -> PENDING */
-    SUM,   /* an array -> what its tasks came to */
+    SUM,   /* an array -> the state its tasks add up to */
 };
 
 /* clang-format off */
@@ -201,7 +201,7 @@ job_states_text(uint32_t states, struct buf *out)
 {
     size_t before = out->len;
     for (int i = 0; i < JOB_STATES; i++)
-        if (states >> i & 1 && i != JOB_SUSPENDED) /* nothing leads to that */
+        if (states >> i & 1 && i != JOB_SUSPENDED) /* no event leads to it */
             buf_addf(out, "%s%s", out->len > before ? ", " : "", state_names[i]);
 }
 
@@ -286,10 +286,9 @@ retry_failure(struct job *job, int64_t wall_us)
     return true;
 }
 
-/* An attempt whose command never ran is no fault of the job's, so it is tried again, however
- * often: the first time at once, since that is what a stray kill looks like, then with longer
- * and longer pauses. If the machine's problem is known (errno_value), its owner decides when
- * to try again. */
+/* An attempt whose command never ran is not the job's fault, so it is retried without limit:
+ * the first time at once, because a stray kill looks like that, then with growing pauses. If
+ * the machine's problem is known (errno_value), its owner decides when to retry. */
 static void
 retry_misfire(struct job *job, int64_t wall_us)
 {
@@ -301,13 +300,13 @@ retry_misfire(struct job *job, int64_t wall_us)
         job->begin_us = wall_us + account_backoff_us(job->misfires - 1);
 }
 
-/* It was being stopped to run again. One that completed before the word reached it need not
- * make way any more; a person's wish stands. */
+/* It was being stopped, to run again. A job that completed before the request arrived need not
+ * make way any more; a person's request still counts. */
 static bool
 was_requeued(const struct job *job, enum requeue why, enum job_state s)
 {
-    /* A daemon may have told its supervisor and died before it wrote that down; the record
-     * says. */
+    /* A daemon may have asked the supervisor and died before recording that; the exit record
+     * says so. */
     enum outcome o = job->run->ending.outcome;
     return o == OUTCOME_PREEMPTED || o == OUTCOME_REQUEUED || why == REQUEUE_WANTED ||
            (why != REQUEUE_NO && s != JOB_COMPLETED);
@@ -320,7 +319,8 @@ retry_timeout(struct job *job)
         job->requeues_used >= job->req.max_requeues)
         return false;
     job->requeues_used++;
-    job->lined_us = job->first_since_us = 0; /* at the end of its line it waits anew */
+    job->lined_us = job->first_since_us = 0; /* it starts to wait anew, at the end of its
+                                                line */
     return true;
 }
 
@@ -338,7 +338,7 @@ job_lined_us(const struct job *job, int64_t now_us)
     return now_us > job->lined_us ? now_us - job->lined_us : 0;
 }
 
-/* It stands in line no more. */
+/* Stops the job's time in line. */
 static void
 leave_line(struct job *job, int64_t wall_us)
 {
@@ -371,7 +371,7 @@ wants_retry(struct job *job, enum requeue asked, enum job_state s, int64_t wall_
     if (retry_oom(job))
         return true;
     if (job->run->ending.outcome == OUTCOME_EXCEEDED)
-        return false; /* with the same demand it would do it again, beside others */
+        return false; /* it would exceed the same demand again, beside other jobs */
     if (s == JOB_FAILED || s == JOB_OUT_OF_MEMORY)
         return retry_failure(job, wall_us);
     return false;
@@ -394,7 +394,7 @@ settle(struct job *job, int64_t wall_us)
         end_at(job, s, e->ended_us);
 }
 
-/* A waiting job ends, and so does all of an array that has not left it. */
+/* Ends a waiting job, or all tasks still in an array. */
 static void
 end_waiting(struct job *job, enum job_state s, const struct job_event *ev)
 {
@@ -419,8 +419,8 @@ sum_up(struct job *job, int64_t wall_us)
     end_at(job, s, wall_us);
 }
 
-/* As it was before it ended, with a fresh budget of retries. A demand that was raised stays
- * raised: it was learned. */
+/* Resets the job to how it was before it ended, with full retries. A raised demand stays
+ * raised, because it was learned. */
 static void
 start_over(struct job *job)
 {
@@ -462,7 +462,7 @@ ask_cancel(struct job *job, const struct job_event *ev)
     return JOB_NEXT;
 }
 
-/* A cancel beats it, and a person's word beats the plan's. */
+/* A cancel overrides it, and a person's request overrides the plan's. */
 static enum job_verdict
 ask_requeue(struct job *job, enum requeue how, const char **why)
 {
@@ -484,7 +484,7 @@ take_step(struct job *job, enum step step, const struct job_event *ev)
     case HOLD:
         leave_line(job, ev->wall_us);
         job->state = JOB_HELD;
-        job->blocked_since_us = job->limited_since_us = 0; /* no job passes it now */
+        job->blocked_since_us = job->limited_since_us = 0; /* no job passes it while held */
         break;
     case FREE:
         job->admin_held = false;
@@ -526,7 +526,7 @@ take_step(struct job *job, enum step step, const struct job_event *ev)
     case ASK:
     case YIELD:
     case AGAIN:
-        break; /* job_apply has dealt with them */
+        break; /* handled by job_apply */
     }
 }
 

@@ -1,6 +1,6 @@
-/* A job: what was asked, where it stands, what became of it. Jobs live in one table
- * (queue.h) and are named by id everywhere else. job_apply is the one table of
- * state x event; nothing else changes a job's state. Pure: no clock, no I/O. */
+/* A job: its request, its state and its results. Jobs live in one table (queue.h) and are
+ * named by id everywhere else. Only job_apply, the table of state x event, changes a job's
+ * state. Pure: no clock, no I/O. */
 #ifndef CORE_QUEUE_JOB_H
 #define CORE_QUEUE_JOB_H
 
@@ -14,10 +14,10 @@ struct buf;
 enum job_state {
     JOB_PENDING,
     JOB_HELD,
-    JOB_STARTING, /* decided and durable; the command has not been seen to run yet */
+    JOB_STARTING, /* decided and durable; the command is not yet known to run */
     JOB_RUNNING,
     JOB_SUSPENDED,
-    JOB_COMPLETING, /* its processes are gone, its VRAM is not yet known to be back */
+    JOB_COMPLETING, /* its processes are gone; its VRAM is not yet known to be free */
     JOB_COMPLETED,
     JOB_FAILED,
     JOB_CANCELLED,
@@ -29,26 +29,26 @@ enum job_state {
 };
 #define JOB_STATES (JOB_LOST + 1)
 
-/* What is known of a job that was looked for where all that ever were are kept. */
+/* Result of looking up a job in the store of all jobs, past and present. */
 struct found_job {
     uint32_t id; /* 0: there is none */
     enum job_state state;
 };
 
-/* How an attempt ended, as its shepherd (or the daemon, for LOST) saw it. */
+/* How an attempt ended, as its supervisor (or the daemon, for LOST) saw it. */
 enum outcome {
-    OUTCOME_NONE,        /* it has not */
-    OUTCOME_EXITED,      /* code says */
-    OUTCOME_SIGNALED,    /* signal says */
-    OUTCOME_TIMEOUT,     /* the time limit was reached */
+    OUTCOME_NONE,        /* has not ended */
+    OUTCOME_EXITED,      /* see code */
+    OUTCOME_SIGNALED,    /* see signal */
+    OUTCOME_TIMEOUT,     /* reached its time limit */
     OUTCOME_CANCELLED,   /* stopped on request */
-    OUTCOME_NOT_STARTED, /* the command could not be executed: errno_value and text say why */
+    OUTCOME_NOT_STARTED, /* the command could not be executed: see errno_value and text */
     OUTCOME_LOST,        /* no exit record: supervisor vanished or the machine rebooted */
     OUTCOME_NEVER_RAN, /* the supervisor died before the command started: safe to start again */
     OUTCOME_PREEMPTED, /* stopped to make way for a job of higher priority */
     OUTCOME_REQUEUED,  /* stopped on request, to run again */
-    OUTCOME_SETUP_FAILED, /* what was to be set up ended (code or signal), so the command never
-                             ran; text says what it was */
+    OUTCOME_SETUP_FAILED, /* a set-up command failed (code or signal), so the command did not
+                             run; text names it */
     OUTCOME_EXCEEDED,     /* stopped because it used more VRAM than it declared */
 };
 
@@ -59,29 +59,30 @@ enum oom_kind { OOM_NONE, OOM_CUDA, OOM_HOST };
 /* Facts about how an attempt ended. Plain value. */
 struct ending {
     enum outcome outcome;
-    int32_t code;   /* exit code, with OUTCOME_EXITED (also kept for a TIMEOUT that exited) */
-    int32_t signal; /* 0: none */
+    int32_t code;        /* exit code, with OUTCOME_EXITED (and for a TIMEOUT that exited) */
+    int32_t signal;      /* 0: none */
     int32_t errno_value; /* with OUTCOME_NOT_STARTED */
     enum oom_kind oom;
     int64_t ended_us;      /* wall clock */
-    int64_t run_ms;        /* on the boot clock, so no clock jump shows */
-    int64_t cpu_ms;        /* -1: not known */
-    int64_t max_rss_kib;   /* -1: not known */
-    int64_t log_cut_bytes; /* of its output, as its log had become too large; 0: all is there */
-    char text[160]; /* words: the CUDA OOM line, what could not be opened, why it is lost */
+    int64_t run_ms;        /* on the boot clock, unaffected by clock changes */
+    int64_t cpu_ms;        /* -1: unknown */
+    int64_t max_rss_kib;   /* -1: unknown */
+    int64_t log_cut_bytes; /* output missing because the log was too large; 0: complete */
+    char text[160];        /* the CUDA OOM line, what could not be opened, why it is LOST */
 };
 
-/* An attempt in Slurm's hands. All with the same key were sent together, as one array. */
+/* An attempt run by Slurm. Attempts with the same key were submitted together, as one
+ * array. */
 struct sent {
-    char key[20]; /* random; what Slurm keeps as the comment is "berth:KEY". "": not in Slurm */
-    int32_t index;    /* its number in that array */
-    char id[24];      /* Slurm's, "123_4"; "": not known yet */
-    char node[64];    /* where it ran; "": not known yet */
-    int32_t peak_mib; /* the most VRAM on one GPU; -1: not seen */
-    int32_t folder;   /* where it is, by its number in daemon/common/shared_folder.h */
+    char key[20];     /* random; the Slurm job's comment is "berth:KEY". "": not in Slurm */
+    int32_t index;    /* its task number in that array */
+    char id[24];      /* Slurm's job id, "123_4"; "": not yet known */
+    char node[64];    /* where it ran; "": not yet known */
+    int32_t peak_mib; /* highest VRAM on one GPU; -1: not measured */
+    int32_t folder;   /* its folder's number in daemon/common/shared_folder.h */
 };
 
-/* One run of a job on cards. */
+/* One run of a job on its GPUs. */
 struct attempt {
     int32_t number; /* 1, 2, ... */
     uint8_t n_gpus;
@@ -89,52 +90,52 @@ struct attempt {
     int32_t peak_mib[GPU_MAX]; /* per slot of gpus; -1: never attributed */
     int32_t now_mib[GPU_MAX];  /* as last sampled; -1: not attributed */
     int32_t vram_mib;          /* the demand of this attempt, 0: undeclared */
-    int32_t cap_mib;           /* what it is held to on each card; 0: nothing holds it */
-    int64_t nodes;             /* mask of NUMA nodes to whose CPUs it is bound; 0: it is not */
-    int32_t shepherd_pid;      /* 0: not known */
-    int32_t screen_pid;        /* of its screen session; 0: none that is known; not stored */
-    int32_t command_pid;       /* its process group too; 0: not known. Not stored */
-    int64_t started_us;        /* wall clock, when the command started (0: not yet) */
-    int64_t clock_set_us;      /* by so much that clock was set since; not stored here */
-    int64_t util_sum;          /* of the cards' load over util_count samples */
+    int32_t cap_mib;           /* enforced VRAM cap on each card; 0: not enforced */
+    int64_t nodes;             /* mask of NUMA nodes to whose CPUs it is bound; 0: not bound */
+    int32_t shepherd_pid;      /* of its supervisor; 0: unknown */
+    int32_t screen_pid;        /* of its screen session; 0: none, or unknown; not stored */
+    int32_t command_pid;       /* also its process group; 0: unknown. Not stored */
+    int64_t started_us;        /* wall clock, start of the command; 0: not yet */
+    int64_t clock_set_us;      /* adjustment of the wall clock since then; not stored here */
+    int64_t util_sum;          /* sum of its cards' load over util_count samples */
     int32_t util_count;
-    int64_t energy_mj;      /* its part of what its cards used; 0: not known */
-    bool warned;            /* EXCEEDS has been said */
+    int64_t energy_mj;      /* its part of its cards' energy; 0: unknown */
+    bool warned;            /* EXCEEDS has been reported */
     int64_t ended_boot_us;  /* boot clock: when its end became known; not stored */
-    struct attempt *before; /* owned; the one before, for as long as this start may be taken
-                               back (daemon/state/starts.h) */
+    struct attempt *before; /* owned; the previous attempt, kept while this start may be undone
+                               (daemon/state/starts.h) */
     struct ending ending;
-    struct sent sent; /* with ENGINE_SLURM; such an attempt has no cards of this machine */
+    struct sent sent; /* with ENGINE_SLURM; such an attempt has no GPUs of this machine */
 };
 
 /* Why a pending job waits. */
 enum reason {
     REASON_NONE,
-    REASON_PRIORITY,   /* others are first */
-    REASON_RESOURCES,  /* too few cards with room */
-    REASON_GPU_MEMORY, /* short of VRAM on every card it may use */
-    REASON_GPU_SHARE,  /* too little compute share is left on every card it may use */
-    REASON_GPU_BUSY,   /* wants an idle card, none is; or a guard says that it is too busy */
+    REASON_PRIORITY,   /* other jobs go first */
+    REASON_RESOURCES,  /* too few GPUs with room */
+    REASON_GPU_MEMORY, /* not enough VRAM on any GPU it may use */
+    REASON_GPU_SHARE,  /* not enough compute share on any GPU it may use */
+    REASON_GPU_BUSY,   /* wants an idle GPU and none is; or a guard measured too much use */
     REASON_GPU_PAUSED,
     REASON_GPU_SICK,
-    REASON_GPU_MPS, /* a card shared by MPS, which serves another user */
-    REASON_GPU_CAP, /* it must be held to its VRAM, and the card's driver has refused that */
+    REASON_GPU_MPS, /* an MPS GPU that serves another user */
+    REASON_GPU_CAP, /* its VRAM must be capped, and the GPU's driver refused that */
     REASON_CPUS,
     REASON_MEMORY, /* host RAM */
     REASON_HELD,
-    REASON_BEGIN_TIME,  /* waits for its begin time or its retry's */
-    REASON_PROBE,       /* no fresh word from the GPUs */
+    REASON_BEGIN_TIME,  /* waits for its begin time, or for a retry */
+    REASON_PROBE,       /* no recent report from the GPU probe */
     REASON_DEPENDENCY,  /* other jobs must end first */
-    REASON_ARRAY_LIMIT, /* as many tasks of its array run as are allowed */
-    REASON_USER_LIMIT,  /* this user's limit */
-    REASON_QUEUE_LIMIT, /* the limit for all users together */
+    REASON_ARRAY_LIMIT, /* its array's limit on running tasks is reached */
+    REASON_USER_LIMIT,  /* a limit of this user */
+    REASON_QUEUE_LIMIT, /* a limit of all users together */
     REASON_RESERVATION, /* it would delay the job that has a reservation */
-    REASON_DISK,        /* nothing can be written down, so nothing is started */
-    REASON_MACHINE,     /* the machine, or something of the user's, lets nothing start */
-    REASON_SLURM,       /* Slurm has all the jobs it may have, or is being sent some */
+    REASON_DISK,        /* nothing can be written to disk, so nothing starts */
+    REASON_MACHINE,     /* the machine, or something of the user's, prevents starts */
+    REASON_SLURM,       /* Slurm has as many jobs as allowed, or a submission is under way */
 };
 
-/* There may be a hundred thousand: the order is one that leaves few gaps. */
+/* There may be a hundred thousand jobs: the fields are ordered to avoid padding. */
 struct job {
     uint32_t id;
     uint32_t uid;
@@ -142,75 +143,76 @@ struct job {
     int32_t attempts; /* started so far */
     struct request req;
     int32_t declared_mib;  /* VRAM as submitted; req.demand.vram_mib may have been raised */
-    int32_t auto_runs;     /* with req.vram_auto: how many runs its demand was learned from */
-    int32_t oom_used;      /* OOM retries spent */
-    int32_t retries_used;  /* other retries spent */
-    int32_t requeues_used; /* by the time limit */
-    int32_t misfires;      /* attempts in a row whose supervisor died before the command ran */
-    bool admin_held;       /* an admin holds another user's job: only an admin releases it */
+    int32_t auto_runs;     /* with req.vram_auto: number of runs its demand was learned from */
+    int32_t oom_used;      /* OOM retries used */
+    int32_t retries_used;  /* other retries used */
+    int32_t requeues_used; /* times it was requeued at its time limit */
+    int32_t misfires;      /* consecutive attempts whose supervisor died before the command
+                              ran */
+    bool admin_held;       /* an admin held another user's job: only an admin may release it */
     bool cancel_asked;     /* a user wants it stopped; survives restarts */
-    uint8_t requeue_asked; /* enum requeue: it is being stopped to run again */
-    uint8_t parked;        /* enum park: why it stands in no line; 0: it may */
-    int32_t deps_unmet;    /* of req.deps; core/queue/deps.c */
+    uint8_t requeue_asked; /* enum requeue: it is being stopped, to run again */
+    uint8_t parked;        /* bits of enum park: why it is in no line; 0: nothing bars it */
+    int32_t deps_unmet;    /* unmet ones among req.deps; core/queue/deps.c */
     uint64_t order;        /* place in the line: smaller first within a priority; never 0 */
     int64_t submitted_us;  /* wall clock */
-    int64_t begin_us;      /* not before this wall time; 0: at once */
-    int64_t ended_us;      /* wall clock; 0: has not */
-    int64_t stop_grace_ms; /* of its cancel, between TERM and KILL; -1: its request's */
-    /* Wall clock: it has stood in line since then, time in line before counted as if it had
-     * been just before. 0 and below: it stands in none, and has for so long (lines.c). */
+    int64_t begin_us;      /* earliest start, wall clock; 0: at once */
+    int64_t ended_us;      /* wall clock; 0: not ended */
+    int64_t stop_grace_ms; /* between TERM and KILL when cancelled; -1: as its request says */
+    /* Above 0: wall clock since when it has been in line, moved back by the time it was in
+     * line before. 0 or below: it is not in line, and was for -lined_us (lines.c). */
     int64_t lined_us;
-    int64_t joined_us; /* wall clock: when it joined its line last; 0: not yet. Not stored */
-    int64_t blocked_since_us; /* wall clock: passed over since then; 0: it has not been */
-    int64_t limited_since_us; /* wall clock: since when a limit has held it back, or
-                                 kept something for it; 0: none */
-    int64_t
-        first_since_us;  /* wall clock: since when it comes first (balance.h); 0: it does not */
-    int64_t span_ms;     /* what the scheduler expects one run to take, part of its kind: the
-                            time limit, else the estimate rounded up by span_class; 0: unknown */
-    int64_t estimate_ms; /* mean of the last two runs of the same command; 0: unknown */
-    char *fingerprint;   /* owned; of command, cwd and set-up (spec/fingerprint.h); NULL */
+    int64_t joined_us; /* wall clock: when it last joined its line; 0: not yet. Not stored */
+    int64_t blocked_since_us; /* wall clock: passed over since then; 0: not passed over */
+    int64_t limited_since_us; /* wall clock: since when a limit has held it back or kept
+                                 something for it; 0: none */
+    int64_t first_since_us; /* wall clock: since when it is first for good (balance.h); 0: it is
+                               not */
+    int64_t span_ms;        /* expected run time, part of its kind: the time limit, else the
+                               estimate rounded up by span_class; 0: unknown */
+    int64_t estimate_ms;    /* mean of the last two runs of the same command; 0: unknown */
+    char *fingerprint; /* owned; of command, cwd and set-up (spec/fingerprint.h); or NULL */
 
-    /* An array is one job in the queue, whose tasks become jobs of their own when they start
-     * (or when a request names one): see core/queue/array.h. */
-    uint32_t array;      /* the job it is a task of; 0: none */
-    int32_t task;        /* its number there; -1: none */
-    struct tasks *tasks; /* owned; an array's book-keeping; NULL: not an array */
+    /* An array is one job in the queue. A task becomes a job of its own when it starts, or
+     * when a request names it: see core/queue/array.h. */
+    uint32_t array;      /* the array it is a task of; 0: none */
+    int32_t task;        /* its task number; -1: none */
+    struct tasks *tasks; /* owned; an array's state; NULL: not an array */
 
-    struct attempt *run; /* owned; the current or last attempt, NULL before the first */
-    uint32_t file;       /* jobs file it came from (store's id); 0: none */
-    int32_t line;        /* its line there, for messages; 0: none */
-    char *key;           /* owned; identity of its line in that file; NULL: none */
-    int64_t env;         /* store's id of the captured environment */
-    int32_t env_bytes;   /* its size, which one request bounds; not stored */
+    struct attempt *run; /* owned; current or last attempt; NULL: none yet */
+    uint32_t file;       /* the jobs file it came from (id in the store); 0: none */
+    int32_t line;        /* line number in that file, for messages; 0: none */
+    char *key;           /* owned; identifies its line in that file; NULL: none */
+    int64_t env;         /* id of the captured environment in the store */
+    int32_t env_bytes;   /* size of the environment, bounded per request; not stored */
     int32_t umask_bits;
-    char *cwd;          /* counted_text.h; as are rlimits and user */
-    char *rlimits;      /* the submitter's (sys/rlimits.h); NULL: not known */
-    char *user;         /* the owner's name when it was submitted; NULL: not known */
+    char *cwd;          /* a counted_text.h text; so are rlimits and user */
+    char *rlimits;      /* the submitter's (sys/rlimits.h); NULL: unknown */
+    char *user;         /* the owner's name at submission; NULL: unknown */
     char *cancelled_by; /* owned; NULL: none */
     char *never_text; /* owned; INFEASIBLE: why it can never start; CANCELLED: which dependency
                          failed */
 
-    /* queue.c's: */
-    struct kind *kind; /* the line it stands in; NULL unless pending */
+    /* For queue.c: */
+    struct kind *kind; /* its line; NULL if not in line */
     struct {
         struct job *rbe_left, *rbe_right, *rbe_parent;
         int rbe_color;
     } entry;               /* libbsd's RB_ENTRY(job), written out */
-    uint8_t filed_state;   /* the state under which it is counted */
-    uint8_t filed_place;   /* which tree holds entry */
-    bool line_moved;       /* it is among those for queue_mark_lines */
-    uint8_t unsaved;       /* the daemon's: what the next commit must write (changes.h) */
-    bool same_listed;      /* runtimes.c's: in the list of same_next */
-    uint32_t waiting_told; /* the daemon's (turn_plan.c): followers have been sent why it waits;
-                              0: no */
-    int32_t filed_waiting; /* as how many waiting ones it is counted */
+    uint8_t filed_state;   /* state under which it is counted */
+    uint8_t filed_place;   /* the tree that holds entry */
+    bool line_moved;       /* queued for queue_mark_lines */
+    uint8_t unsaved;       /* for the daemon: what the next commit must write (changes.h) */
+    bool same_listed;      /* for runtimes.c: it is in the list of same_next */
+    uint32_t waiting_told; /* for the daemon (turn_plan.c): the reason it waits was sent to
+                              followers; 0: no */
+    int32_t filed_waiting; /* pending jobs it is counted as */
     uint32_t filed_uid;    /* the user it is counted for */
-    int64_t filed_text;    /* bytes of text with which it is counted */
-    int64_t filed_env;     /* the environment with which it is; 0: none */
-    struct job *hash_next; /* the id table's chain */
+    int64_t filed_text;    /* bytes of text it is counted with */
+    int64_t filed_env;     /* environment it is counted with; 0: none */
+    struct job *hash_next; /* next in the id table's bucket */
 
-    /* singles.c's: its place among the jobs of its name */
+    /* For singles.c: its place among its user's jobs of the same name. */
     struct single_group *single; /* NULL: none */
     struct {
         struct job *rbe_left, *rbe_right, *rbe_parent;
@@ -218,34 +220,36 @@ struct job {
     } single_entry;
     uint8_t single_part;
 
-    /* runtimes.c's: live jobs with the same fingerprint */
+    /* For runtimes.c: live jobs with the same fingerprint. */
     struct job *same_next, *same_prev;
 };
 
-/* Reasons that keep a pending job out of the lines altogether. */
+/* Reasons that keep a pending job out of all lines. */
 enum park {
     PARK_DEPENDENCY = 1,
-    PARK_ARRAY_LIMIT = 2, /* a task, or an array's rest, while array_max tasks run */
-    PARK_SINGLETON = 4,   /* others of its name come first: singles.h */
+    PARK_ARRAY_LIMIT = 2, /* a task, or the rest of an array, while array_max tasks run */
+    PARK_SINGLETON = 4,   /* jobs with its name go first: singles.h */
 };
 
-/* Why an active job is stopped although no user cancels it. */
+/* Why an active job is being stopped, other than a cancel. */
 enum requeue {
     REQUEUE_NO,
-    REQUEUE_PREEMPTED, /* it makes way; if it completed before the order came, that stands */
-    REQUEUE_WANTED,    /* a person wants it run again, however this run ends */
-    REQUEUE_HELD,      /* it is to wait on hold; if it completed first, that stands */
+    REQUEUE_PREEMPTED, /* preempted; if it completed before the request arrived, it stays
+                          completed */
+    REQUEUE_WANTED,    /* a person wants it to run again, however this run ends */
+    REQUEUE_HELD,      /* it goes on hold; if it completed first, it stays completed */
 };
 
-struct job *job_new(void);      /* zeroed, JOB_PENDING, request_init'ed; abort on no memory */
+struct job *job_new(void);      /* zeroed, JOB_PENDING, with request_init; aborts if out of
+                                   memory */
 void job_free(struct job *job); /* NULL is fine */
 
-/* An attempt on no cards, of which nothing is known but its number. */
+/* An attempt with this number, no GPUs and all else unknown. */
 struct attempt *attempt_new(int32_t number);
 
 const char *job_state_name(enum job_state s); /* "PENDING" */
 
-/* What people call a job: "12", a task of an array "12_3". */
+/* A job's display name: "12", or "12_3" for a task of an array. */
 struct job_words {
     char text[24];
 };
@@ -253,27 +257,27 @@ struct job_words job_words(const struct job *job);
 
 int job_state_from_name(const char *name, enum job_state *out); /* any case; 0 or -1 */
 bool job_state_is_final(enum job_state s);
-/* Appends the names of those of these states (a bit each) that jobs can have, separated by
+/* Appends the names of the states in the mask (1 << state) that jobs can have, separated by
  * commas. */
 void job_states_text(uint32_t states, struct buf *out);
-bool job_state_is_active(enum job_state s); /* holds cards: STARTING .. COMPLETING */
+bool job_state_is_active(enum job_state s); /* holds resources: STARTING .. COMPLETING */
 const char *reason_name(enum reason r);     /* "GpuMemory" */
 const char *outcome_name(enum outcome o);   /* "exited" */
 
 /* Everything that can happen to a job. */
 enum job_event_type {
-    JOB_EV_HOLD, /* a person */
+    JOB_EV_HOLD, /* by a person */
     JOB_EV_RELEASE,
-    JOB_EV_CANCEL,     /* a person, or its line is gone */
-    JOB_EV_START,      /* the plan gave it cards: run is the new attempt */
-    JOB_EV_STARTED,    /* its shepherd says the command runs */
-    JOB_EV_ENDED,      /* its shepherd (or recovery) says how it ended: ending */
-    JOB_EV_VRAM_BACK,  /* the cards are clear of it, or the wait for that is over */
+    JOB_EV_CANCEL,     /* by a person, or its line was removed from its jobs file */
+    JOB_EV_START,      /* the plan starts it: run is the new attempt */
+    JOB_EV_STARTED,    /* the supervisor reports that the command runs */
+    JOB_EV_ENDED,      /* the supervisor (or recovery) reports the end: ending */
+    JOB_EV_VRAM_BACK,  /* its VRAM is free again, or the wait for that is over */
     JOB_EV_INFEASIBLE, /* it can never start */
-    JOB_EV_DEP_FAILED, /* what it depends on ended otherwise: text says so */
-    JOB_EV_PREEMPT,    /* it is to make way: remembered like a cancel, but it runs again */
-    JOB_EV_REQUEUE,    /* a person: an ended job is pending again; an active one is stopped and
-                          runs again */
+    JOB_EV_DEP_FAILED, /* a dependency cannot be met: text says why */
+    JOB_EV_PREEMPT,    /* it must make way: remembered as a cancel is, but it runs again */
+    JOB_EV_REQUEUE,    /* by a person: an ended job becomes pending; an active one is stopped
+                          and runs again */
     JOB_EV_OVER,       /* an array: all its tasks have ended (array_is_over) */
 };
 #define JOB_EVENTS (JOB_EV_OVER + 1)
@@ -282,39 +286,40 @@ struct job_event {
     enum job_event_type type;
     int64_t wall_us;             /* now */
     const char *by;              /* CANCEL, REQUEUE: the user; borrowed */
-    bool hold;                   /* REQUEUE of an active one: it waits on hold then */
-    struct attempt *run;         /* START: taken over when the result is JOB_NEXT */
+    bool hold;                   /* REQUEUE of an active job: put it on hold afterwards */
+    struct attempt *run;         /* START: owned by the job if the result is JOB_NEXT */
     const struct ending *ending; /* ENDED */
     const char *text;            /* INFEASIBLE, DEP_FAILED: why */
 };
 
 enum job_verdict {
-    JOB_NEXT,    /* the job has a new state (or a new fact); act on (old, new) */
-    JOB_IGNORED, /* true, and changes nothing: a repetition, or overtaken */
-    JOB_REFUSED, /* makes no sense in this state: *why says so */
+    JOB_NEXT,    /* new state or new fact; the caller acts on (old, new) */
+    JOB_IGNORED, /* valid but changes nothing: a repetition, or overtaken by events */
+    JOB_REFUSED, /* invalid in this state: *why says so */
 };
 
-/* Applies the event. Total over state x event. ENDED leads to COMPLETING; VRAM_BACK from there
- * to the final state, or to PENDING again: a retry after a CUDA OOM (at once, with a raised
- * demand; a job that had whole cards keeps asking for whole cards), after another failure
- * (with a begin time; a time limit is not a failure), after LOST where req.requeue says so,
- * after NEVER_RAN, after a PREEMPT or REQUEUE (in its old place), and after its time limit
- * where on_timeout says so (then job_goes_last). Nothing is run again that a user asked to
- * cancel. CANCEL, PREEMPT and REQUEUE of an active job are only remembered: how it ended is
- * for its ENDED to say. CANCEL, INFEASIBLE and DEP_FAILED take all that has not left an array;
- * it has ended when it is over, else OVER ends it. Afterwards the caller calls queue_refile.
- * why may be NULL. */
+/* Applies the event. Defined for every state and event. ENDED leads to COMPLETING. VRAM_BACK
+ * leads from there to the final state, or back to PENDING: after a CUDA OOM (at once, with a
+ * raised demand; a job with whole GPUs keeps asking for whole GPUs), after another failure
+ * (with a begin time; a time limit is no failure), after LOST if req.requeue is set, after
+ * NEVER_RAN, after a PREEMPT or REQUEUE (at its old place), and after its time limit if
+ * on_timeout says so (then job_goes_last). A job with a cancel request never runs again.
+ * CANCEL, PREEMPT and REQUEUE of an active job are only remembered: its ENDED decides how it
+ * ended. CANCEL, INFEASIBLE and DEP_FAILED end all tasks still in an array; the array ends
+ * when it is over, else with OVER. Afterwards the caller must call queue_refile. why may be
+ * NULL. */
 enum job_verdict job_apply(struct job *job, const struct job_event *ev, const char **why);
 
-/* Between TERM and KILL, if it is stopped now. */
+/* The time between TERM and KILL, if it is stopped now. */
 int64_t job_grace_ms(const struct job *job);
 
-/* How long it has stood in line, where it could have started: not while it waited for a time or
- * for others, was held or ran. It begins anew when its time was up, and when it had ended. */
+/* How long the job has been in line, able to start: without the time it waited for a time or
+ * for other jobs, was held or ran. Reset when its time limit was reached, and when it
+ * ended. */
 int64_t job_lined_us(const struct job *job, int64_t now_us);
 
-/* Whether a job that has just become PENDING again is to go to the end of its line
- * (queue_reorder): its time was up. */
+/* Whether a job that has just become PENDING again goes to the end of its line
+ * (queue_reorder): because it reached its time limit. */
 bool job_goes_last(const struct job *job);
 
 #endif

@@ -1,5 +1,5 @@
-/* Lines of pending jobs by kind; see kinds.h. A hash table of kinds by what makes them, in each
- * a tree of its jobs, and for each user a tree of the kinds. */
+/* Lines of pending jobs by kind; see kinds.h. A hash table of kinds by their key; each kind
+ * has a tree of its jobs, and each user a tree of kinds. */
 #include "core/queue/kinds.h"
 
 #include <bsd/sys/tree.h>
@@ -72,7 +72,7 @@ user_drop(struct kinds *ks, struct kind_user *u)
     free(u);
 }
 
-/* Another job is at the head of the line now; NULL: none is. */
+/* Makes the job the head of the line; NULL: the line is empty. */
 static void
 set_head(struct kind *k, struct job *job)
 {
@@ -113,7 +113,7 @@ kind_user_behind(const struct kind_user *u, const struct kind_place *place)
 
 /* Kinds. */
 
-/* What makes a kind. No padding: it is hashed and compared by words. */
+/* The key of a kind. It has no padding, because it is hashed and compared by words. */
 struct kind_key {
     struct demand demand;
     int64_t span_ms;

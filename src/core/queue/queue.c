@@ -1,6 +1,6 @@
-/* The table of jobs. One hash table by id; each job's single tree entry is in the tree of the
- * place where it belongs: its kind's line (kinds.c), those that wait for a time, parked, held,
- * active, ended. Fed by the daemon, read by plan.c; decides nothing about cards. */
+/* The table of jobs: one hash table by id. Each job also has one tree entry, in the tree of
+ * where it belongs: its kind's line (kinds.c), or the jobs that wait for a time, are parked,
+ * held, active or ended. Fed by the daemon, read by plan.c; decides nothing about GPUs. */
 #include "core/queue/queue.h"
 
 #include <bsd/sys/tree.h>
@@ -17,7 +17,8 @@
 #define TREE_FN static __attribute__((unused))
 
 #define BUCKETS_FIRST 256 /* a power of two */
-/* Bytes. Smaller environments are not counted: the number of jobs bounds them, and most are. */
+/* Bytes. Smaller environments, which most are, are not counted: the limit on jobs bounds
+ * them. */
 #define ENV_COUNTED 4096
 
 enum place {
@@ -46,9 +47,9 @@ struct queue {
     struct job_ids ids[PLACES]; /* held, parked, active, ended */
     struct kinds kinds;
     struct waiting waiting;
-    bool tells_users; /* demands say whose they are */
+    bool tells_users; /* demands name their users */
     struct singles singles;
-    uint32_t *moved; /* owned; have joined or left a line, and are not marked yet */
+    uint32_t *moved; /* owned; joined or left a line and not yet marked */
     size_t n_moved, cap_moved;
     struct dropped *dropped; /* owned */
     size_t n_dropped, cap_dropped;
@@ -183,12 +184,12 @@ queue_user_of(uint32_t uid)
     return (uint64_t)uid + 1;
 }
 
-/* The clock of a job that stands in line runs; those of others stand still. */
+/* The time in line runs for jobs in line and stands still for others. */
 static void
 note_moved(struct queue *q, struct job *job, bool in_line)
 {
     if (in_line && job->lined_us > 0 && !job->joined_us)
-        job->joined_us = job->lined_us; /* it comes from the store */
+        job->joined_us = job->lined_us; /* loaded from the store */
     if (job->line_moved || in_line == (job->lined_us > 0))
         return;
     job->line_moved = true;
@@ -196,7 +197,7 @@ note_moved(struct queue *q, struct job *job, bool in_line)
     q->moved[q->n_moved++] = job->id;
 }
 
-/* True when that has changed. */
+/* True if it changed. */
 static bool
 mark_line(struct job *job, int64_t now_us)
 {
@@ -237,19 +238,20 @@ queue_forget_dropped(struct queue *q)
     q->n_dropped = 0;
 }
 
-/* Whether what leaves its line for this place is not to be started soon. One that waits for its
- * own tasks, or for others of its name, is work that is queued all the same. */
+/* Whether a job that leaves its line for this place will not start soon. A job that waits for
+ * its array's running tasks, or for others of its name, is still queued work. */
 static bool
 is_dropped(const struct job *job, enum place place)
 {
     if (place != PLACE_PARKED)
         return place != PLACE_ACTIVE;
     if (job->tasks && array_next(job) < 0)
-        return job->cancel_asked || job->filed_waiting > 1; /* else its last task has started */
+        return job->cancel_asked || job->filed_waiting > 1; /* else its last task has
+                                                               started */
     return job->parked & PARK_DEPENDENCY;
 }
 
-/* Before it leaves its line for this place, or for the line of another kind. */
+/* Call it before the job leaves its line for this place, or for another kind's line. */
 static void
 note_dropped(struct queue *q, const struct job *job, enum place place)
 {
@@ -297,8 +299,8 @@ file_at(struct queue *q, struct job *job, enum place place)
         waiting_add_env(&q->waiting, job->filed_uid, job->filed_env, job->env_bytes);
 }
 
-/* The trees are left by position, not by key, so the job's fields may have changed. The line
- * that it leaves, for kinds_drop_if_empty; or NULL. */
+/* Removes the job from its tree by position, not by key, because its fields may have changed.
+ * Returns the line that it leaves, for kinds_drop_if_empty; or NULL. */
 static struct kind *
 unfile_from(struct queue *q, struct job *job)
 {
@@ -328,7 +330,8 @@ unfile(struct queue *q, struct job *job)
 static void
 file_anew(struct queue *q, struct job *job)
 {
-    /* A line that it only steps out of keeps what the plan said of it. */
+    /* A job that leaves and rejoins its line must not lose what the plan recorded for the
+     * line. */
     enum place place = place_of(job);
     note_dropped(q, job, place);
     struct kind *left = unfile_from(q, job);
@@ -336,7 +339,7 @@ file_anew(struct queue *q, struct job *job)
     kinds_drop_if_empty(&q->kinds, left);
 }
 
-/* What has become of the job may let another of its name start, or stop it. */
+/* The job's new state may let another job of its name start, or stop it from starting. */
 static void
 settle_singles(struct queue *q, struct job *job, bool gone)
 {
@@ -442,7 +445,8 @@ queue_refile(struct queue *q, struct job *job)
 {
     struct job *moved[SINGLES_MOVED];
     int n = singles_settle(&q->singles, job, false, moved);
-    /* The job first: where it still is, its key may be another, and nothing must be put in. */
+    /* The job first: it is still filed under its old key, so nothing may be inserted
+     * before. */
     file_anew(q, job);
     for (int i = 0; i < n; i++)
         file_anew(q, moved[i]);
@@ -487,7 +491,7 @@ queue_wake(struct queue *q, int64_t now_us)
         if (job->lined_us <= 0)
             job->lined_us += job->begin_us;
         job->joined_us = job->begin_us;
-        job->begin_us = 0; /* it has come */
+        job->begin_us = 0; /* it has passed */
         file_at(q, job, PLACE_LINE);
     }
 }
@@ -562,7 +566,7 @@ queue_user(const struct queue *q, size_t i)
     return q->kinds.users[i];
 }
 
-/* Listings. The keys are copied out, so that sorting 100,000 jobs does not walk memory. */
+/* Listings. Sort keys are copied out, so that sorting 100,000 jobs stays in the cache. */
 
 struct listed {
     int64_t group; /* smaller first */
@@ -581,7 +585,7 @@ compare_listed(const void *va, const void *vb)
     return c ? c : compare_u64(a->id, b->id);
 }
 
-/* Active ones in front, ended ones behind, between them by falling priority. */
+/* Active jobs first, then waiting ones by falling priority, then ended ones. */
 static void
 key_in_order(struct listed *key, const struct job *job)
 {

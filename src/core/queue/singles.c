@@ -1,6 +1,6 @@
-/* One group for each user and name, with a tree of those that wait and one of those that run.
- * Only the first that waits may start, and only while nothing runs: so a change moves two jobs
- * of a group at most, however large it is. Called by queue.c, deps.c and plan_explain.c. */
+/* One group per user and name, with a tree of waiting jobs and one of running jobs. Only the
+ * first waiting job may start, and only while none runs, so a change moves at most two jobs of
+ * a group, however large it is. Called by queue.c, deps.c and plan_explain.c. */
 #include "core/queue/singles.h"
 
 #include <bsd/sys/tree.h>
@@ -25,11 +25,11 @@ struct single_group {
     uint32_t uid;
     const char *name; /* in key */
     struct job_singles waiting, running;
-    const struct job *open; /* the one that may start; NULL: none */
+    const struct job *open; /* the job that may start; NULL: none */
     UT_hash_handle hh;
 };
 
-/* As they were submitted; the rest of an array is ahead of the tasks that have left it. */
+/* By submission; an array goes before its split-off tasks. */
 static int
 compare_singles(const struct job *a, const struct job *b)
 {
@@ -115,7 +115,7 @@ enter(struct job *job, struct single_group *g, enum part part)
     job->single = g;
 }
 
-/* True when that has changed. */
+/* True if it changed. */
 static bool
 mark(struct job *job)
 {
@@ -128,7 +128,7 @@ mark(struct job *job)
     return job->parked != before;
 }
 
-/* Who may start now; appends the jobs of which that has changed, but for one. */
+/* Updates which job may start; appends the jobs that this changed, except one. */
 static int
 open_first(struct single_group *g, const struct job *except, struct job **moved, int n)
 {

@@ -19,7 +19,7 @@ struct waiting_env {
     UT_hash_handle hh;
 };
 
-/* Where the user is, or belongs. */
+/* Index of the user, or where to insert it. */
 static size_t
 position(const struct waiting *w, uint32_t uid)
 {

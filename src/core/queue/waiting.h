@@ -1,5 +1,5 @@
-/* How many jobs and tasks wait, in all and of each user, and how much text each user's jobs
- * keep: what limits and the fair share ask. queue.c keeps it. */
+/* Counts for limits and fair share: pending jobs and tasks, in all and per user, and the size
+ * of each user's texts and environments. Kept by queue.c. */
 #ifndef CORE_QUEUE_WAITING_H
 #define CORE_QUEUE_WAITING_H
 
@@ -10,26 +10,26 @@
 struct waiting_user {
     uint32_t uid;
     int64_t n;
-    int64_t text; /* bytes (request_text_bytes) of all in the queue, also of those that run */
+    int64_t text; /* bytes (request_text_bytes) of all jobs in the queue, running ones
+                     included */
     int64_t envs; /* bytes of their environments, each distinct one counted once */
 };
 
-struct waiting_env; /* one that some of a user's jobs have */
+struct waiting_env; /* an environment of some of a user's jobs */
 
 struct waiting {
-    struct waiting_user *users; /* owned; all users who ever had some, by uid, ascending */
+    struct waiting_user *users; /* owned; all users who ever had a job, sorted by uid */
     size_t n_users, cap_users;
-    struct waiting_env *envs; /* owned; a table */
-    int64_t total, held;      /* of the first, how many are held */
+    struct waiting_env *envs; /* owned; a hash table */
+    int64_t total, held;      /* pending in all; how many of them are held */
 };
 
-void waiting_free(struct waiting *w); /* what it owns */
+void waiting_free(struct waiting *w); /* frees the contents */
 
-/* n more, or less. */
+/* Adds n, which may be negative. */
 void waiting_add(struct waiting *w, uint32_t uid, int64_t n, bool held);
 void waiting_add_text(struct waiting *w, uint32_t uid, int64_t bytes);
-/* One more, or one fewer, of the user's jobs has this environment, which has this many
- * bytes. */
+/* One more, or one fewer, of the user's jobs has this environment of this many bytes. */
 void waiting_add_env(struct waiting *w, uint32_t uid, int64_t env, int64_t bytes);
 void waiting_drop_env(struct waiting *w, uint32_t uid, int64_t env);
 int64_t waiting_envs_of(const struct waiting *w, uint32_t uid);
