@@ -1,4 +1,4 @@
-/* A command's memory from its runs: see demands.h. */
+/* A command's VRAM from its runs: see demands.h. */
 #include "core/learn/demands.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Durations counted by how long they were: cumulative buckets are made when it is read, as
- * Prometheus wants them. Pure and plain: a histogram can be copied. */
+/* A histogram of durations. Cumulative buckets, as Prometheus wants them, are computed when it
+ * is read. Pure; a plain value that can be copied. */
 #ifndef CORE_LEARN_HISTOGRAM_H
 #define CORE_LEARN_HISTOGRAM_H
 
@@ -9,8 +9,9 @@
 
 struct histogram {
     const int64_t *bounds_us; /* ascending; borrowed, usually static */
-    int n;                    /* bounds; a duration above the last one is only in count */
-    uint64_t counts[HISTOGRAM_BOUNDS_MAX + 1]; /* at most the bound; the last: above all */
+    int n;                    /* number of bounds; a longer duration is only in the count */
+    uint64_t counts[HISTOGRAM_BOUNDS_MAX + 1]; /* per bound, above the previous one; the last:
+                                                  above all bounds */
     int64_t sum_us;
 };
 

@@ -1,6 +1,6 @@
 /* The table of fingerprints: open addressing over 64-bit hashes of user and fingerprint, so
- * that 100,000 different commands cost a few megabytes. Two commands whose hashes collide share
- * an estimate, which is harmless. A row lives while it has runs or live jobs. */
+ * that 100,000 different commands take a few megabytes. Two commands with the same hash share
+ * an estimate, which is harmless. A row exists while it has runs or live jobs. */
 #include "core/learn/runtimes.h"
 
 #include <stdlib.h>
@@ -8,20 +8,21 @@
 #include "base/err.h"
 #include "core/queue/job.h"
 
-#define ROWS_FIRST    64 /* a power of two, as every size is */
+#define ROWS_FIRST    64 /* a power of two, as all sizes */
 #define SPAN_FIRST_MS 1000
 
 struct row {
-    uint64_t key; /* 0: free */
+    uint64_t key; /* 0: unused */
     struct runs runs;
     struct job *first;
 };
 
-/* Over the live jobs of a key, after a run was noted: there may be a hundred thousand. */
+/* A walk over the live jobs of a key after a run was noted: there may be a hundred
+ * thousand. */
 struct walk {
     uint64_t key;
-    struct job *at; /* the next; NULL: all have been looked at */
-    bool again;     /* another run was noted meanwhile */
+    struct job *at; /* the next one; NULL: finished */
+    bool again;     /* another run was noted during the walk */
 };
 
 struct history {
@@ -50,7 +51,7 @@ history_free(struct history *h)
     free(h);
 }
 
-/* FNV-1a, with a last stir because the table uses the low bits. */
+/* FNV-1a with a final mix, because the table uses the low bits. */
 static uint64_t
 key_of(uint32_t uid, const char *fingerprint)
 {
@@ -63,7 +64,7 @@ key_of(uint32_t uid, const char *fingerprint)
     return k ? k : 1;
 }
 
-/* The row of the key, or the free one where it would stand. */
+/* The key's row, or the unused row where it belongs. */
 static struct row *
 find(const struct history *h, uint64_t key)
 {
@@ -101,7 +102,7 @@ find_or_add(struct history *h, uint64_t key)
     return row;
 }
 
-/* Takes the row out and moves up those behind it that only gave way to it. */
+/* Removes the row and moves up the rows after it that it had displaced. */
 static void
 remove_row(struct history *h, struct row *row)
 {
@@ -109,7 +110,7 @@ remove_row(struct history *h, struct row *row)
     for (size_t at = (hole + 1) & mask; h->rows[at].key; at = (at + 1) & mask) {
         size_t home = h->rows[at].key & mask;
         if (((at - home) & mask) < ((at - hole) & mask))
-            continue; /* its place is behind the hole */
+            continue; /* it belongs after the hole */
         h->rows[hole] = h->rows[at];
         hole = at;
     }
@@ -124,7 +125,7 @@ history_restore(struct history *h, uint32_t uid, const char *fingerprint, struct
         find_or_add(h, key_of(uid, fingerprint))->runs = r;
 }
 
-/* One that is under way goes to its end first, or the last jobs would never be reached. */
+/* A walk in progress is finished first, or it would never reach the last jobs. */
 static void
 begin_walk(struct history *h, const struct row *row)
 {

@@ -1,4 +1,4 @@
-/* See series.h. Two rings that grow up to their bound; the older half of a walk comes from the
+/* See series.h. Two rings that grow up to their bound. A walk takes its older part from the
  * minutes, the rest from the samples. */
 #include "core/learn/series.h"
 
@@ -46,7 +46,7 @@ ring_at(const struct ring *r, size_t i)
     return &r->points[(r->first + i) % r->cap];
 }
 
-/* Until it is full nothing is ever dropped, so what grows begins at 0. */
+/* Nothing is dropped before the ring is full, so a growing ring starts at index 0. */
 static void
 ring_push(struct ring *r, const struct series_point *p)
 {
@@ -117,7 +117,7 @@ series_add(struct series *s, const struct series_point *p)
 int64_t
 series_step_us(int64_t since_us, int64_t now_us, int64_t max)
 {
-    /* A window that begins within a step touches one more than fit into it. */
+    /* A window that begins within a step overlaps one more step than fits into it. */
     int64_t parts = max > 1 ? max - 1 : 1,
             window_us = now_us > since_us ? now_us - since_us : 0;
     int64_t steps = (window_us / parts + SERIES_STEP_US) / SERIES_STEP_US;
@@ -127,7 +127,7 @@ series_step_us(int64_t since_us, int64_t now_us, int64_t max)
 /* --- walking --- */
 
 struct walk {
-    struct series_point now; /* the step that is being gathered */
+    struct series_point now; /* the step being collected */
     bool any;
     int64_t since_us, step_us;
     series_cb cb;
@@ -174,7 +174,7 @@ series_oldest_us(const struct series *s)
 
 /* --- kept --- */
 
-/* From -1 on. */
+/* For values from -1 on. */
 static void
 put_reported(struct buf *out, int64_t v)
 {

@@ -1,4 +1,5 @@
-/* Counters by size: 32 of one width up to each power of two; see spread.h. */
+/* Counters by size: each power of two is divided into 32 buckets of equal width; see
+ * spread.h. */
 #include "core/learn/spread.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ bucket_of(int64_t value)
     return ((uint32_t)shift + 1) * SUBS + (uint32_t)(v >> shift) - SUBS;
 }
 
-/* The largest value that falls into it. */
+/* The largest value in the bucket. */
 static int64_t
 top_of(uint32_t bucket)
 {

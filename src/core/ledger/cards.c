@@ -1,4 +1,4 @@
-/* Names of sets of cards, of their states, makers and compute modes. */
+/* Names for sets of cards, states, vendors and compute modes. */
 #include "core/ledger/cards.h"
 
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* The ledger's cards and their states, as the daemon or the simulator reports them. Holds are
- * in ledger_hold.c, samples come in through ledger_sample.c. Read by place.c.
+ * in ledger_hold.c; samples come in through ledger_sample.c. Read by place.c.
  *
- * What is derived for a card (external, held, headroom, countable, taken) is recomputed from
- * that card's own facts whenever one of them changes: a card has few holds and few other
- * processes, so this is cheap, and there is no delta that could drift. */
+ * A card's derived values (external, held, headroom, countable, taken) are recomputed from
+ * that card's own facts whenever one of them changes. A card has few holds and few other
+ * processes, so this is cheap, and there are no deltas that could drift. */
 #include "core/ledger/ledger.h"
 
 #include <ctype.h>
@@ -32,15 +32,16 @@ ledger_new(const struct ledger_policy *p)
     l->cap_mode = VRAM_CAP_AUTO;
     l->bind_mode = CPU_BIND_AUTO;
     l->generation = l->changes = 1;
-    l->cards = xcalloc(GPU_MAX, sizeof *l->cards); /* here they never move */
+    l->cards = xcalloc(GPU_MAX, sizeof *l->cards); /* allocated at full size, so that cards
+                                                      never move */
     l->cap_cards = GPU_MAX;
     l->n_buckets = HOLDINGS_FIRST;
     l->buckets = xcalloc(l->n_buckets, sizeof *l->buckets);
     return l;
 }
 
-/* A clone and all that it copies lie in one block: each pass makes some. What is added later
- * has memory of its own. */
+/* A clone and all its copies are in one block, because each pass makes several. Anything added
+ * later is allocated separately. */
 
 static bool
 is_own(const struct ledger *l, const void *p)
@@ -99,7 +100,7 @@ clone_lists(struct card *c, char **at)
 {
     c->holds = copy_to(at, c->holds, (size_t)c->n_holds * sizeof *c->holds);
     c->cap_holds = (size_t)c->n_holds;
-    if (c->n_strangers > 0) { /* seldom */
+    if (c->n_strangers > 0) { /* rare */
         struct stranger *strangers = xcalloc((size_t)c->n_strangers, sizeof *strangers);
         memcpy(strangers, c->strangers, (size_t)c->n_strangers * sizeof *strangers);
         c->strangers = strangers;

@@ -1,5 +1,5 @@
-/* Which jobs are held to the VRAM that they declared, and to how much: from the settings, the
- * job and what its cards can do. place.c asks where a job may go, starts.c what an attempt
+/* Which jobs have their declared VRAM enforced, and at which cap: from the settings, the job
+ * and what its cards can do. place.c asks where a job may go, starts.c which cap an attempt
  * gets. */
 #include <stdio.h>
 
@@ -15,7 +15,7 @@ ledger_set_caps(struct ledger *l, enum vram_cap mode, int32_t tolerance_permille
     l->cap_tolerance = tolerance_permille;
 }
 
-/* A job that has its cards for itself can harm no neighbour. */
+/* A job that has its cards alone has no neighbour to harm. */
 static bool
 shares(const struct demand *d)
 {

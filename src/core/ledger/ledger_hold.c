@@ -1,5 +1,5 @@
-/* What each job holds: booked from the moment of the decision, given back at the end. Called
- * with the plan's decisions, with what is found running after a restart, and by looks ahead.
+/* What each job holds: booked when its start is decided, released at its end. Called for the
+ * plan's decisions, for jobs found running after a restart, and in look aheads.
  *
  * A job's holding (its cards, cores and host memory) is found by its id; each of its cards has
  * a hold for it. ledger_check compares the two. */
@@ -129,8 +129,8 @@ ledger_release(struct ledger *l, uint32_t job)
     ledger_free_part(l, h);
 }
 
-/* How much of the card's used memory goes with the hold: what was measured of it, and of
- * unreported memory as much as can be its own. */
+/* How much of the card's used memory leaves with the hold: its measured use, and as much of
+ * the unreported memory as can be its own. */
 static int64_t
 hold_used_mib(const struct ledger *l, const struct card *c, const struct hold *h)
 {

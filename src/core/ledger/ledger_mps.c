@@ -1,16 +1,16 @@
-/* MPS: on which cards it is, which user one of them serves, and what a client may have.
- * place.c asks whether a user may come to a card, the daemon's job_mps.c what an attempt gets.
+/* MPS: on which cards it is used, which user a card serves, and what a client may allocate.
+ * place.c asks whether a user may use a card, the daemon's job_mps.c what an attempt gets.
  *
- * A server of MPS serves one user. Two servers on one card would take turns, and in time no
- * longer share it; so a card has one user's jobs at a time, those without MPS among them. Where
- * no user can have MPS the card is shared as any other. */
+ * An MPS server serves one user. Two servers on one card would take turns instead of sharing
+ * it, so a card has jobs of one user at a time, including jobs without MPS. Where no user can
+ * have MPS, the card is shared as any other. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "core/ledger/ledger_priv.h"
 
-#define AGAIN_US (600 * INT64_C(1000000)) /* what was refused is tried again */
+#define AGAIN_US (600 * INT64_C(1000000)) /* when a refusal expires */
 
 void
 ledger_set_mps(struct ledger *l, uint64_t cards)
@@ -34,7 +34,7 @@ ledger_set_mps_missing(struct ledger *l, const char *why)
     l->generation++;
 }
 
-/* Why no user can have it on that card; NULL: it can be had. */
+/* Why no user can have MPS on that card; NULL: it is possible. */
 static const char *
 why_never(const struct ledger *l, const struct card *c)
 {
@@ -54,7 +54,7 @@ is_wanted(const struct ledger *l, const struct card *c)
     return l->mps >> c->info.index & 1;
 }
 
-/* The user's; of user 0: the newest of any. */
+/* The user's refusal; for user 0, the newest of any user. */
 static const struct mps_refusal *
 find_refusal(const struct card *c, uint64_t user)
 {
@@ -104,7 +104,7 @@ ledger_mps_mib(const struct ledger *l, const struct demand *d, int card)
     return ledger_with_tolerance(l, demand_vram_mib(d, ledger_card(l, card)->info.total_mib));
 }
 
-/* The user's own place, else a free one, else the oldest. */
+/* The user's own slot, else a free one, else the oldest. */
 static struct mps_refusal *
 place_of(struct card *c, uint64_t user)
 {

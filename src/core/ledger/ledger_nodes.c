@@ -1,11 +1,11 @@
 /* NUMA nodes: how many CPUs each has, how many cores bound jobs hold there, and to which nodes
  * a job is bound. place_set.c asks which cards have free cores near them, starts.c what an
- * attempt gets. Cores are counted per node, not handed out one by one: jobs on one node share
- * its CPUs, each with the time that it booked, and the kernel spreads them over the physical
- * cores.
+ * attempt gets. Cores are counted per node, not assigned individually: jobs on a node share
+ * its CPUs, each with the CPU time that it booked, and the kernel spreads them over the
+ * physical cores.
  *
  * A job is never bound where the cores it booked are not free, unless it insists: it would be
- * slower than without. */
+ * slower than unbound. */
 #include "core/ledger/ledger_priv.h"
 
 static bool
@@ -53,7 +53,7 @@ ledger_bind_mode(const struct ledger *l, const struct demand *d)
     return mode;
 }
 
-/* Of the cores of a job, those on each of its nodes. */
+/* A job's cores on each of its nodes. */
 static int32_t
 part_of(int32_t cpus, uint64_t nodes)
 {
@@ -61,7 +61,7 @@ part_of(int32_t cpus, uint64_t nodes)
     return n > 0 ? (cpus + n - 1) / n : 0;
 }
 
-/* Whether the cores that it books are free there, an equal part of them on each node. */
+/* Whether the booked cores are free there, in equal parts on each node. */
 static bool
 nodes_have(const struct ledger *l, const struct demand *d, uint64_t nodes)
 {
@@ -74,7 +74,7 @@ nodes_have(const struct ledger *l, const struct demand *d, uint64_t nodes)
     return true;
 }
 
-/* Nodes of these cards; 0 when one's is not known, or has no CPUs. */
+/* The nodes of these cards; 0 if one is unknown or has no CPUs. */
 static uint64_t
 nodes_of(const struct ledger *l, const uint8_t *gpus, int n)
 {

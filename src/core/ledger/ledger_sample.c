@@ -1,7 +1,7 @@
-/* Reading one card's sample into the ledger: what our jobs use, which other processes there
- * are, and whether an ended job's memory is free again. Called for every sample of every card.
+/* Reads one card's sample into the ledger: what our jobs use, which other processes there are,
+ * and whether an ended job's memory is free again. Called for every sample of every card.
  *
- * A sample without a process list leaves the last known list in force. Growth since then
+ * After a sample without a process list, the last list stays in force. Growth since then
  * counts as external use. */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "core/ledger/ledger_priv.h"
 
-#define CAP_AGAIN_US (600 * INT64_C(1000000)) /* a driver that refused a cap is asked again */
+#define CAP_AGAIN_US (600 * INT64_C(1000000)) /* after a refused cap */
 
 static int32_t
 add_mib(int32_t sum, int32_t mib)
@@ -50,7 +50,8 @@ stranger_add(struct card *c, const struct gpu_proc *p, int64_t now_us)
     return s;
 }
 
-/* A process may be listed more than once (compute and graphics, instances): parts add up. */
+/* A process may be listed several times (compute and graphics, instances): its parts add
+ * up. */
 static void
 read_stranger(struct card *c, const struct gpu_proc *p, int64_t now_us)
 {
@@ -109,8 +110,8 @@ read_list(struct card *c, const struct gpu_sample *s, int64_t now_us)
     settle_strangers(c);
 }
 
-/* A whole group's use is exact, and has what came and went between two lists of processes.
- * Where the list shows more (memory that the group is not charged for), that counts. */
+/* A whole group's use is exact, and includes processes that came and went between two lists.
+ * If the list shows more (memory not charged to the group), the list counts. */
 static void
 read_groups(struct card *c, const struct gpu_sample *s)
 {
@@ -160,7 +161,7 @@ report_excess(struct card *c, ledger_on_excess on_excess, void *arg)
     }
 }
 
-/* One that has become less has begun anew, with the driver or the card. */
+/* A counter that decreased was reset, with the driver or the card. */
 static void
 take_energy(struct card *c, int64_t energy_mj, int64_t now_us)
 {

@@ -1,20 +1,20 @@
-/* External use, budgets and headroom of one card, from its facts: the formulas. Called by
+/* The formulas for external use, budgets and headroom of one card, from its facts. Called by
  * ledger.c and ledger_sample.c after every change, and by ledger_check to compare.
  *
- * What is not reported is never taken for 0:
- * - used memory not reported: what strangers are known to use counts, a stranger of unknown
- *   size makes the card not idle, and the card is not countable: one job of ours at a time;
+ * Unreported values are never taken for 0:
+ * - used memory not reported: the known use of other processes counts, one of unknown size
+ *   makes the card not idle, and the card is not countable: one job of ours at a time;
  * - total not reported: not countable either;
- * - a process of ours whose memory is not reported, and no such stranger: memory that
- *   nothing explains is first put down to that job, up to its budget; beyond it is external.
- *   With such a stranger on the card it cannot be attributed, and all of it is external;
- * - no process at all is listed (inside most containers none of the others is shown, and often
- *   not even one's own): what has been used since our first job came to the card is put down to
- *   the jobs there of which none was ever listed, up to their budgets; beyond them, and what
- * was used before, is external. So a job does not count twice, as its budget and as a
- * stranger;
- *   what it costs is that a stranger who comes later is seen only once our jobs have taken
- *   what they declared. */
+ * - a process of ours with unreported memory, and no other process with that: memory that
+ *   nothing explains is attributed to that job, up to its budget; beyond that it is external.
+ *   If another process does not report its memory either, all of it is external, because it
+ *   cannot be attributed;
+ * - no process is listed at all (inside most containers no other process is visible, and often
+ *   not even one's own): growth of used memory since our first job came to the card is
+ *   attributed to the jobs there that were never listed, up to their budgets; the growth beyond
+ *   that, and what was used before, is external. So a job is not counted twice, as its budget
+ *   and as external use; the cost is that a process that comes later is noticed only once our
+ *   jobs use what they declared. */
 #include <string.h>
 
 #include "core/ledger/ledger_priv.h"
@@ -54,7 +54,7 @@ card_rest(const struct card *c)
     return c->used_mib > c->listed_mib ? c->used_mib - c->listed_mib : 0;
 }
 
-/* Used memory that no process of the last list explains. -1: not known. */
+/* Used memory that no process in the last list explains. -1: unknown. */
 static int64_t
 unexplained_mib(const struct card *c)
 {
@@ -78,7 +78,7 @@ card_hides(const struct card *c, const struct hold *h)
     return c->names_nobody && h->peak_mib < 0 && !h->unreported;
 }
 
-/* Jobs that are found running after a restart may have all of it. */
+/* If jobs are found running after a restart, all of it may be theirs. */
 static void
 note_before(struct card *c)
 {
@@ -93,7 +93,7 @@ note_before(struct card *c)
         c->before_mib = rest;
 }
 
-/* What strangers use, by process, and whether one of them does not say. */
+/* Memory of other processes, and whether one of them does not report its own. */
 static int64_t
 strangers_mib(const struct ledger *l, const struct card *c, bool *silent)
 {
@@ -108,7 +108,7 @@ strangers_mib(const struct ledger *l, const struct card *c, bool *silent)
     return with_spike(l, peaks);
 }
 
-/* Unexplained memory that our own silent processes may account for. */
+/* Unexplained memory that our own processes with unreported memory may account for. */
 static int64_t
 own_credit(const struct ledger *l, const struct card *c)
 {
@@ -125,7 +125,7 @@ own_credit(const struct ledger *l, const struct card *c)
     return room < rest ? room : rest;
 }
 
-/* The same where no process is listed at all. */
+/* The same when no process is listed at all. */
 static int64_t
 hidden_credit(const struct ledger *l, const struct card *c)
 {

@@ -1,6 +1,6 @@
-/* The placing rule itself, without bookkeeping: whether a card has room, and which of two
- * cards with room comes first. The daemon asks it through place.c, over a ledger; the
- * simulator through node.c, over bare numbers. Neither has a rule of its own beside it. */
+/* The placement rule without bookkeeping: whether a GPU has room, and which of two GPUs with
+ * room comes first. The daemon uses it through place.c, over a ledger; the simulator through
+ * node.c, over plain numbers. Neither has a rule of its own. */
 #ifndef CORE_PLACE_FIT_H
 #define CORE_PLACE_FIT_H
 
@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 enum fit_rule {
-    FIT_BEST,  /* pack: the smallest headroom that does */
+    FIT_BEST,  /* pack: the smallest sufficient headroom */
     FIT_WORST, /* spread: the largest */
-    FIT_FIRST, /* by number */
+    FIT_FIRST, /* lowest number */
 };
 
-/* The margin is kept free beside the job that comes; it is not added up. */
+/* The margin is needed once beside the arriving job; margins do not add up. */
 static inline bool
 fit_has_room(int64_t headroom_mib, int64_t vram_mib, int64_t margin_mib)
 {

@@ -1,16 +1,15 @@
-/* Chooses cards for one job. A card either would do or refuses with a reason; among those that
- * would do the set is chosen (place_set.c), else the nearest refusal is explained
- * (place_why.c). At most 64 cards, so everything is plain loops. What has room and what comes
- * first is fit.h's to say, which the simulator asks too.
+/* Chooses GPUs for one job. Each card either has room or refuses with a reason. If enough have
+ * room, place_set.c chooses the set, else place_why.c explains the nearest refusal. At most 64
+ * cards, so plain loops suffice. fit.h has the rules for room and order, which the simulator
+ * shares.
  *
- * A CUDA program can use one MIG instance and no other GPU beside it, so a job that wants
- * several GPUs gets none.
+ * A CUDA program that uses a MIG instance can use no other GPU beside it, so a job that wants
+ * several GPUs gets no instances.
  *
- * What is not reported fails nothing: a card that does not report its size passes
- * min_vram_mib, one that does not report its use or load passes the guards. A compute
- * capability that is not reported fails, as only NVIDIA's cards have one. A guard looks at
- * what was measured, not at what is booked: it is about neighbours that use more than was
- * declared. */
+ * Unreported values pass: a card of unknown size passes min_vram_mib, and one with unknown use
+ * or load passes the guards. An unreported compute capability fails, because only NVIDIA's
+ * GPUs have one. Guards compare measured use, not bookings: they are about neighbours that use
+ * more than declared. */
 #include "core/place/place.h"
 
 #include <string.h>
@@ -20,7 +19,7 @@
 #include "core/place/fit.h"
 #include "core/place/place_priv.h"
 
-/* A card reports a little less than its name says: an H100 of 80 GiB 81,559 MiB. */
+/* A card reports a little less than its name says: an 80 GiB H100 has 81,559 MiB. */
 #define SIZE_TOLERANCE_PERMILLE 20
 
 static bool
@@ -49,7 +48,7 @@ may_use(const struct placing *p, const struct card *c, int card)
     return is_of_kind(d, c);
 }
 
-/* All but which cards are usable. */
+/* Sets everything except `usable`. */
 static void
 set_terms(struct placing *p, const struct demand *d, const struct ledger *l)
 {
@@ -69,9 +68,9 @@ set_terms(struct placing *p, const struct demand *d, const struct ledger *l)
     p->usable = 0;
 }
 
-/* Of these cards, those that one job may have together. A program that uses several uses those
- * of one vendor: of the first that has enough, else of the one that has the most. Cards that
- * the job names, and one alone, are of any. */
+/* The cards of the set that one job may use together. A program uses GPUs of one vendor: the
+ * first vendor with enough cards, else the one with most. A single card, or cards named by id,
+ * may be of any vendor. */
 static uint64_t
 of_one_vendor(const struct placing *p, uint64_t cards)
 {
@@ -89,7 +88,7 @@ of_one_vendor(const struct placing *p, uint64_t cards)
     return most;
 }
 
-/* Whether it asks nothing of a card but room. */
+/* Whether the demand requires nothing of a card but room. */
 static bool
 takes_any(const struct placing *p)
 {
@@ -120,7 +119,7 @@ place_card_size(const struct ledger *l, int card)
     return total > 0 ? total : INT64_MAX;
 }
 
-/* Of the usable cards, those on which it would fit if nothing else were there. */
+/* The usable cards on which the demand would fit if they were empty. */
 static uint64_t
 large_enough(const struct placing *p)
 {
@@ -176,8 +175,8 @@ state_refuses(const struct card *c)
     return c->info.compute == GPU_COMPUTE_PROHIBITED ? REASON_GPU_PAUSED : REASON_NONE;
 }
 
-/* A card whose memory is not known is shared by count only: by jobs that request a share of
- * its compute and nothing else. */
+/* A card of unknown size can be shared only among jobs that request a share of compute and no
+ * VRAM. */
 static bool
 may_share_uncounted(const struct placing *p, const struct card *c)
 {
@@ -187,7 +186,7 @@ may_share_uncounted(const struct placing *p, const struct card *c)
     return parts;
 }
 
-/* No other job may be beside it there. */
+/* Whether no other job may be on the card beside this one. */
 static bool
 wants_alone(const struct placing *p, const struct card *c)
 {
@@ -196,8 +195,8 @@ wants_alone(const struct placing *p, const struct card *c)
     return !c->countable && !may_share_uncounted(p, c);
 }
 
-/* Another program has the one context that computes which the driver allows. A display's only
- * draws. */
+/* Whether another program has the only compute context that the driver allows. A display has
+ * only a graphics context. */
 static bool
 is_computed_on(const struct card *c)
 {
@@ -228,7 +227,7 @@ has_memory(const struct placing *p, const struct card *c)
     return fit_has_room(place_room_mib(p, c), need, p->margin_mib);
 }
 
-/* What the job is to hold there fits; states and guards aside. */
+/* Whether what the job would hold there fits, regardless of states and guards. */
 static enum reason
 room_refuses(const struct placing *p, const struct card *c)
 {
@@ -274,7 +273,7 @@ refusal_of(const struct placing *p, const struct card *c)
     return r;
 }
 
-/* Asks every usable card; those that would do. */
+/* Checks every usable card; returns those with room. */
 static uint64_t
 cards_with_room(struct placing *p)
 {
@@ -342,7 +341,7 @@ place_cards(struct placing *p, uint64_t within, const struct ledger *beside,
     return true;
 }
 
-/* Cores and host memory: what is not known is not checked. */
+/* Cores and host memory; unknown totals are not checked. */
 static bool
 host_has_room(const struct demand *d, const struct ledger *l, struct blocked *why)
 {

@@ -1,7 +1,7 @@
-/* Whether a request could ever start on this machine, idle, and if not, the nearest thing
- * that would. Called at submission, and by plan.c when the machine has changed. A card that
- * is lost, sick or paused, or whose compute mode lets no process in, counts as there: it may
- * come back. Guards are not looked at: what they measure passes. */
+/* Whether a request could ever start on this machine when idle, and if not, the nearest
+ * request that could. Called at submission, and by plan.c when the machine has changed. A card
+ * that is lost, sick or paused, or whose compute mode admits no process, counts as present: it
+ * may come back. Guards are ignored: what they measure is temporary. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ say_gpus(uint64_t set, struct buf *why)
         gpu_set_text(set, why);
 }
 
-/* The GPUs that there are. */
+/* Names the existing GPUs. */
 static void
 say_range(int n, struct buf *why)
 {
@@ -35,7 +35,7 @@ say_range(int n, struct buf *why)
         SAY(why, "there are 0-%d", n - 1);
 }
 
-/* What may be asked for at most, so rounded down, in the unit of what stands before it. */
+/* The highest possible request, so rounded down, in the units of the text before it. */
 static void
 say_at_most(const char *what, int64_t mib, struct buf *why)
 {
@@ -60,7 +60,7 @@ share_makes_sense(const struct demand *d, struct buf *why)
     return false;
 }
 
-/* Whether a card that a job names can be one of so many. */
+/* Whether a card named by the job exists and can be used with n-1 others. */
 static bool
 is_there(const struct card *c, int n, struct buf *why)
 {
@@ -98,7 +98,7 @@ ids_exist(const struct demand *d, const struct ledger *l, struct buf *why)
     return true;
 }
 
-/* Cards that the ids or devices leave, whatever they are like. */
+/* Cards selected by ids or devices, whatever their properties. */
 static uint64_t
 named_cards(const struct demand *d, const struct ledger *l)
 {
@@ -145,15 +145,15 @@ say_none_of(const struct demand *d, uint64_t named, struct buf *why)
     say_gpus(named, why);
 }
 
-/* Whether the kind of card, of which fit are, leaves what was named: any for a choice, all of
- * exact ids. */
+/* Whether the property, which the cards in `fit` have, leaves enough of the named cards: any
+ * if the job gives a choice, all if it gives exact ids. */
 static bool
 is_left(const struct demand *d, uint64_t named, uint64_t fit)
 {
     return !named || (d->n_ids ? fit == named : fit != 0);
 }
 
-/* Whether it is one card that the words have to be about. */
+/* Whether the sentence must be about a single card. */
 static bool
 is_about_one(const struct demand *d, uint64_t cards)
 {
@@ -181,7 +181,7 @@ type_exists(const struct demand *d, const struct ledger *l, uint64_t named, stru
     return false;
 }
 
-/* The highest compute capability in the set, and a card that has it. */
+/* The card with the highest compute capability in the set. */
 static const struct card *
 newest_card(const struct ledger *l, uint64_t set)
 {
@@ -264,7 +264,7 @@ static bool
 cap_exists(const struct demand *d, const struct ledger *l, uint64_t named, struct buf *why)
 {
     struct demand any = *d;
-    any.exclusive = 1; /* so that no cap is needed */
+    any.exclusive = 1; /* so that it needs no cap */
     uint64_t cards = place_cards_of(&any, l), fit = place_cards_of(d, l);
     if (ledger_cap_mode(l, d) != VRAM_CAP_REQUIRE || is_left(d, cards, fit))
         return true;
@@ -347,7 +347,7 @@ instances_of(const struct ledger *l, uint64_t cards)
     return found;
 }
 
-/* Several GPUs where too few are not MIG instances. */
+/* Several GPUs are wanted: whether enough GPUs are not MIG instances. */
 static bool
 is_enough_undivided(const struct demand *d, const struct ledger *l, int want, struct buf *why)
 {
@@ -374,7 +374,7 @@ compare_descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* A share without VRAM is a part of each size, so only what it wants on top may not fit. */
+/* A share without VRAM scales with the card, so only its margin may not fit. */
 static bool
 part_fits(const struct demand *d, int64_t total, int64_t margin_mib, struct buf *why)
 {
@@ -388,7 +388,7 @@ part_fits(const struct demand *d, int64_t total, int64_t margin_mib, struct buf 
     return false;
 }
 
-/* The want'th largest of the cards has to do. */
+/* The want'th largest of the cards must suffice. */
 static bool
 memory_fits(const struct placing *p, uint64_t cards, struct buf *why)
 {
@@ -438,7 +438,7 @@ place_feasible(const struct demand *d, const struct ledger *l, struct buf *why)
 {
     int want = demand_n_gpus(d);
     if (d->engine == ENGINE_SLURM)
-        return true; /* sbatch says */
+        return true; /* sbatch checks it */
     if (!share_makes_sense(d, why) || !host_fits(d, l, why))
         return false;
     if (want <= 0 || !ledger_is_known(l))

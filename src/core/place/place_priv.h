@@ -1,38 +1,38 @@
-/* What place.c, place_set.c and place_why.c share; no other file includes this. */
+/* Shared by place.c, place_set.c and place_why.c; no other file includes this. */
 #ifndef CORE_PLACE_PLACE_PRIV_H
 #define CORE_PLACE_PLACE_PRIV_H
 
 #include "core/ledger/ledger.h"
 #include "core/place/place.h"
 
-/* Why a card will not do. */
+/* Why a card is refused. */
 struct refusal {
-    enum reason reason; /* REASON_NONE: it would */
+    enum reason reason; /* REASON_NONE: it is not refused */
     uint8_t guard;      /* GpuBusy: 'u' used memory, 'l' load; 0: no guard */
 };
 
-/* One demand on one ledger, with what is asked of every card worked out once: place.c is called
+/* One demand on one ledger, with the demand's requirements computed once: place.c is called
  * for each kind of job in each pass. */
 struct placing {
     const struct demand *d;
     const struct ledger *l;
-    const struct card *cards; /* all of the ledger's */
+    const struct card *cards; /* all cards of the ledger */
     int n, want;
-    bool whole;   /* wants each card whole */
-    bool capped;  /* only cards that can hold it to its VRAM */
-    bool by_part; /* a share without VRAM: a part of each card's */
-    /* Kept free on top. A part of a card is as whole as the card of a job that wants it alone:
-     * nothing on top unless it says so. */
+    bool whole;   /* needs each card whole */
+    bool capped;  /* only cards that can enforce its VRAM cap */
+    bool by_part; /* a share without VRAM: a part of each card's memory */
+    /* Kept free on top. A job with a part of a card is treated as one that has its card alone:
+     * no margin unless it requests one. */
     int64_t margin_mib;
     int64_t idle_mib;
-    uint64_t usable;                  /* cards that are what it asks for */
-    struct refusal refusals[GPU_MAX]; /* of the usable ones */
+    uint64_t usable;                  /* cards that match the request */
+    struct refusal refusals[GPU_MAX]; /* of the usable cards */
 };
 
 void place_begin(struct placing *p, const struct demand *d, const struct ledger *l);
 
-/* What others on the card use and did not declare: strangers, and, for a job that says itself
- * what it calls idle, jobs beside it that use more than their part. */
+/* Undeclared use on the card: by other processes and, for a job with its own idle threshold,
+ * by jobs that use more than their part. */
 static inline int64_t
 place_undeclared_mib(const struct placing *p, const struct card *c)
 {
@@ -45,8 +45,8 @@ place_undeclared_mib(const struct placing *p, const struct card *c)
     return mib;
 }
 
-/* Free memory as this demand counts it: for a part of a card what is not declared and below the
- * idle threshold is not there, as it is not for a job that wants the whole card. */
+/* Free memory as this demand counts it: for a part of a card, undeclared use below the idle
+ * threshold is ignored, as it is for a job that wants the whole card. */
 static inline int64_t
 place_room_mib(const struct placing *p, const struct card *c)
 {
@@ -54,13 +54,14 @@ place_room_mib(const struct placing *p, const struct card *c)
     return others < p->idle_mib ? c->headroom_mib + others : c->headroom_mib;
 }
 
-/* MiB; INT64_MAX where it is not known. */
+/* MiB; INT64_MAX if unknown. */
 int64_t place_card_size(const struct ledger *l, int card);
 
-/* place_set.c: the best of these cards, as many as it wants, ascending, as a mask. */
+/* place_set.c: the best set of as many of these cards as wanted, as a mask. */
 uint64_t place_choose(const struct placing *p, uint64_t cards);
 
-/* place_why.c: *why when n_room cards would do, from the refusals of the others. */
+/* place_why.c: sets *why, given that n_room cards have room, from the refusals of the
+ * others. */
 void place_explain(const struct placing *p, int n_room, struct blocked *why);
 
 #endif

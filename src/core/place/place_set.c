@@ -1,39 +1,40 @@
-/* Which cards of those that would do. Several cards: the set with the most pairs joined by
- * NVLink; of such sets the one on the fewest NUMA nodes; then one on nodes with the cores that
- * the job would be bound to; then one that leaves most for other jobs: it takes apart the
- * fewest NVLink pairs, and leaves the fewest cards on its nodes; then by pack or spread. For
- * one card pack or spread comes first, and the rest decides where it says nothing. Called by
- * place.c. At most 64 cards, so the choice grows one set from each card; where the cards are
- * all alike the first of the order are it. */
+/* Which of the cards with room a job gets. Several cards: the set with most pairs joined by
+ * NVLink; then on the fewest NUMA nodes; then on nodes with the cores that the job would be
+ * bound to; then the set that leaves most for other jobs, by breaking the fewest NVLink pairs
+ * and leaving the fewest cards on its nodes; then by pack or spread. For a single card, pack
+ * or spread decides first, and the rest breaks ties. Called by place.c. At most 64 cards, so
+ * it grows one set from each card; if all cards are alike, the first ones in order are the
+ * answer. */
 #include "core/place/fit.h"
 #include "core/place/place_priv.h"
 
-/* A card that would do, with what the choice looks at. */
+/* A card with room, and the properties that decide. */
 struct candidate {
     uint8_t card;
-    uint8_t node; /* its NUMA node among those of the candidates, not the kernel's number */
-    int64_t room; /* of what is scarce for this demand */
+    uint8_t node; /* index of its NUMA node among the candidates' nodes, not the kernel's
+                     number */
+    int64_t room; /* of the resource that is scarce for this demand */
     int64_t room_next;
     uint64_t links; /* to other candidates */
     int32_t numa;
-    int degree;    /* how many links those are */
-    int peers;     /* candidates on its node, itself included */
-    bool no_cores; /* the job would find too few cores near it */
+    int degree;    /* number of those links */
+    int peers;     /* candidates on its node, including itself */
+    bool no_cores; /* too few free cores near it for the job */
 };
 
-/* What is chosen among, and by what. */
+/* The candidates, and which criteria apply. */
 struct choice {
     const struct placing *p;
     enum fit_rule rule;
-    bool binds;      /* it matters where cores are free */
-    bool spares;     /* and what is left for others: not where the rule says which */
-    bool joined;     /* some by NVLink */
-    bool spread_out; /* over several NUMA nodes */
+    bool binds;      /* free cores near the cards matter */
+    bool spares;     /* what is left for others matters: not if the rule alone decides */
+    bool joined;     /* some are joined by NVLink */
+    bool spread_out; /* on several NUMA nodes */
     struct candidate list[GPU_MAX];
     int n;
 };
 
-/* For jobs that take whole cards they are all alike, unless requested otherwise. */
+/* For jobs with whole cards all cards are alike, unless the job says otherwise. */
 static enum fit_rule
 rule_of(const struct placing *p)
 {
@@ -52,8 +53,8 @@ rule_of(const struct placing *p)
     return p->whole ? FIT_FIRST : FIT_BEST;
 }
 
-/* By how much is left: of VRAM, but a share looks at what is left of the compute first, since
- * that is what it would break into pieces. */
+/* Room is free VRAM; but for a share, free compute first, since it is what a share
+ * fragments. */
 static struct candidate
 candidate_of(const struct placing *p, int card, uint64_t cards)
 {
@@ -70,7 +71,7 @@ candidate_of(const struct placing *p, int card, uint64_t cards)
     };
 }
 
-/* Cards whose node is not known count as on one of their own. */
+/* A card of unknown node counts as on a node of its own. */
 static void
 find_nodes(struct choice *x)
 {
@@ -89,7 +90,7 @@ find_nodes(struct choice *x)
         list[i].peers = on[list[i].node];
 }
 
-/* Whether the job would be bound to the nodes of these cards, without finding its cores. */
+/* Whether the job would be bound to these cards' nodes but too few cores are free there. */
 static bool
 lacks_cores(const struct choice *x, uint64_t cards)
 {
@@ -125,14 +126,14 @@ choice_begin(struct choice *x, const struct placing *p, uint64_t cards)
 
 /* --- one card --- */
 
-/* How many other candidates are joined to it, or else on its node. */
+/* Number of other candidates linked to it, then of those on its node. */
 static int
 company(const struct candidate *c)
 {
     return c->degree * (GPU_MAX + 1) + c->peers;
 }
 
-/* Pack or spread; whole cards are all alike. */
+/* By pack or spread; whole cards are all alike. */
 static bool
 comes_before(const struct choice *x, const struct candidate *a, const struct candidate *b)
 {
@@ -148,7 +149,7 @@ comes_before(const struct choice *x, const struct candidate *a, const struct can
     return a->card < b->card;
 }
 
-/* The first of the order, without putting all of them in order. */
+/* The first in order, without sorting all. */
 static uint64_t
 choose_one(struct choice *x)
 {
@@ -175,20 +176,20 @@ sort_candidates(struct choice *x)
     }
 }
 
-/* A set of cards as it grows, and what makes it good, best criterion first. */
+/* A growing set of cards, and its criteria, best one first. */
 struct set {
     uint64_t mask;
-    uint64_t on; /* its nodes */
-    int nodes;   /* how many those are */
-    int pairs;   /* joined by NVLink */
-    int promise; /* links of the card just taken to others that may follow it */
+    uint64_t on; /* mask of its nodes */
+    int nodes;   /* number of nodes */
+    int pairs;   /* pairs joined by NVLink */
+    int promise; /* links of the card just added to cards that may be added next */
     int degrees; /* links of its cards to any candidate */
-    int near;    /* candidates on its nodes, its own included */
-    int ranks;   /* sum of places in the pack (or spread) order */
-    /* only of a set that has them all */
+    int near;    /* candidates on its nodes, including its own */
+    int ranks;   /* sum of its cards' places in the pack (or spread) order */
+    /* only for a complete set */
     bool no_cores;
-    int cut;   /* links from it to candidates outside */
-    int apart; /* candidates that it leaves on its nodes */
+    int cut;   /* links from its cards to other candidates */
+    int apart; /* candidates that it leaves over on its nodes */
 };
 
 static bool
@@ -234,7 +235,7 @@ with_card(const struct choice *x, const struct set *s, int i, bool is_last)
     return next;
 }
 
-/* Takes into the set, seeded with one card, the best next one until it has all. */
+/* Grows a set from one card, always adding the best next one. */
 static struct set
 grow_set(const struct choice *x, int seed)
 {
@@ -254,7 +255,7 @@ grow_set(const struct choice *x, int seed)
     return s;
 }
 
-/* The best of as many cards as are wanted, sorted by preference, as a mask. */
+/* The best set of the wanted size, as a mask. The list is sorted by preference. */
 static uint64_t
 choose_set(const struct choice *x)
 {

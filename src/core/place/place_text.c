@@ -1,5 +1,5 @@
-/* The sentence for a struct blocked. Called for listings and explanations; knows nothing but
- * the numbers that place.c and plan.c wrote down. */
+/* The sentence for a struct blocked. Called for listings and explanations; uses only the
+ * numbers that place.c and plan.c recorded. */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/parse.h"
@@ -35,7 +35,7 @@ static void
 add_time(struct buf *out, const char *before, int64_t wall_us)
 {
     char when[32];
-    int64_t whole_us = wall_us / 1000000 * 1000000; /* people do not need the rest */
+    int64_t whole_us = wall_us / 1000000 * 1000000; /* people need no fraction of a second */
     buf_addf(out, "%s%s", before, clock_rfc3339(whole_us, when));
 }
 
@@ -150,7 +150,7 @@ static void
 add_jobs(const struct called *jobs, int cap, int n, struct buf *out)
 {
     int named = n < cap ? n : cap;
-    bool alike = true; /* else each is said to be a job or a line */
+    bool alike = true; /* else each is called a job or a line */
     for (int i = 1; i < named; i++)
         alike = alike && !jobs[i].line == !jobs[0].line;
     for (int i = 0; i < named; i++) {
@@ -272,7 +272,7 @@ add_probe(const struct blocked *b, struct buf *out)
         add_time(out, " since ", b->since_us);
 }
 
-/* What stands in the way on the card that comes nearest. */
+/* The obstacle on the nearest card. */
 static void
 add_card(const struct blocked *b, const struct demand *d, struct buf *out)
 {
@@ -316,7 +316,7 @@ add_needs(const struct blocked *b, int want, struct buf *out)
     buf_adds(out, kept > 1 && missing > 1 ? " are freed" : " is freed");
 }
 
-/* The job that a reservation is for. */
+/* The job that has the reservation. */
 static void
 add_reserved(const struct blocked *b, struct buf *out)
 {

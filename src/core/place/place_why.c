@@ -1,11 +1,11 @@
 /* Chooses the refusal to report: the card that comes nearest to fitting, how much is missing
- * there, and which jobs are in the way. Called by place.c when too few cards fit. */
+ * there, and which jobs are in the way. Called by place.c if too few cards fit. */
 #include <string.h>
 
 #include "core/ledger/cards.h"
 #include "core/place/place_priv.h"
 
-/* The card's holders, largest first: by budget, or by share if that is what is short. */
+/* The jobs on the card, largest first: by budget, or by share if share is short. */
 static void
 name_holders(const struct ledger *l, const struct card *c, bool by_share, struct blocked *why)
 {
@@ -31,7 +31,7 @@ name_holders(const struct ledger *l, const struct card *c, bool by_share, struct
     }
 }
 
-/* The largest; where the driver lets one program compute, that one. */
+/* The largest other process; if the driver admits only one compute program, that one. */
 static void
 name_stranger(const struct card *c, struct blocked *why)
 {
@@ -51,7 +51,7 @@ name_stranger(const struct card *c, struct blocked *why)
     why->stranger_mib = (int32_t)c->external_mib;
 }
 
-/* What is in the way on this card. */
+/* Records the obstacle on this card. */
 static void
 blame(const struct ledger *l, const struct card *c, struct blocked *why)
 {
@@ -69,8 +69,8 @@ blame(const struct ledger *l, const struct card *c, struct blocked *why)
         why->by = c->n_strangers > 0 ? BLOCKED_BY_STRANGER : BLOCKED_BY_NOTHING;
 }
 
-/* How far a refusal is from passing by itself, the nearest first: a card with room that is
- * busy for the moment, one on which a job must end, one that an administrator must see to. */
+/* How far a refusal is from resolving itself, nearest first: a card with room that is busy for
+ * the moment; one on which a job must end; one that needs an administrator. */
 static int
 distance(struct refusal r)
 {
@@ -83,14 +83,14 @@ distance(struct refusal r)
     return r.reason == REASON_GPU_MEMORY ? 2 : 4 + (int)r.reason;
 }
 
-/* What refused, in permille. */
+/* The value that the guard refused, in permille. */
 static int32_t
 guard_measures(const struct card *c, uint8_t guard)
 {
     return guard == 'l' ? c->util * 10 : (int32_t)(c->used_mib * 1000 / c->info.total_mib);
 }
 
-/* Whether refusing card a is nearer to doing than refusing card b. */
+/* Whether card a is nearer to having room than card b; both refuse. */
 static bool
 is_nearer(const struct card *a, struct refusal ra, const struct card *b, struct refusal rb)
 {
