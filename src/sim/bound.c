@@ -1,8 +1,8 @@
-/* A lower bound of the makespan, from dual feasible functions as the reference simulator has
- * them. On cards of unequal size the largest is taken for all, which is still a bound, and
- * the plain sum of VRAM is weighed against the plain sum of cards beside it. Of the parts of a
- * card that jobs leave free, the smallest is taken for all: a share leaves none, and a line of
- * a jobs file may have a margin of its own. */
+/* A lower bound of the makespan, from dual feasible functions as in the reference simulator.
+ * If cards differ in size, all are taken to be as large as the largest, which is still a
+ * bound; in addition the plain sum of VRAM is compared with the plain sum over cards. Jobs may
+ * differ in the margin that they leave free on a card (a share leaves none, and a line of a
+ * jobs file may set its own), so the smallest is used for all. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +12,19 @@
 #include "sim/schedule_figures.h"
 
 #define ROUNDINGS      7
-#define THRESHOLDS_MAX 256 /* each costs some milliseconds for a million jobs */
+#define THRESHOLDS_MAX 256 /* each costs some milliseconds per million jobs */
 
 static const int roundings[ROUNDINGS] = {1, 2, 3, 4, 5, 7, 9};
 
-/* Functions by shape: weight[shape * n + function]. */
+/* Values of the functions by shape: weight[shape * n + function]. */
 struct weights {
     size_t n;
     double *weight; /* owned */
-    double *work;   /* owned; of each function, summed so far */
-    double *best;   /* owned; the latest end that it proves */
+    double *work;   /* owned; per function, summed so far */
+    double *best;   /* owned; per function, the latest end that it proves */
 };
 
-/* What the functions have to know of the machine, in MiB without margins. */
+/* The machine's sizes that the functions need, in MiB without margins. */
 struct capacity {
     int64_t largest, smallest, sum;
     int n;
@@ -61,8 +61,7 @@ capacity_of(const struct workload *w, const struct machine *m)
     return c;
 }
 
-/* VRAM that a job takes of a card, of cap at most; whole is what a whole card counts, and of
- * which shares are parts. */
+/* VRAM that a job takes of a card, at most cap; shares are parts of `whole`. */
 static int64_t
 size_of(const struct shape *s, int64_t cap, int64_t whole)
 {
@@ -77,7 +76,7 @@ compare_sizes(const void *a, const void *b)
     return *x == *y ? 0 : *x < *y ? -1 : 1;
 }
 
-/* The sizes up to half a card, each once. */
+/* The distinct sizes up to half a card. */
 static size_t
 thresholds(const struct workload *w, int64_t cap, int64_t *out)
 {
@@ -99,7 +98,7 @@ thresholds(const struct workload *w, int64_t cap, int64_t *out)
     return THRESHOLDS_MAX;
 }
 
-/* What is large counts as a whole card, what is smaller than the threshold as nothing. */
+/* A large job counts as a whole card, one smaller than the threshold as nothing. */
 static double
 by_threshold(int64_t v, int64_t cap, int64_t threshold)
 {
@@ -108,7 +107,7 @@ by_threshold(int64_t v, int64_t cap, int64_t threshold)
     return v >= threshold ? (double)v / (double)cap : 0;
 }
 
-/* So many k-ths as are full. */
+/* Rounds down to multiples of 1/k. */
 static double
 by_rounding(int64_t v, int64_t cap, int k)
 {
@@ -140,7 +139,7 @@ weights_make(const struct workload *w, const struct capacity *c, struct weights 
     }
 }
 
-/* From the last arrival backwards: what arrives at r or later takes that long after r. */
+/* From the last arrival backwards: work that arrives at r or later takes that long after r. */
 static int64_t
 add_work(const struct workload *w, struct weights *x)
 {

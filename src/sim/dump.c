@@ -1,4 +1,4 @@
-/* The schedule as text that can be compared with another simulator's. */
+/* The schedule as text that can be compared with other simulators'. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 struct place {
     int64_t id;
-    uint32_t at; /* in the workload */
+    uint32_t at; /* index in the workload */
 };
 
 static int

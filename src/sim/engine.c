@@ -1,4 +1,4 @@
-/* One list of two tables. */
+/* Joins the two tables of policies into one list. */
 #include "sim/engine.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* The event loop over the daemon's scheduler. At each instant: every end, every arrival, one
- * plan, whose decisions are applied as src/daemon/turn/turn.c applies them. Jobs and their ends
- * are live_sim_jobs.c's. */
+/* The event loop over the daemon's scheduler. At each instant: all ends, all arrivals, one
+ * plan, whose decisions are applied as src/daemon/turn/turn.c applies them. live_sim_jobs.c
+ * handles the jobs and their ends. */
 #include "sim/live_sim.h"
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "sim/live_sim_priv.h"
 
 #define HALF_LIFE_MS  (INT64_C(24) * 3600 * 1000)
-#define PATIENCE_MS   (INT64_C(4) * 3600 * 1000) /* the default of patience_s */
-#define REPLANS_MAX   100 /* plans at one instant, each of which made a job give way */
+#define PATIENCE_MS   (INT64_C(4) * 3600 * 1000) /* default of patience_s */
+#define REPLANS_MAX   100 /* plans at one instant, each of which preempted a job */
 #define NEVER_STARTED (-1)
 
 void
@@ -126,13 +126,13 @@ end_due(struct live *live)
         struct end due = ends_pop(&live->ends);
         struct job *job = queue_get(live->q, due.who);
         if (!job || !job_state_is_active(job->state) || (uint32_t)job->attempts != due.attempt)
-            continue; /* it had to give way */
+            continue; /* it was preempted */
         end(live, job, OUTCOME_EXITED);
         live->out.events++;
     }
 }
 
-/* Promises: once one is made its time may come earlier, and never gets later. */
+/* Promises: a promised time may only get earlier. */
 
 static void
 check_promise(struct live *live, const struct decision *d)
@@ -171,7 +171,7 @@ note_promises(struct live *live)
 
 /* Planning. */
 
-/* Whether a job gave way, so that there is more to plan. */
+/* Returns whether a job was preempted, so that there is more to plan. */
 static bool
 decide(struct live *live)
 {

@@ -1,6 +1,5 @@
-/* Rows of the workload as jobs of the queue: how they come in, and what their ends mean for
- * arrays and dependents. What src/daemon/state/job_facts.c is to the daemon, without its
- * store. */
+/* Rows of the workload as jobs of the queue: their submission, and what their ends mean for
+ * arrays and dependents. The counterpart of src/daemon/state/job_facts.c, without a store. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +75,7 @@ on_dependent(void *arg, uint32_t id, bool met, const char *why)
         queue_refile(live->q, job);
 }
 
-/* The array that the task belongs to hears of it. */
+/* Reports the task's change of state to its array. */
 static void
 tell_array(struct live *live, const struct job *task, enum job_state from)
 {
@@ -121,8 +120,7 @@ live_apply(struct live *live, struct job *job, struct job_event *ev)
 
 /* Arrivals. */
 
-/* What a row without a request of its own asks for. A declared 0 would mean "the whole
- * card". */
+/* The demand of a row without a request. A declared 0 would mean "the whole card". */
 static void
 demand_of_shape(const struct shape *s, struct demand *d)
 {
@@ -133,9 +131,9 @@ demand_of_shape(const struct shape *s, struct demand *d)
 }
 
 #define THE_FILE                                                                               \
-    1 /* jobs with requests come from one: the daemon keeps the order of its lines */
+    1 /* jobs with requests are of one file, whose order of lines the daemon keeps */
 
-/* An estimate that the job will exceed cannot be its limit: it is a guess. */
+/* An estimate that the job will exceed cannot be its limit, so it is only an estimate. */
 static void
 set_span(struct job *job, const struct sim_job *row)
 {
@@ -146,7 +144,7 @@ set_span(struct job *job, const struct sim_job *row)
         job->estimate_ms = job->span_ms;
 }
 
-/* Jobs of the file are named by the number of their request until now. */
+/* Until here, dependencies name jobs of the file by the number of their request. */
 static void
 take_request(const struct live *live, const struct request *r, struct job *job)
 {

@@ -1,5 +1,5 @@
-/* The figures. Sums of times are exact; the mean of slowdowns is added up in order of
- * arrival, as the reference does. */
+/* The figures. Sums of times are exact; slowdowns are added up in order of arrival, as in the
+ * reference. */
 #include "sim/schedule_figures.h"
 
 #include <stdlib.h>
@@ -49,7 +49,7 @@ percentile(int64_t *v, size_t n, size_t percent)
     return select_kth(v, n, rank ? rank - 1 : 0);
 }
 
-/* What the job takes of each of its cards, added up. */
+/* The VRAM that the job takes, summed over its cards. */
 static int64_t
 vram_taken(const struct shape *s, const struct machine *m, uint64_t cards)
 {
@@ -92,7 +92,7 @@ add_job(const struct sim_job *job, const struct shape *shape, const struct machi
         out->all_gpu_max = wait;
 }
 
-/* Waits, or times from arrival to end, of those that ran. */
+/* Waits, or times from arrival to end, of jobs that ran. */
 static size_t
 collect_times(const struct workload *w, const struct schedule *s, bool to_end, int64_t *out)
 {

@@ -1,7 +1,7 @@
-/* The timeline as a picture. Within a GPU's lane the jobs that run there at one time stand on
- * top of each other, each as high as its VRAM; one that finds no gap of its height is drawn
- * in pieces, so what is filled is always what is held. Colours tell neighbours apart and
- * mean nothing; a dark edge means several GPUs. Hovering over a box names the job. */
+/* The timeline as a picture. In a GPU's lane, jobs that run at the same time are stacked, each
+ * as high as its VRAM. A job that finds no gap of its height is drawn in pieces, so that the
+ * filled area is always the VRAM held. Colours only tell neighbours apart; a dark edge means
+ * several GPUs. Hovering over a box names the job. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,17 +26,17 @@ struct drawing {
     const struct machine *m;
     const struct schedule *s;
     struct buf *out;
-    int64_t from, to; /* time on the axis */
-    double lane;      /* height of one */
+    int64_t from, to; /* range of the time axis */
+    double lane;      /* height of a lane */
 };
 
-/* A piece of a lane that a job holds, in MiB from the bottom. */
+/* A part of a lane held by a job, in MiB from the bottom. */
 struct piece {
     int64_t low, high, until;
 };
 
 struct lane {
-    struct piece *pieces; /* by low */
+    struct piece *pieces; /* sorted by low */
     size_t n, cap;
 };
 
@@ -78,7 +78,7 @@ lane_expire(struct lane *lane, int64_t now)
     lane->n = kept;
 }
 
-/* The gap in front of the piece number at. */
+/* The gap below piece number `at`. */
 static struct piece
 gap_at(const struct lane *lane, size_t at, int64_t total)
 {
@@ -109,7 +109,7 @@ draw_box(const struct drawing *d, size_t job, int card, int64_t low, int64_t hig
                  x + width / 2, y + height / 2 + 3, j->id);
 }
 
-/* Into one gap where one is high enough, else from the bottom up into all there are. */
+/* Draws the job into one gap that is high enough, else into all gaps from the bottom up. */
 static void
 draw_on_card(const struct drawing *d, size_t job, int card, struct lane *lane)
 {
@@ -200,7 +200,7 @@ draw_lanes(const struct drawing *d)
     }
 }
 
-/* How many seconds apart the marks stand: 10 to 20 of them, at round times. */
+/* Seconds between marks: 10 to 20 marks, at round times. */
 static int64_t
 tick_step(int64_t span)
 {
@@ -246,7 +246,8 @@ draw_axis(const struct drawing *d)
     }
 }
 
-/* Into +1 (arrival) and -1 (start) by column, then added up: the most waiting in each. */
+/* Counts +1 (arrival) and -1 (start) by column, then adds up: the highest number waiting in
+ * each. */
 static void
 draw_waiting(const struct drawing *d)
 {

@@ -1,6 +1,6 @@
-/* Small multiples: the axes are the same in every panel, so that a policy that does well on one
- * base and badly on another is seen at a glance. What is beyond the axes, or infinite, is drawn
- * on the edge; hovering over a point shows its numbers. */
+/* Small multiples: all panels have the same axes, so that a policy that does well on one base
+ * and badly on another is obvious. Values beyond the axes, or infinite, are drawn on the edge;
+ * hovering over a point shows its numbers. */
 #include "sim/svg_compare.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "sim/svg_page.h"
 
 #define TOP        56
-#define PANEL_W    400 /* of which the plot is what the margins leave */
+#define PANEL_W    400 /* including the margins around the plot */
 #define PANEL_H    330
 #define MARGIN_L   48
 #define MARGIN_R   16
@@ -22,23 +22,23 @@
 #define PLOT_H     (PANEL_H - MARGIN_T - MARGIN_B)
 #define COLUMNS    3
 #define TICKS      6
-#define LATE       1.15 /* as the table counts it */
-#define RATIO_MAX  5    /* the axes end here at the latest */
+#define LATE       1.15 /* a ratio above this counts as late, as in the table */
+#define RATIO_MAX  5    /* upper bound on the axes */
 #define LABEL_H    12
 #define LABEL_W    72
-#define LABEL_MOVE 6 /* places that a label tries, above and below its point */
+#define LABEL_MOVE 6 /* places tried for a label, above and below its point */
 
 struct axis {
     double from, to, step;
 };
 
-/* Where the labels of a panel stand, so that none covers another. */
+/* The labels placed in a panel, so that none covers another. */
 struct labels {
     double *x, *y; /* owned */
     size_t n;
 };
 
-/* 1, 2 or 5 times a power of ten, for about so many ticks. */
+/* 1, 2 or 5 times a power of ten, for about TICKS ticks. */
 static double
 step_of(double span)
 {
@@ -62,7 +62,7 @@ round_axis(struct axis *a)
     a->to = ceil(a->to / a->step - 1e-9) * a->step;
 }
 
-/* 0 to 1, on the edge what is beyond. */
+/* Position from 0 to 1; values beyond the axis are put on its edge. */
 static double
 part_of(const struct axis *a, double v)
 {
@@ -130,7 +130,7 @@ is_covered(const struct labels *labels, double x, double y)
     return false;
 }
 
-/* Beside the point, or as near to that as others leave room. */
+/* Beside the point, or as near to it as other labels allow. */
 static double
 label_y(struct labels *labels, double x, double y)
 {

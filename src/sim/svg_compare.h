@@ -1,5 +1,4 @@
-/* Policies side by side as a picture: what each costs in mean wait and in the wait of wide
- * jobs. */
+/* A picture that compares policies by mean wait and by the wait of wide jobs. */
 #ifndef SIM_SVG_COMPARE_H
 #define SIM_SVG_COMPARE_H
 
@@ -7,15 +6,16 @@
 
 struct buf;
 
-/* One policy over the workloads of one base. Ratios, at least 0; may be infinite. */
+/* Results of one policy over the workloads of one base, as ratios: at least 0, perhaps
+ * infinite. */
 struct compared {
     const char *policy; /* borrowed */
-    double wait;        /* mean wait, of greedy's */
-    double multi;       /* longest wait of a job with several GPUs, of easy-e's */
+    double wait;        /* mean wait, relative to greedy */
+    double multi;       /* longest wait of jobs with several GPUs, relative to easy-e */
 };
 
-/* A panel for each base, all on the same axes, with a point for each policy: points[base *
- * n_policies + policy]. There is at least one of each. Names and title are plain text. */
+/* One panel per base, all with the same axes, and one point per policy: points[base *
+ * n_policies + policy]. At least one of each. Names and title are plain text. */
 void svg_compare(const struct compared *points, const char *const *bases, size_t n_bases,
                  size_t n_policies, const char *title, struct buf *out);
 

@@ -1,11 +1,10 @@
-/* What the pictures of the simulator have in common: a page of its own with a title, that needs
- * nothing else. */
+/* Shared by the simulator's pictures: a self-contained page with a title. */
 #ifndef SIM_SVG_PAGE_H
 #define SIM_SVG_PAGE_H
 
 struct buf;
 
-/* Where titles begin, in pixels from the left. */
+/* Left edge of titles, in pixels. */
 #define SVG_LEFT 90
 
 /* Opens the page, in pixels; the caller closes it with "</svg>\n". Classes of text: h the

@@ -1,5 +1,5 @@
-/* Lines of entries, numbered by what they ask for, and the tree over them. What goes on
- * within a line is treap.c's. */
+/* Lines of entries, numbered by shape, and the tree over them. treap.c handles a single
+ * line. */
 #include "sim/textbook/lines.h"
 
 #include <stdlib.h>
@@ -25,8 +25,8 @@ right_child(uint32_t node, uint32_t begin, uint32_t end)
     return node + 2 * (middle(begin, end) - begin);
 }
 
-/* Under ORDER_RATIO nothing that stays true can be said of the order; but the earliest and the
- * shortest bound the ratios of all between them. */
+/* Under ORDER_RATIO the order changes with time; but the earliest arrival and the shortest run
+ * bound the ratios of all entries below. */
 static bool
 sums_up_before(const struct lines *l, uint32_t a, uint32_t b)
 {
@@ -53,7 +53,7 @@ sum_up(const struct lines *l, uint32_t node, uint32_t begin, uint32_t end, uint3
     s->min_run = a->min_run < b->min_run ? a->min_run : b->min_run;
 }
 
-/* Whether anyone below the node might precede this one. */
+/* Whether any entry below the node may precede this one. */
 static bool
 may_precede(const struct lines *l, const struct summary *s, uint32_t who)
 {
@@ -182,14 +182,14 @@ lines_oldest(struct lines *l)
 
 /* Making the lines. */
 
-/* One entry's line before lines have numbers. */
+/* The line of an entry, before lines are numbered. */
 struct place {
     const struct shape *shape;
-    int64_t run_class; /* ORDER_RATIO: the run that all in the line are reckoned with */
+    int64_t run_class; /* ORDER_RATIO: the run time that ratios in the line use */
     uint32_t who;
 };
 
-/* Whole cards are a family of their own: they are given by number. */
+/* Whole cards are a family of their own: they are assigned by number. */
 static int
 compare_families(const struct shape *a, const struct shape *b)
 {
@@ -213,7 +213,7 @@ compare_places(const void *a, const void *b)
     return order ? order : CMP(x->run_class, y->run_class);
 }
 
-/* The lines that places, sorted, make; line_of (may be NULL) gets each place's line. */
+/* Makes the lines out of the sorted places, and sets the line of each place's entry. */
 static void
 make_lines(struct lines *l, const struct place *places, size_t n)
 {
@@ -230,8 +230,8 @@ make_lines(struct lines *l, const struct place *places, size_t n)
     }
 }
 
-/* Each entry is in a place of its own only where run times part the lines; else entries of
- * one shape follow the first of it. */
+/* Entries need places of their own only if lines differ by run time; otherwise the entries of
+ * a shape get the line of its first one. */
 static void
 number_lines(struct lines *l, size_t n_shapes)
 {

@@ -1,15 +1,15 @@
-/* Waiting jobs as compact entries, in lines: one line for each shape (under ORDER_RATIO, for
- * each shape and run time), so that within a line the order never changes, and if one cannot
- * start, none behind it can.
+/* Waiting jobs as compact entries, in lines: one for each shape (under ORDER_RATIO, for each
+ * shape and run time). So the order within a line never changes, and if an entry cannot start,
+ * none behind it can.
  *
- * A line is a treap threaded through the entries that knows the shortest run below each of
- * them: "the next one behind X that is over in time" is found in O(log n). The lines
- * themselves are numbered so that those which differ in VRAM alone, a family, are neighbours,
- * and are the leaves of a tree that knows the best and the shortest below each node: "the best
- * of those that fit" is a search in a range. So neither many jobs nor many shapes cost much.
+ * A line is a treap threaded through its entries that stores the shortest run below each: "the
+ * next entry after X that ends in time" takes O(log n). Lines are numbered so that those which
+ * differ only in VRAM, a family, are neighbours. They are the leaves of a tree that stores the
+ * first entry and the shortest run below each node: "the first entry that fits" is a search in
+ * a range. So neither many jobs nor many shapes cost much.
  *
- * Entries are numbered from 1 in the order (arrival, id), all known from the start, and arrive
- * in that order. */
+ * Entries are numbered from 1 in the order (arrival, id). All are given at the start, and they
+ * arrive in that order. */
 #ifndef SIM_TEXTBOOK_LINES_H
 #define SIM_TEXTBOOK_LINES_H
 
@@ -20,15 +20,15 @@
 #include "sim/textbook/policy.h"
 #include "sim/workload/node.h"
 
-/* One job. 0 in place of an entry's number is none. */
+/* One job. Entry number 0 means none. */
 struct entry {
     int64_t arrival;
-    int64_t run; /* how long it runs, as the policy knows it */
+    int64_t run; /* run time, as the policy knows it */
     uint32_t shape;
-    /* lines.c's: */
+    /* For lines.c: */
     uint32_t line;
     uint32_t left, right;
-    int64_t min_run; /* of itself and all below */
+    int64_t min_run; /* minimum over itself and all below */
     bool waits;
 };
 
@@ -39,20 +39,20 @@ struct line {
     uint32_t first;
 };
 
-/* Lines begin .. end - 1, ascending by VRAM; their shapes differ in nothing else. */
+/* Lines begin .. end - 1, by ascending VRAM; their shapes differ in nothing else. */
 struct family {
     uint32_t begin, end;
     uint32_t n_waiting;
 };
 
-/* A node of the tree over the lines. Its children are those of the halves of its range. */
+/* A node of the tree over the lines. Its children cover the halves of its range. */
 struct summary {
-    uint32_t first; /* the first below; under ORDER_RATIO: the first to arrive; 0: none */
+    uint32_t first; /* first in order below; under ORDER_RATIO, first to arrive; 0: none */
     int64_t min_run;
 };
 
 struct lines {
-    struct entry *entries; /* borrowed; n of them, and [0] */
+    struct entry *entries; /* borrowed; n of them from [1] on, and [0] */
     size_t n;
     const struct shape *shapes; /* borrowed */
     size_t n_shapes;
@@ -60,7 +60,7 @@ struct lines {
     int64_t now; /* ORDER_RATIO depends on it */
     size_t n_waiting;
     uint32_t last_added;
-    uint32_t oldest; /* lines_oldest's cursor */
+    uint32_t oldest; /* cursor of lines_oldest */
     struct line *all;
     uint32_t n_lines;
     struct family *families;
@@ -68,7 +68,7 @@ struct lines {
     struct summary *tree;
 };
 
-/* entries[1..n] bear arrival, run and shape. Both arrays stay the caller's. */
+/* entries[1..n] must have arrival, run and shape set. Both arrays remain the caller's. */
 void lines_init(struct lines *l, struct entry *entries, size_t n, const struct shape *shapes,
                 size_t n_shapes, enum policy_order order);
 void lines_free(struct lines *l);
@@ -76,16 +76,16 @@ void lines_free(struct lines *l);
 void lines_add(struct lines *l, uint32_t who); /* in ascending order */
 void lines_remove(struct lines *l, uint32_t who);
 
-uint32_t lines_oldest(struct lines *l); /* the first that came and waits; 0 */
+uint32_t lines_oldest(struct lines *l); /* the first to arrive of those waiting; 0 */
 
 /* Whether a is tried before b, at l->now. */
 bool lines_precedes(const struct lines *l, uint32_t a, uint32_t b);
 
-/* The first line of the family that asks for more than this on a card; its end: none. */
+/* The first line of the family with more VRAM per card than this; f->end: none. */
 uint32_t lines_above(const struct lines *l, const struct family *f, int64_t vram_mib);
 
-/* The entry that is tried first among the waiting in lines begin .. end - 1 that come after
- * that entry (0: any) and run for max_run at most; best (0: none) if it precedes them all. */
+/* The first in order of the waiting entries in lines begin .. end - 1 that come after `after`
+ * (0: any) and run for at most max_run; best (0: none) if that precedes them all. */
 uint32_t lines_best(const struct lines *l, uint32_t begin, uint32_t end, uint32_t after,
                     int64_t max_run, uint32_t best);
 

@@ -1,13 +1,13 @@
-/* The pass. First the head: the jobs that the policy serves before all others, as long as they
- * fit. The first that does not fit may stop all others, or is promised a time. Then come the
- * others, in the policy's order, unless they conflict with that promise.
+/* The pass. First come the heads: the jobs that the policy serves before all others, as long
+ * as they fit. The first head that does not fit either stops all others or is promised a time.
+ * Then come the others, in the policy's order, unless they conflict with that promise.
  *
- * "The others" are found by what they ask for, not one by one. Shapes that differ in VRAM
- * alone fit up to some size. Under a promise there are stretches of sizes that would get the
- * same cards, and in a stretch a size up to which the promise holds no matter which job has
- * the cards, and for how long; a job above that size must be over before the promised time.
- * Each start changes the answers, so the families are asked again: a pass costs starts x
- * families x cards, with a logarithm of the number of shapes. */
+ * The others are searched by shape, not one by one. Of the shapes that differ only in VRAM,
+ * those up to some size fit. Under a promise, there are ranges of sizes that would get the
+ * same cards, and in each range a size up to which the promise holds whichever job takes the
+ * cards, for however long; a larger job must end before the promised time. Each start changes
+ * the answers, so the families are searched again: a pass costs starts x families x cards,
+ * times the logarithm of the number of shapes. */
 #include "sim/textbook/pass.h"
 
 #include <stdlib.h>
@@ -69,7 +69,7 @@ find_head(struct pass *p, int64_t now)
     return who;
 }
 
-/* Starts heads while they fit; the first that does not, or 0. */
+/* Starts heads while they fit; returns the first that does not, or 0. */
 static uint32_t
 run_heads(struct pass *p, int64_t now)
 {
@@ -85,12 +85,12 @@ run_heads(struct pass *p, int64_t now)
 
 /* The others. */
 
-/* What may start next, as far as it has been searched. */
+/* The best candidate to start next, in the search so far. */
 struct choice {
     uint32_t who;
-    uint64_t cards;  /* under a promise */
-    uint32_t after;  /* it comes after this one */
-    int64_t in_time; /* how long it is until the promised time */
+    uint64_t cards;  /* set only under a promise */
+    uint32_t after;  /* candidates come after this entry */
+    int64_t in_time; /* time left until the promised time */
 };
 
 static uint64_t
@@ -102,7 +102,7 @@ set_of(const uint8_t *cards, int n)
     return set;
 }
 
-/* Lines begin .. end - 1 would all get these cards. */
+/* Searches lines begin .. end - 1, which would all get these cards. */
 static void
 choose_in_stretch(const struct pass *p, const struct family *f, uint32_t begin, uint32_t end,
                   const uint8_t *cards, struct choice *c)
@@ -121,7 +121,7 @@ choose_in_stretch(const struct pass *p, const struct family *f, uint32_t begin, 
     c->cards = set_of(cards, s->n);
 }
 
-/* Shapes whose cards do not follow from their VRAM: one by one. */
+/* For shapes whose cards do not follow from their VRAM: one by one. */
 static void
 choose_singly(const struct pass *p, const struct family *f, struct choice *c)
 {
@@ -157,7 +157,8 @@ choose_beside_promise(const struct pass *p, const struct family *f, struct choic
     }
 }
 
-/* Without a promise any job that fits may start, and all that come before the best have. */
+/* Without a promise any job that fits may start, and all that precede the best one have
+ * started. */
 static void
 choose_what_fits(const struct pass *p, const struct family *f, struct choice *c)
 {

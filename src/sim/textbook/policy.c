@@ -6,8 +6,8 @@
 
 #define AGED_S (4 * 3600)
 
-/* Those that reckon with run times come twice: -p knows the true ones (a bound on what can be
- * had), -e has the users' estimates. */
+/* Policies that use run times exist twice: -p uses the true ones (a bound on what is
+ * achievable), -e the users' estimates. */
 #define TWICE(NAME, HELP, ...)                                                                 \
     {.name = NAME "-p", .help = HELP "; true run times", __VA_ARGS__},                         \
     {                                                                                          \

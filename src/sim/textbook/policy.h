@@ -1,5 +1,5 @@
-/* Scheduling policies as data: pass.c has one algorithm, and a row of this table says how it
- * goes. The names and what they do are those of the reference simulator. */
+/* Scheduling policies as data: pass.c has a single algorithm, configured by a row of this
+ * table. Names and behaviour are those of the reference simulator. */
 #ifndef SIM_TEXTBOOK_POLICY_H
 #define SIM_TEXTBOOK_POLICY_H
 
@@ -8,28 +8,27 @@
 
 #include "core/place/fit.h"
 
-/* The order in which waiting jobs are tried. Ties: the earlier first. */
+/* The order in which waiting jobs are tried. Ties: the earlier arrival first. */
 enum policy_order {
     ORDER_ARRIVAL,
     ORDER_SHORTEST, /* run time */
-    ORDER_LONGEST,  /* run time, then GPUs, then VRAM, the largest first */
-    ORDER_RATIO,    /* (waited + run) / run, the largest first; a run counts as a minute at
-                       least */
+    ORDER_LONGEST,  /* run time, then GPUs, then VRAM, largest first */
+    ORDER_RATIO,    /* largest (waited + run) / run first; a run counts as at least a minute */
 };
 
-/* Which job is served before all others, until one of them does not fit. */
+/* Which job is served before all others, until such a job does not fit. */
 enum policy_head {
-    HEAD_NONE,   /* none: what does not fit is passed over, and may starve */
+    HEAD_NONE,   /* none: a job that does not fit is skipped, and may starve */
     HEAD_OLDEST, /* the first to arrive, once it has waited head_age_s */
     HEAD_FIRST,  /* the first in the order */
 };
 
-/* What the first head that does not fit means for the others. */
+/* What the first head that does not fit does to the others. */
 enum policy_blocked {
     BLOCKED_PASS, /* nothing */
     BLOCKED_STOP, /* they wait too */
-    /* EASY: it is promised the first time at which it fits by what the running jobs are
-     * expected to take, and the others may not be in its way then. */
+    /* EASY: it is promised the first time at which it fits by the expected ends of the running
+     * jobs, and the others must not delay that. */
     BLOCKED_RESERVE,
 };
 
@@ -37,11 +36,11 @@ struct policy {
     const char *name;
     const char *help; /* one line */
     enum fit_rule fit;
-    bool whole; /* no sharing: only cards without a job */
+    bool whole; /* no sharing: every job gets empty cards */
     enum policy_head head;
     enum policy_blocked blocked;
     enum policy_order order;
-    bool estimates; /* believes what users declared; else knows true run times */
+    bool estimates; /* uses the users' estimates; else the true run times */
     int64_t head_age_s;
 };
 

@@ -1,5 +1,5 @@
-/* Reservations as in EASY backfilling. Running jobs are kept by expected end; the promised
- * time is the first of those at which the head fits once all until then have left. */
+/* Reservations as in EASY backfilling. Running jobs are sorted by expected end; the promised
+ * time is the first of these ends after which the head fits. */
 #include "sim/textbook/promise.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ promise_remove_running(struct pass *p, uint32_t who, int64_t started)
     memmove(p->running + at, p->running + at + 1, (p->n_running - at) * sizeof *p->running);
 }
 
-/* One leaves: how many more cards would do. */
+/* Lets a job leave; returns how many more cards have room for the head. */
 static int
 release(struct promise *r, const struct pass *p, const struct running *run)
 {
@@ -78,8 +78,8 @@ promise_make(struct pass *p, uint32_t who, int64_t now)
     err_abort("entry %u fits on no empty node", r->who);
 }
 
-/* The head can spare this many cards; what it can lose of each of these is sorted, and the
- * first too many counts. */
+/* The head can spare `spare` of the cards. Sorts what it can lose on each of these cards; the
+ * first one too many is the limit. */
 int64_t
 promise_harmless_mib(const struct pass *p, const struct shape *s, const uint8_t *cards)
 {

@@ -1,5 +1,5 @@
-/* What the first blocked job is promised, and what others may do without breaking it. Parts of
- * the pass; called by pass.c. */
+/* The promise to the first blocked job, and what other jobs may do without breaking it. Part
+ * of the pass; called by pass.c. */
 #ifndef SIM_TEXTBOOK_PROMISE_H
 #define SIM_TEXTBOOK_PROMISE_H
 
@@ -14,15 +14,15 @@ pass_shape(const struct pass *p, uint32_t who)
 void promise_add_running(struct pass *p, uint32_t who, uint64_t cards, int64_t now);
 void promise_remove_running(struct pass *p, uint32_t who, int64_t started);
 
-/* When the blocked one fits if those that run leave as expected, and how the cards will stand
- * then. An overdue one is expected to end in a second. */
+/* Computes when the blocked job fits if the running jobs end as expected, and the state of the
+ * cards then. An overdue job is expected to end in a second. */
 void promise_make(struct pass *p, uint32_t who, int64_t now);
 
-/* How much VRAM one of this shape may take of each of these cards so that the promise still
- * holds whenever that job ends; -1: it does not; INT64_MAX: it always does. */
+/* How much VRAM a job of this shape may take on each of these cards so that the promise holds
+ * whenever that job ends; -1: none; INT64_MAX: any amount. */
 int64_t promise_harmless_mib(const struct pass *p, const struct shape *s, const uint8_t *cards);
 
-/* An entry starts there that will still run at the promised time. */
+/* Records the start there of an entry that will still run at the promised time. */
 void promise_add_beside(struct pass *p, const struct shape *s, uint64_t cards);
 
 #endif

@@ -1,5 +1,5 @@
-/* The event loop of virtual time. sim/textbook/pass.c decides; here time goes from one end or
- * arrival to the next. Entries of the pass are numbered as the jobs of the workload, from 1. */
+/* The event loop of virtual time, from one end or arrival to the next; sim/textbook/pass.c
+ * makes the decisions. Entries of the pass have the numbers of the workload's jobs, from 1. */
 #include "sim/textbook/textbook_sim.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Virtual time: runs a workload through core's pass under one policy. Nothing of the daemon
- * is needed: this folder links base, spec and core. */
+/* Virtual time: runs a workload through the pass under one policy. Needs nothing of the
+ * daemon: this folder links base, spec and core. */
 #ifndef SIM_TEXTBOOK_TEXTBOOK_SIM_H
 #define SIM_TEXTBOOK_TEXTBOOK_SIM_H
 
@@ -9,19 +9,19 @@
 #include "sim/textbook/policy.h"
 #include "sim/workload/workload.h"
 
-/* What became of the job in the same place of the workload. */
+/* The result for the job at the same index of the workload. */
 struct sim_run {
-    int64_t start; /* it ends duration later */
+    int64_t start; /* it ends `duration` later */
     uint64_t cards;
 };
 
 struct schedule {
-    struct sim_run *runs; /* owned; one for each job of the workload */
+    struct sim_run *runs; /* owned; one per job of the workload */
     size_t n;
-    uint64_t events; /* ends and arrivals */
+    uint64_t events; /* number of ends and arrivals */
     size_t most_waiting;
-    /* Starts that were promised (core/plan/firm.c); those that were not kept, and for whose
-     * sake: of a job of higher priority, or of none. */
+    /* Promised starts (core/plan/firm.c), and those not kept: overtaken by a job of higher
+     * priority, or broken without one. */
     size_t promised, overtaken, broken;
 };
 
@@ -29,22 +29,22 @@ struct schedule {
 
 void schedule_free(struct schedule *s);
 
-/* The workload is sorted and checked against the machine. At each instant: every end, every
- * arrival, one pass. *out need not be initialised. */
+/* The workload must be sorted, and checked against the machine. At each instant: all ends, all
+ * arrivals, one pass. *out need not be initialised. */
 void sim_schedule(const struct workload *w, const struct machine *m,
                   const struct policy *policy, struct schedule *out);
 
-/* One step of the same, for callers that look in between. */
+/* The same in steps, for callers that inspect it in between. */
 struct sim;
 struct pass;
 
 struct sim *sim_new(const struct workload *w, const struct machine *m,
                     const struct policy *policy);
 void sim_free(struct sim *sim);
-/* To the next instant at which something happens, and through it; false: nothing is left. */
+/* Handles the next instant at which something happens; false: finished. */
 bool sim_step(struct sim *sim);
 int64_t sim_now(const struct sim *sim);
 const struct pass *sim_pass(const struct sim *sim);
-const struct sim_run *sim_runs(const struct sim *sim); /* start -1: has not */
+const struct sim_run *sim_runs(const struct sim *sim); /* start -1: not started */
 
 #endif

@@ -1,6 +1,6 @@
-/* The order in which waiting jobs are tried, and a line kept in that order: a treap through
- * its entries. Its form depends on its members only (their priorities are hashes of their
- * numbers), so nothing here is random. */
+/* The order in which waiting jobs are tried, and a line in that order: a treap through its
+ * entries. Its shape depends only on its members (their heap priorities are hashes of their
+ * numbers), so nothing is random. */
 #include "sim/textbook/treap.h"
 
 #include "base/err.h"
@@ -88,7 +88,7 @@ update(struct entry *e, uint32_t at)
     e[at].min_run = min;
 }
 
-/* Cuts root in two: what precedes the entry, and the rest. */
+/* Splits the tree into what precedes the entry, and the rest. */
 static void
 split(const struct lines *l, uint32_t root, uint32_t who, uint32_t *before, uint32_t *behind)
 {
@@ -107,7 +107,7 @@ split(const struct lines *l, uint32_t root, uint32_t who, uint32_t *before, uint
     update(e, root);
 }
 
-/* Everyone in a precedes everyone in b. */
+/* All of a must precede all of b. */
 static uint32_t
 merge(struct entry *e, uint32_t a, uint32_t b)
 {
@@ -177,7 +177,7 @@ treap_next(const struct lines *l, uint32_t root, uint32_t after, int64_t max_run
             return found;
         if (e[root].run <= max_run)
             return root;
-        /* All on the right come after it as well. */
+        /* All entries on the right come after it as well. */
         after = 0;
         root = e[root].right;
     }

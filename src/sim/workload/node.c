@@ -1,5 +1,5 @@
-/* Cards as numbers. They are kept sorted by what is free, so that most answers need no loop
- * over them: whether a shape fits is one comparison with the card that is n-th from the end. */
+/* Cards as numbers, kept sorted by free VRAM, so that most queries need no loop: a shape fits
+ * if it fits on the n-th card from the end. */
 #include "sim/workload/node.h"
 
 #include "base/err.h"
@@ -31,8 +31,8 @@ shape_takes_mib(const struct shape *s, int64_t total_mib)
     return s->alone && s->vram_mib == 0 ? total_mib : s->vram_mib;
 }
 
-/* A job that has a card to itself needs no margin beside it, but for one that shares nothing
- * and yet declared what it needs: that is placed as declared. */
+/* A job that has a card alone needs no margin; but one that does not share and yet declared
+ * its VRAM is placed as declared, with margin. */
 static int32_t
 margin_of(const struct node *d, const struct shape *s)
 {
@@ -88,7 +88,7 @@ node_fits_empty(const struct node *d, const struct shape *s)
     return n >= s->n;
 }
 
-/* The first n of those that do, as they lie in the sorted order. */
+/* The first n cards with room, in sorted order. */
 static uint64_t
 place_packed(const struct node *d, const struct shape *s)
 {
@@ -129,7 +129,7 @@ place_sorted(const struct node *d, const struct shape *s, enum fit_rule rule)
 bool
 node_packs(const struct node *d, const struct shape *s)
 {
-    /* Whole cards are all alike: by number, as place.c has it. */
+    /* Whole cards are all alike: assigned by number, as in place.c. */
     return d->rule == FIT_BEST && !(s->alone && s->vram_mib == 0);
 }
 
@@ -159,7 +159,7 @@ node_place(const struct node *d, const struct shape *s)
     return place_sorted(d, s, d->rule == FIT_BEST ? FIT_FIRST : d->rule);
 }
 
-/* Moves a card to its place after its free memory has changed. */
+/* Moves a card to its sorted place after its free VRAM changed. */
 static void
 settle(struct node *d, int card)
 {

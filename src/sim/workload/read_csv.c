@@ -1,5 +1,5 @@
-/* Reading the workloads' CSV. A million lines are to take a fraction of a second, so digits
- * are added up in place; whatever is not plain digits goes to the parser for its words. */
+/* Reads the workloads' CSV. A million lines must take a fraction of a second, so digits are
+ * parsed in place; anything else is passed to the strict parser for its error message. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum field {
     FIELD_ESTIMATE,
     FIELD_GPUS,
     FIELD_VRAM,
-    FIELD_USER, /* a word; the others are numbers */
+    FIELD_USER, /* a word; the other fields are numbers */
 };
 #define FIELDS (FIELD_USER + 1)
 
@@ -34,7 +34,8 @@ static const struct {
     [FIELD_USER] = {.name = "user"},
 };
 
-/* Users by name, numbered from 0 as they come: open addressing. The names lie in the text. */
+/* Users by name, numbered from 0 as they appear: open addressing. The names point into the
+ * text. */
 struct users {
     const char **names; /* owned array */
     uint32_t *numbers;
@@ -45,7 +46,7 @@ struct csv {
     const char *file;
     char *at, *end;
     uint32_t line;
-    int columns[COLUMNS_MAX]; /* the field in each, -1: none of ours */
+    int columns[COLUMNS_MAX]; /* field of each column; -1: ignored */
     int n_columns;
     bool has[FIELDS];
     struct users users;
@@ -94,13 +95,13 @@ number_of_user(struct users *u, const char *name)
     return u->numbers[at];
 }
 
-/* Cuts the cell at *at off (a NUL is put behind it) and moves behind its comma. */
+/* Terminates the cell at *at with a NUL, and moves *at past its comma. */
 static char *
 next_cell(char **at)
 {
     char *cell = *at, *p = cell;
     if (*p == '"') {
-        /* Nothing that is read here needs quotes; they are only stepped over. */
+        /* No field that is read needs quotes, so quoted cells are only skipped. */
         for (p++; *p && (*p != '"' || p[1] == '"'); p++)
             p += *p == '"';
     }
@@ -111,7 +112,7 @@ next_cell(char **at)
     return cell;
 }
 
-/* The next line that is not empty, without its end; NULL: none is left. */
+/* The next non-empty line, without its line end; NULL: none. */
 static char *
 next_line(struct csv *c)
 {
@@ -248,7 +249,7 @@ int
 read_csv(const char *file, char *text, size_t len, struct workload *w, struct err *e)
 {
     struct csv c = {.file = file, .at = text, .end = text + len};
-    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) /* of a table program */
+    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) /* written by spreadsheet programs */
         c.at += 3;
     int result = read_records(&c, w, e);
     free(c.users.names);

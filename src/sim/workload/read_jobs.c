@@ -1,5 +1,5 @@
-/* A jobs file as a workload: what `berth run` would queue, all at the same time. Its own
- * reader has checked it (spec/jobsfile.h); here lines become shapes. */
+/* A jobs file as a workload: what `berth run` would queue, all at the same time. The jobs
+ * file's own reader has checked it (spec/jobsfile.h); here lines become shapes. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -7,7 +7,7 @@
 #include "sim/workload/read.h"
 #include "spec/jobsfile.h"
 
-/* A share without VRAM is that part of the largest card; live_sim.c knows better. */
+/* A share without VRAM counts as that part of the largest card; live_sim.c is exact. */
 static int32_t
 vram_of(const struct demand *d, const struct machine *m)
 {
@@ -44,12 +44,12 @@ struct jobs_reader {
     const struct machine *machine;
     const struct run_times *times;
     bool has_arrays;
-    int64_t n_read; /* jobs, with each task of an array */
+    int64_t n_read; /* jobs, counting each task of an array */
     struct workload *w;
     struct read_notes *notes;
 };
 
-/* Names stand for the last such job above. Its line must be in the workload. */
+/* A name refers to the last such job above, whose line must be in the workload. */
 static int
 resolve_deps(const struct jobs_reader *r, const struct jobsfile_line *line,
              const uint32_t *numbers, struct err *e)
@@ -95,7 +95,7 @@ add_rows(struct jobs_reader *r, struct sim_job *job, const struct shape *shape,
     }
 }
 
-/* The time limit is what the scheduler believes; without one, the past. */
+/* The scheduler plans with the time limit; without one, with the past run time. */
 static void
 set_times(const struct jobs_reader *r, const struct request *req, struct sim_job *job)
 {

@@ -1,5 +1,5 @@
-/* Reading the Standard Workload Format: 18 numbers in a line, -1 for what is not known,
- * comments after a semicolon. Only arrival, run time and width are used. */
+/* Reads the Standard Workload Format: 18 numbers per line, -1 for unknown, comments after a
+ * semicolon. Only arrival, run time, width and memory are used. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define SWF_FIELDS 18
 
-/* Their numbers in the format's definition, from 0. */
+/* Field numbers of the format's definition, from 0. */
 enum {
     SWF_ID = 0,
     SWF_SUBMIT = 1,
@@ -26,7 +26,7 @@ struct swf {
     uint32_t line;
     const struct machine *machine;
     struct read_notes *notes;
-    int32_t largest_mib; /* VRAM that a job can have on the largest card */
+    int32_t largest_mib; /* VRAM that a job can have on the largest GPU */
 };
 
 static const char *
@@ -35,7 +35,7 @@ skip_blanks(const char *p)
     return p + strspn(p, " \t\r");
 }
 
-/* The word at p as a number, rounded; what is below 0 is -1, not known. */
+/* The word at p as a rounded number; below 0 becomes -1, unknown. */
 static int
 read_number(const struct swf *s, const char *line, const char *p, size_t n, int64_t *out,
             struct err *e)
@@ -55,7 +55,7 @@ read_number(const struct swf *s, const char *line, const char *p, size_t n, int6
     return 0;
 }
 
-/* Fields 1 to 10; what follows is not looked at, but has to be there. */
+/* Fields 1 to 10; the others are not parsed but must be there. */
 static int
 read_record(const struct swf *s, const char *line, int64_t *values, struct err *e)
 {
@@ -73,7 +73,7 @@ read_record(const struct swf *s, const char *line, int64_t *values, struct err *
                    s->file, s->line, n, SWF_FIELDS);
 }
 
-/* Kilobytes for one processor; -1: not known, so it gets whole cards. */
+/* KiB per processor; unknown (0 or below): whole GPUs. */
 static void
 set_memory(const struct swf *s, int64_t kib, struct shape *shape, bool *is_capped)
 {

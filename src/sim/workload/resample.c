@@ -1,7 +1,7 @@
 /* The draws are those of Python's random.Random(seed).randrange(n), so that a script can make
  * the same workloads: the Mersenne Twister MT19937 (Matsumoto and Nishimura 1998, with the
- * initialisation by an array of 2002), of whose words the highest bits are taken until they
- * are below n. */
+ * initialisation by array of 2002); the highest bits of its words are used, and values not
+ * below n are rejected. */
 #include "sim/workload/resample.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ struct twister {
     int at;
 };
 
-/* What the seeding adds to or takes from a word depends on the one before. */
+/* The part of a word's seeding that depends on the previous word. */
 static uint32_t
 stir(uint32_t before, uint32_t factor)
 {
@@ -28,7 +28,7 @@ twister_seed(struct twister *t, uint32_t seed)
     w[0] = 19650218;
     for (uint32_t k = 1; k < WORDS; k++)
         w[k] = stir(w[k - 1], 1812433253) + k;
-    for (int k = 0; k < WORDS; k++) { /* the key is one word, the seed */
+    for (int k = 0; k < WORDS; k++) { /* the key is a single word, the seed */
         w[i] = (w[i] ^ stir(w[i - 1], 1664525)) + seed;
         if (++i == WORDS) {
             w[0] = w[WORDS - 1];
@@ -81,7 +81,7 @@ draw_below(struct twister *t, uint32_t n)
     return x;
 }
 
-/* Seconds since the job before came; of the first, which has none before it, the mean. */
+/* Seconds since the previous job's arrival; for the first job, the mean gap. */
 static int64_t
 gap_before(const struct workload *base, size_t i)
 {

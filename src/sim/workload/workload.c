@@ -1,5 +1,5 @@
-/* The list of jobs. Shapes are found by hash while it is filled, so that a job carries a
- * number for all that it asks of the cards. */
+/* The list of jobs. Shapes are deduplicated by hash as jobs are added, so that a job stores
+ * one number for all that it requests of the cards. */
 #include "sim/workload/workload.h"
 
 #include <inttypes.h>
@@ -39,7 +39,7 @@ hash_shape(const struct shape *s)
     return (size_t)(h * UINT64_C(0x9e3779b97f4a7c15) >> 20);
 }
 
-/* Open addressing; a bucket holds a shape's number plus one. */
+/* Open addressing; a bucket holds a shape's index plus one. */
 static uint32_t *
 find_bucket(const struct workload *w, const struct shape *s)
 {
