@@ -18,8 +18,7 @@ struct learned {
 };
 
 void learn_completed(struct learned *l, int32_t peak_mib);
-void learn_oom(struct learned *l, int32_t mib); /* the demand, or the peak if that was
-                                                   higher */
+void learn_oom(struct learned *l, int32_t mib); /* the demand, or the peak if higher */
 
 /* What to request: the 95th percentile of the peaks (nearest rank) plus a tenth, rounded up,
  * and more than what was too little. 0: nothing is known. */

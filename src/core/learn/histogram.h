@@ -10,8 +10,7 @@
 struct histogram {
     const int64_t *bounds_us; /* ascending; borrowed, usually static */
     int n;                    /* number of bounds; a longer duration is only in the count */
-    uint64_t counts[HISTOGRAM_BOUNDS_MAX + 1]; /* per bound, above the previous one; the last:
-                                                  above all bounds */
+    uint64_t counts[HISTOGRAM_BOUNDS_MAX + 1]; /* by smallest sufficient bound; last: above */
     int64_t sum_us;
 };
 

@@ -19,9 +19,7 @@ struct varint_reader {
     bool bad;
 };
 struct varint_reader varint_reader(const void *bytes, size_t n);
-int64_t varint_get(struct varint_reader *r, int64_t least, int64_t most); /* returns least if
-                                                                             bad */
-int64_t varint_get_signed(struct varint_reader *r); /* within a third of int64_t, so that two
-                                                       can be added */
+int64_t varint_get(struct varint_reader *r, int64_t least, int64_t most); /* bad: least */
+int64_t varint_get_signed(struct varint_reader *r); /* within a third of int64_t: two add up */
 
 #endif

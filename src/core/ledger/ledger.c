@@ -32,8 +32,7 @@ ledger_new(const struct ledger_policy *p)
     l->cap_mode = VRAM_CAP_AUTO;
     l->bind_mode = CPU_BIND_AUTO;
     l->generation = l->changes = 1;
-    l->cards = xcalloc(GPU_MAX, sizeof *l->cards); /* allocated at full size, so that cards
-                                                      never move */
+    l->cards = xcalloc(GPU_MAX, sizeof *l->cards); /* at full size, so that none moves */
     l->cap_cards = GPU_MAX;
     l->n_buckets = HOLDINGS_FIRST;
     l->buckets = xcalloc(l->n_buckets, sizeof *l->buckets);

@@ -37,8 +37,7 @@ struct hold {
     int32_t peak_mib;       /* -1: never attributed */
     bool unreported;        /* it has a process there with unreported memory */
     /* For ledger_is_clear; -1: unknown. */
-    int64_t rest_mib; /* used memory that no listed process explained, at the last sample with
-                         it */
+    int64_t rest_mib; /* used memory that no listed process explained, last seen beside it */
     int64_t used_mib; /* used memory when it was booked */
 };
 
@@ -226,8 +225,7 @@ const struct card *ledger_card(const struct ledger *l, int card);
 const struct card *ledger_cards(const struct ledger *l);        /* all of them, by number */
 int ledger_find_uuid(const struct ledger *l, const char *uuid); /* card or -1 */
 const struct ledger_sets *ledger_sets(const struct ledger *l);
-uint64_t ledger_generation(const struct ledger *l); /* changes when the machine itself
-                                                       changes */
+uint64_t ledger_generation(const struct ledger *l); /* changes with the machine itself */
 /* Changes whenever the set of cards with room for some job may have changed; always 0, which
  * says nothing, for a clone. */
 uint64_t ledger_changes(const struct ledger *l);
@@ -273,9 +271,7 @@ uint64_t ledger_bound(const struct ledger *l, uint32_t job);
 void ledger_rebind(struct ledger *l, uint32_t job, uint64_t nodes);
 const struct hold *ledger_find_hold(const struct ledger *l, int card,
                                     uint32_t job);                       /* or NULL */
-int ledger_cards_of(const struct ledger *l, uint32_t job, uint8_t *out); /* count; in the order
-                                                                            given to
-                                                                            ledger_hold */
+int ledger_cards_of(const struct ledger *l, uint32_t job, uint8_t *out); /* as given; count */
 int64_t card_budget(const struct ledger *l, const struct card *c, const struct hold *h);
 /* After a restart: the peak measured before it. */
 void ledger_restore_peak(struct ledger *l, int card, uint32_t job, int32_t peak_mib);
@@ -286,10 +282,9 @@ int32_t demand_vram_mib(const struct demand *d, int64_t total_mib);
 
 /* Takes one card's sample, which describes the card at now_us or later (so pass the time at
  * which it was requested). A card that was UNKNOWN becomes UP. Processes whose job holds
- * nothing on this card count as other processes. Calls on_excess (may be NULL) when a job is
- * first measured above its demand on a card, and again when that is sure; it must not change
- * the ledger. now_us, ended_us and the times of states must be on the same clock, any
- * clock. */
+ * nothing on this card count as strangers. Calls on_excess (may be NULL) when a job is first
+ * measured above its demand on a card, and again when that is sure; it must not change the
+ * ledger. now_us, ended_us and the times of states must be on the same clock, any clock. */
 void ledger_sample(struct ledger *l, int card, const struct gpu_sample *s, int64_t now_us,
                    ledger_on_excess on_excess, void *arg);
 

@@ -56,8 +56,7 @@ void nodes_hold(struct ledger *l, struct holding *h, uint64_t nodes);
 void nodes_release(struct ledger *l, struct holding *h);
 bool nodes_agree(const struct ledger *l); /* for ledger_check */
 
-struct card *card_at(struct ledger *l, int card); /* for changing it; aborts if there is
-                                                     none */
+struct card *card_at(struct ledger *l, int card); /* to change it; aborts if there is none */
 void ledger_changed(struct ledger *l);
 /* The most that a job declaring this many MiB may use: with the settings' tolerance. */
 int32_t ledger_with_tolerance(const struct ledger *l, int64_t mib);

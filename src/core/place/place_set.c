@@ -11,8 +11,7 @@
 /* A card with room, and the properties that decide. */
 struct candidate {
     uint8_t card;
-    uint8_t node; /* index of its NUMA node among the candidates' nodes, not the kernel's
-                     number */
+    uint8_t node; /* index of its NUMA node among the candidates', not the kernel's number */
     int64_t room; /* of the resource that is scarce for this demand */
     int64_t room_next;
     uint64_t links; /* to other candidates */

@@ -47,8 +47,7 @@ static void
 for_memory(const struct job *job, const struct blocked *why, struct buf *out)
 {
     int64_t fits = why->free_mib - why->margin_mib;
-    bool worth = fits * 2 >= job->req.demand.vram_mib; /* with far less memory it is another
-                                                          job */
+    bool worth = fits * 2 >= job->req.demand.vram_mib; /* far less is another job */
     if (worth && fits > 0 && job->req.demand.gpus == 1) {
         add_vram(out, fits / 1024 ? fits / 1024 * 1024 : fits);
         buf_addf(out, " would fit on gpu %d now", why->gpu);

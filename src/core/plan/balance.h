@@ -8,14 +8,14 @@
  * wide job also costs the time to drain its GPUs: more when many narrow jobs arrive, and less
  * the longer it has waited. A wide job waits at most the time the node needed to work off the
  * queue at its worst since the job came (without cancelled or held jobs), plus three hours;
- * then it is first for good. Waits are times in line (job_lined_us). It is due when draining
- * its GPUs would end at that time, and is promised its start (firm.c). A narrow job is first
- * for good only after four times as long: it seldom needs that, and would delay the wide ones.
- * When the ends of running jobs are unknown, a wide job waits longer: up to a day, and long
- * enough that draining its GPUs idles at most a tenth of the node over its wait; no GPUs are
- * drained for it before. Expected run times are limits and estimates, corrected by how far
- * ended jobs with similar ones stayed below theirs. docs/scheduling.md has measured results
- * and the origin of the constants.
+ * then it is first for good. Waits are times in line (job_lined_us). It is due, and promised
+ * its start (firm.c), once draining its GPUs takes until then. A narrow job is first for good
+ * only after four times as long: it seldom needs that, and would delay the wide ones. When the
+ * ends of running jobs are unknown, a wide job waits longer: up to a day, and long enough that
+ * draining its GPUs idles at most a tenth of the node over its wait; no GPUs are drained for
+ * it before. Expected run times are limits and estimates, corrected by how far ended jobs with
+ * similar ones stayed below theirs. docs/scheduling.md has measured results and the origin of
+ * the constants.
  *
  * Reports are not stored: the daemon feeds a new planner from its history. Until jobs have
  * ended, a job is expected to run for a quarter of its limit. */

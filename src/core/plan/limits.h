@@ -30,7 +30,6 @@ struct limits {
 };
 
 const struct limit *limits_of(const struct limits *l, uint32_t uid);
-bool limits_bar(const struct limits *l, uint32_t uid); /* whether the user's jobs may not
-                                                          start */
+bool limits_bar(const struct limits *l, uint32_t uid); /* true: no job of the user may start */
 
 #endif

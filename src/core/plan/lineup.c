@@ -33,8 +33,7 @@ struct lined_up {
     struct balance_key balance;
     uintptr_t line;  /* file number, or address of the kind: the line whose order is kept */
     uint32_t before; /* previous entry of its line; itself: none */
-    uint32_t as;     /* entry that decides when its turn comes: itself, or one that it may not
-                        pass */
+    uint32_t as;     /* entry that decides its turn: itself, or one that it may not pass */
     bool is_of_file;
 };
 

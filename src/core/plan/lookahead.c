@@ -42,8 +42,7 @@ struct forecast_run {
     size_t n_waiting;
     bool short_of_copies; /* the copies of some line are used up */
     bool over;
-    bool planned;    /* the instant is planned; jobs asked about now get their reasons, some per
-                        step */
+    bool planned;    /* this instant is; jobs asked about get their reasons, some per step */
     bool settled;    /* nothing more ends; the remaining jobs asked about wait forever */
     int64_t wake_us; /* the earliest of this instant's plans */
     int n_again;     /* plans of this instant that preempted a job */
@@ -198,8 +197,7 @@ copy_lines(struct forecast_run *w, const struct queue *q)
     for (size_t i = 0; i < users; i++)
         next[i] = kind_user_first(queue_user(q, i));
     size_t n_promises = w->planner->n_promises;
-    size_t most = n + 2 + n_promises + watched->n; /* lines, and one for jobs waiting for a
-                                                      time */
+    size_t most = n + 2 + n_promises + watched->n; /* lines, and one for later jobs */
     w->sources = xcalloc(most, sizeof *w->sources);
     size_t window = COPIES / (n + 1);
     if (window > w->most)

@@ -51,7 +51,7 @@ struct plan_rules {
     enum plan_order order;
     int64_t patience_ms;
     int64_t aging_ms;     /* a waiting job gains 1 priority per this time; 0: never */
-    int64_t settle_ms;    /* a killed job's memory may come back this long after its end */
+    int64_t settle_ms;    /* a killed job's memory may take this long to come back */
     int32_t reservations; /* promised starts at a time, at most PROMISES_MAX */
     int64_t horizon_ms;   /* promise a start once it is this near; 0: at any distance; -1: an
                              hour while there are jobs without a limit, else 0 */
@@ -69,8 +69,7 @@ struct reservation {
     int64_t at_us;  /* wall clock, expected start; INT64_MAX: unknown */
     uint64_t cards; /* kept for the job from at_us on */
     bool pinned;    /* from now on no job without a limit starts on these GPUs */
-    bool lasting;   /* the next pass keeps the reservation too, unless a job of higher rank
-                       comes */
+    bool lasting;   /* the next pass keeps them too, unless a job of higher rank comes */
 };
 
 /* A guaranteed start (firm.c): the job starts at this time at the latest. */
@@ -81,8 +80,7 @@ struct promise {
     uint64_t cards;       /* GPUs it can have then; it may start on others */
     int64_t limit_ms;     /* as requested; if the request changes, the promise is void */
     uint64_t demand_hash; /* of the request, as limit_ms; 0: unknown, after a restart */
-    int64_t misfit_us;    /* since when others occupy its room, perhaps briefly; 0: nobody
-                             does */
+    int64_t misfit_us;    /* since when others occupy its room, perhaps briefly; 0: none do */
 };
 
 enum broken_why {
@@ -224,8 +222,8 @@ struct asked_start {
 const struct asked_start *forecast_run_asked(struct forecast_run *w, uint32_t job);
 /* Whether the first instant is finished. */
 bool forecast_run_has_begun(const struct forecast_run *run);
-/* Frees some of the copies of added jobs, so that a large run can be freed in pieces. False:
- * nothing large is left, and forecast_run_end is cheap. */
+/* Frees some of the copies of added jobs, once they are no longer needed, so that a large run
+ * can be freed in pieces. False: nothing large is left, and forecast_run_end is cheap. */
 bool forecast_run_shrink(struct forecast_run *run);
 /* Result as of plan_forecast; frees the run. */
 size_t forecast_run_end(struct forecast_run *w, struct expected_start **out);

@@ -95,8 +95,7 @@ struct front {
     struct turn turn;
     int64_t used;               /* the user's use when the front was put into the heap */
     struct balance_key balance; /* PLAN_BALANCED */
-    int32_t range, task;        /* for an array: its next task, and which pending range it is
-                                   in */
+    int32_t range, task;        /* an array: its next task, and which pending range it is in */
     struct front_group *group;  /* fronts whose relative order is fixed; NULL: none */
 };
 
@@ -156,8 +155,7 @@ struct planning {
     uint32_t *next_id;
     struct plan *p;
     struct users users;
-    double mean_used;    /* mean user_used of all users, at the start of the pass;
-                            PLAN_BALANCED */
+    double mean_used;    /* mean user_used at the start of the pass; PLAN_BALANCED */
     struct kind **lines; /* examined by this pass */
     size_t n_lines;
     struct front *front_list; /* owned; one per line */
@@ -197,7 +195,7 @@ struct planning {
 void lines_choose(struct planning *pl);
 /* Makes the next plan examine this job's line, wherever it stands. */
 void lines_watch(struct planner *p, uint32_t job);
-/* Whether the last plan called lines_watch for the job. */
+/* Whether the last plan called lines_watch for a job of this job's line. */
 bool lines_are_watched(const struct planning *pl, const struct job *job);
 
 /* plan_order.c */
@@ -225,8 +223,7 @@ const struct job *plan_array_bound(const struct planning *pl, const struct job *
 /* Whether the array's running tasks, with those started in this pass, have reached the
  * bound. */
 bool plan_array_is_full(struct planning *pl, const struct job *job);
-void plan_array_starts(struct planning *pl, const struct job *job); /* counts a task started in
-                                                                       this pass */
+void plan_array_starts(struct planning *pl, const struct job *job); /* in this pass */
 
 /* plan.c: whether the reason depends on GPUs alone: neither on reservations nor on the host */
 bool plan_is_about_cards(enum reason reason);
@@ -321,7 +318,7 @@ void promise_insert(struct planner *p, const struct promise *x);
 
 /* firm_new.c */
 #define PROMISE_HORIZON_MS (INT64_C(3600) * 1000)
-/* Whether running jobs alone keep this job from starting. */
+/* Whether nothing but running jobs can keep this job from starting. */
 bool promise_is_possible(const struct planning *pl, const struct job *job);
 /* Promises the job its start, if one is certain and near enough. If not, later jobs get no
  * promise either, because they might take what this job waits for. */

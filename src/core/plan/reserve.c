@@ -338,8 +338,7 @@ place_by_time(const struct planning *pl, const struct demand *d, const struct le
         return false;
     }
     if (!book_kept(k))
-        return true; /* the reserved job has no place, so nothing delays it; the next pass
-                        reserves anew */
+        return true; /* it has no place, so nothing delays it; the next pass reserves anew */
     bool fits = place_beside(k, d, l, cards, out, why);
     ledger_release(k->ahead, k->job->id);
     return fits;

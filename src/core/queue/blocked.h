@@ -55,13 +55,11 @@ struct blocked {
     int64_t limit;           /* UserLimit, QueueLimit, ArrayLimit: the limit reached; Held: 1 if
                                 by an admin */
     uint8_t limit_of;        /* 'r' running jobs, 'g' GPUs, 'v' VRAM (MiB) */
-    struct called waits_for; /* Dependency, Reservation: that job; else the job that gpu is
-                                kept for */
+    struct called waits_for; /* Dependency, Reservation; else the job that gpu is kept for */
     int32_t waits_more;      /* Dependency: number of other jobs it waits for */
     uint8_t waits_how;       /* Dependency: enum dep_type */
     bool waits_single;       /* Dependency: it is a singleton, and that job has its name */
-    const char *trouble;     /* Disk, Machine, Probe: what is wrong; borrowed, valid while it
-                                lasts */
+    const char *trouble;     /* Disk, Machine, Probe: what is wrong; borrowed while it lasts */
 
     /* What must happen, if it takes more than one card (plan_needs.c): when the jobs in `ends`
      * have ended, n_freed cards besides the n_room have room; the rest must come from to_free,

@@ -113,8 +113,7 @@ ending_state(const struct ending *e)
     case OUTCOME_EXCEEDED:
         return JOB_FAILED;
     case OUTCOME_LOST:
-    case OUTCOME_NEVER_RAN: /* given up after enough attempts, with or without a known
-                               reason */
+    case OUTCOME_NEVER_RAN: /* after enough attempts, with or without a known reason */
         return e->errno_value ? JOB_FAILED : JOB_LOST;
     case OUTCOME_NONE:
         break;

@@ -319,8 +319,7 @@ retry_timeout(struct job *job)
         job->requeues_used >= job->req.max_requeues)
         return false;
     job->requeues_used++;
-    job->lined_us = job->first_since_us = 0; /* it starts to wait anew, at the end of its
-                                                line */
+    job->lined_us = job->first_since_us = 0; /* waits anew at the end of its line */
     return true;
 }
 

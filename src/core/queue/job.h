@@ -147,8 +147,7 @@ struct job {
     int32_t oom_used;      /* OOM retries used */
     int32_t retries_used;  /* other retries used */
     int32_t requeues_used; /* times it was requeued at its time limit */
-    int32_t misfires;      /* consecutive attempts whose supervisor died before the command
-                              ran */
+    int32_t misfires;      /* attempts in a row whose supervisor died before the command ran */
     bool admin_held;       /* an admin held another user's job: only an admin may release it */
     bool cancel_asked;     /* a user wants it stopped; survives restarts */
     uint8_t requeue_asked; /* enum requeue: it is being stopped, to run again */
@@ -166,11 +165,10 @@ struct job {
     int64_t blocked_since_us; /* wall clock: passed over since then; 0: not passed over */
     int64_t limited_since_us; /* wall clock: since when a limit has held it back or kept
                                  something for it; 0: none */
-    int64_t first_since_us; /* wall clock: since when it is first for good (balance.h); 0: it is
-                               not */
-    int64_t span_ms;        /* expected run time, part of its kind: the time limit, else the
-                               estimate rounded up by span_class; 0: unknown */
-    int64_t estimate_ms;    /* mean of the last two runs of the same command; 0: unknown */
+    int64_t first_since_us;   /* wall clock: first for good since (balance.h); 0: it is not */
+    int64_t span_ms;          /* expected run time, part of its kind: the time limit, else the
+                                 estimate rounded up by span_class; 0: unknown */
+    int64_t estimate_ms;      /* mean of the last two runs of the same command; 0: unknown */
     char *fingerprint; /* owned; of command, cwd and set-up (spec/fingerprint.h); or NULL */
 
     /* An array is one job in the queue. A task becomes a job of its own when it starts, or
@@ -234,14 +232,12 @@ enum park {
 /* Why an active job is being stopped, other than a cancel. */
 enum requeue {
     REQUEUE_NO,
-    REQUEUE_PREEMPTED, /* preempted; if it completed before the request arrived, it stays
-                          completed */
+    REQUEUE_PREEMPTED, /* preempted; if it completed before the request came, that stands */
     REQUEUE_WANTED,    /* a person wants it to run again, however this run ends */
     REQUEUE_HELD,      /* it goes on hold; if it completed first, it stays completed */
 };
 
-struct job *job_new(void);      /* zeroed, JOB_PENDING, with request_init; aborts if out of
-                                   memory */
+struct job *job_new(void);      /* zeroed, JOB_PENDING, request_init'ed; abort on no memory */
 void job_free(struct job *job); /* NULL is fine */
 
 /* An attempt with this number, no GPUs and all else unknown. */

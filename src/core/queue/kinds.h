@@ -56,8 +56,8 @@ struct kind {
     struct job_line line;   /* tree of its jobs */
     struct job *head;       /* its first job */
     struct blocked blocked; /* why the head did not start in the last plan */
-    uint64_t refused; /* value of ledger_changes at which blocked, a reason of GPUs alone, was
-                         found; 0: none */
+    uint64_t refused;       /* ledger_changes when last refused for GPUs alone; 0: not
+                               refused */
     const struct ledger *refused_on;
     uint64_t checked; /* ledger generation in which it was found feasible; 0: none */
     int64_t work;     /* for balance.c: its jobs' work when it was last examined */

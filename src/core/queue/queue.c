@@ -246,8 +246,7 @@ is_dropped(const struct job *job, enum place place)
     if (place != PLACE_PARKED)
         return place != PLACE_ACTIVE;
     if (job->tasks && array_next(job) < 0)
-        return job->cancel_asked || job->filed_waiting > 1; /* else its last task has
-                                                               started */
+        return job->cancel_asked || job->filed_waiting > 1; /* else the last has started */
     return job->parked & PARK_DEPENDENCY;
 }
 

@@ -28,10 +28,8 @@ void queue_tell_users_apart(struct queue *q);
 bool queue_tells_users_apart(const struct queue *q);
 uint64_t queue_user_of(uint32_t uid); /* the value of demand.user; never 0 */
 
-void queue_add(struct queue *q, struct job *job);       /* takes ownership; aborts if the id
-                                                           exists */
-struct job *queue_remove(struct queue *q, uint32_t id); /* returns ownership; NULL: no such
-                                                           job */
+void queue_add(struct queue *q, struct job *job);       /* owned now; aborts if id exists */
+struct job *queue_remove(struct queue *q, uint32_t id); /* the caller's; NULL: none */
 struct job *queue_get(const struct queue *q, uint32_t id);
 /* The job of this task of the array; NULL: the task is not split off, or has ended. */
 struct job *queue_task(const struct queue *q, const struct job *array, int32_t task);
@@ -51,8 +49,7 @@ int64_t queue_text_of(const struct queue *q, uint32_t uid);
 /* Bytes of these jobs' environments, each distinct one counted once; small ones are left
  * out. */
 int64_t queue_envs_of(const struct queue *q, uint32_t uid);
-bool queue_has_env(const struct queue *q, uint32_t uid, int64_t env); /* whether it is counted
-                                                                         there */
+bool queue_has_env(const struct queue *q, uint32_t uid, int64_t env); /* is counted there */
 /* How many are in this state, as shown to people: pending or held tasks count individually,
  * and an array with no task left to start does not count. */
 int64_t queue_n_in(const struct queue *q, enum job_state s);

@@ -10,8 +10,7 @@
 struct waiting_user {
     uint32_t uid;
     int64_t n;
-    int64_t text; /* bytes (request_text_bytes) of all jobs in the queue, running ones
-                     included */
+    int64_t text; /* bytes (request_text_bytes) of all jobs in the queue, also running ones */
     int64_t envs; /* bytes of their environments, each distinct one counted once */
 };
 

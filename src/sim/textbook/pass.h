@@ -38,8 +38,7 @@ struct pass {
     struct node *node; /* borrowed */
     struct lines lines;
     struct promise promise;  /* the last one, for tests and explanations */
-    struct running *running; /* sorted by (expected end, number); only if the policy
-                                reserves */
+    struct running *running; /* by (expected end, number); only if the policy reserves */
     size_t n_running, cap_running;
     pass_on_start on_start;
     void *arg;

@@ -45,10 +45,8 @@ bool node_card_does(const struct node *d, const struct shape *s, int card, int64
 int64_t node_free_after(const struct shape *s, int64_t free_mib);
 
 bool node_fits(const struct node *d, const struct shape *s);       /* now */
-bool node_fits_empty(const struct node *d, const struct shape *s); /* if all cards were
-                                                                      empty */
-uint64_t node_place(const struct node *d, const struct shape *s);  /* mask of cards; 0: does
-                                                                      not fit */
+bool node_fits_empty(const struct node *d, const struct shape *s); /* if it were empty */
+uint64_t node_place(const struct node *d, const struct shape *s);  /* mask; 0: none */
 
 /* Cards, by ascending headroom, that a job of this shape could use, whatever VRAM it requests;
  * returns their number. */

@@ -19,13 +19,10 @@ struct sim_job {
     int64_t estimate; /* declared by its user */
     uint32_t shape;
     uint32_t line;    /* line number in the file, for messages */
-    int32_t priority; /* higher first; in textbook_sim.c only among jobs that arrive at one
-                         instant */
+    int32_t priority; /* higher first; in textbook_sim.c only among simultaneous arrivals */
     uint32_t user;    /* for fair share in live_sim.c */
-    uint32_t request; /* index in workload.requests plus 1; 0: fully described by shape and
-                         times */
-    int32_t task;     /* task of the array that is the request; all its tasks arrive at one
-                         instant */
+    uint32_t request; /* index in workload.requests plus 1; 0: shape and times say all */
+    int32_t task;     /* of the array that is the request; all its tasks arrive at once */
 };
 
 struct workload {
