@@ -163,8 +163,8 @@ look_at_cards(const struct ledger *l, uint64_t cards)
 }
 
 /* Whether the obstacle may be temporary: other processes' memory, where one sample proves
- * little, or a silent probe, which says nothing about the GPUs. Until it is due, the promised
- * job keeps its GPUs meanwhile. A lost or paused GPU is not temporary. */
+ * little, or a silent probe, which says nothing about the GPUs. The promised job keeps its
+ * GPUs meanwhile, until it is due. A lost or paused GPU is not temporary. */
 static bool
 may_pass(struct planning *pl, struct promise *x)
 {

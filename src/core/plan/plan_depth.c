@@ -1,12 +1,12 @@
 /* Which lines a pass examines: all, unless there are more than rules.depth. Then each user
  * gets an equal part of the depth, and parts that some users do not need go to the others.
- * When something has happened, half of a user's part goes to the user's first lines and the
- * rest to the lines after those that the last pass examined; in the passes that follow, all of
- * it does. So a pass costs the same however many kinds of request there are, and each line is
- * examined again and again: the caller makes plans until one reports that there is no more.
- * The lines of the job with the reservation, of promised jobs, and of jobs for which victims
- * leave or a limit's rest is kept, are examined wherever they stand. Called by plan.c; the
- * daemon's wait_reason.c explains it to users. */
+ * After something has happened, half of a user's part goes to the user's first lines, and the
+ * other half continues after the line where the last pass stopped; in later passes the whole
+ * part continues there. So a pass costs the same however many kinds of request there are, and
+ * each line is examined again and again: the caller makes plans until one reports that there
+ * is no more. The lines of the job with the reservation, of promised jobs, and of jobs for
+ * which victims leave or the rest of a limit is kept, are examined wherever they stand. Called
+ * by plan.c; the daemon's wait_reason.c explains it to users. */
 #include <stdlib.h>
 
 #include "base/err.h"

@@ -56,8 +56,7 @@ struct kind {
     struct job_line line;   /* tree of its jobs */
     struct job *head;       /* its first job */
     struct blocked blocked; /* why the head did not start in the last plan */
-    uint64_t refused;       /* ledger_changes when last refused for GPUs alone; 0: not
-                               refused */
+    uint64_t refused;       /* ledger_changes when refused for GPUs alone; 0: not refused */
     const struct ledger *refused_on;
     uint64_t checked; /* ledger generation in which it was found feasible; 0: none */
     int64_t work;     /* for balance.c: its jobs' work when it was last examined */
