@@ -101,8 +101,12 @@ child_output(const struct child *c, struct buf *out, int *status, struct err *e)
         return -1;
     }
     while (waitpid(pid, &how, 0) < 0) {
-        if (errno != EINTR)
+        if (errno == EINTR)
+            continue;
+        if (errno != ECHILD)
             return err_errno(e, ERR_FAILED, errno, "cannot wait for %s", c->argv[0]);
+        how = 0; /* SIGCHLD was ignored when we were started: the status is not kept */
+        break;
     }
     if (status)
         *status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);

@@ -4,9 +4,11 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -175,20 +177,33 @@ sysfs_mig_major(const char *proc)
     return end && sscanf(end, "%d", &major) == 1 ? major : 0;
 }
 
-/* The option NVreg_ExcludedGpus. */
+/* The value of a line "WORD: value" of the text; NULL: it has none. */
+static const char *
+value_of(const char *text, const char *word)
+{
+    const char *at = strstr(text, word);
+
+    if (!at)
+        return NULL;
+    at += strlen(word);
+    return at + strspn(at, " \t");
+}
+
+/* The driver was told to exclude the GPU (NVreg_ExcludedGpus), or it has no device file here,
+ * as in a container that was given other GPUs. */
 static bool
-is_excluded(const char *dir, const char *name)
+is_out_of_reach(const char *dir, const char *name)
 {
     auto_free char *path = xasprintf("%s/%s/information", dir, name);
     auto_buf struct buf text = BUF_INIT;
-    const char *said = file_read(path, LINE_MAX_BYTES, &text, NULL) == 0
-                           ? strstr(buf_str(&text), "GPU Excluded:")
-                           : NULL;
 
-    if (!said)
+    if (file_read(path, LINE_MAX_BYTES, &text, NULL) < 0)
         return false;
-    said += strlen("GPU Excluded:");
-    return said[strspn(said, " \t")] == 'Y';
+    const char *excluded = value_of(buf_str(&text), "GPU Excluded:");
+    const char *minor = value_of(buf_str(&text), "Device Minor:");
+    auto_free char *device = xasprintf("/dev/nvidia%d", minor ? atoi(minor) : 0);
+    return (excluded && *excluded == 'Y') ||
+           (minor && access(device, F_OK) < 0 && errno == ENOENT);
 }
 
 static int
@@ -207,7 +222,7 @@ sysfs_nvidia_gpus(const char *proc, char (*out)[CARD_BUS_MAX], int max)
 
     while (dir && n < max && (entry = readdir(dir)))
         if (sysfs_bus_id(entry->d_name, out[n], sizeof out[n]) == 0 &&
-            !is_excluded(path, entry->d_name))
+            !is_out_of_reach(path, entry->d_name))
             n++;
     if (dir)
         closedir(dir);

@@ -36,8 +36,8 @@ void sysfs_find_nodes(const char *root, struct backend_machine *m);
 void sysfs_driver_version(const char *proc, char *out, size_t size);
 
 /* The addresses of the GPUs that NVIDIA's driver has, in their order, from
- * PROC/driver/nvidia/gpus, without those that it was told to exclude; at most max. How many.
- * proc NULL: /proc. */
+ * PROC/driver/nvidia/gpus, without those that it was told to exclude and those without a device
+ * file here; at most max. How many. proc NULL: /proc. */
 int sysfs_nvidia_gpus(const char *proc, char (*out)[CARD_BUS_MAX], int max);
 
 /* Fills in the numbers of the devices that a MIG instance is opened by, from

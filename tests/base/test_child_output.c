@@ -1,6 +1,7 @@
 /* What is read of a program: its words, its status, and what bounds both. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -76,6 +77,21 @@ takes_no_more_than_it_may(void **state)
     assert_non_null(strstr(e.text, "more than 4 MiB"));
 }
 
+/* Whoever started this program may have SIGCHLD ignored: then no status is kept. */
+static void
+gives_words_without_a_status(void **state)
+{
+    auto_buf struct buf out = BUF_INIT;
+    void (*before)(int) = signal(SIGCHLD, SIG_IGN);
+    int status = -1;
+
+    (void)state;
+    assert_int_equal(run("echo one", false, 0, &out, &status, NULL), 0);
+    signal(SIGCHLD, before);
+    assert_string_equal(buf_str(&out), "one\n");
+    assert_int_equal(status, 0);
+}
+
 int
 main(void)
 {
@@ -84,6 +100,7 @@ main(void)
         cmocka_unit_test(says_what_cannot_be_run),
         cmocka_unit_test(waits_no_longer_than_it_may),
         cmocka_unit_test(takes_no_more_than_it_may),
+        cmocka_unit_test(gives_words_without_a_status),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

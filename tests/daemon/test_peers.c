@@ -79,6 +79,13 @@ bounds_each_and_lets_newcomers_in(void **state)
     assert_false(peers_keep(p, 7, 1));
     assert_true(peers_keep(p, 8, 1000));
     assert_true(peers_keep(p, 0, 1000000));
+    assert_true(peers_may_wait(p, 7)); /* a long request is none that waits for its answer */
+    peers_keep_waiting(p, 7, 499);
+    assert_true(peers_may_wait(p, 7));
+    peers_keep_waiting(p, 7, 1);
+    assert_false(peers_may_wait(p, 7));
+    peers_keep_waiting(p, 7, -500);
+    assert_true(peers_may_wait(p, 7));
     peers_free(p);
 }
 

@@ -464,6 +464,7 @@ test_cards_that_nvml_does_not_list_are_named(void **state)
     add_to_proc(w, "0000:11:00.0", "Model: B\n");
     add_to_proc(w, "0000:12:00.0", "Model: C\nGPU Excluded:\t No\n");
     add_to_proc(w, "0000:13:00.0", "Model: D\nGPU Excluded:\t Yes\n");
+    add_to_proc(w, "0000:14:00.0", "Model: E\nDevice Minor: \t 251\n");
     script(w, TWO_CARDS);
     discover_or_fail(w);
     assert_int_equal(w->m.n, 2);

@@ -222,15 +222,27 @@ gpu_table_add_none(const json_t *result, struct buf *out)
 void
 gpu_table_say_missing(const json_t *gpus, uint64_t asked)
 {
-    size_t n = json_array_size(gpus);
-    uint64_t missing = n < 64 ? asked >> n << n : 0;
+    auto_buf struct buf there = BUF_INIT;
+    size_t n = json_array_size(gpus), i;
+    uint64_t known = 0;
+    const json_t *gpu;
 
-    if (missing && n == 0)
+    /* Not always 0 to n - 1: the number of a GPU that was replaced is not used again. */
+    json_array_foreach(gpus, i, gpu)
+    {
+        int64_t index = answer_int(gpu, "index", 0);
+        known |= UINT64_C(1) << (index & 63);
+        buf_addf(&there, "%s%lld", i == 0 ? "" : ", ", (long long)index);
+    }
+    if (n > 1 && known >> n == 0) {
+        buf_clear(&there);
+        buf_addf(&there, "0-%zu", n - 1);
+    }
+    if ((asked & ~known) && n == 0)
         cli_say("there are no GPUs");
-    else if (missing)
-        cli_say(n == 1 ? "there is no gpu %d; there is only 0"
-                       : "there is no gpu %d; there are 0-%zu",
-                __builtin_ctzll(missing), n - 1);
+    else if (asked & ~known)
+        cli_say("there is no gpu %d; there %s %s", __builtin_ctzll(asked & ~known),
+                n == 1 ? "is only" : "are", buf_str(&there));
 }
 
 void

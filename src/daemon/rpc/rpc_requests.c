@@ -232,7 +232,7 @@ void
 ticket_keep(struct ticket *t, int64_t bytes)
 {
     t->kept += bytes;
-    server_keep(t->client->server, t->client->group, bytes);
+    server_keep_waiting(t->client->server, t->client->group, bytes);
 }
 
 struct ticket *
@@ -281,7 +281,7 @@ ticket_free(struct ticket *t)
 {
     if (!t)
         return;
-    server_keep(t->client->server, t->client->group, -t->kept);
+    server_keep_waiting(t->client->server, t->client->group, -t->kept);
     t->client->n_tickets--;
     free(t->id);
     free(t);

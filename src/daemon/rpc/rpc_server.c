@@ -265,6 +265,12 @@ server_keep(struct server *s, uid_t group, int64_t bytes)
     (void)peers_keep(s->peers, group, bytes);
 }
 
+void
+server_keep_waiting(struct server *s, uid_t group, int64_t bytes)
+{
+    peers_keep_waiting(s->peers, group, bytes);
+}
+
 bool
 server_may_wait(const struct server *s, uid_t group)
 {

@@ -58,6 +58,8 @@ bool server_may_work(struct server *s, uid_t group);
 void server_charge(struct server *s, uid_t group, int64_t us);
 /* Bytes of a request that is kept beyond its line: more, or fewer. */
 void server_keep(struct server *s, uid_t group, int64_t bytes);
+/* The same of requests that wait for their answer. */
+void server_keep_waiting(struct server *s, uid_t group, int64_t bytes);
 /* Whether another of its requests may wait for its answer (user_shares.h). */
 bool server_may_wait(const struct server *s, uid_t group);
 /* What a turn has cost, to those whose requests changed something in it. */

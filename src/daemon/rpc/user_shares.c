@@ -19,6 +19,7 @@ struct peer {
     uid_t group;
     int clients;
     int64_t bytes;
+    int64_t waiting; /* those of them for requests that wait for their answer */
     int64_t budget_us;
     int64_t at_us;    /* when the bucket was last filled */
     int64_t round_us; /* spent in this round of the loop */
@@ -162,11 +163,20 @@ peers_leave(struct peers *p, uid_t group)
         x->clients--;
 }
 
+void
+peers_keep_waiting(struct peers *p, uid_t group, int64_t bytes)
+{
+    struct peer *x = find(p, group);
+    if (x)
+        x->waiting += bytes;
+    (void)peers_keep(p, group, bytes);
+}
+
 bool
 peers_may_wait(const struct peers *p, uid_t group)
 {
     const struct peer *x = find(p, group);
-    return !x || !is_bound(p, group) || x->bytes < p->bytes_max / 2;
+    return !x || !is_bound(p, group) || x->waiting < p->bytes_max / 2;
 }
 
 bool

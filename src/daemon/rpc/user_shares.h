@@ -33,8 +33,10 @@ void peers_leave(struct peers *p, uid_t group);
 
 /* Bytes that the daemon keeps for these users: more (or, negative, fewer). False: too many. */
 bool peers_keep(struct peers *p, uid_t group, int64_t bytes);
-/* Whether another request of theirs may wait for its answer: half of the maximum is left to
- * requests that are answered at once, such as a cancel. */
+/* The same for requests that wait for their answer. */
+void peers_keep_waiting(struct peers *p, uid_t group, int64_t bytes);
+/* Whether another of these users' requests may wait for its answer: half of the maximum is left
+ * to requests that are answered at once, such as a cancel. */
 bool peers_may_wait(const struct peers *p, uid_t group);
 
 /* A request has taken so long. */

@@ -56,7 +56,8 @@ shift_lined(struct state *s, struct job *job, int64_t by_us)
 static bool
 waits_to_retry(const struct job *job)
 {
-    return job->begin_us && (job->retries_used > 0 || job->misfires > 0);
+    return job->begin_us && job->begin_us != job->req.begin_us &&
+           (job->retries_used > 0 || job->misfires > 0);
 }
 
 /* Taken out and put back, as its place may depend on these. */
@@ -109,8 +110,7 @@ clocksteps_bound_retries(struct state *s)
     auto_free struct job **jobs =
         queue_list_by_id(s->queue, 1U << JOB_PENDING | 1U << JOB_HELD, &n);
     for (size_t i = 0; i < n; i++)
-        if (waits_to_retry(jobs[i]) && jobs[i]->begin_us > last_us &&
-            jobs[i]->begin_us != jobs[i]->req.begin_us)
+        if (waits_to_retry(jobs[i]) && jobs[i]->begin_us > last_us)
             begin_at(s, jobs[i], last_us);
 }
 

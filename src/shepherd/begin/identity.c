@@ -164,7 +164,7 @@ read_refusal(const struct question *question, const char *const *fields, struct 
 {
     int64_t errnum = 0, step = STEP_ACCOUNT;
     if (parse_int(fields[0], 0, 4096, &errnum, NULL) < 0 ||
-        (fields[2] && parse_int(fields[2], STEP_OURS, STEP_EXEC, &step, NULL) < 0))
+        (fields[2] && parse_int(fields[2], STEP_OURS, STEP_LAST, &step, NULL) < 0))
         errnum = 0;
     out->errnum = (int)errnum;
     out->blame = blame_of(question->log_is_ours, (enum step)step, out->errnum);
