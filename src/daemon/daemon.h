@@ -1,5 +1,5 @@
-/* All of berthd: the instance, and the parts that work on it. Only the files that put them
- * together know it: berthd.c, turn_wiring.c and part_wiring.c. */
+/* Everything in berthd: the instance and the parts that work on it. Only the files that put
+ * the parts together include this: berthd.c, turn_wiring.c and part_wiring.c. */
 #ifndef DAEMON_DAEMON_H
 #define DAEMON_DAEMON_H
 
@@ -12,23 +12,23 @@
 #include "daemon/state/state.h"
 
 struct daemon {
-    const struct options *options; /* as it was started */
+    const struct options *options; /* from the command line */
     struct instance inst;
     struct card_facts card_facts;
 
     struct past past;
     struct around around;
-    struct state state; /* what is true of the jobs */
+    struct state state; /* the state of all jobs */
     struct rules rules;
     struct turn_loop *turn_loop;
     void (*after_turn)(struct daemon *);
 
-    struct attempts *attempts; /* on this machine */
-    struct slurm *slurm;       /* jobs that a cluster executes */
+    struct attempts *attempts; /* of jobs on this machine */
+    struct slurm *slurm;       /* jobs that a Slurm cluster runs */
     struct cards *cards;
     struct courier *courier;
     struct roles *roles;
-    struct budget *budget; /* of one request */
+    struct budget *budget; /* bounds on one request */
     struct admission *admission;
     struct uploads *uploads;
     struct views *views;
@@ -36,11 +36,11 @@ struct daemon {
     struct tally *tally;
     struct pace *pace;
     struct idle_work *idle_work;
-    struct notify *notify; /* the service manager; NULL: there is none */
+    struct notify *notify; /* the service manager; NULL: none */
 
-    const char *left_why; /* NULL until it leaves */
-    int lock_fd;          /* held: one daemon per state */
-    bool follows_dead;    /* the daemon before this one did not leave in order */
+    const char *left_why; /* why the daemon exits; NULL until then */
+    int lock_fd;          /* held to keep a second daemon off this state */
+    bool follows_dead;    /* the previous daemon did not exit cleanly */
     uv_timer_t idle_timer;
     uv_signal_t on_term, on_int, on_hup;
 };

@@ -1,5 +1,5 @@
-/* What one part of the daemon has done by another: each asks through a few functions that it
- * describes itself, and which lead to the other here. So the parts do not know one another. */
+/* Connects the parts of the daemon. A part declares what it needs of other parts as a table of
+ * functions; this file fills in the tables, so the parts do not depend on one another. */
 #ifndef DAEMON_PART_WIRING_H
 #define DAEMON_PART_WIRING_H
 
@@ -7,9 +7,9 @@ struct cards_host;
 struct courier_host;
 struct daemon;
 
-/* The courier has its processes started by the code for attempts. */
+/* The attempt code starts the courier's processes. */
 struct courier_host courier_host_of(struct daemon *d);
-/* Whose process uses a GPU is known there, too. */
+/* The attempt code also knows which job a process on a GPU belongs to. */
 struct cards_host cards_host_of(struct daemon *d);
 
 #endif

@@ -1,4 +1,4 @@
-/* Taking up where a daemon before this one left off. */
+/* Recovery: takes over the jobs and attempts of the previous daemon. */
 #ifndef DAEMON_RECOVER_H
 #define DAEMON_RECOVER_H
 
@@ -10,18 +10,18 @@ struct instance;
 struct slurm;
 
 struct recovery {
-    struct instance *inst; /* borrowed, as are the parts */
+    struct instance *inst; /* borrowed, like the parts below */
     struct attempts *attempts;
     struct cards *cards;
     struct slurm *slurm;
-    struct attempts_kept *kept; /* between the two steps */
+    struct attempts_kept *kept; /* from recover_load to recover_attempts */
 };
 
-/* Reads every job that has not ended into the table. Before the cards are known. */
+/* Loads every job that has not ended into the table. Call before the GPUs are known. */
 int recover_load(struct recovery *r, struct err *e);
 
-/* With the cards known: books what runs, connects to living shepherds, settles the rest, and
- * removes folders that belong to nothing. */
+/* Call once the GPUs are known: books running attempts in the ledger, connects to living
+ * supervisors, settles the other attempts, and removes orphaned folders. */
 int recover_attempts(struct recovery *r, struct err *e);
 
 #endif

@@ -1,11 +1,11 @@
-/* HUP: the settings are read again, and the log is opened anew. */
+/* SIGHUP: reads the settings again and reopens the log. */
 #ifndef DAEMON_RELOAD_H
 #define DAEMON_RELOAD_H
 
 struct options;
 struct rules;
 
-/* options: as the daemon was started. */
+/* options: from the command line. */
 void reload_settings(struct rules *r, const struct options *options);
 
 #endif

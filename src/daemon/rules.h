@@ -1,5 +1,5 @@
-/* The settings as the planner's rules and limits: made at the start, and again when they have
- * changed. */
+/* Turns the settings into the planner's rules and limits, at the start and after each change
+ * of the settings. */
 #ifndef DAEMON_RULES_H
 #define DAEMON_RULES_H
 
@@ -10,15 +10,15 @@ struct views;
 
 struct rules {
     struct instance *inst;    /* borrowed */
-    struct views *views;      /* too: what is expected depends on the rules */
-    struct limits limits;     /* as the settings have them */
-    struct fair *fair;        /* owned, as is the instance's planner */
+    struct views *views;      /* borrowed; expected starts depend on the rules */
+    struct limits limits;     /* from the settings */
+    struct fair *fair;        /* owned, as is inst->planner */
     struct modelfile *models; /* owned */
 };
 
-void rules_make(struct rules *r); /* all that is owned, from the settings */
-void rules_read(struct rules *r); /* they have changed: from the next plan on */
-void rules_take(struct rules *r); /* the same, with users as they are known so far */
+void rules_make(struct rules *r); /* builds all owned members from the settings */
+void rules_read(struct rules *r); /* the settings have changed; applies to the next plan */
+void rules_take(struct rules *r); /* the same, using the user names resolved so far */
 void rules_free(struct rules *r);
 
 #endif

@@ -1,11 +1,12 @@
-/* The turn of berthd: which parts have something to do in it, in their order. */
+/* The turn of berthd: the table of its parts, in the order in which they run. */
 #ifndef DAEMON_TURN_WIRING_H
 #define DAEMON_TURN_WIRING_H
 
 struct daemon;
 
-/* Makes d->inst.turn, in the loop, once there are all parts but the server. after: called
- * behind each turn that was saved, and, when the daemon is to leave, behind the others too. */
+/* Creates d->inst.turn and attaches it to the loop. Call once all parts but the server exist.
+ * after: called after each turn that was committed, and, once the daemon is about to exit,
+ * after failed ones too. */
 void turn_wire(struct daemon *d, void (*after)(struct daemon *));
 
 #endif

@@ -1,6 +1,6 @@
-/* Arrays in the daemon: see array_turns.h. Called by starts.c, job_facts.c (whatever
- * else happens to tasks), selection_walk.c (a person singles one out) and recover.c. The
- * array's row is written in the commit that writes its task's, so the two never disagree. */
+/* Job arrays in the daemon: see array_turns.h. Called by starts.c, job_facts.c (other changes
+ * of tasks), selection_walk.c (a user names single tasks) and recover.c. The array's row is
+ * written in the same commit as its task's, so the two never disagree. */
 #include "daemon/state/array_turns.h"
 
 #include <stdlib.h>
@@ -44,7 +44,8 @@ arrays_live_tasks(const struct state *s, const struct job *array, size_t *n)
     return jobs;
 }
 
-/* Those that wait in their own name are parked and freed with the rest. */
+/* Parks or unparks the pending tasks that are jobs of their own, like the rest of
+ * the array. */
 static void
 park_tasks(struct state *s, const struct job *array)
 {
@@ -70,7 +71,7 @@ arrays_moved(struct state *s, struct job *task, enum job_state from)
     if (!array || !array->tasks)
         return;
     uint8_t parked = array->parked;
-    struct job was = *task; /* one that runs again still has the attempt that it ended with */
+    struct job was = *task; /* a requeued task still has the attempt that it ended with */
     was.state = job_state_is_final(from) ? from : task->state;
     array_note(array, task, from, task->state, job_exit_status(&was));
     queue_refile(s->queue, array);
@@ -138,7 +139,8 @@ arrays_recover(struct state *s, struct job *job)
     park_tasks(s, array);
 }
 
-/* Its cancel was committed in pieces, and the daemon died between two of them. */
+/* The cancel was committed in pieces, and the daemon died between two of them: cancels the
+ * remaining tasks. */
 static void
 go_on_cancelling(struct state *s, struct job *array)
 {

@@ -1,6 +1,6 @@
-/* What has changed in a turn, in the order in which it did: appended by the code that changes
- * something, read once by every part that cares (turn_wiring.c lists them, in their order).
- * And which jobs the store does not know all of yet. */
+/* The changes of a turn, in the order in which they happened. The code that changes something
+ * appends; every interested part reads each change once (turn_wiring.c lists the parts, in
+ * order). Also keeps the list of jobs with unsaved changes. */
 #ifndef DAEMON_STATE_CHANGES_H
 #define DAEMON_STATE_CHANGES_H
 
@@ -11,89 +11,90 @@
 #include "base/buf.h"
 #include "core/queue/job.h"
 
-/* What a commit has to write of a job; job->unsaved holds these. */
-#define SAVE_INSERT      1U  /* it is new */
-#define SAVE_JOB         2U  /* its row */
-#define SAVE_ATTEMPT_NEW 4U  /* job->run is new */
-#define SAVE_ATTEMPT     8U  /* job->run has changed */
-#define SAVE_ENDED       16U /* it has reached a final state: out of the table once committed */
-#define SAVE_SETTLED     32U /* the attempt is charged; its folder may go once committed */
-#define SAVE_DETACH      64U /* its line is no longer its own: the key is free again */
-#define SAVE_BACK        128U /* it had ended, and is to run again */
+/* What the next commit has to write of a job: bits of job->unsaved. */
+#define SAVE_INSERT      1U   /* the job is new */
+#define SAVE_JOB         2U   /* the job's row has changed */
+#define SAVE_ATTEMPT_NEW 4U   /* job->run is new */
+#define SAVE_ATTEMPT     8U   /* job->run has changed */
+#define SAVE_ENDED       16U  /* reached a final state: leaves the table after the commit */
+#define SAVE_SETTLED     32U  /* attempt is charged; its folder may go after the commit */
+#define SAVE_DETACH      64U  /* detached from its jobs-file line; the key is free again */
+#define SAVE_BACK        128U /* had ended, and is to run again */
 
 enum change_type {
-    CHANGE_SAID,    /* what another part saw happen: kind and text are written already */
+    CHANGE_SAID,    /* seen by another part, which has filled in kind and text */
     CHANGE_ENTERED, /* the job is in the table */
-    CHANGE_STARTED, /* the plan gave it cards */
-    CHANGE_ENDED,   /* it has reached a final state: state, exit_status, by, text */
-    CHANGE_RETRIED, /* its attempt is over and it waits again: vram_old, vram, begin_us */
-    CHANGE_BACK,    /* by: a person has it run again, and it waits; state: from which */
+    CHANGE_STARTED, /* the plan assigned GPUs to it */
+    CHANGE_ENDED,   /* reached a final state: state, exit_status, by, text */
+    CHANGE_RETRIED, /* attempt is over, job waits again: vram_old, vram, begin_us */
+    CHANGE_BACK,    /* by: a user requeued the ended job, now waiting; state: before */
     CHANGE_HELD,
     CHANGE_RELEASED,
-    CHANGE_UPDATED,  /* its request is another */
-    CHANGE_PRIORITY, /* number */
-    CHANGE_CANCEL,   /* by: it is to be stopped */
-    CHANGE_REQUEUE,  /* by: it is to be stopped, to run again */
-    CHANGE_PREEMPT,  /* the same, to make way for the job `other` */
-    CHANGE_DELAYED,  /* its promised start, begin_us, cannot be kept: text, and for which job */
-    /* Of these nothing is stored: */
-    CHANGE_CANCEL_MORE, /* it was to be stopped before: perhaps with less grace */
-    CHANGE_LAUNCHED,    /* its command has been executed (for followers) */
-    CHANGE_AWAITED,     /* its processes are gone, its memory is not yet known to be back */
-    CHANGE_DROPPED,     /* number: so many tasks ended in `state` and never left their array */
+    CHANGE_UPDATED,  /* its request has changed */
+    CHANGE_PRIORITY, /* number: the new priority */
+    CHANGE_CANCEL,   /* by: a user who wants it stopped */
+    CHANGE_REQUEUE,  /* by: a user who wants it stopped and run again */
+    CHANGE_PREEMPT,  /* stopped and run again to make way for the job `other` */
+    CHANGE_DELAYED,  /* cannot start at begin_us as promised: text, other (the cause) */
+    /* These are not stored: */
+    CHANGE_CANCEL_MORE, /* cancelled again, perhaps with less grace */
+    CHANGE_LAUNCHED,    /* its command was executed (for followers) */
+    CHANGE_AWAITED,     /* its processes are gone, but its VRAM may not be free yet */
+    CHANGE_DROPPED,     /* number of tasks that ended in `state` without leaving their array */
 };
 
-/* What its readers need and cannot see in the job any more when they read it. */
+/* One change. Holds what readers need and may no longer find in the job when they read it. */
 struct change {
     enum change_type type;
-    uint32_t job, file; /* 0: none: it is the machine's */
-    bool of_live;       /* the job was in the table, and leaves it only if it is taken back */
+    uint32_t job, file; /* 0: none (of the machine as a whole) */
+    bool of_live;       /* job was in the table then; only a take-back makes it vanish */
     int64_t at_us;
-    bool is_asked; /* by a user's request: */
+    bool is_asked; /* a user's request caused it: */
     uint32_t by_uid;
-    char *by;   /* owned, may be NULL, as may text */
-    char *text; /* owned */
+    char *by;   /* owned; NULL: nobody */
+    char *text; /* owned; may be NULL */
     enum job_state state;
     int32_t exit_status, number, vram_old, vram;
     uint32_t other;
     int64_t begin_us;
 
-    /* The event that it makes, by its reader (turn_events.c); of CHANGE_SAID by its writer. */
-    char kind[16];   /* "": none */
-    bool hooks;      /* a hook is to report it */
+    /* The event made of this change, filled in by a reader (event_text.c); for CHANGE_SAID by
+     * the part that noted it. */
+    char kind[16];   /* "": no event */
+    bool hooks;      /* hooks are to report it */
     struct buf json; /* an object */
-    struct buf line; /* with its number and the rest in front, once it is stored */
+    struct buf line; /* the whole event with its number, once stored */
 };
 
-/* Something has happened, so that there is to be a turn, perhaps with a plan. */
+/* Requests a turn, with a new plan if `plan`. */
 typedef void (*changes_wake_fn)(void *arg, bool plan);
 
 struct changes {
     struct change *list;
     size_t n, cap;
-    size_t n_read; /* so many have been passed on */
+    size_t n_read; /* changes already passed to the readers */
     struct job **unsaved;
     size_t n_unsaved, cap_unsaved;
     changes_wake_fn wake; /* may be NULL */
     void *wake_arg;
 };
 
-/* A new one, at the end, until the next call. */
+/* Appends a change. The pointer is valid until the next call. */
 struct change *changes_add(struct changes *c, enum change_type type);
-void change_free(struct change *x); /* what it owns */
-/* Those that have been passed on go; the others stay, for the next turn. Whether there are
- * any. */
+void change_free(struct change *x); /* frees only what it owns */
+/* Drops the changes that have been read; the others stay for the next turn. Returns whether
+ * any are left. */
 bool changes_drop_read(struct changes *c);
 void changes_wake(const struct changes *c, bool plan);
 void changes_free(struct changes *c);
 
 void changes_mark(struct changes *c, struct job *job, unsigned what);
 
-/* The newest job that is new (the store does not know it yet) and matches; or NULL. */
+/* The newest matching job that the store does not know yet, or NULL. */
 struct job *changes_find_new(const struct changes *c,
                              bool (*match)(const struct job *, const void *), const void *arg);
 
-/* Every job of which the store does not know all yet. */
+/* Calls fn for each job with unsaved changes. */
 void changes_each_unsaved(const struct changes *c, void (*fn)(const struct job *, void *),
                           void *arg);
 

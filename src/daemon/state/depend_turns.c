@@ -1,6 +1,6 @@
 /* Dependencies in the daemon: see depend_turns.h. Called by the methods that make jobs, by
- * job_facts.c for every end and by recover.c. A chain of any length falls in one turn,
- * without recursion: ends that follow from an end are queued and taken one by one. */
+ * job_facts.c for every end, and by recover.c. A chain of any length is resolved in one turn
+ * without recursion: ends caused by an end are queued and handled one by one. */
 #include "daemon/state/depend_turns.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 struct depend {
     struct deps *deps;
-    uint32_t *fallen; /* have ended, and the jobs that wait for them do not know it yet */
+    uint32_t *fallen; /* ended jobs whose dependents have not been updated yet */
     size_t n_fallen, cap_fallen;
     bool telling;
 };
@@ -41,7 +41,7 @@ depend_free(struct depend *x)
     free(x);
 }
 
-/* --- what is there --- */
+/* --- looking up jobs --- */
 
 struct wanted {
     uid_t uid;
@@ -56,7 +56,7 @@ has_name(const struct job *job, const void *arg)
            strcmp(job->req.name, w->name) == 0;
 }
 
-/* The newest job of this user with that name; 0: there is none. */
+/* The newest job of this user with that name; 0: none. */
 static int
 find_named(struct state *s, uid_t uid, const char *name, uint32_t *out, struct err *e)
 {
@@ -72,7 +72,7 @@ find_named(struct state *s, uid_t uid, const char *name, uint32_t *out, struct e
     return 0;
 }
 
-/* A task of an array that has ended, or of one that lives but has not this task any more. */
+/* True if a task that is neither pending in its array nor live has ended; *out: its state. */
 static bool
 task_has_ended(struct state *s, const struct found_job *array, int32_t task,
                enum job_state *out)
@@ -81,11 +81,11 @@ task_has_ended(struct state *s, const struct found_job *array, int32_t task,
     struct err e;
     *out = job_state_is_final(array->state) ? array->state : JOB_CANCELLED;
     if (s->past->find_task(s->past->arg, array->id, task, &found, &e) == 0 && found.id) {
-        /* The store does not have an end of this turn yet. */
+        /* The table knows of an end in this turn; the store does not yet. */
         const struct job *job = queue_get(s->queue, found.id);
         *out = job ? job->state : found.state;
     } else if (*out == JOB_COMPLETED || *out == JOB_FAILED) {
-        *out = JOB_CANCELLED; /* it never left: it was cancelled with the rest */
+        *out = JOB_CANCELLED; /* never left its array, so it was cancelled with the rest */
     }
     return job_state_is_final(*out);
 }
@@ -100,7 +100,7 @@ has_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
     if (job)
         x.state = job->state;
     else if (s->past->find_job(s->past->arg, id, &x, &e) || !x.id)
-        x = (struct found_job){.state = JOB_LOST}; /* it has been forgotten */
+        x = (struct found_job){.state = JOB_LOST}; /* it has been pruned from the history */
     *out = x.state;
     if (task < 0 || !x.id)
         return job_state_is_final(x.state);
@@ -113,7 +113,7 @@ has_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
     return job_state_is_final(live->state);
 }
 
-/* --- a request --- */
+/* --- requests --- */
 
 static int
 check_there(struct state *s, const struct dep *dep, struct err *e)
@@ -180,7 +180,7 @@ depend_is_gone(struct state *s, uint32_t id)
            s->past->find_job(s->past->arg, id, &found, &unused) == 0 && !found.id;
 }
 
-/* It stays met, whatever becomes of the job that it names. */
+/* Marks the dependency as met for good, whatever happens to the job that it names. */
 static void
 mark_met(struct dep *dep)
 {
@@ -207,7 +207,7 @@ depend_on_line(struct state *s, struct dep *dep, uint32_t id, enum job_state sta
     dep->ended = gone ? (uint8_t)state : 0;
 }
 
-/* --- waiting --- */
+/* --- waiting jobs --- */
 
 static bool
 is_circular(struct state *s, const struct job *job, struct buf *words)
@@ -225,7 +225,7 @@ is_circular(struct state *s, const struct job *job, struct buf *words)
     return true;
 }
 
-/* It can never start. False. */
+/* Cancels a job that can never start. Always false. */
 static bool
 fall(struct state *s, struct job *job, const struct buf *words, struct buf *why)
 {
@@ -262,9 +262,9 @@ depend_enter(struct state *s, struct job *job, struct buf *why)
     return true;
 }
 
-/* A job and its dependents' fate stand in one commit. So what a live job waits for and is not
- * live any more was met: that it failed would have ended the job too. Daemons of before did not
- * write down that it was. */
+/* For recovery: a job's end and what it means for its dependents are in the same commit. So if
+ * a live job waits for a job that is no longer live, that dependency was met; otherwise the
+ * dependent would have ended too. Older daemons did not store that it was met. */
 struct waiting {
     struct state *state;
     const struct job *job;
@@ -289,7 +289,7 @@ void
 depend_join(struct state *s, struct job *task)
 {
     auto_buf struct buf unused = BUF_INIT;
-    struct waiting r = {s, task}; /* as its array did */
+    struct waiting r = {s, task}; /* as for its array */
     deps_enter(s->depend->deps, task, had_ended, &r, &unused);
     queue_refile(s->queue, task);
 }
@@ -300,7 +300,7 @@ depend_leave(struct state *s, struct job *job)
     deps_leave(s->depend->deps, job);
 }
 
-/* --- an end --- */
+/* --- ends --- */
 
 struct fallen {
     struct state *state;
@@ -344,7 +344,7 @@ depend_ended(struct state *s, const struct job *job)
     x->fallen = xgrow(x->fallen, x->n_fallen, &x->cap_fallen, sizeof *x->fallen);
     x->fallen[x->n_fallen++] = job->id;
     if (x->telling)
-        return; /* the loop below is at work and takes it up */
+        return; /* the loop below is running and will handle it */
     x->telling = true;
     for (size_t i = 0; i < x->n_fallen; i++) {
         const struct job *fallen = queue_get(s->queue, x->fallen[i]);

@@ -1,5 +1,5 @@
-/* Dependencies in the daemon: names and ids of a request against the jobs that are there, and
- * what an end means for the jobs that wait for it. The table is core/queue/deps.h's. */
+/* Dependencies in the daemon: resolves the names and ids in a request to jobs, and releases or
+ * cancels dependents when a job ends. core/queue/deps.h keeps the table. */
 #ifndef DAEMON_STATE_DEPEND_TURNS_H
 #define DAEMON_STATE_DEPEND_TURNS_H
 
@@ -17,46 +17,48 @@ struct err;
 struct depend *depend_new(void);
 void depend_free(struct depend *x); /* NULL is fine */
 
-/* Names of a request become ids, and ids must be there. ERR_REFUSED with what is not. */
+/* Replaces the names in a request by ids, and checks that all ids exist. ERR_REFUSED names
+ * what does not exist. */
 int depend_resolve(struct state *s, uid_t uid, struct request *r, struct err *e);
 
-/* Refuses a request whose dependencies can never be met any more. */
+/* Refuses a request whose dependencies can never be met. */
 int depend_check(struct state *s, const struct request *r, struct err *e);
 
-/* Whether what it names (resolved) has ended, in whatever way. */
+/* True if the job or task that the (resolved) dependency names has ended, in any state. */
 bool depend_has_ended(struct state *s, const struct dep *dep);
 
-/* Nothing is known of this job, or not any more. */
+/* True if neither the table nor the store knows this job. */
 bool depend_is_gone(struct state *s, uint32_t id);
 
-/* The job has ended and is to run again: it waits again for what has been met. What nothing is
- * known of any more counts as met, as it does for a job that waits when the daemon restarts. */
+/* Resets the dependencies of an ended job that runs again: it waits again even for those
+ * already met. A dependency on a job that has been forgotten counts as met, as it does for
+ * jobs that wait when the daemon restarts. */
 void depend_renew(struct state *s, struct request *r);
 
-/* It waits for this job of a line of a jobs file, which is in that state: all that is known of
- * it where the job itself is gone. */
+/* Makes dep refer to this job of a jobs-file line. state is the job's: if the job itself has
+ * been forgotten, nothing else is known of it. */
 void depend_on_line(struct state *s, struct dep *dep, uint32_t id, enum job_state state);
 
-/* A job that is in the table begins to wait for what its (resolved) request names. One that
- * never can run is CANCELLED at once; so is one that would wait for itself. False then, with
- * words appended to why (may be NULL). */
+/* A job in the table starts to wait for what its (resolved) request names. A job that can
+ * never run, or would wait for itself, is CANCELLED at once: false then, with the reason
+ * appended to why (may be NULL). */
 bool depend_enter(struct state *s, struct job *job, struct buf *why);
 
-/* Its name has changed, or whether it is a singleton: the same where it would wait for itself
- * now. */
+/* The job's name or its singleton option has changed. If it would wait for itself now, it is
+ * CANCELLED as by depend_enter. */
 bool depend_renamed(struct state *s, struct job *job, struct buf *why);
 
-/* A task that leaves an array which waits: it waits for the same. */
+/* A task leaves a waiting array and waits for the same jobs. */
 void depend_join(struct state *s, struct job *task);
 
-/* It waits for nothing any more; no end need release it. */
+/* The job no longer waits for anything. */
 void depend_leave(struct state *s, struct job *job);
 
-/* It has ended: all jobs that wait for it are released or CANCELLED, and so on down the
- * chain. */
+/* The job has ended: each job that waits for it is released or CANCELLED, and so on down
+ * the chain. */
 void depend_ended(struct state *s, const struct job *job);
 
-/* After a restart, when all jobs are in the table. */
+/* Call after a restart, when all jobs are in the table. */
 void depend_recover(struct state *s);
 
 #endif

@@ -1,12 +1,12 @@
-/* Estimates: see estimates.h. The table is the core's (core/learn/runtimes.h); here it meets
- * the queue; what the store has of it is runs_kept.c's. */
+/* Run time estimates: see estimates.h. core/learn/runtimes.h has the table, this file connects
+ * it to the queue, and runs_kept.c stores it. */
 #include "daemon/state/estimates.h"
 
 #include "core/learn/runtimes.h"
 #include "core/queue/queue.h"
 #include "daemon/state/state.h"
 
-#define FOLLOW_EACH 1000 /* jobs in a turn: some 5 ms */
+#define FOLLOW_EACH 1000 /* jobs per turn: about 5 ms */
 
 void
 estimate_enter(struct state *s, struct job *job)
@@ -26,7 +26,8 @@ estimate_leave(struct state *s, struct job *job)
     history_leave(s->history, job);
 }
 
-/* What runs keeps the expectation with which it started: a promise may rest on it. */
+/* A running job keeps the estimate it started with, since a promised start may depend
+ * on it. */
 static bool
 may_change(const struct job *job)
 {

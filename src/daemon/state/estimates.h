@@ -1,5 +1,5 @@
-/* What is expected of each job's run, from runs of the same command: kept true when jobs enter
- * and when one completes. */
+/* Expected run time of each job, from earlier runs of the same command. Updated when jobs
+ * enter the table and when a job completes. */
 #ifndef DAEMON_STATE_ESTIMATES_H
 #define DAEMON_STATE_ESTIMATES_H
 
@@ -8,18 +8,19 @@
 struct state;
 struct job;
 
-/* A job enters the table (its fingerprint is set), or leaves it. */
+/* The job enters the table (its fingerprint is set), or leaves it. */
 void estimate_enter(struct state *s, struct job *job);
 void estimate_leave(struct state *s, struct job *job);
 
-/* Its request has changed; the caller refiles it. */
+/* The job's request has changed. The caller refiles the job. */
 void estimate_refresh(struct state *s, struct job *job);
 
-/* It has completed: pending jobs with the same command are expected to take as long, once
- * estimates_follow has come to them. */
+/* The job has completed: estimates_follow then updates the pending jobs with the
+ * same command. */
 void estimate_completed(struct state *s, struct job *job);
 
-/* Once in a turn, before its plan. True: there are more, for the next turn. */
+/* Updates a bounded number of jobs. Call once per turn, before the plan. True: more are left
+ * for the next turn. */
 bool estimates_follow(struct state *s);
 
 #endif

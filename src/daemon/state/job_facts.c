@@ -1,7 +1,7 @@
-/* What happens to jobs: see job_facts.h. Called by the methods (people), by supervisor_watch.c
- * (shepherds), by samples.c (measurements) and by starts.c (the plan). The table of what is
- * allowed is the core's; here stands what follows from it for the job itself and for other
- * jobs. Other parts read it in the changes. */
+/* What happens to jobs: see job_facts.h. Called by the methods (users), supervisor_watch.c
+ * (supervisors), samples.c (measurements) and starts.c (the plan). The core's table says which
+ * event a state allows; this file does what follows from it for the job and for other jobs.
+ * Other parts of the daemon read the changes. */
 #include "daemon/state/job_facts.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 #include "daemon/state/state.h"
 #include "daemon/state/unique.h"
 
-/* Applies an event that this state must allow. */
+/* Applies an event that the job's state must allow; aborts otherwise. */
 static void
 must_apply(struct job *job, const struct job_event *ev)
 {
@@ -42,7 +42,7 @@ note_by(struct state *s, enum change_type type, const struct job *job, const cha
     x->by = by ? xstrdup(by) : NULL;
 }
 
-/* As it is now: it may be asked to run again before this is read. */
+/* Copies the ending: the job may be requeued before the change is read. */
 static void
 note_end(struct state *s, const struct job *job)
 {
@@ -55,7 +55,7 @@ note_end(struct state *s, const struct job *job)
     x->text = xstrdup(buf_str(&text));
 }
 
-/* It has reached a final state: noted, saved, and the jobs that wait for it go on. */
+/* The job has reached a final state: notes and saves it, and resolves its dependents. */
 static void
 ended(struct state *s, struct job *job)
 {
@@ -69,8 +69,8 @@ ended(struct state *s, struct job *job)
     depend_ended(s, job);
 }
 
-/* What follows from a change of state, whatever made it. An array that is to end and has tasks
- * on their way is still where it was. */
+/* Follow-up of any change of state. An array that is to end but still has live tasks has not
+ * changed its state. */
 static void
 moved(struct state *s, struct job *job, enum job_state from)
 {
@@ -81,14 +81,14 @@ moved(struct state *s, struct job *job, enum job_state from)
     arrays_moved(s, job, from);
 }
 
-/* What waits in an array. */
+/* Pending tasks in an array; 0 for other jobs. */
 static int32_t
 waiting_in(const struct job *job)
 {
     return job->tasks ? array_n_pending(job) : 0;
 }
 
-/* Tasks that have never left their array may have ended with it. */
+/* Counts the tasks that ended with their array without ever leaving it. */
 static void
 count_dropped(struct state *s, const struct job *job, const struct job_event *ev,
               int32_t waited)
@@ -134,7 +134,7 @@ jobs_array_over(struct state *s, struct job *array)
     apply_and_move(s, array, &ev);
 }
 
-/* Keeps its folder, user and limits once with those of the job before, when they are equal. */
+/* Shares the text of folder, user and limits with the previous job's where they are equal. */
 static void
 share_texts(struct state *s, struct job *job)
 {
@@ -178,7 +178,8 @@ bool
 jobs_attempt_started(struct state *s, struct job *job, int64_t at_us)
 {
     const struct job_event ev = {.type = JOB_EV_STARTED, .wall_us = at_us};
-    /* Not saved on its own: the shepherd knows, and the attempt's end writes it. */
+    /* Not saved on its own: the supervisor has a record, and the attempt's end is
+     * written anyway. */
     if (job_apply(job, &ev, NULL) != JOB_NEXT)
         return false;
     queue_refile(s->queue, job);
@@ -187,7 +188,7 @@ jobs_attempt_started(struct state *s, struct job *job, int64_t at_us)
 
 /* --- the end of an attempt --- */
 
-/* It waits again; where is for its ending to say. */
+/* The job waits again; its place in the queue depends on how the attempt ended. */
 static void
 back_in_line(struct state *s, struct job *job, int32_t vram_old)
 {
@@ -206,8 +207,8 @@ back_in_line(struct state *s, struct job *job, int32_t vram_old)
         state_note(s, CHANGE_HELD, job);
 }
 
-/* When it would have started, by the clock as it has been set since. Of one that is lost nobody
- * has measured how long it ran. */
+/* Start of the attempt on the clock as it is set now. For a lost attempt the run time was
+ * not measured. */
 static int64_t
 began_us(const struct attempt *run)
 {
@@ -216,8 +217,8 @@ began_us(const struct attempt *run)
     return run->started_us + run->clock_set_us;
 }
 
-/* What the attempt has used counts against its user from now on. The commit of its end writes
- * it down (SAVE_SETTLED). */
+/* Charges the attempt's usage to its user. The commit of the attempt's end stores
+ * it (SAVE_SETTLED). */
 static void
 charge(struct state *s, const struct job *job)
 {
@@ -277,9 +278,9 @@ jobs_attempt_ended(struct state *s, struct job *job, const struct ending *ending
         state_note(s, CHANGE_AWAITED, job);
 }
 
-/* --- people --- */
+/* --- requests by users --- */
 
-/* The one job. */
+/* Cancels this job alone, for an array without the tasks that have left it. */
 static int
 cancel_one(struct state *s, struct job *job, const char *by)
 {
@@ -319,7 +320,7 @@ jobs_cancel_alone(struct state *s, struct job *array, const char *by)
     return array->cancel_asked && array_next(array) < 0 ? 0 : cancel_one(s, array, by);
 }
 
-/* What has not left an array is cancelled with it, and what has is cancelled one by one. */
+/* Cancels an array's split-off tasks one by one, and the rest with the array itself. */
 int
 jobs_cancel(struct state *s, struct job *job, const char *by)
 {
@@ -332,18 +333,18 @@ jobs_cancel(struct state *s, struct job *job, const char *by)
         cancel_one(s, tasks[i], by);
     }
     if ((asked && n > 0) || (!was_over && job_state_is_final(job->state)))
-        return 0; /* with its last task it has ended as well */
+        return 0; /* the array ended with its last task */
     return cancel_one(s, job, by);
 }
 
-/* Only an admin takes away a hold that an admin has put on the job. */
+/* True if an admin holds the job and the caller is not an admin. */
 static bool
 is_kept_by_admin(const struct state *s, const struct job *job)
 {
     return job->admin_held && s->asker.is_known && !s->asker.admin;
 }
 
-/* An admin's hold on another user's job stays until an admin lets go. */
+/* Records a hold by an admin on another user's job, which only an admin can release. */
 static void
 note_admin_hold(struct state *s, struct job *job)
 {
@@ -382,7 +383,8 @@ hold_or_release(struct state *s, struct job *job, enum job_event_type type, stru
     return 0;
 }
 
-/* Of an array what has not left it: 0, or -1; 1 where that is nothing, or not held, with e. */
+/* For an array, only the tasks that have not left it. 0 or -1; 1 with e if there are none, or
+ * they are not held. */
 static int
 hold_or_release_alone(struct state *s, struct job *job, enum job_event_type type, struct err *e)
 {
@@ -401,7 +403,7 @@ hold_or_release_alone(struct state *s, struct job *job, enum job_event_type type
     return 1;
 }
 
-/* An array: those of its tasks that wait in their own name, and what has not left. */
+/* For an array, its waiting split-off tasks and the tasks that have not left it. */
 static int
 hold_or_release_all(struct state *s, struct job *job, enum job_event_type type, struct err *e)
 {
@@ -507,7 +509,7 @@ jobs_requeue(struct state *s, struct job *job, const char *by, bool hold, struct
     log_info("job=%u event=requeue by=%s", job->id, by);
     if (job_state_is_final(from) && !(job->unsaved & SAVE_ENDED))
         state_save(s, job, SAVE_BACK);
-    job->unsaved &= (uint8_t)~SAVE_ENDED; /* if it had ended in this very turn */
+    job->unsaved &= (uint8_t)~SAVE_ENDED; /* if it had ended in this turn */
     learned_apply(s, job);
     moved(s, job, from);
     if (job->state == JOB_PENDING) {
@@ -544,7 +546,7 @@ void
 jobs_recover(struct state *s, struct job *job)
 {
     if (job_state_is_active(job->state)) {
-        job->state = JOB_STARTING; /* how far it got is for its folder to say */
+        job->state = JOB_STARTING; /* its folder says how far it got */
         job->run->ending = (struct ending){.outcome = OUTCOME_NONE};
         job->run->shepherd_pid = 0;
     }

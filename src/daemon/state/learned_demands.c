@@ -1,8 +1,8 @@
 /* Demands learned from runs: see learned_demands.h. Called by job_facts.c, method_file.c and
- * berthd.c. What is learned goes into the store in the very transaction that makes the run's
- * end durable; the jobs that it concerns are found by the lists of equal commands
- * (core/learn/runtimes.h), an array being one of them. The demand of a job that waits is not
- * written down for its own sake: after a restart it is made anew. */
+ * berthd.c. What a run taught is stored in the transaction that makes the run's end durable.
+ * The lists of equal commands (core/learn/runtimes.h) find the jobs concerned, with an array
+ * as one entry. A waiting job's learned demand is not stored for its own sake: it is computed
+ * again after a restart. */
 #include "daemon/state/learned_demands.h"
 
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 #include "daemon/state/state.h"
 #include "daemon/state/unique.h"
 
-/* What is known, or 0 where the machine could not give it: then the whole card is asked for,
- * which is what those runs had. */
+/* The learned demand, or 0 (a whole GPU, as those runs had) if nothing is known or no GPU here
+ * could provide it. */
 static int32_t
 demand_for(struct state *s, uint32_t uid, const struct demand *asked,
            const struct learned *known)
@@ -42,7 +42,7 @@ take(struct job *job, int32_t mib, int32_t runs)
     int32_t before = job->req.demand.vram_mib;
     job->auto_runs = runs;
     if (job->oom_used > 0 && mib > 0 && mib < before)
-        return false; /* raised after an out of memory: it keeps that */
+        return false; /* raised after an out-of-memory failure; not lowered again */
     job->req.demand.vram_mib = mib;
     if (job->oom_used == 0)
         job->declared_mib = mib;
@@ -62,7 +62,7 @@ learned_apply(struct state *s, struct job *job)
     return take(job, demand_for(s, job->uid, &job->req.demand, &known), known.n);
 }
 
-/* Whether the attempt says anything. */
+/* Adds the attempt's peak to *known. False: the attempt says nothing about the demand. */
 static bool
 learn_from(const struct attempt *run, struct learned *known)
 {
@@ -78,8 +78,8 @@ learn_from(const struct attempt *run, struct learned *known)
     return false;
 }
 
-/* Those that run the same on as many cards. Most ask the same in all else too, so that what
- * they get is worked out once: there may be a hundred thousand. */
+/* Updates the waiting jobs with the same command and number of GPUs. There may be 100,000 of
+ * them, so the demand is computed again only where the rest of the request differs. */
 static void
 follow(struct state *s, struct job *job, const struct learned *known)
 {
@@ -102,11 +102,11 @@ follow(struct state *s, struct job *job, const struct learned *known)
     }
 }
 
-/* False: the attempt taught nothing. */
+/* Learns from the job's attempt and stores the result. False: nothing was learned. */
 static bool
 learn(struct state *s, const struct job *job, struct learned *known)
 {
-    struct err e; /* sticks to the store; the commit tells */
+    struct err e; /* errors stick to the store; its commit reports them */
     if (!job->fingerprint || !job->run || demand_n_gpus(&job->req.demand) == 0)
         return false;
     if (s->past->peaks_get(s->past->arg, job, known, &e) < 0 || !learn_from(job->run, known))
@@ -129,7 +129,7 @@ learned_attempt_over(struct state *s, struct job *job)
     struct learned known;
     if (!learn(s, job, &known))
         return;
-    learned_apply(s, job); /* if it runs again */
+    learned_apply(s, job); /* in case it runs again */
     follow(s, job, &known);
 }
 

@@ -1,7 +1,7 @@
-/* `vram=auto`: what a waiting job asks for follows what the last runs of the same command, with
- * as many cards, had at most (core/learn/demands.h). A demand is settled when the job starts;
- * until then it changes whenever such a run ends. Of a command that nothing is known of, or
- * that needs nearly a whole card, it is the whole card. */
+/* `vram=auto`: the demand of a waiting job follows the peak VRAM of recent runs of the same
+ * command on as many GPUs (core/learn/demands.h). The demand is fixed when the job starts;
+ * until then it changes whenever such a run ends. A command without known runs, or that needs
+ * nearly a whole GPU, gets a whole GPU. */
 #ifndef DAEMON_STATE_LEARNED_DEMANDS_H
 #define DAEMON_STATE_LEARNED_DEMANDS_H
 
@@ -10,19 +10,19 @@
 struct state;
 struct job;
 
-/* Sets the demand of a job that asks so and does not run, from what is known now. True: it is
- * another; then refile it if it is in the queue. */
+/* Sets the demand of a waiting `vram=auto` job from what is known now; no-op for other jobs.
+ * True: the demand has changed, so refile the job if it is in the queue. */
 bool learned_apply(struct state *s, struct job *job);
 
-/* An attempt is over, with its ending in job->run: its command's peak is learned, and those
- * that wait with the same command follow. The job itself is its caller's to refile. */
+/* An attempt is over, with its ending in job->run: records the command's peak and updates the
+ * waiting jobs with the same command. The caller refiles the job itself. */
 void learned_attempt_over(struct state *s, struct job *job);
 
-/* The commit of a run's end was refused, and what it taught went with it: learned again, for
- * the next commit. Those that wait have it already. */
+/* The commit of a run's end failed and rolled back what was learned from it: records it again
+ * for the next commit. Waiting jobs keep their updated demand. */
 void learned_not_saved(struct state *s, struct job *job);
 
-/* After a restart, once the cards are known: all that wait. */
+/* Call after a restart, once the GPUs are known: updates all waiting jobs. */
 void learned_recover(struct state *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* See starts.h. Called by turn_plan.c, and by turn.c when the store refuses. */
+/* See starts.h. Called by turn_plan.c, and by turn.c after a failed commit. */
 #include "daemon/state/starts.h"
 
 #include <stdlib.h>
@@ -32,7 +32,8 @@ new_attempt(const struct state *s, const struct job *job, const struct placement
 static bool
 start_job(struct state *s, struct job *job, const struct placement *where)
 {
-    /* The attempt before this one is not on the disk yet: its row first, this start next. */
+    /* The previous attempt's row is not stored yet: it is committed first, and the next plan
+     * starts the job again. */
     if (job->unsaved & SAVE_ATTEMPT || arrays_keep_back(s, job)) {
         ledger_release(s->ledger, job->id);
         return false;
@@ -58,8 +59,8 @@ starts_carry_out(struct state *s, const struct decision *x)
     struct job *job = queue_get(s->queue, x->job);
     switch (x->type) {
     case PLAN_START:
-        /* Another of its name has started in this very plan. A task that has just left its
-         * array is always behind the rest of it: the array is asked. */
+        /* Another singleton of this name has started in this plan. Asks the array, because a
+         * task that has just been split off is always queued behind the rest of it. */
         if (job->parked & PARK_SINGLETON) {
             ledger_release(s->ledger, x->task >= 0 ? x->as : x->job);
             return false;
@@ -102,7 +103,7 @@ static bool
 may_go(struct state *s, struct job *job)
 {
     if (!job->array || !queue_get(s->queue, job->array))
-        return true; /* its array had ended before, and has again */
+        return true; /* its array had ended before, and counts as ended again */
     if (job_state_is_final(job->state))
         return false;
     arrays_unsplit(s, job);

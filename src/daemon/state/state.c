@@ -30,7 +30,7 @@ state_close(struct state *s)
     shared_free(s->last_rlimits);
 }
 
-/* --- changes: noted at the time that it is, in the name of the caller being served --- */
+/* --- changes: noted with the current time and the user being served --- */
 
 int64_t
 state_wall_us(const struct state *s)
@@ -38,8 +38,8 @@ state_wall_us(const struct state *s)
     return s->around->wall_us(s->around->arg);
 }
 
-/* Of the others neither a card nor the order in the queue has become another: memory that is
- * waited for, for one, is planned with once a sample has shown that it is back. */
+/* The other changes free no GPU and leave the queue as it is. Memory still in use, for
+ * example, is planned with once a sample shows that it is free. */
 static bool
 may_start_more(enum change_type type)
 {
@@ -68,9 +68,9 @@ state_save(struct state *s, struct job *job, unsigned what)
     changes_mark(&s->changes, job, what);
 }
 
-/* --- what a job could ever have: every way into the table asks it --- */
+/* --- limits on what a job may ever have; checked for every job that enters the table --- */
 
-/* What it takes of VRAM wherever it is placed, at the least. */
+/* Lower bound on the demand's VRAM, wherever it is placed. */
 static int64_t
 least_vram(const struct state *s, const struct demand *demand, int n)
 {
@@ -111,7 +111,7 @@ state_check_limits(const struct state *s, uint32_t uid, const struct demand *dem
                    struct err *e)
 {
     if (demand->engine == ENGINE_SLURM)
-        return 0; /* they are about this machine */
+        return 0; /* the limits apply to this machine only */
     return check_limit(s, demand, &s->limits->all, "all users together", "", e) ||
                    check_limit(s, demand, limits_of(s->limits, uid), s->around->user_name(uid),
                                "user_", e) < 0

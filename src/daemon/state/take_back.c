@@ -1,5 +1,4 @@
-/* See take_back.h. Other changes of a stored job stay in memory, marked to be written, and a
- * later commit makes them durable. */
+/* See take_back.h. Other changes of a stored job stay in memory, marked for a later commit. */
 #include "daemon/state/take_back.h"
 
 #include <stdlib.h>
@@ -21,7 +20,7 @@ load(const struct state *s, const struct job *job)
     return s->past->load_job(s->past->arg, job->id, &unused);
 }
 
-/* A task that has ended anew is counted as that in its array. */
+/* A task that has ended again stays: its array counts that end. */
 bool
 take_back_requeue(struct state *s, struct job *job, starts_job_fn gone, void *arg)
 {
@@ -65,7 +64,7 @@ swap_texts(char **a, char **b)
     *b = was;
 }
 
-/* It has been read: without a kind it makes no event. */
+/* The event of the update has been made: removing its kind drops it. */
 static void
 forget_update(struct state *s, const struct job *job)
 {

@@ -1,6 +1,6 @@
-/* --unique: see unique.h. Called by the methods that make jobs. What has ended is found by the
- * store's index; the table's jobs stand in lists by fingerprint (core/learn/runtimes.h), those
- * that are new in this turn too. Tasks do not count: their array does. */
+/* --unique: see unique.h. Called by the methods that make jobs. The store's index finds ended
+ * jobs; lists by fingerprint (core/learn/runtimes.h) find those in the table, new ones
+ * included. Tasks do not count, because their array does. */
 #include "daemon/state/unique.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ counts(enum job_state s)
     return !job_state_is_final(s) || s == JOB_COMPLETED;
 }
 
-/* One of the table. */
+/* A duplicate in the table. */
 static const struct job *
 find_live(const struct state *s, const struct job *job)
 {
@@ -64,7 +64,7 @@ unique_check(struct state *s, struct job *job, struct err *e)
         same = queue_get(s->queue, found.id);
     if (same)
         found = (struct found_job){same->id, same->state};
-    if (!found.id || !counts(found.state)) /* the table knows better what has just ended */
+    if (!found.id || !counts(found.state)) /* the table is newer */
         return 0;
     return err_set(
         e, ERR_REFUSED,

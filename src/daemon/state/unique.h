@@ -1,4 +1,4 @@
-/* --unique: the same is not wanted twice. */
+/* --unique: refuses a job that duplicates another one. */
 #ifndef DAEMON_STATE_UNIQUE_H
 #define DAEMON_STATE_UNIQUE_H
 
@@ -6,16 +6,15 @@ struct state;
 struct err;
 struct job;
 
-/* Gives the job, whose request, user and folder are set, its fingerprint. */
+/* Sets the job's fingerprint. Its request, user and folder must be set. */
 void unique_mark(struct job *job);
 
-/* For one of the table whose request has changed: another fingerprint, if it has become another
- * command, and what is to be expected of that. */
+/* Updates the fingerprint and the estimate of a job in the table after a change of
+ * its request. */
 void unique_refresh(struct state *s, struct job *job);
 
-/* For a job that is marked here and is not in the table yet: -1 with the number of the job that
- * is the same, when it asked not to be a second one and that is pending, running or
- * completed. */
+/* For a job that is not in the table yet; sets its fingerprint. -1 naming the other job if
+ * this one asked to be unique and the same command is pending, running or completed. */
 int unique_check(struct state *s, struct job *job, struct err *e);
 
 #endif

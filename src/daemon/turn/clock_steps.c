@@ -1,6 +1,6 @@
-/* See clock_steps.h. The boot clock, which cannot be set, says by how much: the two drift
- * apart by more than a moment only when one of them is set. Limits of running jobs need
- * nothing of this: shepherds count them on the boot clock. turn.c asks. */
+/* See clock_steps.h. The offset from the boot clock, which cannot be set, reveals a step: it
+ * changes by more than a moment only if the wall clock is set. Time limits of running jobs
+ * need no correction, because supervisors count them on the boot clock. Called by turn.c. */
 #include "daemon/turn/clock_steps.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "core/queue/queue.h"
 #include "daemon/state/state.h"
 
-#define JUMP_US INT64_C(2000000) /* less is a clock that is being corrected */
+#define JUMP_US INT64_C(2000000) /* smaller changes are corrections of a drifting clock */
 
 static int64_t
 offset_of(const struct state *s)
@@ -34,7 +34,8 @@ shift(int64_t *at_us, int64_t by_us)
         *at_us += by_us;
 }
 
-/* Limits count on the boot clock, from when it started. */
+/* Time limits count on the boot clock from the start, so a step of the wall clock moves the
+ * expected end. */
 static void
 shift_run(struct job *job, int64_t by_us)
 {
@@ -42,7 +43,7 @@ shift_run(struct job *job, int64_t by_us)
         job->run->clock_set_us += by_us;
 }
 
-/* Below 0 it is a length. As it is stored, so is where it is now. */
+/* Values below 0 are durations. The value is stored, so its shifted one is too. */
 static void
 shift_lined(struct state *s, struct job *job, int64_t by_us)
 {
@@ -52,7 +53,7 @@ shift_lined(struct state *s, struct job *job, int64_t by_us)
     state_save(s, job, SAVE_JOB);
 }
 
-/* Whether it waits for a time that nobody named, to be tried again. */
+/* True if the job waits for its retry, as opposed to a begin time set by its user. */
 static bool
 waits_to_retry(const struct job *job)
 {
@@ -60,7 +61,8 @@ waits_to_retry(const struct job *job)
            (job->retries_used > 0 || job->misfires > 0);
 }
 
-/* Taken out and put back, as its place may depend on these. */
+/* Takes the job out of the queue and puts it back, because its place may depend on
+ * these times. */
 static void
 shift_job(struct state *s, struct job *job, int64_t by_us)
 {
@@ -101,7 +103,7 @@ begin_at(struct state *s, struct job *job, int64_t at_us)
     state_save(s, job, SAVE_JOB);
 }
 
-/* Those of another boot, of which nobody can tell whether the clock has been set since. */
+/* For retries stored in an earlier boot: whether the clock has been set since is unknown. */
 void
 clocksteps_bound_retries(struct state *s)
 {

@@ -1,4 +1,4 @@
-/* See event_line.h. Of events that are stored now or were, and of those that are not kept. */
+/* See event_line.h. Used for stored events and for those that are only sent. */
 #include "daemon/turn/event_line.h"
 
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* An event as followers get it. */
+/* Events as followers receive them. */
 #ifndef DAEMON_TURN_EVENT_LINE_H
 #define DAEMON_TURN_EVENT_LINE_H
 

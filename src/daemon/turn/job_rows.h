@@ -1,4 +1,4 @@
-/* The rows of a job that a commit writes, by the job's marks (SAVE_*). */
+/* Writes a job's rows according to its marks (SAVE_*). */
 #ifndef DAEMON_TURN_JOB_ROWS_H
 #define DAEMON_TURN_JOB_ROWS_H
 
@@ -6,7 +6,7 @@ struct job;
 struct state;
 struct store;
 
-/* Within the transaction. Errors stick to the store; its commit tells. */
+/* Call within the transaction. Errors stick to the store; its commit reports them. */
 void rows_write(struct store *store, const struct state *s, struct job *job);
 
 #endif

@@ -1,5 +1,5 @@
-/* See jobs_kept.h. Called by recover.c. The database says only that an attempt was decided, and
- * on which GPUs; these may have other numbers by now. */
+/* See jobs_kept.h. Called by recover.c. The database records only that an attempt was decided
+ * and on which GPUs, by UUID; their numbers may have changed. */
 #include "daemon/turn/jobs_kept.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "daemon/state/state.h"
 #include "store/store.h"
 
-/* An attempt under way, as it was stored: which card was which. */
+/* An attempt under way as stored, with the UUIDs of its GPUs. */
 struct attempts_kept {
     struct attempts_kept *next;
     uint32_t job;
@@ -44,8 +44,8 @@ remember_cards(struct loading *l, const struct job *job, const char *const *uuid
     l->attempts = r;
 }
 
-/* A damaged database may have lost the row of an attempt under way. What its folder and its
- * processes say is still found by its number; Slurm is asked under a key of its own. */
+/* A damaged database may have lost the row of an attempt under way. Its folder and processes
+ * are still found by its number; for Slurm it gets a new key. */
 static void
 remake_attempt(const struct loading *l, struct job *job)
 {
@@ -93,8 +93,8 @@ jobs_load(struct state *s, struct store *store, const struct kept_host *host,
     return 0;
 }
 
-/* The card of this UUID; one that the machine no longer shows is entered as lost, so that
- * the job beside it can be supervised to its end. */
+/* The GPU with this UUID. A GPU that is no longer present is entered as lost, so that the job
+ * on it can be supervised to its end. */
 static int
 find_card(const struct state *s, const char *uuid, const struct kept_host *host)
 {

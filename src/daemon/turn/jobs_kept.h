@@ -1,5 +1,5 @@
-/* Jobs that had not ended when the daemon before this one did: from the store into the state,
- * and, once the GPUs are known, their attempts onto these. */
+/* Loads the jobs that had not ended when the previous daemon exited, and, once the GPUs are
+ * known, maps their attempts to them. */
 #ifndef DAEMON_TURN_JOBS_KEPT_H
 #define DAEMON_TURN_JOBS_KEPT_H
 
@@ -11,24 +11,24 @@ struct job;
 struct state;
 struct store;
 
-/* What is asked of the parts of the daemon. */
+/* What loading needs from other parts of the daemon. */
 struct kept_host {
     void *arg;
-    /* A key that no job of Slurm has: the row of an attempt is lost, and with it its key. */
+    /* Makes a key that no Slurm job has, for an attempt whose row, and with it its key,
+     * is lost. */
     void (*make_key)(char *key, size_t size);
-    /* The machine no longer shows this GPU of a job that runs. It is in the ledger again, with
-     * nothing but its UUID. */
+    /* A running job's GPU is no longer present. It has been added to the ledger with only
+     * its UUID. */
     void (*card_missing)(void *arg, int card);
-    /* What the attempt holds is booked: what has become of it is now to be found out, and
-     * posted. */
+    /* The attempt's resources are booked: find out what has become of it, and post that. */
     void (*take_up)(void *arg, struct job *job);
 };
 
-/* Before the GPUs are known. *attempts: those that were under way, for attempts_take_up. */
+/* Call before the GPUs are known. *attempts: the attempts under way, for attempts_take_up. */
 int jobs_load(struct state *s, struct store *store, const struct kept_host *host,
               struct attempts_kept **attempts, struct err *e);
 
-/* With the GPUs known, once; frees the list. */
+/* Call once, when the GPUs are known; frees the list. */
 void attempts_take_up(struct state *s, struct attempts_kept *attempts,
                       const struct kept_host *host);
 

@@ -5,7 +5,7 @@
 #include "core/learn/demands.h"
 #include "store/store.h"
 
-#define TRIM_EVERY 4096 /* ends: it looks at every row */
+#define TRIM_EVERY 4096 /* ends between trims, which visit every row */
 
 static uint32_t
 next_job_id(void *arg)
@@ -74,7 +74,7 @@ static void
 peaks_put(void *arg, const struct job *job, const struct learned *known)
 {
     const struct store_peaks_key key = key_of(job);
-    struct err e; /* sticks to the store; the commit tells */
+    struct err e; /* errors stick to the store; its commit reports them */
     store_peaks_put(arg, &key, known, job->run->ending.ended_us, &e);
     if (job->id % TRIM_EVERY == 0)
         store_peaks_trim(arg, &e);

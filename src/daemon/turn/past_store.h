@@ -1,4 +1,4 @@
-/* What was written down before, as the store has it: the state's `struct past`. */
+/* The state's `struct past`, backed by the store. */
 #ifndef DAEMON_TURN_PAST_STORE_H
 #define DAEMON_TURN_PAST_STORE_H
 

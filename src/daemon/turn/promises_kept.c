@@ -1,7 +1,7 @@
-/* See promises_kept.h. Promises are a note in the store: a line for each, "JOB AT_US CARDS
- * LIMIT_MS". As their times, and those at which running jobs end, are on the wall clock, there
- * is a line "clock OFFSET_US BOOT" and, for each running job during which that was set, "set
- * JOB BY_US". Called by turn.c, turn_plan.c and berthd.c. */
+/* See promises_kept.h. Promises are stored as a note, one line each: "JOB AT_US CARDS
+ * LIMIT_MS". Their times, and the expected ends of running jobs, are on the wall clock; so the
+ * note also has a line "clock OFFSET_US BOOT" and, for each running job during which the clock
+ * was set, "set JOB BY_US". Called by turn.c, turn_plan.c and berthd.c. */
 #include "daemon/turn/promises_kept.h"
 
 #include <inttypes.h>
@@ -38,7 +38,7 @@ write_all(const struct turn *t, struct buf *out)
                  list[i].at_us, list[i].cards, list[i].limit_ms);
 }
 
-/* Whether it is of this boot; *length: 0 without such a line. */
+/* True if the note was written in this boot. *length: 0 if there is no such line. */
 static bool
 read_clock(const char *at, int64_t *offset_us, int *length)
 {
@@ -97,7 +97,7 @@ void
 promises_save(struct turn *t)
 {
     auto_buf struct buf text = BUF_INIT;
-    struct err e; /* sticks to the store; store_commit tells */
+    struct err e; /* errors stick to the store; store_commit reports them */
     if (!t->promised)
         return;
     write_all(t, &text);
@@ -122,7 +122,7 @@ regain(struct turn *t, const struct kept_promise *x)
 {
     struct promise promise = x->promise;
     if (queue_get(t->state->queue, x->as))
-        promise.job = x->as; /* an array's task that waits in its own name now */
+        promise.job = x->as; /* a task that is a job of its own now */
     planner_restore_promise(t->state->planner, &promise);
 }
 

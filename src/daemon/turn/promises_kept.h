@@ -1,4 +1,4 @@
-/* Promised starts across restarts, and the event when one cannot be kept. */
+/* Keeps promised starts across restarts, and reports promises that cannot be kept. */
 #ifndef DAEMON_TURN_PROMISES_KEPT_H
 #define DAEMON_TURN_PROMISES_KEPT_H
 
@@ -7,14 +7,15 @@
 struct plan;
 struct turn;
 
-void promises_load(struct turn *t); /* once the jobs are in the queue */
-/* Within the commit: writes them if they are not as the last commit left them. */
+void promises_load(struct turn *t); /* call once the jobs are in the queue */
+/* Within the commit: writes the promises if they have changed since the last one. */
 void promises_save(struct turn *t);
-void promises_saved(struct turn *t); /* it has succeeded */
-/* The start of this job, or of all in the turn, did not come about. */
+void promises_saved(struct turn *t); /* the commit succeeded */
+/* The start of this job, or all starts of the turn, were taken back: restores
+ * their promises. */
 void promises_regain(struct turn *t, uint32_t id);
 void promises_regain_all(struct turn *t);
-/* Those that the plan had to break. */
+/* Notes the promises that the plan had to break. */
 void promises_tell(struct turn *t, const struct plan *p);
 
 #endif

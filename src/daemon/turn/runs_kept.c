@@ -7,10 +7,10 @@
 #include "core/queue/job.h"
 #include "store/store.h"
 
-#define TAUGHT_MAX 1000 /* ended jobs that a new daemon's planner learns from */
+#define TAUGHT_MAX 1000 /* ended jobs from which a new daemon's planner learns */
 #define ENDED_BY_ITSELF                                                                        \
     (1U << JOB_COMPLETED | 1U << JOB_FAILED | 1U << JOB_TIMEOUT | 1U << JOB_OUT_OF_MEMORY)
-#define TRIM_EVERY 4096 /* ends: it looks at every row */
+#define TRIM_EVERY 4096 /* ends between trims, which visit every row */
 
 static void
 on_runs(const struct store_runs *r, void *arg)
@@ -19,7 +19,8 @@ on_runs(const struct store_runs *r, void *arg)
                     (struct runs){.last_ms = r->last_ms, .before_ms = r->before_ms});
 }
 
-/* Of its estimate nothing is known any more; its limit is what most go by. */
+/* The job's estimate is no longer known; most estimates come from the limit, so that
+ * is used. */
 static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
@@ -29,7 +30,7 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
     return 0;
 }
 
-/* The order `balanced` corrects limits by how those that ended stayed below theirs. */
+/* The order `balanced` scales limits by how far ended jobs stayed below theirs. */
 static int
 teach_planner(struct store *store, struct planner *p, struct err *e)
 {
@@ -51,7 +52,7 @@ runs_load(struct store *store, struct history *h, struct planner *p, struct err 
 void
 runs_save(struct store *store, const struct history *h, const struct job *job)
 {
-    struct err e; /* sticks to the store; the commit tells */
+    struct err e; /* errors stick to the store; its commit reports them */
     struct runs r = history_runs(h, job);
     if (job->state != JOB_COMPLETED || r.last_ms == 0)
         return;

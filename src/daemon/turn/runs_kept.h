@@ -1,4 +1,4 @@
-/* How long runs of the same command took (core/learn/runtimes.h), over restarts. */
+/* Keeps the run times of commands (core/learn/runtimes.h) across restarts. */
 #ifndef DAEMON_TURN_RUNS_KEPT_H
 #define DAEMON_TURN_RUNS_KEPT_H
 
@@ -8,10 +8,11 @@ struct job;
 struct planner;
 struct store;
 
-/* At the start, before any job enters, with the planner made: the runs that the store knows. */
+/* Loads the stored run times. Call at start-up, with the planner made and before any
+ * job enters. */
 int runs_load(struct store *store, struct history *h, struct planner *p, struct err *e);
 
-/* Within the commit that makes a job's end durable: its command's runs. */
+/* Within the commit of a job's end: writes the run times of its command. */
 void runs_save(struct store *store, const struct history *h, const struct job *job);
 
 #endif

@@ -1,10 +1,10 @@
-/* The turn: see turn.h for its order, which is the whole durability argument. Methods, watcher
- * and prober change the state and say what must be written; this file decides when, and nothing
- * is acknowledged, launched or forgotten but from here. Its plan is carried out in
- * turn_plan.c; the events that it stores and sends are turn_events.c's.
+/* The turn: see turn.h for its order, on which durability rests. Methods, the supervisor watch
+ * and the prober change the state and mark what must be written; only this file decides when,
+ * and everything is acknowledged, launched or forgotten from here. turn_plan.c carries out the
+ * plan; turn_events.c stores and sends the events.
  *
- * When a commit fails the memory is put right again: jobs that are new in this turn go, starts
- * that were decided are undone, everything else stays marked and is tried again. */
+ * After a failed commit the memory is restored: jobs new in this turn are removed, starts are
+ * undone, and everything else stays marked and is tried again. */
 #include "daemon/turn/turn.h"
 
 #include <stdlib.h>
@@ -24,10 +24,10 @@
 #include "daemon/turn/turn_priv.h"
 #include "store/store.h"
 
-#define RETRY_MS      2000 /* after a failed commit */
-#define CHECKPOINT_MS 1000 /* of quiet before the write-ahead log is folded in */
-#define PRUNE_MS      50   /* between pieces of what goes */
-#define BUSY_US       (30 * INT64_C(1000000)) /* without quiet: then it is done all the same */
+#define RETRY_MS      2000 /* before a failed commit is tried again */
+#define CHECKPOINT_MS 1000 /* of quiet before the write-ahead log is checkpointed */
+#define PRUNE_MS      50   /* between pieces of the pruning */
+#define BUSY_US       (30 * INT64_C(1000000)) /* without quiet, upkeep runs anyway */
 
 struct turn *
 turn_new(struct state *s, struct store *store, const struct turn_host *host,
@@ -74,14 +74,14 @@ turn_stop_timer(const struct turn *t, enum turn_timer which)
     t->host.stop_timer(t->host.arg, which);
 }
 
-/* A part of the turn is done. */
+/* Accounts the time since the last call to this part of the turn. */
 static void
 spent(const struct turn *t, const char *what)
 {
     t->host.spent(t->host.arg, what);
 }
 
-/* --- when there is to be one --- */
+/* --- requesting a turn --- */
 
 void
 turn_is_due_unplanned(struct turn *t)
@@ -106,8 +106,8 @@ turn_is_due_unchanged(struct turn *t)
     turn_is_due_unplanned(t);
 }
 
-/* After a failed commit. While the disk is full nothing new comes in that could show when it
- * has room again; the reserve, once it can be made again, does. */
+/* After a failed commit. While the disk is full, no new work is accepted whose commit could
+ * show that there is room again; so success in recreating the reserve is the test. */
 static void
 try_again(struct turn *t)
 {
@@ -122,8 +122,8 @@ try_again(struct turn *t)
     turn_is_due(t);
 }
 
-/* While there is more to do it stays overdue, so that a daemon that is never idle comes to the
- * end of it. */
+/* Upkeep stays overdue while more is left, so that it completes even on a daemon that is
+ * never idle. */
 static void
 do_upkeep(struct turn *t)
 {
@@ -169,14 +169,14 @@ static void
 disk_trouble(struct turn *t, const struct err *e)
 {
     bool is_new = !t->trouble.code;
-    /* Said once, and not by everything that is tried meanwhile: the log may be on that disk. */
+    /* Logged once per error rather than for each failed try: the log may be on that disk. */
     if (is_new || strcmp(t->trouble.text, e->text) != 0)
         log_error("event=commit-failed %s", e->text);
     t->trouble = *e;
     if (is_new && store_reserve_release(t->store))
         log_warn("event=reserve-released outcomes are still written if there is room now");
     if (e->code == ERR_NO_SPACE)
-        (void)store_shrink_log(t->store, NULL); /* our own log may be what fills it */
+        (void)store_shrink_log(t->store, NULL); /* the WAL may be what fills it */
     turn_set_timer(t, TURN_RETRY, RETRY_MS);
 }
 
@@ -204,7 +204,7 @@ turn_say_not_saved(const struct err *why, struct err *e)
         why->text);
 }
 
-/* The store has rolled back: take back what no client has been told yet. */
+/* The store has rolled back: takes back what has not been acknowledged to any client. */
 static void
 commit_failed(struct turn *t, const struct err *e)
 {
@@ -227,8 +227,8 @@ can_start(const struct turn *t, struct job *job)
     return true;
 }
 
-/* Those that start with this commit: first, so that what is committed finds what it needs. A
- * start that cannot be prepared has not been decided: its job waits. */
+/* Prepares the starts of this commit before it is written. A start that cannot be prepared is
+ * undone, and its job waits. */
 static void
 prepare_starts(struct turn *t)
 {
@@ -246,7 +246,7 @@ prepare_starts(struct turn *t)
         turn_events_keep_true(t);
 }
 
-/* A turn that changes nothing writes nothing, and says nothing of the disk. */
+/* A turn without changes writes nothing, and so tells nothing about the disk. */
 static int
 save(struct turn *t, struct err *e)
 {
@@ -271,7 +271,7 @@ commit(struct turn *t)
     }
     promises_save(t);
     PARTS(t, write);
-    turn_events_read(t); /* what has been noted since: its events belong to this commit too */
+    turn_events_read(t); /* changes noted since then: their events belong to this commit too */
     turn_events_write(t);
     PARTS(t, sum_up, c->unsaved, c->n_unsaved);
     spent(t, "rows");
@@ -286,21 +286,21 @@ commit(struct turn *t)
     return 0;
 }
 
-/* --- what waited for it --- */
+/* --- after the commit --- */
 
-/* One that is saved, but for its launch. */
+/* Acts on the changes of a saved job, except for its launch. */
 static void
 act_on_job(struct turn *t, struct job *job, unsigned what)
 {
     PARTS(t, act, job, what);
     if (what & SAVE_ENDED) {
-        t->ended_some = true; /* so others may be old enough to go */
+        t->ended_some = true; /* so older jobs may be due for pruning */
         jobs_retire(t->state, job);
     }
 }
 
-/* Launches first, as a card is idle until then; good-byes to supervisors, ends. Marks are taken
- * from all beforehand: a launch that fails marks anew. */
+/* Launches first, because GPUs are idle until then; then the rest. All marks are taken before
+ * that, because a launch that fails sets new ones. */
 static void
 act_on_saved(struct turn *t)
 {
@@ -326,8 +326,8 @@ act_on_saved(struct turn *t)
 
 /* --- the turn --- */
 
-/* While changes come there is no quiet; reads do not count. Without any for long it is not
- * waited for. */
+/* Changes postpone upkeep, reads do not. True: upkeep is overdue and no longer waits
+ * for quiet. */
 static bool
 put_off_upkeep(struct turn *t)
 {
@@ -366,24 +366,24 @@ turn_run(struct turn *t)
 {
     int64_t began_us = turn_now_us(t);
     spent(t, NULL);
-    clocksteps_follow(&t->clock, t->state); /* whether or not there is a plan now */
+    clocksteps_follow(&t->clock, t->state); /* even without a plan */
     PARTS(t, settle);
     bool follow = estimates_follow(t->state);
-    turn_events_read(t); /* a job that is to be stopped does not wait for the plan */
+    turn_events_read(t); /* so that stopping a job does not wait for the plan */
     queue_mark_lines(t->state->queue, state_wall_us(t->state), save_lined, t->state);
     spent(t, "changes");
     bool planned = (t->plan_due || t->more_due) && turn_plan(t);
     spent(t, "plan");
     turn_events_read(t);
     spent(t, "changes");
-    /* After the plan, whose own marks and events go with this very commit. */
+    /* Reset after the plan, whose own marks and events are part of this commit. */
     t->due = false;
     t->plan_due &= !planned;
     turn_stop_timer(t, TURN_NOW);
     bool overdue = put_off_upkeep(t), again = t->again || follow;
     t->again = false;
     if (commit(t) < 0) {
-        after(t, false, began_us); /* the retry's timer comes back */
+        after(t, false, began_us); /* the retry timer runs the next turn */
         return -1;
     }
     spent(t, "commit");

@@ -1,12 +1,12 @@
-/* One turn of the daemon: everything that arrived has been applied to the state; the plan is
- * made; one transaction makes it durable; only then clients are answered, followers get
- * events, jobs are launched and supervisors may forget. That order is the whole durability
- * argument, and it is kept here alone.
+/* One turn of the daemon. Everything that arrived has been applied to the state; the turn
+ * makes the plan, then makes all of it durable in one transaction, and only then answers
+ * clients, sends events to followers, launches jobs and lets supervisors forget. Durability
+ * rests entirely on this order, which only this module enforces.
  *
- * The turn knows the state, the store and two small interfaces: the process that it is in
- * (struct turn_host), and the parts of the daemon that have something to do in it (struct
- * turn_part). turn_wiring.c lists the parts of berthd; tests/daemon/daemon_world.c puts another
- * in their place, and virtual time. */
+ * The turn depends on the state, the store and two small interfaces: its process (struct
+ * turn_host) and the parts of the daemon that take part in it (struct turn_part).
+ * turn_wiring.c lists the parts of berthd; tests/daemon/daemon_world.c substitutes its own,
+ * and virtual time. */
 #ifndef DAEMON_TURN_TURN_H
 #define DAEMON_TURN_TURN_H
 
@@ -21,122 +21,124 @@ struct plan;
 struct state;
 struct store;
 
-/* What one part of the daemon does in a turn. The steps stand in the order in which a turn
- * comes to them; each may be NULL. In every step the parts follow in the order of their
- * table. */
+/* What one part of the daemon does in a turn. The steps are listed in the order in which a
+ * turn takes them; each may be NULL. In each step the parts run in the order of
+ * their table. */
 struct turn_part {
     const char *name;
     void *arg; /* for its steps */
 
-    /* --- what has come --- */
+    /* --- input --- */
 
-    /* What was seen since the last turn and is not applied to the state yet, is now. */
+    /* Applies to the state what the part has seen since the last turn. */
     void (*settle)(void *arg);
-    /* Each change of the state (state/changes.h), once: all parts read one before any reads the
-     * next. Takes what it cares about and changes nothing of the jobs. Changes that are noted
-     * later in the turn are read before the commit, which writes their events. */
+    /* Reads one change of the state (state/changes.h). All parts read a change before any
+     * reads the next. Must not change jobs. Changes noted later in the turn are read before
+     * the commit, which writes their events. */
     void (*read)(void *arg, struct change *x);
 
     /* --- the plan --- */
 
-    /* Brings up to date what a plan goes by. False: now is no time for one, and no part behind
-     * this one is asked. */
+    /* Updates what the plan depends on. False: no plan can be made now; the remaining parts
+     * are not asked. */
     bool (*before_plan)(void *arg);
-    /* It is made, and not carried out yet; it took so long. */
+    /* The plan is made and not carried out yet. took_us: the time it took. */
     void (*planned)(void *arg, const struct plan *p, int64_t took_us);
 
     /* --- the commit --- */
 
-    /* A start (job->run) is about to be committed: makes what it has to find. False: it cannot
-     * be; no part behind this one is asked, and the job waits as if it had not been planned. */
+    /* A start (job->run) is about to be committed: prepares what the launch needs. False: it
+     * cannot be prepared; the remaining parts are not asked, and the job waits as if it had
+     * not been planned. */
     bool (*prepare_start)(void *arg, struct job *job);
-    /* All that can start in this commit are prepared. */
+    /* All starts of this commit are prepared. */
     void (*prepare)(void *arg);
-    /* Within the transaction: what is kept of a job besides its rows, by the job's marks; what
-     * else this part keeps; what this event, which is stored, is to lead to; and what follows
-     * from all of these jobs together. */
+    /* Within the transaction. write_job: what is stored of a job besides its rows, according
+     * to its marks; write: the part's other data; write_event: what a stored event leads to;
+     * sum_up: what follows from all these jobs together. */
     void (*write_job)(void *arg, const struct job *job);
     void (*write)(void *arg);
     void (*write_event)(void *arg, const struct change *x);
     void (*sum_up)(void *arg, struct job *const *jobs, size_t n);
-    /* How it went: failed is NULL where all is durable. Not for a commit of nothing. */
+    /* How the commit went; failed is NULL on success. Not called for an empty commit. */
     void (*measured)(void *arg, int64_t took_us, const struct err *failed);
 
-    /* --- when it has failed --- */
+    /* --- after a failed commit --- */
 
-    /* A start that was prepared is taken back; a new job goes. */
+    /* A prepared start is taken back; a new job is removed. */
     void (*start_undone)(void *arg, const struct job *job);
     void (*job_gone)(void *arg, const struct job *job);
     void (*not_saved)(void *arg, const struct err *why);
 
-    /* --- when it has succeeded --- */
+    /* --- after a successful commit --- */
 
     void (*saved)(void *arg);
-    /* Answers that were held go out. Also after a failure, which they say then. */
+    /* Sends the held answers. Also called after a failed commit; the answers then report
+     * the failure. */
     void (*answer)(void *arg, const struct err *failed);
-    /* The events of this turn, for who follows them: those that have a kind. */
+    /* Sends this turn's events to followers: the changes that have a kind. */
     void (*publish)(void *arg, const struct change *list, size_t n);
-    /* After a plan: why this job, the first of its line, goes on waiting. */
+    /* After a plan: reports why this job, the first of its line, keeps waiting. */
     void (*tell_waiting)(void *arg, const struct job *job);
-    /* A start is durable. All launches come before all that follows: a card is idle until
-     * then. */
+    /* A start is durable. Launches come before all steps below, because the GPUs are idle
+     * until then. */
     void (*launch)(void *arg, struct job *job);
-    /* So is what these marks (SAVE_*) said of the job; one that has ended goes next. */
+    /* The changes with these marks (SAVE_*) are durable; a job that has ended is
+     * removed next. */
     void (*act)(void *arg, const struct job *job, unsigned what);
     void (*finish)(void *arg);
 };
 
-/* Each is set anew where it is set already. */
+/* Setting a timer that is already set restarts it. */
 enum turn_timer {
-    TURN_NOW,  /* a turn is due: turn_run, at the end of this round of the loop */
-    TURN_WAKE, /* the rest, when they are over: turn_timer_over */
+    TURN_NOW,  /* a turn is due: turn_run at the end of this loop iteration */
+    TURN_WAKE, /* this and the rest: turn_timer_over when they expire */
     TURN_REST,
     TURN_RETRY,
     TURN_UPKEEP
 };
 #define TURN_TIMERS (TURN_UPKEEP + 1)
 
-/* The process that the turn is in. */
+/* The process that runs the turn. */
 struct turn_host {
     void *arg;
     void (*set_timer)(void *arg, enum turn_timer which, int64_t ms);
     void (*stop_timer)(void *arg, enum turn_timer which);
-    /* What was done since the last call was this part of the turn; static. NULL: what was done
-     * was none. */
+    /* Accounting: the time since the last call was spent on this part of the turn (a static
+     * string). NULL: it was spent outside the turn. */
     void (*spent)(void *arg, const char *what);
-    /* There is quiet. True: there is more to do; call again soon. */
+    /* Called when the daemon is quiet. True: more is left; call again soon. */
     bool (*upkeep)(void *arg);
-    /* Behind each turn; saved: its commit has succeeded, and all of it took so long. */
+    /* Called after each turn. saved: its commit succeeded; took_us: the whole turn. */
     void (*after)(void *arg, bool saved, int64_t took_us);
 };
 
-/* state, store: borrowed, as is what the parts have in arg; the table is copied. */
+/* state, store and the parts' args are borrowed; the table is copied. */
 struct turn *turn_new(struct state *s, struct store *store, const struct turn_host *host,
                       const struct turn_part *parts, size_t n);
 void turn_free(struct turn *t);
 
-/* Something happened: a turn is due. */
+/* Something has happened: requests a turn with a new plan. */
 void turn_is_due(struct turn *t);
-/* The same, where nothing has changed of what a plan depends on: a client only waits for an
- * answer, or has gone. A plan over many kinds of request is not made again for that. */
+/* The same without a plan, for when nothing that it depends on has changed: a client only
+ * waits for an answer, or has disconnected. This saves a plan over many kinds of request. */
 void turn_is_due_unplanned(struct turn *t);
-/* A plan is to be made, but nothing has changed of what it depends on: it goes on with the
- * lines behind those at which the last one has looked. */
+/* Requests a plan that continues with the lines after those that the last one examined:
+ * nothing that a plan depends on has changed. */
 void turn_is_due_unchanged(struct turn *t);
 
-/* Runs a turn now. 0, or -1 when the store refused (what was not saved stays marked). */
+/* Runs a turn now. -1 if the store failed; what was not saved stays marked. */
 int turn_run(struct turn *t);
-/* One that the turn had set (not TURN_NOW) is over. */
+/* A timer that the turn had set (not TURN_NOW) has expired. */
 void turn_timer_over(struct turn *t, enum turn_timer which);
 
-/* Why jobs wait is not stored: the next plans tell it again, for the jobs of this file; 0: of
- * all. */
+/* Has the next plans report again why jobs wait (which is not stored), for the jobs of this
+ * file; 0: for all. */
 void turn_tell_again(struct turn *t, uint32_t file);
 
-/* What is wrong with the disk of our state, while nothing can be written to it. NULL: all is
- * well. */
+/* The error of our state's disk while nothing can be written to it; NULL: none. */
 const struct err *turn_trouble(const struct turn *t);
-/* The words for those whose requests came with a commit that failed for this reason. */
+/* The error for clients whose requests were in a commit that failed for this reason. */
 void turn_say_not_saved(const struct err *why, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
-/* The events that the changes of a turn make: stored with its commit, and sent to followers and
- * hooks after it; a failed commit undoes them without a trace. event_text.c has their text. */
+/* Events made of a turn's changes: stored with its commit, then sent to followers and hooks; a
+ * failed commit undoes them completely. event_text.c makes their text. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 #include "daemon/turn/turn_priv.h"
 #include "store/store.h"
 
-/* The change is looked up for each part: one that notes a change itself may have moved the
- * list. */
+/* Looks the change up again for each part, because a part that notes a change may have
+ * reallocated the list. */
 void
 turn_events_read(struct turn *t)
 {
@@ -54,7 +54,7 @@ turn_events_keep_true(struct turn *t)
         const struct job *job = ev->job ? queue_get(q, ev->job) : NULL;
         bool undone = ev->type == CHANGE_STARTED && job && job->state == JOB_PENDING;
         buf_clear(&ev->line);
-        /* One that had ended before may have an event as well, and stays as it was. */
+        /* A job that had ended before may have an event too, which stays valid. */
         bool taken_back = ev->of_live && !job;
         if ((is_read && !ev->kind[0]) || taken_back || undone) {
             change_free(ev);

@@ -1,4 +1,4 @@
-/* See turn_loop.h. Made by turn_wiring.c. */
+/* See turn_loop.h. Created by turn_wiring.c. */
 #include "daemon/turn/turn_loop.h"
 
 #include <errno.h>
@@ -18,15 +18,15 @@ struct turn_loop {
     uv_loop_t *loop;
     struct turn *turn;
     uv_idle_t idle;   /* keeps the loop from sleeping while a turn is due */
-    uv_check_t check; /* runs it */
+    uv_check_t check; /* runs the turn */
     bool due;
     struct timer {
         struct turn_loop *of;
         enum turn_timer which;
         uv_timer_t timer;
-    } timers[TURN_TIMERS]; /* but for TURN_NOW */
+    } timers[TURN_TIMERS]; /* all but TURN_NOW */
     uv_poll_t poll;
-    int fd; /* a timer on the wall clock, cancelled when that is set; -1: none is to be had */
+    int fd; /* timer on the wall clock, cancelled when that is set; -1: none */
 };
 
 static void
@@ -50,7 +50,7 @@ on_timer(uv_timer_t *timer)
     turn_timer_over(x->of->turn, x->which);
 }
 
-/* --- the clock is set --- */
+/* --- steps of the wall clock --- */
 
 static int
 arm(int fd)
@@ -88,7 +88,7 @@ watch_clock(struct turn_loop *l)
     uv_unref((uv_handle_t *)&l->poll);
 }
 
-/* --- as a whole --- */
+/* --- creating and closing --- */
 
 struct turn_loop *
 turn_loop_new(uv_loop_t *loop)
@@ -144,7 +144,7 @@ turn_loop_set_timer(struct turn_loop *l, enum turn_timer which, int64_t ms)
         uv_idle_start(&l->idle, on_idle);
         return;
     }
-    /* The plan may have taken long, and what is set from now on is to count from behind it. */
+    /* The plan may have taken long; this timer must count from its end. */
     if (which == TURN_REST)
         uv_update_time(l->loop);
     uv_timer_start(&l->timers[which].timer, on_timer, (uint64_t)ms, 0);

@@ -1,4 +1,4 @@
-/* The plan of a turn: when it is made, and again; starts.c carries it out. */
+/* Makes the plan of a turn and sets the timers for the next one; starts.c carries it out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +34,8 @@ carry_out(struct turn *t, const struct plan *p)
     }
 }
 
-/* When it is made again though nothing happens. Before the next one looks at more lines there
- * is as much time for others as this one took. */
+/* Timers for plans without a new cause. Before the next plan examines more lines, other work
+ * gets as much time as this plan took. */
 static void
 set_timers(const struct turn *t, const struct plan *p, int64_t now_us, int64_t took_us)
 {

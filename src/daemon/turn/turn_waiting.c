@@ -1,4 +1,4 @@
-/* After a turn's plan and its commit the reasons of the jobs that stay in line are written. */
+/* Reports, after a turn's plan and commit, why jobs keep waiting. */
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -29,7 +29,8 @@ turn_tell_why_waiting(struct turn *t)
     for (size_t i = 0; i < t->n_waits; i++) {
         const struct job *job = queue_get(t->state->queue, t->waits[i]);
         const struct kind *kind = job ? job->kind : NULL;
-        /* One that was passed over for want of a commit gets its turn in the next. */
+        /* A job that was passed over only because it waits for a commit is planned in the
+         * next turn. */
         if (kind && !is_told(t, kind->head) && kind->blocked.reason != REASON_NONE) {
             kind->head->waiting_told = t->retold;
             heads[n++] = kind->head;
