@@ -1,7 +1,7 @@
-/* berthd: start, loop, end. Starting is a fixed order - settings, the state's lock, the store,
- * the cards, recovery, the socket - and each step may refuse with words; nothing is promised
- * to clients before the last. Leaving keeps running jobs running: their shepherds need no
- * daemon, and the next one finds them. */
+/* berthd: start-up, main loop and exit. Start-up has a fixed order - settings, lock on the
+ * state, store, GPUs, recovery, socket - and each step may fail with a message; clients are
+ * promised nothing before the last one. On exit, running jobs keep running: their supervisors
+ * do not need a daemon, and the next daemon finds them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -69,11 +69,11 @@
 #include "sys/keyring.h"
 
 #define LEAVE_MS     1000
-#define MAPPED_BYTES (8 << 20) /* what is as large is mapped for itself */
+#define MAPPED_BYTES (8 << 20) /* larger blocks get a mapping of their own */
 
-/* --- leaving --- */
+/* --- exit --- */
 
-/* A client that does not read its answer does not keep the daemon here. */
+/* A client that does not read its answer must not delay the exit. */
 static void
 on_patience_over(uv_timer_t *timer)
 {
@@ -90,7 +90,7 @@ leave(struct daemon *d, const char *why)
     d->left_why = why;
     log_info("event=leaving why=\"%s\" jobs=%zu", why, queue_n(d->inst.queue));
     notify_leaving(d->notify);
-    server_release(d->rpc->server, NULL); /* what the last commit made true */
+    server_release(d->rpc->server, NULL); /* answers held for the last commit */
     server_close(d->rpc->server);
     cards_close(d->cards);
     attempts_close(d->attempts);
@@ -110,11 +110,11 @@ on_signal(uv_signal_t *handle, int number)
     struct daemon *d = handle->data;
     if (!d->inst.ready) {
         log_info("event=leaving why=\"signal %d during start\"", number);
-        exit(1); /* nothing was promised yet; a process that waits for `ready` sees the end */
+        exit(1); /* nothing was promised yet; whoever waits for `ready` sees the exit */
     }
     works_finish(d->rpc);
     turn_run(
-        d->inst.turn); /* what arrived is made durable; a failure stays with the shepherds */
+        d->inst.turn); /* commits what arrived; if that fails, supervisors keep the outcomes */
     leave(d, number == SIGINT ? "SIGINT" : "SIGTERM");
 }
 
@@ -133,11 +133,11 @@ on_idle_over(uv_timer_t *timer)
     if (queue_n(d->inst.queue) > 0 || works_change(d->rpc) ||
         !courier_is_idle(d->courier, false) || server_client_count(d->rpc->server) > 0 ||
         server_has_callers(d->rpc->server))
-        return; /* the turn that their request makes arms the timer again */
+        return; /* the turn of their request arms the timer again */
     leave(timer->data, "idle");
 }
 
-/* Leaves, or arms the timer to leave, when there is nothing to stay for. */
+/* Exits, or arms the idle timer, if nothing is left to do. */
 static void
 after_turn(struct daemon *d)
 {
@@ -158,8 +158,8 @@ after_turn(struct daemon *d)
 
 /* --- starting --- */
 
-/* Each user has a separate folder in it; all may pass through it, and only root may create
- * files there. */
+/* Each user has a folder of their own in it. All users may pass through; only root
+ * creates files. */
 static int
 make_logs(struct daemon *d, struct err *e)
 {
@@ -194,9 +194,9 @@ open_state(struct daemon *d, struct err *e)
     return 0;
 }
 
-/* An instance on simulated cards stays on them while it has unfinished jobs there: a daemon
- * that is started again without --sim must not take those jobs to real cards. So does one that
- * takes the place of a daemon that died: its starter may know nothing about the old one. */
+/* An instance with unfinished jobs on simulated GPUs stays simulated: restarted without --sim,
+ * it must not move those jobs to real GPUs. The same holds after a daemon that died, since
+ * whoever starts the next one may not know its options. */
 static char *
 choose_sim(struct daemon *d, const char *asked, struct err *e)
 {
@@ -257,12 +257,12 @@ static void
 wake(void *arg, bool plan)
 {
     if (plan)
-        turn_touch(arg); /* the instance's */
+        turn_touch(arg); /* arg: the instance */
     else
         turn_touch_unplanned(arg);
 }
 
-/* What the state knows of the daemon, and what may enter it. */
+/* Creates the state with its view of the daemon, and the checks on what may enter it. */
 static void
 make_state(struct daemon *d)
 {
@@ -293,8 +293,8 @@ make_state(struct daemon *d)
     d->uploads = uploads_new(&d->inst, d->roles, d->budget, d->rules.models);
 }
 
-/* Without GPUs that can be read the daemon works all the same: jobs that run are looked after,
- * those that want no GPU run, and the others wait for the driver. Health says so. */
+/* The daemon also works without readable GPUs: it supervises running jobs, runs jobs without
+ * GPUs, and keeps the others waiting for the driver; health reports that. */
 static int
 find_cards(struct daemon *d, const struct options *o, struct err *e)
 {
@@ -307,16 +307,16 @@ find_cards(struct daemon *d, const struct options *o, struct err *e)
         log_error("event=no-gpus %s", e->text);
         cards_recall_any(d->cards);
     }
-    /* A card that another daemon has is one card less; but a user's daemon does not start where
-     * the machine's is master. */
+    /* The machine's daemon does without GPUs that another daemon has locked, unless all are. A
+     * user's daemon refuses to start: the machine's daemon is in charge there. */
     if (d->cards->lock_conflict && queue_n_active(d->inst.queue) == 0 &&
         (!d->inst.places.system || health_all_locked_out(d->cards)))
         return err_set(e, ERR_REFUSED, "%s", d->cards->lock_conflict);
     return 0;
 }
 
-/* Every client and every running job is a descriptor. After the nursery has started: jobs keep
- * the limit of the process that started this daemon. */
+/* Each client and each running job takes a descriptor. Call after the nursery has started, so
+ * that jobs keep the limit of the process that started this daemon. */
 static void
 raise_descriptor_limit(void)
 {
@@ -369,7 +369,7 @@ make_parts(struct daemon *d)
     d->pace = pace_new(d->inst.loop, d->tally);
 }
 
-/* Those that ask the others for what clients want to know, or to have done. */
+/* Creates the parts that serve clients from the other parts. */
 static void
 make_readers(struct daemon *d)
 {
@@ -404,10 +404,10 @@ start(struct daemon *d, const struct options *o, struct err *e)
 {
     if (open_state(d, e) < 0)
         return -1;
-    /* When it fails, only a daemon after this one lacks them. */
+    /* Not fatal: only the next daemon would lack the options. */
     if (recall_write(d->inst.places.state, o, e) < 0)
         log_warn("event=options-not-kept %s", e->text);
-    /* By the unit of this service, so that a changed ExecStart keeps it. */
+    /* Set by the service's unit file, so that it survives a changed ExecStart. */
     const char *unit = o->system ? getenv("BERTH_JOBS_UNIT") : NULL;
     d->attempts = attempts_new(&d->inst, &d->card_facts, &d->rules.limits, unit, e);
     if (!d->attempts)
@@ -457,9 +457,9 @@ say_ready(const struct options *o, const char *text)
     close(o->ready_fd);
 }
 
-/* The lock's file has our number until we leave in order, and whether a service manager starts
- * us again: a client that finds the lock free and the file not empty knows that a daemon died
- * (cli/ask/connect.c). */
+/* Until a clean exit the lock file holds our pid, and whether a service manager restarts us. A
+ * client that finds the lock free but the file not empty knows that a daemon
+ * died (cli/ask/connect.c). */
 static void
 sign_lock(const struct daemon *d)
 {
@@ -470,7 +470,8 @@ sign_lock(const struct daemon *d)
         log_warn("event=lock-not-signed %m");
 }
 
-/* For clients that find no daemon: why this one left, by the words of leave(). */
+/* Stores why this daemon exited (the text given to leave()), for clients that find
+ * no daemon. */
 static void
 note_exit(const struct daemon *d)
 {
@@ -480,7 +481,7 @@ note_exit(const struct daemon *d)
                              &e) == 0)
         return;
     log_warn("event=exit-not-noted %s", e.text);
-    unlinkat(state, "exit", 0); /* an earlier daemon's */
+    unlinkat(state, "exit", 0); /* left by an earlier daemon */
 }
 
 static void
@@ -535,7 +536,7 @@ finish(struct daemon *d)
     uv_loop_close(d->inst.loop);
 }
 
-/* Every user reaches the socket of the machine's daemon; only root its state. */
+/* All users reach the socket of the machine's daemon, but only root its state. */
 static int
 find_places(struct daemon *d, const struct options *o, struct err *e)
 {
@@ -547,12 +548,12 @@ find_places(struct daemon *d, const struct options *o, struct err *e)
                        "them; without it the daemon serves only you");
     if (places_system(o->dir, &d->inst.places, e) < 0)
         return -1;
-    /* Root's keys stay with the shell that started this daemon. */
+    /* Root's keys stay in the session keyring of the shell that started this daemon. */
     int why = keyring_leave();
     return why ? err_errno(e, ERR_FAILED, why, "cannot join a new session keyring") : 0;
 }
 
-/* Where a lock may be had twice, so may the queue. */
+/* If two daemons can hold the lock, both could run the queue. */
 static int
 refuse_network_state(const struct daemon *d, struct err *e)
 {
@@ -588,8 +589,9 @@ prepare(struct daemon *d, struct options *o, struct err *e)
     return 0;
 }
 
-/* A long answer grows to 64 MiB. What is mapped for itself grows without being copied, and the
- * kernel has it back at once; left to itself the C library maps less and less so. */
+/* Answers can grow to 64 MiB. A block with its own mapping grows without copying and returns
+ * to the kernel when freed; by default the C library raises its threshold and maps fewer and
+ * fewer blocks. */
 static void
 map_what_is_large(void)
 {
@@ -601,7 +603,7 @@ make_loop(uv_loop_t *loop, struct err *e)
 {
     int rc = uv_loop_init(loop);
     if (rc == 0)
-        rc = uv_loop_configure(loop, UV_METRICS_IDLE_TIME); /* pace.c */
+        rc = uv_loop_configure(loop, UV_METRICS_IDLE_TIME); /* for pace.c */
     return rc ? err_set(e, ERR_FAILED, "cannot make a loop: %s", uv_strerror(rc)) : 0;
 }
 
@@ -618,13 +620,13 @@ main(int argc, char **argv)
     int rc = daemon_options_parse(argc, argv, &o, &e);
     if (rc > 0)
         return 0;
-    /* Descriptors that the starter of this daemon left open are not for its children. */
+    /* Keeps descriptors that our starter left open from our children. */
     libc_cloexec_from(STDERR_FILENO + 1);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);  /* until there is something to read again */
-    signal(SIGCHLD, SIG_IGN); /* shepherds and probes are watched by their sockets */
+    signal(SIGHUP, SIG_IGN);  /* until there are settings to reload */
+    signal(SIGCHLD, SIG_IGN); /* supervisors and probes are watched through sockets */
     umask(077);
-    unsetenv("BERTH_MARK"); /* started from within a job, it is no part of that */
+    unsetenv("BERTH_MARK"); /* a daemon started from within a job is not part of that job */
     d.notify = notify_new();
     d.inst.started_us = clock_wall_us();
     d.inst.started_boot_us = clock_boot_us();
@@ -633,7 +635,7 @@ main(int argc, char **argv)
         start(&d, &o, &e) < 0) {
         log_error("%s", e.text);
         say_ready(&o, e.text);
-        /* Half of an instance has been built; the kernel takes it back faster than we could. */
+        /* The instance is only half built; the kernel frees it faster than we could. */
         _exit(err_exit_status(e.code));
     }
     log_info("event=ready pid=%d socket=%s gpus=%d backend=%s", getpid(), d.inst.places.socket,

@@ -1,7 +1,7 @@
-/* Idle moments: see idle_work.h. Called by turn_wiring.c. History goes by age (keep_days), by
- * number (keep_jobs) and by size (keep_mib: of the largest user first), events by number
- * (keep_events); environments go with their last job. A piece is so small that a request that
- * comes meanwhile does not notice. */
+/* Maintenance while idle: see idle_work.h. Called by turn_wiring.c. Prunes history by age
+ * (keep_days), number (keep_jobs) and size (keep_mib, largest user first), events by number
+ * (keep_events), and environments with their last job. Each piece is small enough that a
+ * concurrent request does not notice. */
 #include "daemon/idle_work.h"
 
 #include <inttypes.h>
@@ -20,13 +20,13 @@
 #include "daemon/state/state.h"
 #include "store/store.h"
 
-#define PRUNE_AT_ONCE  500 /* jobs, which is some 10 ms, but no more once that is over: */
+#define PRUNE_AT_ONCE  500 /* jobs, about 10 ms; but never longer than: */
 #define PRUNE_US       10000
-#define PRUNE_EACH     10 /* between two looks at the clock: each may have megabytes */
+#define PRUNE_EACH     10 /* jobs between looks at the clock: each may have megabytes */
 #define FILES_AT_ONCE  500
 #define ENVS_AT_ONCE   5000
 #define EVENTS_AT_ONCE 5000
-#define EVENTS_SLACK   1000 /* trimmed when there are this many more than are kept */
+#define EVENTS_SLACK   1000 /* events above the limit before they are trimmed */
 #define AFTER_JUMP_US  (INT64_C(3600) * 1000000)
 #define AFTER_START_US (INT64_C(600) * 1000000)
 #define US_PER_DAY     (INT64_C(86400) * 1000000)
@@ -36,12 +36,12 @@ struct idle_work {
     const struct admission *admission;
     const struct rpc *rpc;
     struct pace *pace;
-    int64_t events_trimmed;     /* up to this number they are gone */
-    int n_pruned;               /* jobs, since the log last said so */
-    bool pruned_any;            /* environments are to be looked through */
-    int64_t envs_at;            /* the last of them that was (0: none) */
-    uint32_t files_at;          /* the last jobs file that was looked at */
-    uint32_t room_uid, room_at; /* whose jobs make room, behind that one (0: the first) */
+    int64_t events_trimmed;     /* events up to this number are gone */
+    int n_pruned;               /* jobs since the last log entry about it */
+    bool pruned_any;            /* unused environments are to be searched for */
+    int64_t envs_at;            /* last environment visited; 0: none */
+    uint32_t files_at;          /* last jobs file visited */
+    uint32_t room_uid, room_at; /* user being pruned; last job visited, 0: none */
 };
 
 struct idle_work *
@@ -53,7 +53,7 @@ idle_work_new(struct instance *inst, const struct admission *admission, const st
     w->admission = admission;
     w->rpc = rpc;
     w->pace = pace;
-    w->pruned_any = true; /* the daemon before this one may have left in the middle of it */
+    w->pruned_any = true; /* the previous daemon may have exited half-way */
     return w;
 }
 
@@ -78,7 +78,8 @@ trim_events(struct idle_work *w, bool *more, struct err *e)
     log_info("event=events-trimmed up_to=%" PRId64, w->events_trimmed);
 }
 
-/* Those without a job, once the last of the jobs that go is gone: each is looked at. */
+/* Removes environments without a job. Visits all of them, so it runs once after a round of
+ * pruning jobs. */
 static void
 trim_envs(struct idle_work *w, bool *more, struct err *e)
 {
@@ -88,8 +89,8 @@ trim_envs(struct idle_work *w, bool *more, struct err *e)
     *more |= w->pruned_any;
 }
 
-/* A clock that is set ahead for a moment makes all of history look old. So nothing goes by its
- * age for an hour after that, nor before the clock has gone evenly for a while. */
+/* A clock set ahead for a moment makes all history look old. So nothing is pruned by age
+ * within an hour of a step of the clock, or before it has run steadily for a while. */
 static bool
 clock_is_trusted(struct idle_work *w)
 {
@@ -100,7 +101,8 @@ clock_is_trusted(struct idle_work *w)
     return even_us > (w->inst->clock.jump_us ? AFTER_JUMP_US : AFTER_START_US);
 }
 
-/* What was not asked for again: a client that lost its daemon asks within a minute. */
+/* Removes progress records that no client asked for again: one that lost its daemon asks
+ * within a minute. */
 static void
 trim_progress(struct idle_work *w, struct err *e)
 {
@@ -108,7 +110,7 @@ trim_progress(struct idle_work *w, struct err *e)
         store_progress_trim(w->inst->store, clock_wall_us() - US_PER_DAY, e);
 }
 
-/* As store_prune, for as long as a piece may take. *more: there may be others. */
+/* Calls store_prune for at most one piece's time. *more: set if others may be left. */
 static int
 prune_for_a_while(struct idle_work *w, int64_t before_us, uint32_t below, bool *more,
                   struct err *e)
@@ -123,7 +125,7 @@ prune_for_a_while(struct idle_work *w, int64_t before_us, uint32_t below, bool *
     return n < 0 ? -1 : all;
 }
 
-/* How many jobs went; -1. *more: there may be others. */
+/* Number of jobs pruned, or -1. *more: set if others may be left. */
 static int
 prune_jobs(struct idle_work *w, bool *more, struct err *e)
 {
@@ -131,13 +133,14 @@ prune_jobs(struct idle_work *w, bool *more, struct err *e)
     int64_t next = store_peek_job_id(w->inst->store);
     bool by_age = days > 0 && clock_is_trusted(w);
     int64_t before_us = by_age ? clock_wall_us() - days * US_PER_DAY : INT64_MIN;
-    jobs += jobs > 0 ? (int64_t)queue_n(w->inst->queue) : 0; /* which have numbers too */
+    jobs += jobs > 0 ? (int64_t)queue_n(w->inst->queue) : 0; /* live jobs take numbers too */
     uint32_t below = jobs > 0 && next > jobs ? (uint32_t)(next - jobs) : 0;
     return prune_for_a_while(w, before_us, below, more, e);
 }
 
-/* The oldest of the user with the most: so no user's history goes because of what another one
- * submits. How many; *more: there is more to look at. */
+/* Prunes the oldest jobs of the user with the most data, so that no user loses history because
+ * of another's submissions. Returns the number pruned; *more: set if there is more to
+ * look at. */
 static int
 prune_largest_user(struct idle_work *w, bool *more, struct err *e)
 {
@@ -158,9 +161,10 @@ prune_largest_user(struct idle_work *w, bool *more, struct err *e)
     return n < 0 ? -1 : all;
 }
 
-/* Ended jobs, of any age, go while the database is too large. Their environments go before it
- * is measured again, as they may be most of it. What is kept of jobs files does not count: no
- * ended job's leaving makes it less, and admit_lines bounds it. How many were deleted; -1. */
+/* Prunes ended jobs of any age while the database is too large. Their environments, perhaps
+ * most of the data, are pruned before the next measurement. Stored lines of jobs files do not
+ * count: pruning jobs does not reduce them, and admit_lines bounds them. Returns the number
+ * pruned, or -1. */
 static int
 make_room(struct idle_work *w, bool *more, struct err *e)
 {
@@ -179,8 +183,8 @@ make_room(struct idle_work *w, bool *more, struct err *e)
     return n;
 }
 
-/* Paths of jobs files with nothing behind them, of a user who may have no more of them. Others'
- * stay: `berth run --watch` may be looking at one that is empty for now. */
+/* Removes paths of jobs files without content, of a user who has reached the limit on them.
+ * Other users' stay: `berth run --watch` may be watching a file that is empty for now. */
 static void
 trim_files(struct idle_work *w, bool *more, struct err *e)
 {
@@ -192,7 +196,7 @@ trim_files(struct idle_work *w, bool *more, struct err *e)
         store_prune_files(w->inst->store, (uint32_t)uid, &w->files_at, FILES_AT_ONCE, e) > 0;
 }
 
-/* What was just done counts by that name. */
+/* Accounts the time since the last call under this name. */
 static void
 spent(struct idle_work *w, const char *what)
 {
@@ -237,8 +241,9 @@ idle_work_do(struct idle_work *w)
 {
     struct err e = {0};
     bool more = false;
-    /* What a request of this moment has put into the store is its turn's to commit; and the row
-     * of an ended job that is to run again, which nothing is written of before, must stay. */
+    /* Uncommitted changes in the store belong to the turn that made them. Also, the row of an
+     * ended job that is being requeued must stay: until its commit, only memory knows of
+     * the requeue. */
     if (!store_has_changes(w->inst->store) && w->inst->state->changes.n_unsaved == 0 &&
         !works_read_past(w->rpc))
         more = let_go(w);
@@ -252,8 +257,8 @@ idle_work_do(struct idle_work *w)
         else
             log_info("event=compacted bytes=%" PRId64, store_bytes(w->inst->store));
     }
-    /* A file of 100,000 lines leaves 140 MiB of small holes behind it, which the C library
-     * would keep for good. */
+    /* A jobs file of 100,000 lines leaves 140 MiB of small holes in the heap, which the C
+     * library would never return by itself. */
     spent(w, "compact");
     malloc_trim(0);
     spent(w, "trim");

@@ -1,4 +1,4 @@
-/* See part_wiring.h. Called by berthd.c where it makes the parts. */
+/* See part_wiring.h. Called by berthd.c when it creates the parts. */
 #include "daemon/part_wiring.h"
 
 #include "daemon/attempt/attempts.h"

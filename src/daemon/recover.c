@@ -1,7 +1,7 @@
 /* Recovery: see recover.h and "Recovery" in ARCHITECTURE.md. For each attempt without an
- * outcome the folder decides: lock held, its shepherd lives, connect and go on; lock free and
- * an exit record, apply it; neither, see supervisor_watch.c. What the database says of jobs and
- * their GPUs is turn/jobs_kept.c's. */
+ * outcome its folder decides. Lock held: the supervisor lives, so connect and continue. Lock
+ * free with an exit record: apply the record. Neither: see supervisor_watch.c.
+ * turn/jobs_kept.c loads what the database has about jobs and their GPUs. */
 #include "daemon/recover.h"
 
 #include <string.h>
@@ -69,6 +69,6 @@ recover_attempts(struct recovery *r, struct err *e)
     if (live > 0)
         log_info("event=recovered jobs=%zu active=%zu rebooted=%d", live, active,
                  r->attempts->rebooted);
-    r->attempts->rebooted = false; /* what this daemon starts is of this boot */
+    r->attempts->rebooted = false; /* attempts started from now on are of this boot */
     return 0;
 }

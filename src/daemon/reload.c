@@ -1,7 +1,7 @@
-/* Reading the settings again while jobs run: see reload.h. What is looked up each time that it
- * is needed takes effect at once, and so do limits and the order, of which the next plan hears.
- * What the ledger or the probe were built from is named in the log and waits for the next
- * start: half of a rule would be worse than the old one. Called by berthd.c when HUP comes. */
+/* Reloads the settings while jobs run: see reload.h. Settings that are read on each use take
+ * effect at once, as do limits and the order, with the next plan. Settings from which the
+ * ledger or the probe were built are logged and wait for the next start, because applying half
+ * of a rule would be worse than keeping the old one. Called by berthd.c on SIGHUP. */
 #include "daemon/reload.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "daemon/service/daemon_options.h"
 #include "spec/config.h"
 
-/* Settings that nothing keeps a copy of. */
+/* Settings that are read on each use. */
 static const char *const live[] = {
     "idle_exit_s",
     "mig_wait_ms",
@@ -59,7 +59,7 @@ static const char *const live[] = {
     "drop_capabilities",
     "container_runtime",
     "slurm_commands",
-    "slurm_folder", /* when no attempt is in the old one any more */
+    "slurm_folder", /* once no attempt uses the old folder */
     "slurm_partition",
     "slurm_account",
     "slurm_qos",
@@ -77,7 +77,7 @@ static const char *const live[] = {
     "slurm_gpu_mib",
 };
 
-/* Those from which rules_read makes what the planner goes by. */
+/* Settings from which rules_read makes the planner's rules. */
 static const char *const rules[] = {
     "order",         "patience_s",        "aging_s",
     "fair_share",    "max_running",       "max_gpus",
@@ -109,7 +109,7 @@ is_live(const char *key)
     return is_rule(key) || is_among(key, live, sizeof live / sizeof live[0]);
 }
 
-/* arg: whether a rule has changed. */
+/* arg: bool, set if a rule has changed. */
 static void
 say_change(void *arg, const char *key, bool taken)
 {

@@ -1,5 +1,5 @@
-/* From settings to the planner. Called by berthd.c before anything is planned, and by reload.c
- * when settings have changed. */
+/* Converts settings into the planner's rules. Called by berthd.c before the first plan, and by
+ * reload.c when settings have changed. */
 #include "daemon/rules.h"
 
 #include <stdlib.h>
@@ -17,10 +17,10 @@
 #include "daemon/view/expected_starts.h"
 #include "spec/value.h"
 
-/* Beside vram_wait_ms: from the KILL until the end is known, on a machine that is busy. */
+/* Added to vram_wait_ms: time from KILL until the end is known on a busy machine. */
 #define SETTLE_MS 5000
 
-/* So that no user takes the whole queue without having been given it. */
+/* The default keeps one user from filling the whole queue. */
 static int64_t
 pending_each(const struct rules *r)
 {
@@ -62,8 +62,8 @@ compare_uids(const void *a, const void *b)
     return (x->uid > y->uid) - (x->uid < y->uid);
 }
 
-/* The settings' users by uid. A user that the machine does not know is skipped: the name may
- * come from a directory service that is away, and that must not prevent a start. */
+/* The users named in the settings, sorted by uid. Unknown users are skipped: the name may come
+ * from a directory service that is unavailable, which must not prevent the start. */
 static void
 make_users(struct rules *r)
 {
@@ -75,7 +75,7 @@ make_users(struct rules *r)
         uid_t uid;
         int known = users_uid(u->name, &uid);
         if (known < 0)
-            continue; /* rules_take is called when it is answered */
+            continue; /* rules_take is called once the answer arrives */
         if (!known) {
             log_warn("setting=users user=%s unknown user; skipped", u->name);
             continue;
@@ -91,7 +91,7 @@ make_users(struct rules *r)
     qsort(l->users, l->n_users, sizeof *l->users, compare_uids);
 }
 
-/* A user who is no longer named counts as the others do. */
+/* Users no longer named get the default weight. */
 static void
 free_users(struct rules *r)
 {
@@ -102,7 +102,7 @@ free_users(struct rules *r)
     r->limits.n_users = 0;
 }
 
-/* The limits, and the rules that point to it. */
+/* Makes the limits, and the rules that refer to them. */
 static struct plan_rules
 make_rules(struct rules *r)
 {
@@ -149,12 +149,12 @@ set_bind(struct rules *r)
     ledger_set_bind(r->inst->ledger, modes[r->inst->config.cpu_bind]);
 }
 
-/* Not when settings are read again: which jobs are alike depends on it (queue.h). */
+/* Not on reload: which jobs count as alike depends on it (queue.h). */
 static void
 set_mps(struct rules *r)
 {
     uint64_t cards = 0;
-    (void)value_mps(r->inst->config.mps, &cards, NULL); /* it has been checked */
+    (void)value_mps(r->inst->config.mps, &cards, NULL); /* already validated */
     ledger_set_mps(r->inst->ledger, cards);
     if (cards)
         queue_tell_users_apart(r->inst->queue);
@@ -172,7 +172,7 @@ rules_make(struct rules *r)
     struct plan_rules rules = make_rules(r);
     r->inst->planner = planner_new(&rules, r->fair);
     r->models = modelfile_new();
-    /* Says at the start what is wrong with it. */
+    /* Logs at start-up what is wrong with the file. */
     (void)modelfile_current(r->models, &r->inst->config);
 }
 

@@ -1,6 +1,6 @@
-/* The one place where the turn (turn/turn.h) meets the parts of the daemon. Their order in the
- * table is their order in every step of a turn; turn.h says what the steps are for. No part
- * calls another here. */
+/* The only place where the turn (turn/turn.h) meets the parts of the daemon. In every step of
+ * a turn the parts run in the order of the table; turn.h describes the steps. No part calls
+ * another here. */
 #include "daemon/turn_wiring.h"
 
 #include <string.h>
@@ -59,8 +59,8 @@ daemon_planned(void *arg, const struct plan *p, int64_t took_us)
     d->views->needs_told = 0;
 }
 
-/* With what recovery found, in whichever turn gets the last of that onto the disk: a daemon
- * that is started before has to know that there was a boot in between. */
+/* Stores the boot's id once recovery's outcomes are all stored, in the turn that commits the
+ * last of them. A daemon started before that must still see that there was a reboot. */
 static void
 daemon_write(void *arg)
 {
@@ -123,7 +123,7 @@ telemetry_part_act(void *arg, const struct job *job, unsigned what)
         telemetry_written(d->cards, job->id, what & SAVE_SETTLED);
 }
 
-/* If not, a sample is on its way; it touches the turn. */
+/* False: a sample is on its way and will request a turn. */
 static bool
 probe_before_plan(void *arg)
 {
@@ -140,8 +140,8 @@ probe_read(void *arg, struct change *x)
 
 /* --- attempts on this machine --- */
 
-/* Until the attempts from before a reboot are settled the next daemon takes all that it finds
- * for such ones. */
+/* No starts until all attempts from before a reboot are settled: a daemon started before that
+ * would take new attempts for old ones too. */
 static bool
 attempts_before_plan(void *arg)
 {
@@ -153,10 +153,10 @@ static void
 attempts_read(void *arg, struct change *x)
 {
     const struct daemon *d = arg;
-    watch_read_change(d->attempts, x); /* stops */
+    watch_read_change(d->attempts, x); /* to stop jobs */
 }
 
-/* What the folder that is shared with nodes lacks is in no other start's way. */
+/* Trouble with the folder shared with nodes must not block starts on this machine. */
 static void
 start_failed(const struct daemon *d, const struct job *job, const struct err *e)
 {
@@ -209,7 +209,7 @@ attempts_act(void *arg, const struct job *job, unsigned what)
         watch_settled(d->attempts, job);
 }
 
-/* --- attempts that Slurm executes --- */
+/* --- attempts on Slurm --- */
 
 static bool
 slurm_before_plan(void *arg)
@@ -223,10 +223,11 @@ static void
 slurm_read(void *arg, struct change *x)
 {
     const struct daemon *d = arg;
-    slurm_read_change(d->slurm, x); /* stops there */
+    slurm_read_change(d->slurm, x); /* to stop jobs there */
 }
 
-/* What is to run: a node may come to the folder of any attempt that is committed. */
+/* Writes the spec before the commit, because a node may open the folder of any
+ * committed attempt. */
 static bool
 slurm_prepare_start(void *arg, struct job *job)
 {
@@ -326,7 +327,7 @@ waiters_read(void *arg, struct change *x)
     waits_read(d->rpc->waits, x);
 }
 
-/* One that waits for it already is not left waiting. */
+/* A client that already waits for the job is answered. */
 static void
 waiters_job_gone(void *arg, const struct job *job)
 {
@@ -400,7 +401,7 @@ followers_tell_waiting(void *arg, const struct job *job)
         event_waiting(d->rpc->server, d->views, job);
 }
 
-/* --- events and what they lead to --- */
+/* --- events, hooks and mails --- */
 
 static void
 events_part_read(void *arg, struct change *x)
@@ -440,7 +441,7 @@ outbox_finish(void *arg)
     courier_saved(d->courier);
 }
 
-/* --- the process around it --- */
+/* --- the process --- */
 
 static void
 set_timer(void *arg, enum turn_timer which, int64_t ms)
@@ -470,8 +471,8 @@ upkeep(void *arg)
     return idle_work_do(d->idle_work);
 }
 
-/* All that a turn does is done for those who changed something: their next requests wait for
- * it. */
+/* Charges the turn's time to the users who changed something: their next requests are delayed
+ * by it. */
 static void
 after(void *arg, bool saved, int64_t took_us)
 {
