@@ -27,7 +27,7 @@
 
 #define STRAYS_MS      5000
 #define STRAYS_MAX_MS  (INT64_C(3600) * 1000)
-#define LOCK_MAX_BYTES (64 * 1024 * 1024) /* what is to run came in one request */
+#define LOCK_MAX_BYTES (64 * 1024 * 1024) /* a spec comes from a single request */
 
 static void
 remove_file(int jobs_fd, const char *folder, const char *name)
@@ -41,21 +41,21 @@ static int
 folder_try_remove(int jobs_fd, const char *name)
 {
     static const char *const others[] = {"ctl.sock", "exit", "exit.tmp", "started",
-                                         "pulse",    "stop", "signals"}; /* there are seldom */
+                                         "pulse",    "stop", "signals"}; /* rarely there */
     remove_file(jobs_fd, name, "lock");
     if (unlinkat(jobs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return 0;
     if (errno == ENOTDIR && unlinkat(jobs_fd, name, 0) == 0)
-        return 0; /* a damaged file system, or a user, put something else there */
+        return 0; /* a damaged file system or a user put a file there */
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         remove_file(jobs_fd, name, others[i]);
     return unlinkat(jobs_fd, name, AT_REMOVEDIR) ? errno : 0;
 }
 
-/* --- folders that belong to nothing --- */
+/* --- orphaned folders --- */
 
-/* Whether the attempt has an outcome yet to come, or to be written down, and its folder here.
- * The last attempt of a job that waits to run again has neither. */
+/* True if the attempt's folder is here, and its outcome is still to come or to be committed.
+ * The last attempt of a job that waits to run again needs no folder. */
 static bool
 is_needed(const struct instance *inst, int jobs_fd, const struct job *job, int attempt)
 {
@@ -75,8 +75,8 @@ say_stays(const char *name, int why)
         log_warn("event=strays the folder %s stays for now: %s", name, strerror(why));
 }
 
-/* Whether this one went, or is none; why not is reported the first time only. One that is
- * locked has a shepherd about to leave; on a node none has a lock. */
+/* True if the folder was removed, or is not an orphan. say: log the reason of a failure. A
+ * locked folder has a supervisor about to exit; folders of Slurm attempts have no locks. */
 static bool
 remove_stray(struct attempts *a, int jobs_fd, const char *name, bool say)
 {
@@ -100,7 +100,7 @@ remove_stray(struct attempts *a, int jobs_fd, const char *name, bool say)
 
 static void on_strays(uv_timer_t *timer);
 
-/* The pause doubles while something stays. */
+/* Doubles the pause each time. */
 static void
 look_again(struct attempts *a)
 {
@@ -109,7 +109,7 @@ look_again(struct attempts *a)
     a->strays_ms = a->strays_ms < STRAYS_MAX_MS / 2 ? a->strays_ms * 2 : STRAYS_MAX_MS;
 }
 
-/* Those in one folder of folders. 1: something stays. */
+/* Removes the orphans in one folder of attempts' folders. 1: some stay. */
 static int
 remove_strays_in(struct attempts *a, int jobs_fd, bool say, struct err *e)
 {
@@ -123,9 +123,9 @@ remove_strays_in(struct attempts *a, int jobs_fd, bool say, struct err *e)
     return all ? 0 : 1;
 }
 
-/* Folders of attempts that are settled, or that no commit ever knew. For those that are still
- * in use it comes back: what is in them, a job's environment, is not to lie there for long. So
- * it does for the folder that is shared with nodes, when that is not there. */
+/* Removes folders of settled and of uncommitted attempts. Tries again later for those still in
+ * use, because they contain a job's environment, which must not stay long; and for the folder
+ * shared with nodes when it is not available. */
 static int
 remove_strays(struct attempts *a, bool say, struct err *e)
 {
@@ -151,7 +151,7 @@ on_strays(uv_timer_t *timer)
     look_again(timer->data);
 }
 
-/* Folders that belong to nothing and could not be removed are tried again in a moment. */
+/* Tries to remove orphaned folders again after a first, short pause. */
 static void
 clean_later(struct attempts *a)
 {
@@ -188,10 +188,10 @@ folder_done(struct attempts *a, const struct job *job)
         folder_remove(a, job);
 }
 
-/* --- folders that are made --- */
+/* --- making folders --- */
 
-/* The folder of attempts' folders again: it has been removed under us. Not so the state around
- * it, without which nothing makes sense. */
+/* Makes the folder of attempts' folders again after somebody removed it. The state folder
+ * around it is not made again: without it, no part of the daemon can work. */
 static int
 remake_jobs(struct instance *inst, struct err *e)
 {
@@ -222,7 +222,7 @@ make_dir_at_home(struct instance *inst, const char *name, struct err *e)
     return 0;
 }
 
-/* The folder that is shared with nodes is not made again here: shared_folder.h. */
+/* The folder shared with nodes is not made again here: see shared_folder.h. */
 static int
 make_dir(struct instance *inst, const struct job *job, const char *name, struct err *e)
 {
@@ -235,7 +235,7 @@ make_dir(struct instance *inst, const struct job *job, const char *name, struct 
     return 0;
 }
 
-/* One that is there already is of a start that was taken back. */
+/* A folder that already exists is left from a start that was taken back. */
 static int
 make_new_dir(struct attempts *a, const struct job *job, const char *name, struct err *e)
 {
@@ -252,7 +252,7 @@ folder_make(struct attempts *a, const struct job *job, struct err *e)
 {
     char name[32], lock[64];
     folder_name(job->id, job->run->number, name);
-    if (job->req.demand.engine != ENGINE_SLURM && /* whose nodes may remember it */
+    if (job->req.demand.engine != ENGINE_SLURM && /* whose nodes may have it cached */
         spare_take(a->spare_folders, a->inst->jobs_fd, name)) {
         crash_point("daemon-folder-made");
         return 0;
@@ -294,7 +294,7 @@ folder_read_cap_group(const struct attempts *a, const struct job *job)
     return copy;
 }
 
-/* What a start needs of this folder: room for a name and for some bytes. */
+/* Tests what a start needs of this folder: room for a file name and for some bytes. */
 static int
 try_folder(int dir, const char *path, struct err *e)
 {
@@ -314,7 +314,7 @@ folders_try(struct instance *inst, struct err *e)
 {
     auto_free char *jobs = xasprintf("%s/jobs", inst->places.state);
     (void)unlinkat(inst->jobs_fd, ".trial.d",
-                   AT_REMOVEDIR); /* a daemon that was killed left it */
+                   AT_REMOVEDIR); /* left by a daemon that was killed */
     if (make_dir_at_home(inst, ".trial.d", e) < 0)
         return -1;
     (void)unlinkat(inst->jobs_fd, ".trial.d", AT_REMOVEDIR);

@@ -1,5 +1,5 @@
-/* Makes what the files of this folder share, and ends it: see attempts.h. Called by
- * berthd.c. */
+/* Creates and frees the struct shared by the files of this folder: see attempts.h. Called
+ * by berthd.c. */
 #include "daemon/attempt/attempts.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "daemon/nursery/nursery_link.h"
 #include "sys/confine.h"
 
-/* The setting's word; by itself, for all users of the machine wherever it can be had. */
+/* Applies the setting device_filter; `auto` means the machine's daemon, if available. */
 static void
 choose_device_filter(struct attempts *a)
 {

@@ -1,5 +1,5 @@
-/* Which CPUs are near which GPUs: see cpu_nodes.h. samples.c hands the probe's nodes in; what
- * jobs are bound to, and why one is not, is for the ledger to say: ledger_nodes.c there. */
+/* Which CPUs are near which GPUs: see cpu_nodes.h. samples.c passes the probe's nodes in. The
+ * ledger decides what a job is bound to, and why not (ledger_nodes.c). */
 #include "daemon/attempt/cpu_nodes.h"
 
 #include <sched.h>
@@ -14,7 +14,7 @@
 #include "daemon/nursery/nursery_link.h"
 #include "sys/confine.h"
 
-/* False: that is not known, so nothing is bound. */
+/* False: unknown, so no job is bound. */
 static bool
 cpus_allowed(const struct attempts *a, cpu_set_t *out)
 {

@@ -1,5 +1,5 @@
-/* The machine's NUMA nodes, and the CPUs of each that jobs may use: those that the daemon
- * itself may use, and the process that forks supervisors. */
+/* The machine's NUMA nodes and the CPUs of each that jobs may use: those allowed to both the
+ * daemon and the process that forks supervisors. */
 #ifndef DAEMON_ATTEMPT_CPU_NODES_H
 #define DAEMON_ATTEMPT_CPU_NODES_H
 
@@ -10,19 +10,18 @@ struct attempts;
 struct buf;
 struct card;
 
-/* Takes the nodes of the probe's first line: their CPUs are counted in the ledger from now on.
- * A line without nodes says that there are none. */
+/* Takes the nodes from the probe's first line and sets their CPU counts in the ledger. A line
+ * without nodes means that there are none. */
 void cpu_nodes_take(struct attempts *a, const json_t *hello);
 
-/* The CPUs of a set of nodes, as a list: "0-15,32-47". Appended; nothing where none are
- * known. */
+/* Appends the CPUs of a set of nodes as a list, "0-15,32-47"; nothing if unknown. */
 void cpu_nodes_add_cpus(const struct attempts *a, uint64_t nodes, struct buf *out);
 
-/* "CPUs 0-15 (NUMA node 0)". Appended. */
+/* Appends "CPUs 0-15 (NUMA node 0)". */
 void cpu_nodes_add_text(const struct attempts *a, uint64_t nodes, struct buf *out);
 
-/* For one card: the CPUs of its node, and why no job on it alone is bound to them. Appended;
- * nothing where none is known, or jobs are. */
+/* For one GPU: appends the CPUs of its node, and the reason why a job on this GPU alone is not
+ * bound to them. Each is left empty if unknown, or if jobs are bound. */
 void cpu_nodes_of_card(const struct attempts *a, const struct card *c, struct buf *cpus,
                        struct buf *why);
 

@@ -1,5 +1,5 @@
-/* Blocks of variables: see env_block.h. Called by the three files that make a job's
- * environment. */
+/* Blocks of variables: see env_block.h. Used by the three files that make a
+ * job's environment. */
 #include "daemon/attempt/env_block.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* The limits that a job is kept within: see job_confines.h. Called by launch_spec.c, and by
- * outbox_send.c for a job's hooks. */
+/* What confines a job: see job_confines.h. Called by launch_spec.c, and by outbox_send.c for a
+ * job's hooks. */
 #include "daemon/attempt/job_confines.h"
 
 #include <stdio.h>
@@ -27,9 +27,8 @@ write_cgroup(struct jsonw *w, const char *key, const char *base, const char *nam
     jsonw_kstr(w, key, path);
 }
 
-/* Where v2 keeps a job together, groups of v1 are made only if there is something to confine:
- * they cost each job a tenth of a millisecond. Of many users' jobs each is confined in
- * number. */
+/* If cgroup v2 already keeps a job's processes together, v1 groups are made only for limits,
+ * because they cost each job 0.1 ms. With many users, every job has a limit on processes. */
 static bool
 needs_v1(const struct instance *inst, const struct confinement *place,
          const struct demand *need)
@@ -67,7 +66,8 @@ has_device(const struct gpu_info *info)
     return is_of_dri(info) ? info->dri_render >= 0 : info->minor >= 0;
 }
 
-/* Of /dev/dri only our cards' devices: a display has its own there, and NVIDIA's driver too. */
+/* Denies only devices of other GPUs known to us: displays have devices in /dev/dri too, and so
+ * does NVIDIA's driver. */
 static void
 write_denied(const struct instance *inst, const struct attempt *run, struct jsonw *w)
 {
@@ -83,7 +83,7 @@ write_denied(const struct instance *inst, const struct attempt *run, struct json
     jsonw_end_array(w);
 }
 
-/* Of /dev/nvidia-caps only what opens the job's own instances. */
+/* In /dev/nvidia-caps, allows only what opens the job's own MIG instances. */
 static void
 write_instances(const struct attempts *a, const struct attempt *run, struct jsonw *w)
 {
@@ -99,8 +99,8 @@ write_instances(const struct attempts *a, const struct attempt *run, struct json
     jsonw_end_array(w);
 }
 
-/* The cards that it may open. One whose device is not known keeps all within reach: a job that
- * cannot open its own card is worse. */
+/* Writes the GPUs that the job may open. If one of them has no known device, nothing is
+ * filtered: a job that cannot open its own GPU would be worse. */
 static void
 write_devices(const struct attempts *a, const struct job *job, struct jsonw *w)
 {
@@ -123,7 +123,7 @@ write_devices(const struct attempts *a, const struct job *job, struct jsonw *w)
     write_instances(a, run, w);
 }
 
-/* The group that its attempt is to have; the simulator does without. */
+/* The attempt's cgroup. The simulator has none, so base may be missing. */
 static char *
 group_of(const struct attempts *a, const struct job *job)
 {
@@ -132,7 +132,7 @@ group_of(const struct attempts *a, const struct job *job)
                      job->run->number);
 }
 
-/* Cards of the one kind by their regions, those of the other by their UUIDs. */
+/* GPUs capped through dmem are listed by region, the others by UUID. */
 static void
 write_cap(const struct attempts *a, const struct job *job, struct jsonw *w)
 {

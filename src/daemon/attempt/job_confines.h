@@ -1,4 +1,4 @@
-/* Within what a job, and what acts for it, is kept: groups of processes, cards, accounts. */
+/* What confines a job and the processes that act for it: cgroups, devices, account rules. */
 #ifndef DAEMON_ATTEMPT_JOB_CONFINES_H
 #define DAEMON_ATTEMPT_JOB_CONFINES_H
 
@@ -9,24 +9,24 @@ struct instance;
 struct job;
 struct jsonw;
 
-/* By which rules the account is judged before a process becomes its user
- * (shepherd/begin/account_rules.h), and which rights it can never get: members of the object
- * that is being written. */
+/* Writes members into the current object: the rules by which the account is checked before a
+ * process becomes its user (shepherd/begin/account_rules.h), and the privileges it can
+ * never gain. */
 void confines_write_account(const struct instance *inst, struct jsonw *w);
 
-/* The groups that something of the job's is to run in, with its limits and the cards that it
- * may open, as a spec or an order has them. name: of the groups; NULL: those of the attempt. */
+/* Writes the cgroups for one of the job's processes, with their limits and the GPUs it may
+ * open, as members of a spec or an order. name: of the groups; NULL: the attempt's own. */
 void confines_write_groups(const struct attempts *a, const struct job *job, const char *name,
                            struct jsonw *w);
 
-/* The CPUs that its attempt is bound to, as a member of the spec that is being written. */
+/* Writes the CPUs to which the job's attempt is bound, as a member of the spec. */
 void confines_write_cpus(const struct attempts *a, const struct job *job, struct jsonw *w);
 
-/* Whether a job of now can open no cards but its own. */
+/* True if a job started now could open only its own GPUs. */
 bool confines_devices(const struct attempts *a);
 
-/* Words about a limit of memory that the job asks for and that nothing here enforces; NULL:
- * there is none. The caller frees. */
+/* A message about a memory limit that the job requests but that cannot be enforced here; NULL:
+ * none. The caller frees. */
 char *confines_unenforced(const struct attempts *a, const struct job *job);
 
 #endif

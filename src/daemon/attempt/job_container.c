@@ -1,6 +1,6 @@
-/* Which program runs a job's container, and with which devices: see job_container.h. What the
- * program is told word by word is shepherd/begin/container_words.c's. Called by launch_spec.c,
- * job_environ_cards.c, and admit.c when jobs come. */
+/* Chooses the program that runs a job's container, and the devices: see job_container.h.
+ * shepherd/begin/container_words.c makes the program's arguments. Called by launch_spec.c,
+ * job_environ_cards.c, and admit.c for new jobs. */
 #include "daemon/attempt/job_container.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "daemon/common/instance.h"
 #include "sys/container_find.h"
 
-/* Of a job that has an image. The caller frees; NULL: none is installed. */
+/* The program for this image. The caller frees; NULL: not installed. */
 static char *
 find_runtime(const struct instance *inst, const char *image, bool *is_apptainer)
 {
@@ -50,7 +50,7 @@ refuse_unfound(const struct instance *inst, const char *image, struct err *e)
                    "a job with --container needs podman or apptainer; neither is installed");
 }
 
-/* Podman maps user ids by newuidmap, a setuid program; root needs no such thing. */
+/* Podman maps user ids with newuidmap, a setuid program; root does not need it. */
 static bool
 cannot_map_ids(const struct instance *inst, const struct job *job)
 {
@@ -93,7 +93,7 @@ has_vendor(const struct instance *inst, const struct attempt *run, enum gpu_vend
     return false;
 }
 
-/* Called with the path of each device file that a container needs for the cards. */
+/* Calls take with each device file that a container needs for the attempt's GPUs. */
 static void
 each_device(const struct instance *inst, const struct attempt *run,
             void (*take)(void *ctx, const char *path), void *ctx)
@@ -127,7 +127,7 @@ add_device(void *ctx, const char *path)
     buf_addf(ctx, "--device=%s ", path);
 }
 
-/* By UUID and by index: the machine's CDI specification may have either name. */
+/* Writes both UUIDs and indices, because the machine's CDI specification may use either. */
 static void
 write_nvidia(const struct instance *inst, const struct attempt *run, struct jsonw *w)
 {

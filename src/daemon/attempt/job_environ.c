@@ -1,7 +1,7 @@
-/* The environment of a job: see job_environ.h; the variables are listed in the design under
- * "What the job sees". The submitter's environment comes from the store as a block of
- * NUL-terminated K=V; ours replace theirs of the same name, except for those of
- * job_environ_defaults.c. */
+/* The environment of a job: see job_environ.h; the design lists the variables under "What the
+ * job sees". The submitter's environment comes from the store as a block of NUL-terminated
+ * K=V. Our variables replace the submitter's of the same name, except for those
+ * of job_environ_defaults.c. */
 #include "daemon/attempt/job_environ.h"
 
 #include <jansson.h>
@@ -88,7 +88,8 @@ is_ours(const struct buf *ours, const char *var, size_t name_len)
     return false;
 }
 
-/* Of a job from which this one was submitted, perhaps: what it was is not what this one is. */
+/* True for variables that may stem from the job from which this one was submitted, and would
+ * be wrong here. */
 static bool
 is_stale(const char *var)
 {
@@ -98,8 +99,8 @@ is_stale(const char *var)
     return text_begins_with(var, prefixes);
 }
 
-/* The submitter's variables but those that are ours or would hide cards, then ours. How many
- * are of the first n_captured bytes. */
+/* Appends the submitter's variables, without those that are ours or stale or would hide GPUs,
+ * then ours. Returns how many come from the first n_captured bytes. */
 static int
 merge(const struct instance *inst, const struct buf *theirs, size_t n_captured,
       const struct buf *ours, struct buf *out)
@@ -130,8 +131,8 @@ is_among(char *const *said, const char *var, size_t name_len)
     return false;
 }
 
-/* What was captured, the first *n_captured bytes of it, and what the job itself was given in
- * its place. */
+/* Reads the captured variables, *n_captured bytes, followed by those set in the job's request,
+ * which replace captured ones of the same name. */
 static int
 read_theirs(struct instance *inst, const struct job *job, struct buf *theirs,
             size_t *n_captured, struct err *e)
@@ -164,7 +165,7 @@ environ_add(struct attempts *a, const struct job *job, const char *mark, struct 
     return 0;
 }
 
-/* --- of a hook --- */
+/* --- hooks --- */
 
 static void
 put_event(const json_t *event, const char *key, const char *name, struct buf *out)
@@ -178,8 +179,8 @@ put_event(const json_t *event, const char *key, const char *name, struct buf *ou
         envblock_put(out, name, "");
 }
 
-/* The service account's HOME, USER, LOGNAME and SHELL come when it is looked up
- * (shepherd/nursery/deliver.c). */
+/* HOME, USER, LOGNAME and SHELL of the service account are added when it is looked
+ * up (shepherd/nursery/deliver.c). */
 static void
 put_clean(struct buf *out)
 {

@@ -1,15 +1,15 @@
-/* See job_environ_cards.h. Each vendor whose cards are in the machine gets its variables, so
- * that a job on the cards of one sees none of the others':
+/* See job_environ_cards.h. Each vendor with GPUs in the machine gets its variables, so that a
+ * job on one vendor's GPUs sees none of another's:
  *
  * - NVIDIA (and simulated): CUDA_VISIBLE_DEVICES, by UUID where a GPU is divided by MIG.
- * - AMD: ROCR_VISIBLE_DEVICES, by UUID where a card has one, else by ROCm's number. "" is none.
- *   HIP counts what is left by that from 0, and reads CUDA_VISIBLE_DEVICES if its own variable
- *   is not set: so it is set, and where there is no NVIDIA card CUDA's is not.
- * - Intel: ZE_AFFINITY_MASK, by number; Level Zero numbers by address and counts cards, not
- *   their tiles, because two more variables say so. It has no value for none.
+ * - AMD: ROCR_VISIBLE_DEVICES, by UUID if a GPU has one, else by ROCm's number. "" means none.
+ *   HIP numbers the remaining GPUs from 0, and reads CUDA_VISIBLE_DEVICES if its own variable
+ *   is not set: so HIP's is set, and CUDA's is not set on a machine without NVIDIA GPUs.
+ * - Intel: ZE_AFFINITY_MASK, by number. Two more variables make Level Zero number by address
+ * and count cards rather than tiles. The mask has no value for "none".
  *
- * Where a device filter or a container hides the other cards, these libraries do not count
- * them. BERTH_CONTAINER_OPTIONS hands the cards on to a container that the job starts itself.
+ * Where a device filter or a container hides the other GPUs, these libraries do not count
+ * them. BERTH_CONTAINER_OPTIONS passes the GPUs on to a container that the job starts itself.
  * Called by job_environ.c. */
 #include "daemon/attempt/job_environ_cards.h"
 
@@ -35,7 +35,7 @@ has_vendor(const struct instance *inst, enum gpu_vendor vendor)
     return false;
 }
 
-/* Also where nothing is known of any card. */
+/* Also true if nothing is known of any GPU. */
 static bool
 has_cuda(const struct instance *inst)
 {
@@ -43,7 +43,7 @@ has_cuda(const struct instance *inst)
            ledger_n_cards(inst->ledger) == 0;
 }
 
-/* CUDA counts in another way where a GPU is divided: it sees one instance, or whole GPUs. */
+/* Where a GPU is divided, CUDA numbers differently: it sees one instance, or whole GPUs. */
 static bool
 has_instances(const struct instance *inst)
 {
@@ -91,7 +91,8 @@ put_cuda(const struct attempts *a, const struct attempt *run, bool hidden, struc
     envblock_put(out, "NVIDIA_VISIBLE_DEVICES", uuids.len ? buf_str(&uuids) : "void");
 }
 
-/* The card's number as a job's library counts: without cards of ours that are hidden. */
+/* The GPU's number as the job's library counts, leaving out GPUs that are hidden from
+ * the job. */
 static int32_t
 number_in_job(const struct instance *inst, const struct attempt *run, bool hidden,
               const struct gpu_info *info)
@@ -120,7 +121,7 @@ put_amd(const struct instance *inst, const struct attempt *run, bool hidden, str
         else if (info->order >= 0)
             add_number(&rocr, number_in_job(inst, run, hidden, info));
         else
-            continue; /* ROCm does not have it */
+            continue; /* unknown to ROCm */
         add_number(&hip, n++);
     }
     envblock_put(out, "ROCR_VISIBLE_DEVICES", buf_str(&rocr));

@@ -1,5 +1,5 @@
-/* The variables that name a job's GPUs to the libraries of their vendors, and hide all other
- * GPUs from it. */
+/* Variables that tell the GPU vendors' libraries which GPUs the job has, and hide
+ * all others. */
 #ifndef DAEMON_ATTEMPT_JOB_ENVIRON_CARDS_H
 #define DAEMON_ATTEMPT_JOB_ENVIRON_CARDS_H
 
@@ -10,14 +10,14 @@ struct buf;
 struct instance;
 struct job;
 
-/* Those of job->run. */
+/* Appends those for job->run. */
 void environ_put_cards(const struct attempts *a, const struct job *job, struct buf *out);
 
-/* For what has no GPU and is no job: a hook. */
+/* The same for a process without a GPU: a hook. */
 void environ_put_no_cards(const struct attempts *a, struct buf *out);
 
-/* Whether the submitter's variable ("K=V") would hide cards of this machine in a way of its
- * own, and none of ours replaces it. */
+/* True if the submitter's variable ("K=V") would hide GPUs of this machine, and none of ours
+ * replaces it. */
 bool environ_hides_cards(const struct instance *inst, const char *var);
 
 #endif

@@ -1,8 +1,8 @@
-/* Defaults for frameworks: where torch.distributed meets, how much of a shared card JAX and
- * TensorFlow take. They are a convenience, so what a user exported always wins. A job that
- * submits another hands its environment on, and with it these values, which would be wrong
- * there: BERTH_DEFAULTS lists what Berth set ("K=V K=V", no value has a space), to distinguish
- * it from what a user set. Called by job_environ.c. */
+/* Defaults for frameworks: the rendezvous of torch.distributed, and how much of a shared GPU
+ * JAX and TensorFlow take. They are a convenience, so variables exported by the user always
+ * win. A job that submits another passes on its environment, including these values, which
+ * would be wrong there. So BERTH_DEFAULTS lists what Berth set ("K=V K=V"; no value contains a
+ * space), to tell it from what a user set. Called by job_environ.c. */
 #include "daemon/attempt/job_environ_defaults.h"
 
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@
 struct defaults {
     const struct buf *theirs;
     struct buf *out;
-    struct buf list; /* of what was set */
+    struct buf list; /* what was set */
 };
 
 bool
@@ -52,7 +52,7 @@ put_default(struct defaults *x, const char *name, const char *value)
     buf_addf(&x->list, "%s%s=%s", x->list.len ? " " : "", name, value);
 }
 
-/* A port on which nothing listens now, different for every job. */
+/* A port on which nothing listens now; the ports tried differ from job to job. */
 static int
 free_port(uint32_t job)
 {
@@ -68,8 +68,8 @@ free_port(uint32_t job)
     return 29500;
 }
 
-/* torch.distributed looks for both, so they come together: one from each side would lead to a
- * place where nothing listens. */
+/* Sets both or none, because torch.distributed reads both: a mix of the user's and ours would
+ * lead nowhere. */
 static void
 put_meeting_point(struct defaults *x, uint32_t job)
 {
@@ -81,9 +81,9 @@ put_meeting_point(struct defaults *x, uint32_t job)
     put_default(x, "MASTER_PORT", port);
 }
 
-/* The part of its card's memory that it may fill; 0: all of it, or not known. A share without a
- * word on VRAM means the same part of that. Under a cap of NVIDIA's driver, a program sees the
- * cap as the size of the card. */
+/* The fraction of its GPU's memory that the job may fill; 0: all, or unknown. A share without
+ * a VRAM demand means the same fraction of memory. Under a cap by NVIDIA's driver, a program
+ * sees the cap as the GPU's size. */
 static double
 part_of_memory(const struct instance *inst, const struct job *job)
 {
@@ -116,7 +116,7 @@ environ_add_defaults(const struct instance *inst, const struct job *job,
     const char *list = envblock_find(theirs, LIST);
     struct defaults x = {.theirs = theirs, .out = out, .list = BUF_INIT};
     if (list && strcmp(list, "off") == 0)
-        return; /* what they say stays, for jobs that this one submits too */
+        return; /* stays off for the jobs that this one submits */
     if (job->run->n_gpus >= 2)
         put_meeting_point(&x, job->id);
     if (job->run->n_gpus > 0 && !demand_is_whole(&job->req.demand))

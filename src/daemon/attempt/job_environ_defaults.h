@@ -1,4 +1,4 @@
-/* Variables that a job gets only where its user has not set them. */
+/* Variables that a job gets unless its user has set them. */
 #ifndef DAEMON_ATTEMPT_JOB_ENVIRON_DEFAULTS_H
 #define DAEMON_ATTEMPT_JOB_ENVIRON_DEFAULTS_H
 
@@ -8,14 +8,14 @@ struct instance;
 struct buf;
 struct job;
 
-/* Appends the defaults that suit job->run and that theirs (the submitter's environment) lacks,
- * and BERTH_DEFAULTS, which lists them. Nothing when theirs has BERTH_DEFAULTS=off. Both
- * buffers hold "K=V", each with a NUL behind it. */
+/* Appends the defaults that suit job->run and are not in theirs (the submitter's environment),
+ * and BERTH_DEFAULTS, which lists them. No-op if theirs has BERTH_DEFAULTS=off. Both buffers
+ * hold "K=V", each terminated by a NUL. */
 void environ_add_defaults(const struct instance *inst, const struct job *job,
                           const struct buf *theirs, struct buf *out);
 
-/* Whether this "K=V" of theirs is a default that Berth gave the job from which this one was
- * submitted: its value belongs to that job. */
+/* True if this "K=V" of theirs is a default that Berth had set for the job from which this job
+ * was submitted: the value belongs to that job. */
 bool environ_was_default(const struct buf *theirs, const char *var);
 
 #endif

@@ -1,7 +1,7 @@
-/* The SLURM_* variables that scripts for one node read, as sbatch(1) has them. Set for jobs
- * with slurm_env, that is for scripts with #SBATCH lines: frameworks take such variables for a
- * sign that srun started them. Those that say where and how it was submitted come from the
- * client in the environment; here are their defaults. Called by job_environ.c. */
+/* The SLURM_* variables that single-node scripts read, as in sbatch(1). Set only for jobs with
+ * slurm_env, that is scripts with #SBATCH lines: frameworks take such variables as a sign that
+ * srun started them. Those about where and how the job was submitted come from the client in
+ * the environment; this file has their defaults. Called by job_environ.c. */
 #include "daemon/attempt/job_environ_slurm.h"
 
 #include <string.h>
@@ -41,8 +41,8 @@ put_host(struct buf *out)
         envblock_put(out, names[i], host);
 }
 
-/* The folder of srun, scontrol and others of ours (src/compat/slurm): those of a real Slurm
- * know nothing of this job. NULL: no programs of ours are there. */
+/* The folder of our srun, scontrol and others (src/compat/slurm), needed because a real
+ * Slurm's would not know this job. NULL: not installed. */
 static char *
 shims(void)
 {
@@ -67,7 +67,8 @@ put_path(const struct buf *theirs, struct buf *out)
     envblock_put(out, "PATH", all);
 }
 
-/* One node, on which the script itself is task 0; how many srun starts is the script's word. */
+/* One node, with the script itself as task 0; the script decides how many tasks
+ * srun starts. */
 static void
 put_layout(const struct buf *theirs, struct buf *out)
 {
@@ -84,7 +85,7 @@ put_layout(const struct buf *theirs, struct buf *out)
         envblock_put_int(out, zeros[i], 0);
 }
 
-/* Slurm books one core where nothing is said, and then says nothing of a task's. */
+/* Without a request Slurm books one core, and then sets no SLURM_CPUS_PER_TASK. */
 static void
 put_booked(const struct instance *inst, const struct job *job, const struct buf *theirs,
            struct buf *out)
@@ -96,7 +97,7 @@ put_booked(const struct instance *inst, const struct job *job, const struct buf 
         envblock_put_int(out, "SLURM_CPUS_PER_TASK", need->cpus);
     envblock_put_int(out, "SLURM_CPUS_ON_NODE", cpus);
     envblock_put_int(out, "SLURM_JOB_CPUS_PER_NODE", cpus);
-    /* What was said of each core or GPU takes its place, as with Slurm. */
+    /* A request per core or per GPU replaces this one, as in Slurm. */
     if (need->mem_mib > 0 && !envblock_find(theirs, "SLURM_MEM_PER_CPU") &&
         !envblock_find(theirs, "SLURM_MEM_PER_GPU"))
         envblock_put_int(out, "SLURM_MEM_PER_NODE", need->mem_mib);
@@ -137,7 +138,7 @@ environ_add_slurm(const struct instance *inst, const struct job *job, const stru
 {
     int64_t now_s = clock_wall_us() / 1000000;
     if (!job->req.slurm_env || job->req.demand.engine == ENGINE_SLURM)
-        return; /* there they are Slurm's own */
+        return; /* on Slurm, the real ones are set */
     envblock_put_int(ours, "SLURM_JOB_ID", job->id);
     envblock_put_int(ours, "SLURM_JOBID", job->id);
     envblock_put(ours, "SLURM_JOB_NAME", job->req.name ? job->req.name : "sbatch");
@@ -154,11 +155,11 @@ environ_add_slurm(const struct instance *inst, const struct job *job, const stru
     envblock_put_int(ours, "SLURM_JOB_START_TIME", now_s);
     if (job->req.limit_ms > 0)
         envblock_put_int(ours, "SLURM_JOB_END_TIME", now_s + job->req.limit_ms / 1000);
-    if (job->run->number > 1) /* Slurm sets it from the first restart on */
+    if (job->run->number > 1) /* like Slurm, from the first restart on */
         envblock_put_int(ours, "SLURM_RESTART_COUNT", job->run->number - 1);
 }
 
-/* Appends PATH without what put_path added for an outer job. */
+/* Appends PATH without the folder that put_path added for an outer job. */
 static void
 put_path_without(const char *path, struct buf *out)
 {
@@ -176,7 +177,8 @@ put_path_without(const char *path, struct buf *out)
     envblock_put(out, "PATH", buf_str(&rest));
 }
 
-/* A Slurm, real or ours, always says which cluster it is; without that, they are the user's. */
+/* A Slurm, real or ours, always sets SLURM_CLUSTER_NAME; without it, SLURM_* are
+ * the user's. */
 void
 environ_add_captured(const struct job *job, const struct buf *captured, const char *var,
                      struct buf *out)

@@ -1,4 +1,4 @@
-/* Slurm's variables for jobs that were written for it; see job_environ_slurm.c. */
+/* Slurm's variables, for jobs written for Slurm; see job_environ_slurm.c. */
 #ifndef DAEMON_ATTEMPT_JOB_ENVIRON_SLURM_H
 #define DAEMON_ATTEMPT_JOB_ENVIRON_SLURM_H
 
@@ -6,14 +6,15 @@ struct buf;
 struct instance;
 struct job;
 
-/* Appends SLURM_* to ours ("K=V", each with a NUL), if the job is to have them. theirs is the
- * submitter's environment, which says what only the client knows. */
+/* Appends SLURM_* to ours ("K=V", each terminated by a NUL) if the job is to have them.
+ * theirs: the submitter's environment, which has values that only the client knows. */
 void environ_add_slurm(const struct instance *inst, const struct job *job,
                        const struct buf *theirs, struct buf *ours);
 
-/* Appends a variable of the captured environment to out, unless it is Slurm's of another job:
- * one of ours, from within which this one was submitted, or any if this one has its own. What
- * a real Slurm had set around other jobs stays. PATH loses the folder of our srun. */
+/* Appends a variable of the captured environment to out, unless it is another job's Slurm
+ * variable: one set by Berth for the job from which this one was submitted, or any at all if
+ * this job gets its own. Variables that a real Slurm set around other jobs are kept. The
+ * folder of our srun is removed from PATH. */
 void environ_add_captured(const struct job *job, const struct buf *captured, const char *var,
                           struct buf *out);
 

@@ -1,9 +1,9 @@
-/* See job_mps.h. Called by launch.c and those who lay out what it launches, and by samples.c: a
- * server's memory is no stranger's. Where the driver counts its clients' memory for the
- * server, not counting that at all leaves memory that nobody explains, which goes to the jobs
- * there (core/ledger/ledger_vram.c).
+/* See job_mps.h. Called by launch.c and by the files that prepare what it launches, and by
+ * samples.c, so that an MPS server's memory does not count as a foreign process's. Where the
+ * driver attributes its clients' memory to the server, leaving that out makes memory without a
+ * known user, which is charged to the GPU's jobs (core/ledger/ledger_vram.c).
  *
- * A job that has a container is no client: its programs do not find the control daemon. */
+ * A job in a container is not a client: its programs do not find the control daemon. */
 #include "daemon/attempt/job_mps.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ mps_put(const struct instance *inst, const struct job *job, struct buf *out)
     envblock_put(out, "CUDA_MPS_LOG_DIRECTORY", log);
     if (mib > 0) {
         char limit[24];
-        snprintf(limit, sizeof limit, "0=%dM", mib); /* the job's first GPU, and its only one */
+        snprintf(limit, sizeof limit, "0=%dM", mib); /* device 0: the job's only GPU */
         envblock_put(out, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", limit);
     }
     if (share > 0)
@@ -114,12 +114,12 @@ named_program(void)
     return named && named[0] ? named : NULL;
 }
 
-/* Whose control daemon is to be kept on which card. */
+/* A control daemon to be kept: for which user, on which GPU. */
 struct wanted {
     int card;
     int64_t uid;
-    const char *user; /* the account's name; NULL: not known */
-    bool mend;        /* only what a keeper that was killed has left */
+    const char *user; /* account name; NULL: unknown */
+    bool mend;        /* only clean up after a killed keeper */
 };
 
 static void
@@ -213,7 +213,7 @@ is_executable(const char *program)
     return false;
 }
 
-/* Simulated cards have no MPS but for a program that is named for them. */
+/* On simulated GPUs, MPS is available only with a program named for it. */
 void
 mps_look(struct attempts *a)
 {
@@ -229,8 +229,8 @@ mps_look(struct attempts *a)
     ledger_set_mps_missing(a->inst->ledger, why);
 }
 
-/* The lock tells: it is free once the keeper has gone, and its state then says whether it had
- * finished. */
+/* True if the last keeper was killed: its lock is free, but its state says that it had
+ * not finished. */
 static bool
 has_left(const struct instance *inst, int card, struct mps_state *said)
 {

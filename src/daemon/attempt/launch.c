@@ -1,15 +1,15 @@
-/* Launching: see launch.h.
+/* Launches attempts: see launch.h.
  *
- * Once the decision is committed a crash anywhere in here leaves an attempt that recovery
- * finds: without a folder, or with one whose lock is free and that has no `started` mark, it
- * never ran and starts again; with the lock held its shepherd lives. The lock is taken here and
- * handed over open, so there is no moment in which neither side holds it.
+ * Once the start is committed, a crash anywhere in here leaves an attempt that recovery
+ * handles: without a folder, or with a free lock and no `started` mark, it never ran and
+ * starts again; with the lock held, its supervisor lives. The lock is taken here and handed
+ * over open, so at every moment one side holds it.
  *
- * A supervisor that is forked ahead of the commit has made nothing that could stay behind: it
- * has read what is to run and waits for one word. That is sent behind the commit, on a
- * connection whose other end is the daemon's alone. With that end closed, on purpose or by the
- * daemon's death, the word can never come and the supervisor leaves: recovery then finds what
- * it finds without one. */
+ * A supervisor forked ahead of the commit has made nothing that could stay behind: it has read
+ * the spec and waits for one word. The word is sent after the commit, on a connection whose
+ * other end only the daemon has. If that end is closed, on purpose or by the daemon's death,
+ * the word cannot come and the supervisor exits: recovery then finds what it would find
+ * without one. */
 #include "daemon/attempt/launch.h"
 
 #include <errno.h>
@@ -35,9 +35,9 @@
 #include "daemon/state/job_facts.h"
 #include "sys/nursery_packets.h"
 
-#define AHEAD_MAX 16 /* descriptors are few, and more do not get ready during one commit */
+#define AHEAD_MAX 16 /* bounds descriptors; more are not ready within one commit anyway */
 
-/* One whose supervisor waits for the commit. */
+/* An attempt whose supervisor waits for the commit. */
 struct ahead {
     uint32_t job;
     int32_t attempt;
@@ -58,7 +58,7 @@ launches_new(void)
 static void
 ahead_close(struct ahead *ahead)
 {
-    /* The supervisor sees it at once, whatever else holds our end by then. */
+    /* The supervisor notices at once, even if another process holds a copy of our end. */
     if (ahead->ctl >= 0)
         (void)shutdown(ahead->ctl, SHUT_RDWR);
     const int fds[] = {ahead->ctl, ahead->lock, ahead->dir};
@@ -78,7 +78,8 @@ launches_free(struct launches *l)
     free(l);
 }
 
-/* The one of that attempt, which is the caller's from then on; else an empty one. */
+/* Removes and returns the entry of this attempt, which the caller then owns; otherwise an
+ * empty one. */
 static struct ahead
 ahead_take(struct launches *l, const struct job *job)
 {
@@ -118,7 +119,7 @@ launch_ahead(struct attempts *a, const struct job *job)
         ahead.ctl = ahead.lock = ahead.dir = -1;
         crash_point("daemon-after-spawn");
     } else if (ahead.lock >= 0) {
-        (void)!ftruncate(ahead.lock, 0); /* what is written next may be shorter */
+        (void)!ftruncate(ahead.lock, 0); /* the next spec may be shorter */
     }
 }
 
@@ -139,7 +140,7 @@ spawn(struct attempts *a, struct job *job, const struct ahead *ahead, struct err
     auto_close int ours = pair[0];
     auto_close int theirs = pair[1];
     crash_point("daemon-before-spawn");
-    /* Watched first: what has been sent cannot be taken back. */
+    /* Watch first, because the request to the nursery cannot be taken back. */
     if (watch_attempt(a, job, TAKE_FD(ours), e) < 0 ||
         nursery_ask(a->nursery, NURSERY_ATTEMPT, theirs, ahead->lock, ahead->dir, e) < 0)
         return -1;
@@ -147,7 +148,8 @@ spawn(struct attempts *a, struct job *job, const struct ahead *ahead, struct err
     return 0;
 }
 
-/* To the one that waits. 1; 0: there is none (any more), so that another may be forked; -1. */
+/* Tells the waiting supervisor to start. 1: told; 0: none is waiting (any more), so another
+ * may be forked; -1 with e. */
 static int
 say_go(struct attempts *a, struct job *job, struct ahead *ahead, struct err *e)
 {
@@ -179,7 +181,7 @@ launch(struct attempts *a, struct job *job, struct err *e)
     return 0;
 }
 
-/* Everything up to here is ours: nothing that failed is the job's fault. */
+/* Everything up to the launch is done by the daemon, so no failure is the job's fault. */
 static void
 launch_failed(struct attempts *a, struct job *job, const struct err *e)
 {

@@ -1,4 +1,4 @@
-/* Starting an attempt: its shepherd, from what is in its folder. */
+/* Launches attempts: forks the supervisor of a prepared folder. */
 #ifndef DAEMON_ATTEMPT_LAUNCH_H
 #define DAEMON_ATTEMPT_LAUNCH_H
 
@@ -6,19 +6,20 @@ struct attempts;
 struct job;
 struct launches;
 
-/* Those that are got ready before their start is durable. */
+/* The supervisors forked before their start is durable. */
 struct launches *launches_new(void);
 void launches_free(struct launches *l);
 
-/* The start is about to be committed, and the folder is there: has its shepherd forked, which
- * waits until launch_attempt tells it. Cannot fail: what was not done here is done there. */
+/* Call when the folder exists and the start is about to be committed: has the supervisor
+ * forked, which waits for launch_attempt. Best effort: launch_attempt does what
+ * failed here. */
 void launch_ahead(struct attempts *a, const struct job *job);
 
-/* The start is not to be: a shepherd that waits leaves. */
+/* The start was taken back: a supervisor that waits exits. */
 void launch_undo(struct attempts *a, const struct job *job);
 
-/* The start is durable. Never fails towards its caller: an attempt that cannot be launched ends
- * as NEVER_RAN, and what kept it from that is the machine's trouble. */
+/* The start is durable. Does not report failure: an attempt that cannot be launched ends as
+ * NEVER_RAN, and the cause becomes machine trouble. */
 void launch_attempt(struct attempts *a, struct job *job);
 
 #endif

@@ -1,5 +1,5 @@
-/* What an attempt's shepherd is to do, written behind the marks of the folder's lock: see
- * launch_spec.h. */
+/* Writes the spec, what an attempt's supervisor is to do, behind the marks in the folder's
+ * lock file: see launch_spec.h. */
 #include "daemon/attempt/launch_spec.h"
 
 #include <errno.h>
@@ -49,8 +49,8 @@ write_argv(struct jsonw *w, const struct job *job)
         jsonw_kstr(w, "conda", job->req.conda);
 }
 
-/* The folder is made each time it is needed: it may lie where things are cleaned away. Users
- * of the machine's daemon pass through it to sockets that are theirs. */
+/* Makes the folder each time, because it may be where old files are cleaned away. With the
+ * machine's daemon, users pass through it to their own sockets. */
 static int
 write_attach(const struct instance *inst, const struct job *job, struct jsonw *w, struct err *e)
 {
@@ -77,8 +77,8 @@ write_attach(const struct instance *inst, const struct job *job, struct jsonw *w
     return 0;
 }
 
-/* How large its log may become: the job may ask for less than the settings allow. 0: any
- * size. */
+/* Size limit of the job's log: the job may ask for less than the settings allow.
+ * 0: unlimited. */
 static int64_t
 log_max_mib(const struct instance *inst, const struct job *job)
 {
@@ -126,7 +126,7 @@ write_spec(struct attempts *a, const struct job *job, int lock, struct err *e)
         jsonw_kbool(&w, "slurm", true);
     if (on_slurm && job->req.slurm_env)
         jsonw_kbool(&w, "slurm_env", true);
-    if (job->rlimits && !on_slurm) /* there sbatch passes them on */
+    if (job->rlimits && !on_slurm) /* on Slurm, sbatch passes them on */
         jsonw_kstr(&w, "rlimits", job->rlimits);
     jsonw_kint(&w, "limit_ms", job->req.limit_ms);
     jsonw_kint(&w, "grace_ms", job->req.grace_ms);
@@ -157,8 +157,8 @@ write_spec(struct attempts *a, const struct job *job, int lock, struct err *e)
     return 0;
 }
 
-/* A sweeper of an earlier daemon may hold the lock of a folder that is used again, for a
- * moment: it finds that the attempt is another one. */
+/* Waits briefly: a sweeper of an earlier daemon may hold the lock of a reused folder until it
+ * sees that the attempt is another one. */
 static int
 take_lock(int lock)
 {
@@ -171,8 +171,8 @@ take_lock(int lock)
     return 0;
 }
 
-/* The folder and its lock, in which its spec stands. It is held but where nodes see it: nobody
- * asks for that there, and their file system may have no locks. */
+/* See launch_spec.h. The lock in a folder shared with nodes is not taken: nothing there checks
+ * it, and the file system may not support locks. */
 int
 spec_fill_folder(struct attempts *a, const struct job *job, int *dir, int *lock, struct err *e)
 {

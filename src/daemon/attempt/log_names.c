@@ -1,6 +1,5 @@
-/* Where a job's output goes: its log and, if it asked for one, the file of its standard error,
- * with what stands behind % filled in. berth-script(7) and the
- * help of --log list the letters. */
+/* Paths of a job's log and, if requested, of its standard error file, with the % letters
+ * filled in. berth-script(7) and the help of --log list the letters. */
 #include "daemon/attempt/log_names.h"
 
 #include <stdio.h>
@@ -17,9 +16,9 @@
 #include "daemon/common/user_names.h"
 #include "spec/screenname.h"
 
-#define WIDTH_MAX 10 /* as Slurm has it */
+#define WIDTH_MAX 10 /* as in Slurm */
 
-/* A name as a part of a path; a / in it makes no folder. */
+/* Appends a name as part of a path; each / is replaced, so it makes no folder. */
 static void
 add_file_name(struct buf *out, const char *name)
 {
@@ -27,7 +26,7 @@ add_file_name(struct buf *out, const char *name)
         buf_addc(out, *c == '/' ? '_' : *c);
 }
 
-/* "0-1"; nothing while it has none. */
+/* "0-1"; nothing while the job has no GPU. */
 static void
 add_card_numbers(struct buf *out, const struct attempt *run)
 {
@@ -35,7 +34,7 @@ add_card_numbers(struct buf *out, const struct attempt *run)
         buf_addf(out, i ? "-%d" : "%d", run->gpus[i]);
 }
 
-/* Up to its first dot. */
+/* The host name up to its first dot. */
 static void
 add_host(struct buf *out)
 {
@@ -46,7 +45,8 @@ add_host(struct buf *out)
     add_file_name(out, name[0] ? name : "localhost");
 }
 
-/* What differs from task to task, or is not known before the start, stays a letter. */
+/* True if the letter must stay as it is: it differs from task to task, or is not known before
+ * the start. */
 static bool
 is_open(const struct job *job, char letter)
 {
@@ -54,7 +54,7 @@ is_open(const struct job *job, char letter)
                       : !job->run && (letter == 'g' || letter == 's');
 }
 
-/* False: the letter stands for nothing. */
+/* False: not a number's letter. */
 static bool
 add_number(const struct job *job, char letter, int width, struct buf *out)
 {
@@ -110,7 +110,7 @@ add_text(const struct instance *inst, const struct job *job, char letter, struct
     }
 }
 
-/* What cannot be filled in stays as it is. */
+/* Fills in a pattern. Unknown letters stay as they are. */
 static char *
 fill_in(const struct instance *inst, const struct job *job, const char *pattern)
 {
@@ -138,7 +138,8 @@ fill_in(const struct instance *inst, const struct job *job, const char *pattern)
     return buf_take(&out);
 }
 
-/* Of one on Slurm: where its last attempt was, or the next one may be. The caller frees. */
+/* The folder of logs; on Slurm that of the last attempt, or where the next one may be. The
+ * caller frees. */
 static char *
 logs_of(const struct instance *inst, const struct job *job)
 {

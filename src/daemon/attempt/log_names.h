@@ -1,4 +1,4 @@
-/* Names that a job's attempt goes by: its logs, its screen session, its socket. */
+/* Names derived from a job: its logs, screen session and socket. */
 #ifndef DAEMON_ATTEMPT_LOG_NAMES_H
 #define DAEMON_ATTEMPT_LOG_NAMES_H
 
@@ -6,17 +6,17 @@ struct buf;
 struct instance;
 struct job;
 
-/* Where a job's output goes: the pattern it asked for, filled in, or the instance's place. Of
- * an array as a whole, which has no output, the pattern of its tasks. The caller frees. */
+/* Path of the job's log: the pattern it requested, filled in, or the instance's default. An
+ * array as a whole has no output: the pattern of its tasks. The caller frees. */
 char *launch_log_path(const struct instance *inst, const struct job *job);
-/* Where its standard error goes; NULL: into the log. The caller frees. */
+/* Path for standard error; NULL: into the log. The caller frees. */
 char *launch_error_path(const struct instance *inst, const struct job *job);
 
-/* Appends the name of the screen session of a job that has or had an attempt. */
+/* Appends the name of the screen session; the job must have or have had an attempt. */
 void launch_screen_name(const struct instance *inst, const struct job *job, struct buf *out);
 
-/* The socket of an interactive job's current attempt; NULL: it is not interactive, or has not
- * been started. The caller frees. */
+/* Path of the socket of an interactive job's current attempt; NULL: the job is not interactive
+ * or has not started. The caller frees. */
 char *launch_attach_path(const struct instance *inst, const struct job *job);
 
 #endif

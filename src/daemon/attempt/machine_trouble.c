@@ -1,10 +1,10 @@
-/* Trouble of the machine: see machine_trouble.h. Reported by launch.c (what the daemon itself
- * does for a start) and supervisor_hear.c (what a supervisor met). One trouble of the whole
- * machine is kept, the newest words of it, and one for each user whose own it is. A trial does
- * what every start does, but for the command: it makes a folder with a file in it, a file among
- * the logs, and has a process forked (NURSERY_TRY). Pauses between trials double until
- * something has really started. A nursery that does not answer a trial in time, or cannot make
- * the groups of jobs again that something has removed, is replaced. */
+/* Trouble of the machine: see machine_trouble.h. Reported by launch.c (the daemon's part of a
+ * start) and supervisor_hear.c (the supervisor's part). Keeps one trouble for the whole
+ * machine, with its newest text, and one per user for those that affect only that user. A
+ * trial does what every start does except run a command: it makes a folder with a file in it
+ * and a file among the logs, and has a process forked (NURSERY_TRY). Pauses between trials
+ * double until a job has really started. A nursery is replaced if it does not answer a trial
+ * in time, or cannot restore the jobs' cgroups after something has removed them. */
 #include "daemon/attempt/machine_trouble.h"
 
 #include <errno.h>
@@ -40,13 +40,13 @@
 #define PAUSE_MAX_MS        15000
 #define USER_PAUSE_FIRST_MS 2000
 #define USER_PAUSE_MAX_MS   60000
-#define ANSWER_MS           3000 /* for a process that is forked and says a word */
-#define LOOK_MS             2000 /* after a launch, for its supervisor's first word */
+#define ANSWER_MS           3000 /* for a forked process to answer */
+#define LOOK_MS             2000 /* after a launch, for the supervisor's first message */
 #define TEXT_MAX            400
 
 struct user_trouble {
     uint32_t uid;
-    bool barred; /* now; else the jobs may try, and have not started yet */
+    bool barred; /* now; false: its jobs may try again, but none has started yet */
     int64_t since_us, pause_ms, until_us; /* wall clock; boot clock */
     char text[TEXT_MAX];
 };
@@ -54,17 +54,17 @@ struct user_trouble {
 struct machine {
     struct attempts *attempts;
     struct limits *limits;
-    uv_timer_t next;          /* the next trial, or the end of one that is late */
-    uv_timer_t users;         /* some user's jobs may try again */
+    uv_timer_t next;          /* next trial, or timeout of the current one */
+    uv_timer_t users;         /* end of the earliest user's pause */
     uv_timer_t look;          /* after launches */
-    struct peer_lines *trial; /* a process that tries whether processes can be had */
+    struct peer_lines *trial; /* the process forked for the current trial */
     bool bad;
-    bool woken;       /* the nursery was, and has not answered since */
+    bool woken;       /* nursery was woken, and has not answered since */
     int64_t since_us; /* wall clock */
     int64_t pause_ms;
     char text[TEXT_MAX];
     struct user_trouble *list;
-    uint32_t *barred; /* what the planner sees */
+    uint32_t *barred; /* uids, for the planner */
     size_t n, cap;
 };
 
@@ -88,7 +88,7 @@ on_next(uv_timer_t *timer)
     try_out(timer->data);
 }
 
-/* Later, and each time later still. */
+/* Schedules the next trial, with a pause that doubles. */
 static void
 put_off(struct machine *m)
 {
@@ -111,7 +111,7 @@ machine_trouble(struct attempts *a, const char *text)
     m->bad = true;
     m->since_us = clock_wall_us();
     tell(a->inst, "trouble", m->text);
-    if (!m->trial) /* whose end, or lateness, decides when the next one is */
+    if (!m->trial) /* otherwise its end or timeout schedules the next one */
         put_off(m);
 }
 
@@ -162,8 +162,8 @@ has_gone(const char *group)
     return group && access(group, F_OK) < 0 && errno == ENOENT;
 }
 
-/* A group that has been removed; NULL: none has. The nursery makes them again before it forks
- * anything for a trial, if it can. */
+/* A cgroup of the jobs that has been removed; NULL: none. The nursery restores its groups, if
+ * it can, before it forks for a trial. */
 static const char *
 missing_group(const struct nursery *n)
 {
@@ -174,7 +174,7 @@ missing_group(const struct nursery *n)
     return gone;
 }
 
-/* What came of it: errnum 0 means that a process was forked and has spoken. */
+/* Evaluates a trial. errnum 0: a process was forked and has answered. */
 static void
 judge(struct machine *m, int errnum)
 {
@@ -185,7 +185,7 @@ judge(struct machine *m, int errnum)
         err_errno(&e, ERR_FAILED, errnum, "no process can be started");
         still_bad(m, &e);
     } else if (gone) {
-        struct err ignored; /* it stays where jobs would end with its unit */
+        struct err ignored; /* not replaced if jobs would end with its unit */
         m->woken = false;
         if (nursery_replace(m->attempts->nursery, &ignored) == 0)
             log_warn("event=cgroup-gone cgroup=%s the nursery has been replaced", gone);
@@ -209,8 +209,8 @@ on_line(void *arg, const char *line, size_t len)
     judge(arg, tried ? 0 : errnum ? errnum : ECHILD);
 }
 
-/* The nursery took the question and does not answer: it is stopped, or stuck. Woken up first,
- * and replaced when that does not help; what it had not forked yet has never run. */
+/* The nursery took the request but does not answer: it is stopped or stuck. Wakes it first,
+ * and replaces it if that does not help; attempts that it had not forked yet have not run. */
 static void
 on_late(uv_timer_t *timer)
 {
@@ -303,7 +303,7 @@ add_user(struct machine *m, uint32_t uid)
 
 static void on_users(uv_timer_t *timer);
 
-/* What the planner sees, and when to look again. */
+/* Updates the barred users for the planner, and the timer. */
 static void
 refresh_users(struct machine *m)
 {
@@ -337,7 +337,7 @@ machine_trouble_of(struct attempts *a, uint32_t uid, const char *text)
     struct user_trouble *u = find_user(m, uid);
     if (u && u->barred) {
         snprintf(u->text, sizeof u->text, "%s", text);
-        return; /* several that were on their way together met the same */
+        return; /* several starts under way met the same trouble */
     }
     if (!u)
         u = add_user(m, uid);

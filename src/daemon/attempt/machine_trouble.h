@@ -1,7 +1,7 @@
-/* Trouble of the machine, as against a job's: what keeps commands from being started although
- * there are GPUs for them (no process can be forked, a folder is gone, a disk or a quota is
- * full). Jobs wait meanwhile and are charged with nothing; health says what it is and since
- * when; it is tried again by itself, without a job being used for that. */
+/* Trouble of the machine rather than of a job: what prevents commands from starting although
+ * GPUs are free (no process can be forked, a folder is missing, a disk or quota is full). Jobs
+ * wait and are not charged; health reports the cause and since when. Recovery is tested by
+ * trials, not with jobs. */
 #ifndef DAEMON_ATTEMPT_MACHINE_TROUBLE_H
 #define DAEMON_ATTEMPT_MACHINE_TROUBLE_H
 
@@ -10,30 +10,31 @@
 struct attempts;
 struct limits;
 
-/* limits: the planner's; the users whose jobs cannot be started are named there. */
+/* limits: the planner's; receive the users whose jobs cannot be started. */
 struct machine *machine_new(struct attempts *a, struct limits *limits);
-void machine_close(struct machine *m); /* closes its handles; free after the loop has run */
+void machine_close(struct machine *m); /* closes handles; free after the loop has run */
 void machine_free(struct machine *m);
 
-/* A start has met trouble that any other would meet too: nothing is started until a trial of
- * folders and processes succeeds. */
+/* A start met trouble that any other start would meet: no job starts until a trial of folders
+ * and processes succeeds. */
 void machine_trouble(struct attempts *a, const char *text);
 
-/* The same of what only this user's jobs would meet; they are tried again after a while. */
+/* The same for trouble that affects only this user's jobs; they may try again after
+ * a pause. */
 void machine_trouble_of(struct attempts *a, uint32_t uid, const char *text);
 
-/* A command of this user's has been started: the next trouble is a new one. */
+/* A command of this user has started: the next trouble counts as a new one. */
 void machine_started(struct attempts *a, uint32_t uid);
 
-/* An attempt was handed to the nursery: looks in a while whether it is being looked after. */
+/* An attempt was handed to the nursery: checks after a while that it is supervised. */
 void machine_launched(struct attempts *a);
 
-/* Words for what keeps everything, or this user's jobs, from starting; NULL: nothing does. */
+/* What prevents all starts, or this user's; NULL: nothing. */
 const char *machine_says(const struct attempts *a);
 const char *machine_says_of(const struct attempts *a, uint32_t uid);
-int64_t machine_since_us(const struct attempts *a); /* wall clock; with machine_says */
+int64_t machine_since_us(const struct attempts *a); /* wall clock; valid if machine_says */
 
-/* Each user whose jobs wait, in no order. */
+/* Calls fn for each user whose jobs must wait, in no particular order. */
 typedef void (*machine_user_fn)(void *ctx, uint32_t uid, int64_t since_us, const char *text);
 void machine_each_user(const struct attempts *a, machine_user_fn fn, void *ctx);
 

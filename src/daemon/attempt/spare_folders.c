@@ -1,12 +1,11 @@
-/* Spare folders: see spare_folders.h. attempt_folder.c calls this.
+/* Spare folders: see spare_folders.h. Called by attempt_folder.c.
  *
- * A folder that is used again must not bring anything from the attempt that had it: neither a
- * mark or record that recovery would read, nor a supervisor that could still write one. So it
- * is emptied when it is kept; and it is taken only with its lock in hand, which a supervisor
- * holds to its end, and after another look at what is in it. Nothing depends on a spare folder
- * being there: whatever is odd about one, it is removed, and a new folder made. The names of
- * attempts' folders and what they hold are what they always were, so recovery knows nothing of
- * this. */
+ * A reused folder must not bring anything from its previous attempt: neither a mark or record
+ * that recovery would read, nor a supervisor that could still write one. So a folder is
+ * emptied when it is kept, and taken only while holding its lock, which a supervisor holds
+ * until it exits, and after another check of its contents. Nothing depends on a spare folder:
+ * one that looks wrong in any way is removed, and a new folder made. Reused folders have the
+ * usual names and contents, so recovery need not treat them specially. */
 #include "daemon/attempt/spare_folders.h"
 
 #include <dirent.h>
@@ -22,12 +21,12 @@
 #include "base/crash.h"
 #include "base/err.h"
 
-#define SPARE_MAX   32 /* more than start in one turn of most machines */
+#define SPARE_MAX   32 /* more than start in one turn on most machines */
 #define TAKE_TRIES  2
 #define NAME_BYTES  32
 #define NAME_FORMAT ".spare.%u"
 
-/* Named ".spare.N" with N from first on, the oldest first. */
+/* Spare folders are named ".spare.N"; N counts from first, the oldest. */
 struct spare_folders {
     uint32_t first;
     uint32_t n;
@@ -46,7 +45,7 @@ spare_name(uint32_t number, char out[NAME_BYTES])
     return out;
 }
 
-/* Whether the folder holds "lock" and nothing else. */
+/* True if the folder contains "lock" and nothing else. */
 static bool
 holds_lock_only(DIR *dir)
 {
@@ -63,13 +62,13 @@ holds_lock_only(DIR *dir)
 
 enum fitness { FIT, IN_USE, UNFIT };
 
-/* What supervisors leave there beside the lock. */
+/* What supervisors leave beside the lock. */
 static const char *const others[] = {"ctl.sock", "exit", "exit.tmp"};
 #define N_OTHERS (sizeof others / sizeof *others)
 
-/* Whether a folder has what a new one has, whatever its lock file says; *lock is that file, for
- * the caller to close. What is in one that is taken is looked at with the lock in hand: until
- * then its supervisor may write there. */
+/* Checks that a folder has the same contents as a new one, apart from the lock file's, and
+ * removes what a supervisor left. *lock: the lock file, closed by the caller. take: checks
+ * while holding the lock, because until then its supervisor may write there. */
 static enum fitness
 look_into(int jobs_fd, const char *name, bool take, int *lock)
 {
@@ -99,13 +98,13 @@ spare_keep(struct spare_folders *s, int jobs_fd, const char *name)
 {
     char kept[NAME_BYTES];
     auto_close int lock = -1;
-    /* Emptied also because it holds the environment of a job, which is not to lie there. */
+    /* Also emptied because it contains a job's environment, which must not stay there. */
     if (s->n >= SPARE_MAX || look_into(jobs_fd, name, false, &lock) != FIT ||
         ftruncate(lock, 0) < 0)
         return false;
     crash_point("daemon-folder-emptied");
     if (renameat(jobs_fd, name, jobs_fd, spare_name(s->first + s->n, kept)) < 0) {
-        s->first += s->n == 0; /* an earlier daemon's that cannot be removed may have it */
+        s->first += s->n == 0; /* an earlier daemon's folder may have the name */
         return false;
     }
     s->n++;
@@ -123,8 +122,8 @@ take_one(int jobs_fd, const char *spare, const char *name)
                                                                                    : UNFIT;
 }
 
-/* One that is not fit to be used. What another program has put into it keeps it; then the next
- * daemon tries again. */
+/* Removes an unfit spare folder. It stays if another program has put something into it; the
+ * next daemon tries again. */
 static void
 remove_one(int jobs_fd, const char *spare)
 {
@@ -136,7 +135,8 @@ remove_one(int jobs_fd, const char *spare)
     (void)unlinkat(jobs_fd, spare, AT_REMOVEDIR);
 }
 
-/* Its supervisor has yet to leave: it becomes the youngest, so that it is in no other's way. */
+/* Its supervisor has not exited yet: moves it to the end, so that it does not block
+ * the others. */
 static void
 put_back(struct spare_folders *s, int jobs_fd, const char *spare)
 {

@@ -1,6 +1,6 @@
-/* Folders of attempts that are over, kept for attempts to come: what a short job costs the file
- * system is mostly the making and removing of these. A spare folder holds a lock file, which is
- * empty, and nothing else, as a new one does. */
+/* Folders of ended attempts, kept for reuse: making and removing folders is most of what a
+ * short job costs the file system. A spare folder contains only an empty lock file, like a
+ * new one. */
 #ifndef DAEMON_ATTEMPT_SPARE_FOLDERS_H
 #define DAEMON_ATTEMPT_SPARE_FOLDERS_H
 
@@ -9,18 +9,19 @@
 
 struct spare_folders;
 
-/* None yet. The caller frees it with free; the folders stay, for a later daemon to remove. */
+/* An empty collection; free with free(). The folders themselves stay, and a later daemon
+ * removes them. */
 struct spare_folders *spare_new(void);
 
-/* Keeps the folder NAME of an attempt whose end is committed: what it holds is not needed any
- * more. False: it is still there under its name, and is to be removed. */
+/* Keeps the folder NAME of an attempt whose end is committed, and empties it. False: it still
+ * has its name, and must be removed. */
 bool spare_keep(struct spare_folders *s, int jobs_fd, const char *name);
 
-/* Makes a spare folder the folder NAME. Its lock is empty and was free; nothing is left of the
- * attempt that had it. False: there is none, and NAME is as it was. */
+/* Renames a spare folder to NAME. Its lock is empty and was free, and nothing of the previous
+ * attempt is left. False: none available; NAME is unchanged. */
 bool spare_take(struct spare_folders *s, int jobs_fd, const char *name);
 
-/* Whether NAME is that of a spare folder, and not one of these: an earlier daemon left it. */
+/* True if NAME is a spare folder that an earlier daemon left behind. */
 bool spare_is_left(const struct spare_folders *s, const char *name);
 
 #endif

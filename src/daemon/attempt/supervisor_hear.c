@@ -1,5 +1,5 @@
-/* What a shepherd, or a sweeper, sends the daemon: one line each time. An outcome found in a
- * folder is taken in the same way. */
+/* Handles what a supervisor or sweeper sends the daemon, one message per line. An outcome
+ * found in a folder is handled in the same way. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -37,10 +37,10 @@ on_hello(struct watcher *w, struct watch *x, const json_t *msg)
     if (job->cancel_asked)
         watch_say_stop(x, job, NULL, job->cancelled_by);
     else if (job->requeue_asked)
-        watch_say_stop(x, job, "requeue", NULL); /* the first reason that it heard stands */
+        watch_say_stop(x, job, "requeue", NULL); /* the supervisor keeps the first reason */
 }
 
-/* The command has been executed, at the time under the key. */
+/* The command has been executed; key: of the time in the message. */
 static void
 on_started(struct watcher *w, struct watch *x, const json_t *msg, const char *key)
 {
@@ -59,8 +59,8 @@ on_started(struct watcher *w, struct watch *x, const json_t *msg, const char *ke
     turn_touch_unplanned(w->attempts->inst);
 }
 
-/* It has got its signal: said at once, or when the record says so that a daemon before this
- * one did not hear of it. */
+/* The job was sent its warning signal: notes the event once, from the supervisor's message or
+ * from a record if an earlier daemon missed that. */
 static void
 on_warned(struct watcher *w, struct watch *x, struct job *job)
 {
@@ -70,7 +70,7 @@ on_warned(struct watcher *w, struct watch *x, struct job *job)
     event_warned(w->attempts->inst, job);
 }
 
-/* The card, not the job, is at fault: it is placed again. what: the outcome's words in front of
+/* The GPU, not the job, is at fault: the job is placed again. what: text in front of
  * the reason. */
 static void
 set_never_ran(struct ending *ending, const char *what, const char *why)
@@ -81,8 +81,8 @@ set_never_ran(struct ending *ending, const char *what, const char *why)
     text_copy_cut(ending->text, sizeof ending->text, text);
 }
 
-/* Its cards' driver would not hold it to its VRAM. The cards count as such that cannot for a
- * while, and it is placed again: it runs without a cap, or waits where it must have one. */
+/* The GPUs' driver refused the job's VRAM cap. The GPUs count as unable to cap for a while,
+ * and the job is placed again: it runs without a cap, or waits if it requires one. */
 static void
 excuse_uncapped(struct watcher *w, const struct watch *x, const struct job *job,
                 struct ending *ending)
@@ -95,7 +95,7 @@ excuse_uncapped(struct watcher *w, const struct watch *x, const struct job *job,
                                clock_boot_us());
 }
 
-/* The same of MPS: it runs without. */
+/* The same for MPS: the job runs without it. */
 static void
 excuse_unserved(struct watcher *w, const struct watch *x, const struct job *job,
                 struct ending *ending)
@@ -103,15 +103,15 @@ excuse_unserved(struct watcher *w, const struct watch *x, const struct job *job,
     auto_free char *why = xstrdup(ending->text);
     log_warn("job=%u attempt=%d event=no-mps %s", x->job, x->attempt, why);
     set_never_ran(ending, "cannot start MPS", why);
-    mps_look(w->attempts); /* that the program is gone concerns all users */
+    mps_look(w->attempts); /* a missing program affects all users */
     uint64_t user = job->req.demand.user;
-    if (job->run->n_gpus > 0 && user) /* 0: the settings no longer want MPS */
+    if (job->run->n_gpus > 0 && user) /* 0: MPS is now off in the settings */
         ledger_set_mps_refused(w->attempts->inst->ledger, job->run->gpus[0], user, why,
                                clock_boot_us());
 }
 
-/* That its command was not started is not the job's fault: it waits for the end of the
- * trouble. */
+/* The command was not started for reasons other than the job: the job waits until the
+ * trouble ends. */
 static void
 excuse(struct watcher *w, const struct watch *x, const struct job *job, enum blame blame,
        struct ending *ending)
@@ -173,7 +173,7 @@ on_ended(struct watcher *w, struct watch *x, const char *line, size_t len)
         return;
     if (exitrec_decode(line, len, &rec, &e) < 0) {
         log_error("job=%u unreadable end: %s", x->job, e.text);
-        return; /* the folder will show it once the shepherd has gone */
+        return; /* the folder will have it once the supervisor has exited */
     }
     watch_take_record(w, x, job, &rec);
 }

@@ -1,12 +1,12 @@
-/* Watching shepherds: see supervisor_watch.h. One watch per attempt, kept in a hash by job id;
- * it ends when the outcome is committed (watch_settled). The connection is the socket pair made
- * at launch or, after a restart of the daemon, ctl.sock in the attempt's folder.
+/* Watches supervisors: see supervisor_watch.h. There is one watch per attempt, in a hash by
+ * job id, until the outcome is committed (watch_settled). The connection is the socket pair
+ * made at launch or, after a restart of the daemon, ctl.sock in the attempt's folder.
  *
- * End of file without `ended` means that the shepherd has died. Then a sweeper process
- * waits for the lock, kills what the job left behind and leaves; only after that the folder
- * is read: an exit record counts, else no `started` mark means that the command never ran,
- * else the attempt is LOST. Nothing is invented. What a shepherd says is
- * supervisor_hear.c's. */
+ * End of file without `ended` means that the supervisor has died. Then a sweeper process waits
+ * for the lock, kills what the job left behind and exits. Only after that the folder is read:
+ * an exit record counts; otherwise, without a `started` mark the command never ran; otherwise
+ * the attempt is LOST. No outcome is ever guessed. supervisor_hear.c handles the messages
+ * of supervisors. */
 #include "daemon/attempt/supervisor_watch.h"
 
 #include <errno.h>
@@ -42,12 +42,12 @@
 #include "sys/exitrec.h"
 #include "sys/nursery_packets.h"
 
-#define SWEEP_FIRST_MS 100 /* before a sweeper that came to nothing is replaced; doubles */
+#define SWEEP_FIRST_MS 100 /* before a failed sweeper is replaced; doubles */
 #define SWEEP_MAX_MS   10000
-#define YOUNG_MS       500 /* before a supervisor that does not listen yet is looked for again */
-/* Until it does, at most: with a slow driver, MPS, folders of its user's and screen. */
+#define YOUNG_MS       500 /* between tries to reach a supervisor that does not listen yet */
+/* Upper bound until it listens: with a slow driver, MPS, its user's folders and screen. */
 #define YOUNG_US      (150 * INT64_C(1000000))
-#define UNREADABLE_US (60 * INT64_C(1000000)) /* of an I/O error that may pass */
+#define UNREADABLE_US (60 * INT64_C(1000000)) /* for an I/O error to pass */
 
 static void shepherd_gone(struct watcher *w, struct watch *x);
 static void reconnect(struct watcher *w, struct watch *x);
@@ -126,7 +126,7 @@ watch_job_of(const struct watcher *w, const struct watch *x)
     return job && job->run && job->run->number == x->attempt ? job : NULL;
 }
 
-/* --- what we send a shepherd --- */
+/* --- messages to a supervisor --- */
 
 static bool
 say(struct watch *x, const char *text)
@@ -183,7 +183,7 @@ void
 watch_settled(struct attempts *a, const struct job *job)
 {
     struct watch *x = find(a->watcher, job->id);
-    if (!x || x->attempt != job->run->number) { /* Slurm's */
+    if (!x || x->attempt != job->run->number) { /* an attempt on Slurm */
         folder_remove(a, job);
         return;
     }
@@ -210,7 +210,7 @@ on_line(void *arg, const char *line, size_t len)
         shepherd_gone(w, x);
 }
 
-/* Takes the descriptor. */
+/* Takes ownership of the descriptor. */
 static int
 open_link(struct watch *x, int fd, bool to_sweeper, struct err *e)
 {
@@ -296,10 +296,10 @@ watch_n_unswept(const struct attempts *a)
     return n;
 }
 
-/* --- a shepherd that has died --- */
+/* --- after a supervisor's death --- */
 
-/* Reading failed for want of something that will be there again. An I/O error may be that too,
- * or a damaged block, which is for good. */
+/* True if reading failed for a temporary reason. An I/O error may be temporary, or a damaged
+ * block for good, so it counts as temporary for a limited time. */
 static bool
 passes(struct watch *x, const struct err *e)
 {
@@ -312,7 +312,7 @@ passes(struct watch *x, const struct err *e)
            e->errnum == EINTR || e->errnum == EAGAIN;
 }
 
-/* unread: why its folder does not say how it ended; NULL: nothing there does. */
+/* unread: why the folder could not be read; NULL: it was read and has no outcome. */
 static void
 set_lost(const struct watch *x, const struct err *unread, struct ending *ending)
 {
@@ -328,8 +328,8 @@ set_lost(const struct watch *x, const struct err *unread, struct ending *ending)
                  unread->errnum ? strerror(unread->errnum) : unread->text);
 }
 
-/* What the folder says of an attempt without a supervisor: an exit record; or NEVER_RAN or
- * LOST in rec->ending. -1: it cannot be read now. */
+/* The outcome of an attempt without a supervisor, from its folder: an exit record, or else
+ * NEVER_RAN or LOST in rec->ending. -1: cannot be read now. */
 static int
 read_outcome(struct watcher *w, struct watch *x, struct exitrec *rec, struct err *e)
 {
@@ -352,7 +352,8 @@ read_outcome(struct watcher *w, struct watch *x, struct exitrec *rec, struct err
     if (rc < 0)
         log_error("job=%u attempt=%d event=unreadable %s", x->job, x->attempt, e->text);
     *rec = (struct exitrec){.ending = ending_never_ran(0, clock_wall_us())};
-    /* The mark is not fsynced, so its absence proves something within one boot only. */
+    /* The `started` mark is not fsynced, so its absence proves something only within
+     * one boot. */
     if (rc != 0 || dir < 0 || x->rebooted || x->folder_gone)
         set_lost(x, rc < 0 ? e : NULL, &rec->ending);
     return 0;
@@ -360,7 +361,7 @@ read_outcome(struct watcher *w, struct watch *x, struct exitrec *rec, struct err
 
 static void on_sweep_timer(uv_timer_t *timer);
 
-/* Within so long, or sooner where that is due already. */
+/* Arms the timer for ms from now, unless it expires sooner. */
 static void
 wake_sweeps(struct watcher *w, int64_t ms)
 {
@@ -369,8 +370,8 @@ wake_sweeps(struct watcher *w, int64_t ms)
         uv_timer_start(&w->sweep_timer, on_sweep_timer, (uint64_t)ms, 0);
 }
 
-/* Another sweeper in a while, or after its work another look at the folder. Until it is done
- * nothing is settled: what the attempt left may still run. */
+/* Schedules another sweeper or, if one has finished, another look at the folder. The attempt
+ * stays unsettled until then, because its processes may still run. */
 static void
 sweep_later(struct watcher *w, struct watch *x)
 {
@@ -400,7 +401,7 @@ settle_from_folder(struct watcher *w, struct watch *x)
     log_info("job=%u attempt=%d event=settled-from-folder outcome=%s", x->job, x->attempt,
              outcome_name(rec.ending.outcome));
     watch_take_record(w, x, job, &rec);
-    if (x->rebooted) /* no memory outlives a boot; and the end belongs to this turn */
+    if (x->rebooted) /* no VRAM use survives a reboot, and the end belongs in this turn */
         jobs_check_clear(w->attempts->inst->state, job, true);
 }
 
@@ -435,7 +436,7 @@ sweeper_gone(struct watcher *w, struct watch *x)
         settle_from_folder(w, x);
         return;
     }
-    /* One that died has ended nothing, and perhaps never had the lock. */
+    /* A sweeper that died has killed nothing, and perhaps never got the lock. */
     log_warn("job=%u attempt=%d event=sweeper-died starting another", x->job, x->attempt);
     sweep_later(w, x);
 }
@@ -446,7 +447,7 @@ shepherd_gone(struct watcher *w, struct watch *x)
     struct err e = {0};
     struct job *job = watch_job_of(w, x);
     if (x->ended || !job)
-        return; /* it said so and has left; the commit is under way */
+        return; /* it reported its end and exited; the commit is under way */
     x->swept = false;
     x->not_forked = 0;
     int fd = sweeper_start(w->attempts, job, &x->folder_gone, &e);
@@ -469,9 +470,9 @@ connect_ctl(int dir)
     return TAKE_FD(fd);
 }
 
-/* A shepherd holds the lock from birth and listens a moment later; a daemon that is killed
- * and started again between the two meets one that does not listen yet. Start-up only, and
- * bounded: the sweeper handles whatever is left. */
+/* A supervisor holds the lock from its birth and listens a moment later; a daemon killed and
+ * restarted in between finds one that does not listen yet. Blocks, but only at start-up and
+ * for at most 0.2 s; the caller handles what is still not listening. */
 static int
 connect_young(int dir)
 {
@@ -484,8 +485,8 @@ connect_young(int dir)
     return fd;
 }
 
-/* The process that listens on ctl.sock. Its hello says so too, but a sample may come first,
- * and then its job's processes would be taken for strangers. */
+/* The process that listens on ctl.sock. Its hello also says so, but a sample may arrive before
+ * that, and would take the job's processes for foreign ones. */
 static pid_t
 listener_of(int fd)
 {
@@ -494,9 +495,9 @@ listener_of(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.pid : 0;
 }
 
-/* Without a connection it is dead, or does not listen yet, which it may take a while to do, or
- * a sweeper of before is at work: the lock is held by those. After that while the sweeper waits
- * for it. Takes fd, -1: there is none. */
+/* Without a connection the supervisor is dead, or does not listen yet (which may take a
+ * while), or an earlier daemon's sweeper is at work; the latter two hold the lock. After that
+ * while, a new sweeper waits for the lock. Takes ownership of fd (-1: not connected). */
 static void
 link_or_sweep(struct watcher *w, struct watch *x, int dir, int fd)
 {

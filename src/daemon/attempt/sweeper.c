@@ -17,8 +17,8 @@
 #include "daemon/nursery/nursery_link.h"
 #include "sys/nursery_packets.h"
 
-/* What there was has been removed: with a new folder what is left can still be found by its
- * mark, and ended. */
+/* The folder has been removed: makes and fills a new one, so that a sweeper can still find the
+ * attempt's processes by their mark, and end them. */
 static int
 fill_anew(struct attempts *a, const struct job *job, int *dir, int *lock, struct err *e)
 {
