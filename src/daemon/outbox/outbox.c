@@ -1,7 +1,7 @@
-/* Delivering what lies in the outbox: see outbox.h. Each user has a separate queue, of which
- * a few deliveries run at a time, so that one user's slow hooks do not delay another's; the
- * daemon hands each to a process that the nursery forks (outbox_send.c). Called by turn.c
- * around each commit. */
+/* Delivers the letters in the outbox: see outbox.h. Each user has a queue of their own with a
+ * limit on concurrent deliveries, so that one user's slow hooks do not delay another's. A
+ * process forked by the nursery makes each delivery (outbox_send.c). Called by turn.c around
+ * each commit. */
 #include "daemon/outbox/outbox.h"
 
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 #include "daemon/outbox/outbox_priv.h"
 #include "store/store.h"
 
-#define AT_ONCE      16 /* processes, of all users */
+#define AT_ONCE      16 /* processes, for all users */
 #define AT_ONCE_USER 4
 
-/* Seconds before the next try of a webhook or a mail; what then fails is given up. What the
- * machine does not let be tried comes back for as long as that lasts. */
+/* Seconds before the next try of a webhook or mail; after the last try it is given up. Tries
+ * that the machine prevents are repeated for as long as that lasts. */
 static const int pauses_s[COURIER_TRIES_MAX - 1] = {1, 10, 60, 300};
 
 struct courier *
@@ -83,8 +83,8 @@ courier_load(struct courier *c, struct err *e)
     return store_outbox_walk(c->inst->store, 0, INT64_MAX, on_row, c, e);
 }
 
-/* Messages about one job by one hook go out in order: not its end before its start, also where
- * that is to be tried again, for as long as it is. */
+/* Messages about one job on one channel are sent in order: a job's end never before its start,
+ * even while the start waits for another try. */
 static uint64_t
 told_key(const struct letter *l)
 {
@@ -141,7 +141,7 @@ next_of(const struct courier *c, const struct box *b)
     return NULL;
 }
 
-/* One of the box, if one may go. */
+/* Sends one letter of the box if possible. */
 static bool
 send_one(struct courier *c, struct box *b)
 {
@@ -161,7 +161,8 @@ send_one(struct courier *c, struct box *b)
     return true;
 }
 
-/* As many as may be under way, of one user after the other: whose turn it was stands last. */
+/* Sends as many letters as may run at once, round robin over the users: a box that has sent
+ * one moves to the end. */
 static void
 pump(struct courier *c)
 {
@@ -187,7 +188,7 @@ pump(struct courier *c)
     }
 }
 
-/* --- those that wait for another try --- */
+/* --- retries --- */
 
 static void
 on_timer(uv_timer_t *timer)
@@ -230,7 +231,7 @@ void
 courier_post(struct courier *c, const struct store_letter *letter)
 {
     struct store_letter row = *letter;
-    struct err e; /* errors stick to the store; store_commit tells */
+    struct err e; /* errors stick to the store; store_commit reports them */
     if (store_outbox_add(c->inst->store, &row, &e) < 0)
         return;
     struct letter *l = letter_new(c, &row);
@@ -284,7 +285,8 @@ courier_not_saved(struct courier *c)
     }
 }
 
-/* How many wait for another try, their own or that of an earlier one about the same job. */
+/* Number of letters that wait for a retry, of their own or of an earlier letter about the
+ * same job. */
 static size_t
 count_later(const struct courier *c)
 {
@@ -318,7 +320,7 @@ courier_count(const struct courier *c)
     return c->n + fresh;
 }
 
-/* --- the end --- */
+/* --- closing --- */
 
 static void
 free_all(struct letter *head)

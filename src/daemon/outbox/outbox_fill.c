@@ -1,6 +1,6 @@
-/* Which events lead to a hook: see outbox_fill.h. What the job asks for itself and what the
- * settings ask for every job are separate deliveries: the job's as its user, the settings' as
- * an account of the administrator's choice. Called by turn.c; outbox.c delivers. */
+/* Decides which events lead to hooks: see outbox_fill.h. A job's own hooks and those of the
+ * settings are separate deliveries: the job's run as its user, the settings' as an account
+ * that the administrator chooses. Called by turn.c; outbox.c delivers. */
 #include "daemon/outbox/outbox_fill.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ moment_of(const char *kind)
                                            : NOTHING;
 }
 
-/* Of its own, and not on request. */
+/* Failed by itself rather than by request. */
 static bool
 has_failed(const struct job *job)
 {
@@ -49,7 +49,7 @@ struct telling {
     const char *line;
 };
 
-/* site: it comes from the settings, and not from the job. */
+/* site: requested by the settings, not by the job. */
 static void
 post_letter(const struct telling *t, const char *kind, const char *target, bool site)
 {
@@ -61,7 +61,7 @@ post_letter(const struct telling *t, const char *kind, const char *target, bool 
                                                     .site = site});
 }
 
-/* What the job asks for. */
+/* For the job's own hooks. */
 static void
 post(const struct telling *t, const char *kind, const char *target)
 {
@@ -69,7 +69,7 @@ post(const struct telling *t, const char *kind, const char *target)
         post_letter(t, kind, target, false);
 }
 
-/* What the settings ask for. */
+/* For the settings' hooks. */
 static void
 post_for_site(const struct telling *t, const char *kind, const char *target)
 {
@@ -79,8 +79,8 @@ post_for_site(const struct telling *t, const char *kind, const char *target)
 
 /* --- mail --- */
 
-/* An array sends one mail for all of it: when the task with the lowest number starts, when the
- * last has ended. Or one for each task, where that was asked for. */
+/* An array sends one mail when its first task (lowest number) starts, and one when it has
+ * ended; or mails for each task, if requested. */
 static bool
 is_mail_of(const struct courier *c, const struct job *job, uint32_t types, enum moment m)
 {
@@ -118,7 +118,7 @@ post_mail(const struct telling *t, const struct hooks *h, enum moment m)
         post(t, "mail", h->mail_user ? h->mail_user : daemon_owner_name(t->job));
 }
 
-/* --- all of them --- */
+/* --- posting --- */
 
 void
 hooks_post(struct courier *c, const struct job *job, const char *kind, const char *line)

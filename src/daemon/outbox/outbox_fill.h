@@ -1,4 +1,4 @@
-/* Hooks: the commands, webhooks and mails that report what happens to a job. */
+/* Hooks: commands, webhooks and mails that report events of a job. */
 #ifndef DAEMON_OUTBOX_OUTBOX_FILL_H
 #define DAEMON_OUTBOX_OUTBOX_FILL_H
 
@@ -8,14 +8,15 @@ struct config;
 struct courier;
 struct job;
 
-/* Whether any hook wants this kind of event of this job. Cheap. */
+/* True if a hook wants this kind of event of this job. Cheap. */
 bool hooks_concern(const struct config *c, const struct job *job, const char *kind);
 
-/* Within the transaction that stores the event: puts what it leads to into the outbox. line:
- * the event's whole object. */
+/* Call within the transaction that stores the event: posts the letters for it. line: the whole
+ * event object. */
 void hooks_post(struct courier *c, const struct job *job, const char *kind, const char *line);
 
-/* What this machine lacks for what is asked, in words; NULL: nothing. The caller frees. */
+/* A message about what this machine lacks for the job's hooks; NULL: nothing. The
+ * caller frees. */
 char *hooks_missing(const struct config *c, const struct job *job);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the files of the outbox share. No other file includes it. */
+/* Shared by the files of the outbox; no other file includes it. */
 #ifndef DAEMON_OUTBOX_OUTBOX_PRIV_H
 #define DAEMON_OUTBOX_OUTBOX_PRIV_H
 
@@ -19,29 +19,29 @@ struct letter {
     int64_t id;
     uint32_t job, uid;
     int tries;
-    int setbacks;   /* in a row: nothing could be tried, for reasons of the machine's */
-    char channel;   /* the first letter of its kind: on_..., webhook, mail */
-    bool site;      /* the settings ask for it */
-    int64_t due_us; /* boot clock */
+    int setbacks;   /* consecutive tries that the machine prevented */
+    char channel;   /* first letter of its kind: on_..., webhook, mail */
+    bool site;      /* requested by the settings */
+    int64_t due_us; /* boot clock: next try */
     enum result result;
     struct courier *courier;
-    struct peer_lines *answer; /* while it is under way */
+    struct peer_lines *answer; /* the process's socket, while running */
     struct letter *prev, *next;
 };
 
-/* A message about a job has been sent on a channel, and its result is not known for good: it
- * may be waiting for another try. */
+/* A letter about a job on one channel that is running or not yet finished; later letters wait
+ * for it to keep the order. */
 struct told {
-    uint64_t key; /* job; from bit 32 on: channel; from bit 40 on: site */
+    uint64_t key; /* job | channel << 32 | site << 40 */
     int64_t id;   /* of the letter */
-    bool later;   /* which waits for another try */
+    bool later;   /* it waits for a retry */
     UT_hash_handle hh;
 };
 
-/* A user's line: of what the user's jobs ask for, or of what the settings ask for about them,
- * which the user's own slow hooks do not delay. */
+/* Queue of one user's letters. Those requested by the settings have a queue of their own, so
+ * that the user's slow hooks do not delay them. */
 struct box {
-    uint64_t whose; /* uid; from bit 32 on: site */
+    uint64_t whose; /* uid | site << 32 */
     int n_running;
     struct letter *waiting;
     UT_hash_handle hh;
@@ -53,19 +53,19 @@ struct courier {
     struct box *boxes;
     struct letter *fresh;   /* posted in this turn */
     struct letter *running; /* under way */
-    struct letter *over;    /* to be written down */
-    struct letter *later;   /* by due_us */
-    struct told *told;      /* of those under way, over and for later */
-    uv_timer_t timer;       /* for the first of them */
+    struct letter *over;    /* finished, to be written with the next commit */
+    struct letter *later;   /* waiting for a retry, by due_us */
+    struct told *told;      /* of letters that are running, over or later */
+    uv_timer_t timer;       /* for the first of `later` */
     int n_running;
-    size_t n; /* all but the fresh */
+    size_t n; /* all but the fresh ones */
     bool closing;
 };
 
 struct box *courier_box(struct courier *c, const struct letter *l); /* made if missing */
 
-/* Hands it to a process. 0: it is under way, and will be found in c->over. -1: it is over
- * already, one way or the other. */
+/* Hands a letter to a process. 0: running; it will end up in c->over. -1: already over, with
+ * its result set. */
 int courier_send(struct letter *l);
 
 #endif

@@ -1,5 +1,5 @@
-/* One delivery of the courier: the row becomes an order, a process that the nursery forks gets
- * it, and what came of it is heard over a socket. Called by outbox.c. */
+/* One delivery: makes the order from the outbox row, has the nursery fork a process for it,
+ * and receives the result over a socket. Called by outbox.c. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +21,10 @@
 #include "daemon/outbox/outbox_priv.h"
 #include "store/store.h"
 
-/* A command is not repeated because it failed, only when it is not known whether it ran. */
+/* A command that failed is not repeated; only one of which it is unknown whether it ran is. */
 #define LOST_MAX 3
 
-/* What a row says beyond what is kept in memory. */
+/* The fields of a row that are not kept in memory. */
 struct content {
     char *kind, *target, *event;
 };
@@ -47,7 +47,7 @@ content_free(struct content *x)
     free(x->event);
 }
 
-/* The job as it is, or was. *owned: what to free. NULL: it has been forgotten. */
+/* The job, live or ended. *owned: to be freed by the caller. NULL: it has been pruned. */
 static const struct job *
 find_job(const struct courier *c, uint32_t id, struct job **owned)
 {
@@ -56,14 +56,15 @@ find_job(const struct courier *c, uint32_t id, struct job **owned)
     return job ? job : *owned;
 }
 
-/* The account that runs what the settings ask for: the first of these that there is. */
+/* Accounts for the settings' hooks; the first one that exists is used. */
 static const char *
 site_accounts(const struct config *c)
 {
     return c->hook_user[0] ? c->hook_user : "berth-hook,nobody";
 }
 
-/* In the job's place: as its user, in its folder, with its limits and umask. */
+/* Runs the hook like the job: as its user, in its folder, with its resource limits
+ * and umask. */
 static void
 write_place_of_job(const struct courier *c, const struct job *job, struct jsonw *w)
 {
@@ -83,8 +84,8 @@ write_place_of_job(const struct courier *c, const struct job *job, struct jsonw 
     }
 }
 
-/* Nothing here is the job's user's to choose. The log is root's: what the hook prints comes to
- * it through a pipe. */
+/* Runs the hook with nothing that the job's user could choose. The log is root's; the hook's
+ * output reaches it through a pipe. */
 static void
 write_place_of_site(const struct courier *c, struct jsonw *w)
 {
@@ -95,7 +96,7 @@ write_place_of_site(const struct courier *c, struct jsonw *w)
     jsonw_kstr(w, "account", site_accounts(&c->inst->config));
 }
 
-/* As docs/protocol.md has it, section 4: a line of JSON, and behind it the environment. */
+/* Format: see docs/protocol.md, section 4. A line of JSON, followed by the environment. */
 static int
 write_order(const struct letter *l, const struct job *job, const struct content *x,
             struct buf *out, struct err *e)
@@ -118,7 +119,7 @@ write_order(const struct letter *l, const struct job *job, const struct content 
         write_place_of_job(c, job, &w);
     jsonw_kint(&w, "limit_ms", inst->config.hook_limit_s * 1000);
     jsonw_kstr(&w, "sendmail", inst->config.sendmail);
-    /* One that a daemon before this one began may still run. */
+    /* Unique per daemon, because a delivery begun by an earlier one may still run. */
     auto_free char *group = xasprintf("hook-%lld.%d-%llx", (long long)l->id, l->tries,
                                       (unsigned long long)inst->started_boot_us);
     c->host.write_groups(c->host.arg, job, group, &w);
@@ -131,7 +132,7 @@ write_order(const struct letter *l, const struct job *job, const struct content 
     return c->host.add_environment(c->host.arg, &delivery, out, e);
 }
 
-/* What came of it is known, or will never be. */
+/* The delivery's process has finished or vanished: moves the letter to c->over. */
 static void
 delivered(struct letter *l)
 {
@@ -144,7 +145,7 @@ delivered(struct letter *l)
     turn_touch(c->inst);
 }
 
-/* The result goes into the event stream, and into the outbox with the next commit. */
+/* Notes the result as an event. The next commit writes it to the outbox. */
 static void
 tell_result(struct letter *l, const char *kind, const char *state, const json_t *msg)
 {
@@ -192,7 +193,7 @@ judge(struct letter *l, const json_t *msg)
                 msg);
 }
 
-/* A try has come to nothing. */
+/* Counts a failed try, and decides whether another one follows. */
 static void
 count_try(struct letter *l, int most)
 {
@@ -201,7 +202,7 @@ count_try(struct letter *l, int most)
     l->result = l->tries >= most ? FAILED : AGAIN;
 }
 
-/* No try has been made, so none is counted. */
+/* Counts a setback instead of a try, because none could be made. */
 static void
 count_setback(struct letter *l)
 {
@@ -218,7 +219,8 @@ tell_given_up(struct letter *l, const char *kind, const char *text)
     json_decref(msg);
 }
 
-/* Its process ended without a word: killed, or it could not even read what it was given. */
+/* The delivery's process exited without a result: it was killed, or could not even read
+ * its order. */
 static void
 lost(struct letter *l)
 {
@@ -265,7 +267,8 @@ hand_over(struct letter *l, const struct buf *order, struct err *e)
     return l->answer ? 0 : -1;
 }
 
-/* What it is made of cannot be put together. That may stay so, and then it is given up. */
+/* The delivery's content could not be assembled. This may be permanent, so the attempt counts
+ * and the delivery is eventually given up. */
 static void
 not_made(struct letter *l, const char *kind, const struct err *e)
 {
@@ -285,7 +288,7 @@ courier_send(struct letter *l)
     const struct job *job = rc == 0 && x.kind ? find_job(l->courier, l->job, &owned) : NULL;
     bool is_made = rc == 0 && job && write_order(l, job, &x, &order, &e) == 0;
     if (rc == 0 && !job)
-        l->result = DONE; /* the job has been forgotten */
+        l->result = DONE; /* the job has been pruned */
     else if (rc == 0)
         rc = is_made ? hand_over(l, &order, &e) : -1;
     if (rc < 0)
