@@ -1,4 +1,4 @@
-/* What the whole daemon knows of the GPUs together, beside the ledger. */
+/* Facts about the GPUs that the whole daemon needs, beside the ledger. */
 #ifndef DAEMON_COMMON_CARD_FACTS_H
 #define DAEMON_COMMON_CARD_FACTS_H
 
@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 struct card_facts {
-    const char *sim_dir; /* simulated cards and what goes with them; NULL: real ones */
-    int32_t mig_major;   /* of /dev/nvidia-caps; 0: no GPU is divided, or not known */
-    bool renumbered;     /* card numbers here differ from the driver's: jobs get UUIDs */
+    const char *sim_dir; /* of the simulated GPUs; NULL: real GPUs */
+    int32_t mig_major;   /* major number of /dev/nvidia-caps; 0: no MIG, or unknown */
+    bool renumbered;     /* GPU numbers differ from the driver's: jobs get UUIDs */
 };
 
 #endif

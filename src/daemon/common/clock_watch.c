@@ -1,10 +1,10 @@
-/* See clock_watch.h. Called with each sample, and when there is nothing to do. */
+/* See clock_watch.h. Called with each sample, and when the daemon is idle. */
 #include "daemon/common/clock_watch.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 
-#define JUMP_US INT64_C(1000000) /* slewing, as NTP does it, stays below */
+#define JUMP_US INT64_C(1000000) /* NTP slewing stays below */
 
 void
 clock_watch_look(struct clock_watch *k)

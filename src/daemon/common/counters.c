@@ -1,6 +1,6 @@
-/* See counters.h. There are two copies: what is committed, and what will be once this turn's
- * commit succeeds; a commit that fails leaves the first, and the same marks count again with
- * the next. Kept in the store as a note, each user's GPU time in a row. */
+/* See counters.h. There are two copies: the committed counts, and those after this turn's
+ * commit. If the commit fails, the first stays, and the same marks are counted again with the
+ * next one. Stored as a note; each user's GPU time in a row. */
 #include "daemon/common/counters.h"
 
 #include <stdio.h>
@@ -21,10 +21,10 @@
 #define NOTE    "tally"
 #define S       INT64_C(1000000)
 #define MS      INT64_C(1000)
-#define LATELY  (600 * S) /* for how long a slow commit is remembered */
+#define LATELY  (600 * S) /* how long a slow commit is remembered */
 #define N_OF(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
-/* From what no user notices to what users complain of. */
+/* From waits that no user notices to those that users complain about. */
 static const int64_t wait_bounds[] = {S / 10,    S,         10 * S,     60 * S,    300 * S,
                                       900 * S,   1800 * S,  3600 * S,   7200 * S,  14400 * S,
                                       43200 * S, 86400 * S, 259200 * S, 604800 * S};
@@ -167,7 +167,7 @@ tally_read(struct tally *t, const struct change *x)
 void
 tally_write(struct tally *t, struct store *store, struct job *const *jobs, size_t n)
 {
-    struct err ignored; /* errors stick to the store; its commit tells */
+    struct err ignored; /* errors stick to the store; its commit reports them */
     t->next = t->saved;
     t->counted = false;
     for (size_t i = 0; i < t->n_users; i++)

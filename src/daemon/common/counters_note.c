@@ -1,5 +1,5 @@
-/* The tally as it is kept: JSON, with names instead of places, so that a Berth that knows other
- * states or outcomes reads what it knows. See counters.h. */
+/* The stored format of the tally: JSON with names instead of positions, so that a version with
+ * other states or outcomes can read what it has in common. See counters.h. */
 #include "daemon/common/counters_note.h"
 
 #include <jansson.h>
@@ -92,7 +92,7 @@ read_counts(const json_t *object, uint64_t *counts, int n, name_fn name)
         counts[i] = count_of(json_object_get(object, name(i)));
 }
 
-/* One with other bounds than this Berth has begins anew. */
+/* A histogram with other bounds than ours starts from zero. */
 static void
 read_histogram(const json_t *object, struct histogram *h)
 {

@@ -78,8 +78,7 @@ event_signalled(struct instance *inst, const struct job *job, int sig, const cha
     turn_event_end(inst);
 }
 
-/* The daemon has no part in it and hears of it from the supervisor: no request has caused
- * it. */
+/* The supervisor reports it; no request to the daemon causes it. */
 void
 event_attached(struct instance *inst, const struct job *job, bool came, uint32_t uid,
                bool types)

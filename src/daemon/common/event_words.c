@@ -1,4 +1,4 @@
-/* What events and answers have in common: see event_words.h. */
+/* Shared by events and answers: see event_words.h. */
 #include "daemon/common/event_words.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "core/queue/job.h"
 
-/* An argument as a shell would need it to be written, so that people can paste it. */
+/* Appends an argument as a shell needs it, so that people can paste it. */
 static void
 add_quoted(struct buf *out, const char *arg)
 {
@@ -65,7 +65,7 @@ events_write_peaks(struct jsonw *w, const struct attempt *run)
             jsonw_knull(w, key);
     }
     if (run && run->sent.key[0] && run->sent.peak_mib >= 0)
-        jsonw_kint(w, "max", run->sent.peak_mib); /* of GPUs that have no number here */
+        jsonw_kint(w, "max", run->sent.peak_mib); /* of GPUs without a number here */
     jsonw_end_object(w);
 }
 

@@ -1,4 +1,4 @@
-/* What events and answers have in common: writers of JSON about jobs. */
+/* JSON about jobs that events and answers share. */
 #ifndef DAEMON_COMMON_EVENT_WORDS_H
 #define DAEMON_COMMON_EVENT_WORDS_H
 
@@ -8,10 +8,11 @@ struct attempt;
 struct job;
 struct jsonw;
 
-/* How many of these n bytes there are up to max (<= 0: all), at a character's border. */
+/* The largest number of bytes, up to n and max (<= 0: no maximum), that ends at a
+ * character boundary. */
 size_t events_cut(const char *s, size_t n, int max);
 
-/* The command as one string; max > 0 cuts it there, at a character's border. */
+/* Writes the command as one string; max > 0: cut as by events_cut. */
 void events_write_command(struct jsonw *w, const struct job *job, int max);
 /* "peak_mib": {"0": n, ...} */
 void events_write_peaks(struct jsonw *w, const struct attempt *run);

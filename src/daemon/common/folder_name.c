@@ -1,4 +1,4 @@
-/* See folder_name.h: all that the two engines share of an attempt's folder. */
+/* See folder_name.h: the only thing that both engines share about an attempt's folder. */
 #include "daemon/common/folder_name.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Rounds of the loop, timed: see pace.h. rpc_client.c, long_work.c and turn.c say what they
- * spent. */
+/* Times the iterations of the loop: see pace.h. rpc_client.c, long_work.c and turn.c report
+ * what they spent. */
 #include "daemon/common/pace.h"
 
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 #include "daemon/common/counters.h"
 #include "daemon/common/user_names.h"
 
-#define SAY_AGAIN_US INT64_C(1000000) /* a flood of requests must not flood the log */
-#define KINDS        16 /* of work in one round; more than that counts as the rest */
+#define SAY_AGAIN_US INT64_C(1000000) /* keeps a flood of requests from flooding the log */
+#define KINDS        16 /* of work per iteration; further ones count as the rest */
 #define MOMENT_US    INT64_C(1000)
 
-/* What one kind of work for one user took of this round. */
+/* CPU time of one kind of work for one user in this iteration. */
 struct spent {
     const char *what;
     uid_t uid;
@@ -29,11 +29,11 @@ struct pace {
     struct tally *tally;
     void (*next)(void *arg);
     void *next_arg;
-    int64_t began_us; /* of this round */
-    uint64_t idle_ns; /* asleep, up to its beginning */
-    int64_t mark_us;  /* up to here has been counted */
-    int64_t cpu_us;   /* the thread's clock when it was last read */
-    int64_t short_us; /* counted since then without it */
+    int64_t began_us; /* start of this iteration */
+    uint64_t idle_ns; /* time asleep until then */
+    int64_t mark_us;  /* everything before is counted */
+    int64_t cpu_us;   /* the thread's CPU clock when last read */
+    int64_t short_us; /* counted since then without reading it */
     struct spent spent[KINDS];
     int n_spent;
     int64_t said_us;
@@ -139,9 +139,9 @@ find_kind(struct pace *p, const char *what, uid_t uid)
     return &p->spent[n];
 }
 
-/* The CPU since the last call. What was over in a moment took at most that moment, so the
- * thread's clock, which is a call of the system each time, is read only after longer ones: some
- * of those were spent asleep, or on other processes. */
+/* CPU time since the last call. Reading the thread's clock is a system call, so it is read
+ * only after longer spans, which may include sleep or other processes; a short span takes at
+ * most its wall time of CPU, and is counted as that. */
 static int64_t
 cpu_since(struct pace *p)
 {

@@ -1,4 +1,5 @@
-/* See peer_lines.h. The memory outlives peer_lines_close until uv has closed the pipe. */
+/* See peer_lines.h. After peer_lines_close, the memory lives until libuv has closed
+ * the pipe. */
 #include "daemon/common/peer_lines.h"
 
 #include <stdbool.h>

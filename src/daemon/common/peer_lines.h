@@ -1,5 +1,5 @@
-/* Lines from another of Berth's processes, and to it, over a socket that the loop watches: a
- * supervisor, the probe, the nursery, a process that delivers. */
+/* Exchanges lines with another Berth process over a socket that the loop watches: a
+ * supervisor, the probe, the nursery or a delivery. */
 #ifndef DAEMON_COMMON_PEER_LINES_H
 #define DAEMON_COMMON_PEER_LINES_H
 
@@ -9,16 +9,18 @@
 struct err;
 struct peer_lines;
 
-/* Called with each line, which is valid until it returns. line NULL: no more will come. */
+/* Called with each line, valid during the call. line NULL: end of file or error; no
+ * more lines. */
 typedef void (*peer_line_fn)(void *arg, const char *line, size_t n);
 
-/* Takes the descriptor, also where it fails. */
+/* Takes ownership of fd, also on failure. */
 struct peer_lines *peer_lines_open(uv_loop_t *loop, int fd, peer_line_fn on_line, void *arg,
                                    struct err *e);
-/* Nothing is heard from it any more, from within on_line too. NULL is fine. */
+/* No callbacks follow. May be called from on_line. No-op for NULL. */
 void peer_lines_close(struct peer_lines *p);
-/* A short line on an idle local socket: it fits, or the peer is going. libuv's errors. */
+/* Writes without waiting: a short line fits into an idle local socket unless the peer is
+ * exiting. Returns libuv's errors. */
 int peer_lines_say(struct peer_lines *p, const char *text, size_t n);
-int peer_lines_fd(const struct peer_lines *p); /* -1: it is closed */
+int peer_lines_fd(const struct peer_lines *p); /* -1: closed */
 
 #endif

@@ -1,6 +1,6 @@
-/* See shared_folder.h. Nothing here takes a lock: the nodes' file system may have none. Called
- * by the two engines, attempt/ and slurm/; slurm/slurm_folder.c says when a new setting is
- * taken. */
+/* See shared_folder.h. Takes no locks, because the nodes' file system may not support them.
+ * Called by both engines, attempt/ and slurm/; slurm/slurm_folder.c decides when a new setting
+ * takes effect. */
 #include "daemon/common/shared_folder.h"
 
 #include <errno.h>
@@ -18,9 +18,9 @@
 #include "daemon/common/instance.h"
 #include "store/store.h"
 
-#define NOTE "slurm-folder" /* the number in use, and then the paths, a line each */
+#define NOTE "slurm-folder" /* the number in use, then one path per line */
 
-/* --- what is kept --- */
+/* --- stored data --- */
 
 static int32_t
 add_path(struct shared_folder *f, const char *path)
@@ -56,7 +56,7 @@ shared_folder_free(struct instance *inst)
     *f = (struct shared_folder){.jobs_fd = -1};
 }
 
-/* A failure stays with the store, whose commit then fails. */
+/* Errors stick to the store, whose commit then fails. */
 void
 shared_folder_write(struct instance *inst)
 {
@@ -76,7 +76,7 @@ shared_folder_written(struct instance *inst)
     inst->shared.is_unsaved = false;
 }
 
-/* --- where it is --- */
+/* --- location --- */
 
 bool
 shared_folder_is_apart(const struct instance *inst)
@@ -124,7 +124,7 @@ shared_folder_logs(const struct instance *inst, int32_t number)
     return xasprintf("%s/%s/logs", inst->shared.paths[number - 1], inst->name);
 }
 
-/* --- making and opening it --- */
+/* --- making and opening --- */
 
 int
 shared_folder_open(struct instance *inst, struct err *e)
@@ -143,8 +143,7 @@ shared_folder_open(struct instance *inst, struct err *e)
     return 0;
 }
 
-/* Anybody who can write to it could put another folder in the place of ours, and so choose what
- * we run. */
+/* Anyone who can write to the folder could replace ours, and so choose what we run. */
 static int
 check_owner(const char *path, struct err *e)
 {
@@ -166,8 +165,8 @@ check_owner(const char *path, struct err *e)
     return 0;
 }
 
-/* With those above it. None that is there is made once more: what a server refuses anybody who
- * asks it to make something may come before that it is there. */
+/* Makes the folder and its parents. Existing ones are skipped, because a server may report
+ * that making one is forbidden before it reports that it exists. */
 static int
 make_folder(const char *path, struct err *e)
 {

@@ -1,8 +1,8 @@
-/* The folder that attempts on Slurm share with their nodes. Where the settings name one
- * (slurm_folder), this instance has a folder of its own in it, named after the instance: with
- * `jobs`, `allocations` and `logs`, as in the state. Otherwise it is the state itself. The
- * store keeps which one is in use, and all that ever were, by number: so attempts that are
- * under way and the logs of ended ones are found, whatever the settings say by now. */
+/* The folder that attempts on Slurm share with their nodes. If the settings name one
+ * (slurm_folder), this instance has its own subfolder there, named after the instance, with
+ * `jobs`, `allocations` and `logs` as in the state folder. Otherwise it is the state folder
+ * itself. The store keeps the one in use and all earlier ones by number, so that running
+ * attempts and logs of ended ones are found whatever the settings are now. */
 #ifndef DAEMON_COMMON_SHARED_FOLDER_H
 #define DAEMON_COMMON_SHARED_FOLDER_H
 
@@ -14,42 +14,42 @@ struct instance;
 struct job;
 
 struct shared_folder {
-    char **paths; /* owned: all that were in use, as the settings said; numbers begin at 1 */
+    char **paths; /* owned: all ever in use, as set; numbers start at 1 */
     int32_t n;
-    int32_t number; /* of the one in use; 0: the state */
-    int jobs_fd;    /* its folder of attempts' folders; -1: it is not open, or the state's is */
-    bool is_unsaved; /* the store does not know it yet */
+    int32_t number;  /* of the one in use; 0: the state folder */
+    int jobs_fd;     /* folder of its attempts' folders; -1: not open, or the state's is used */
+    bool is_unsaved; /* not in the store yet */
 };
 
-/* What the store knows of it. Opens nothing. */
+/* Loads what the store has about it. Opens nothing. */
 void shared_folder_load(struct instance *inst);
 void shared_folder_free(struct instance *inst);
-/* Within the transaction, and once that is durable. */
+/* write: within the transaction. written: once that is durable. */
 void shared_folder_write(struct instance *inst);
 void shared_folder_written(struct instance *inst);
 
-/* Whether it is another folder than the state. */
+/* True if it is not the state folder. */
 bool shared_folder_is_apart(const struct instance *inst);
-/* Whether this job's attempts have their folders there, and not in the state. */
+/* True if this job's attempts have their folders there rather than in the state folder. */
 bool shared_folder_has(const struct instance *inst, const struct job *job);
-/* The folder in which attempts on Slurm have theirs, and that in which those of this job
- * have. */
+/* The folder with the folders of attempts on Slurm; the one with those of this job. */
 int shared_folder_fd(const struct instance *inst);
 int shared_folder_fd_for(const struct instance *inst, const struct job *job);
 
-/* The one in use, as the settings said it; "": the state. */
+/* The path in use, as set; "": the state folder. */
 const char *shared_folder_setting(const struct instance *inst);
-/* A path in the one in use; in the folder of logs of that number. The caller frees. */
+/* A path in the one in use; the folder of logs with that number. The caller frees. */
 char *shared_folder_path(const struct instance *inst, const char *name);
 char *shared_folder_logs(const struct instance *inst, int32_t number);
 
-/* Opens the one in use again, by its path: so what was mounted, or removed, since then is seen.
- * -1: it is not there now, with e->errnum; then none is open. */
+/* Reopens the one in use by its path, so that a later mount or removal is noticed. -1 with
+ * e->errnum: not there now; then none is open. */
 int shared_folder_open(struct instance *inst, struct err *e);
-/* Makes what it lacks. Not while an attempt is under way in it: an empty one, below a file
- * system that is not mounted, would say that all of them were removed. */
+/* Makes missing folders. Do not call while an attempt is under way there: an empty folder
+ * below a file system that is not mounted would suggest that all attempts' folders
+ * were removed. */
 int shared_folder_make(struct instance *inst, struct err *e);
-/* Takes the one that the settings name from now on, and makes it. -1: all is as it was. */
+/* Switches to the folder that the settings name, and makes it. -1: unchanged. */
 int shared_folder_use(struct instance *inst, const char *setting, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* That there is to be a turn: any part of the daemon may say so (turn.h). */
+/* Lets any part of the daemon request a turn (turn.h). */
 #include "daemon/common/turn_due.h"
 
 #include "daemon/common/instance.h"

@@ -1,4 +1,4 @@
-/* That there is to be a turn: what every part of the daemon may say. */
+/* Requests a turn, for all parts of the daemon. */
 #ifndef DAEMON_COMMON_TURN_DUE_H
 #define DAEMON_COMMON_TURN_DUE_H
 
@@ -7,21 +7,21 @@
 struct instance;
 struct err;
 
-/* Something happened: a turn is run at the end of this iteration of the loop. */
+/* Something has happened: requests a turn with a plan, at the end of this loop iteration. */
 void turn_touch(struct instance *inst);
-/* The same, where nothing has changed of what a plan depends on: a client only waits for an
- * answer, or has gone. A plan over many kinds of request is not made again for that. */
+/* The same without a plan, for when nothing that it depends on has changed: a client only
+ * waits for an answer, or has disconnected. This saves a plan over many kinds of request. */
 void turn_touch_unplanned(struct instance *inst);
-/* A plan is to be made, but nothing has changed of what it depends on: it goes on with the
- * lines behind those at which the last one has looked. */
+/* Requests a plan that continues with the lines after those that the last one examined:
+ * nothing that a plan depends on has changed. */
 void turn_touch_unchanged(struct instance *inst);
 
-/* Why jobs wait is not stored: the next plans write it again, for the jobs of this file; 0: of
- * all. */
+/* Has the next plans report again why jobs wait (which is not stored), for the jobs of this
+ * file; 0: for all. */
 void turn_retell_waiting(struct instance *inst, uint32_t file);
 
-/* What is wrong with the disk of our state, while nothing can be written to it: new work is
- * refused before it changes anything. NULL: all is well. */
+/* The error of our state's disk while nothing can be written to it; new work is then refused
+ * before it changes anything. NULL: none. */
 const struct err *turn_disk_trouble(const struct instance *inst);
 
 #endif

@@ -1,6 +1,6 @@
-/* Names of users: see user_names.h. One thread asks for one name after the other, with a mutex
- * around what it is asked and what it has answered; all else is the loop's. rpc_client.c
- * keeps the requests of a user whose name is still being asked for. */
+/* Names of users: see user_names.h. One thread looks up one name at a time; a mutex guards its
+ * queue and its answers, and only the loop uses the rest. rpc_client.c holds the requests of a
+ * user whose name is still being looked up. */
 #include "daemon/common/user_names.h"
 
 #include <errno.h>
@@ -21,13 +21,13 @@
 #include "core/queue/job.h"
 
 #define USER_NAME_MAX 64
-#define PATIENCE_US   INT64_C(2000000)  /* of a client whose name is asked for */
-#define AGAIN_US      INT64_C(60000000) /* a user without a name is asked for again after that */
-#define WAIT_NS       250000000L        /* of the loop, for a name */
+#define PATIENCE_US   INT64_C(2000000)  /* how long a client waits for its user's name */
+#define AGAIN_US      INT64_C(60000000) /* before a missing name is looked up again */
+#define WAIT_NS       250000000L        /* how long the loop waits for a name */
 #define NS_PER_S      1000000000L
-#define ENTRY_MAX     ((size_t)1 << 20) /* bytes of an entry of the directory */
-/* Any user can come under tens of thousands of subordinate uids. So many are more than one
- * round of the loop asks for, so that no name goes while it is in use. */
+#define ENTRY_MAX     ((size_t)1 << 20) /* bytes of a directory entry */
+/* A user can appear under tens of thousands of subordinate uids. The bound exceeds what one
+ * iteration of the loop looks up, so no name is evicted while in use. */
 #define NAMES_MAX 16384
 
 enum knowledge { NEVER_ASKED, ASKED, KNOWN, NAMELESS };
@@ -40,7 +40,7 @@ struct user_name {
     char name[USER_NAME_MAX];
 };
 
-/* The other way round. */
+/* Uid by name. */
 struct user_uid {
     UT_hash_handle hh;
     char *name; /* owned */
@@ -53,27 +53,27 @@ struct query {
     char *by_name; /* owned; NULL: by uid */
     uid_t uid;
     bool found;
-    char name[USER_NAME_MAX]; /* of that uid */
+    char name[USER_NAME_MAX]; /* the name for uid */
 };
 
-/* A cache, and what fills it: dropping either changes nothing but time. */
+/* The cache and its thread. Losing either costs only time. */
 static struct {
-    struct user_name *names; /* by uid, the one longest unused first */
-    struct user_uid *uids;   /* by name; those of the settings */
-    int n_asked;             /* of them */
-    bool uids_differ;        /* an answer was another than the last one */
+    struct user_name *names; /* by uid, least recently used first */
+    struct user_uid *uids;   /* by name; users named in the settings */
+    int n_asked;             /* pending lookups by name */
+    bool uids_differ;        /* an answer differs from the previous one */
     bool has_thread;
     pthread_mutex_t lock;
     pthread_cond_t more;
-    pthread_cond_t done; /* one more is answered */
+    pthread_cond_t done; /* signalled after each answer */
     struct query *asked, *answered;
     uv_async_t *async; /* NULL: answers are ignored */
     users_answered_fn resume;
     void *resume_arg;
-    int64_t slow_until_us; /* boot clock: until then the loop waits for no name */
+    int64_t slow_until_us; /* boot clock: until then the loop does not wait for names */
 } users = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
 
-/* --- the thread --- */
+/* --- thread --- */
 
 static void
 look_up(struct query *q)
@@ -133,14 +133,14 @@ start_thread(void)
     sigfillset(&all);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the loop's */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals go to the loop's thread */
     int rc = pthread_create(&thread, &attr, ask_on, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     return rc;
 }
 
-/* --- the loop --- */
+/* --- loop --- */
 
 static void
 drop_oldest(void)
@@ -156,7 +156,7 @@ find(uid_t uid)
     struct user_name *u;
     HASH_FIND(hh, users.names, &uid, sizeof uid, u);
     if (u) {
-        HASH_DEL(users.names, u); /* to the end of the order */
+        HASH_DEL(users.names, u); /* most recently used last */
     } else {
         if (HASH_COUNT(users.names) >= NAMES_MAX)
             drop_oldest();
@@ -233,7 +233,7 @@ on_answers(uv_async_t *async)
     users.resume(users.resume_arg, differ);
 }
 
-/* Takes the query over; false: there is no thread to ask. */
+/* Takes ownership of the query. False: no thread can be started. */
 static bool
 send_query(struct query *q)
 {
@@ -264,8 +264,8 @@ ask(struct user_name *u)
     u->knowledge = send_query(q) ? ASKED : NAMELESS;
 }
 
-/* A directory that is well answers in less than a millisecond, and then a number is never
- * shown. One that is not costs the loop this once in a while. */
+/* A working directory answers in less than a millisecond, so waiting avoids ever showing a
+ * number. A slow one costs the loop this wait at most once a minute. */
 static void
 await_answer(const struct user_name *u)
 {

@@ -1,8 +1,8 @@
-/* Names of users, by number. A directory service may take long to answer, so the loop does not
- * ask it: a thread does, and what it answers is kept. So for the users that the settings name,
- * but at the start, when it is asked for those and for admin_group (roles.c) at once. The loop
- * waits a quarter of a second for it, and when that was not enough, not again for a minute;
- * daemon_user_name says uid:N meanwhile. */
+/* Names of users by uid. A directory service may answer slowly, so a thread queries it and the
+ * answers are cached. The same holds for the users named in the settings, except at start-up,
+ * when those and admin_group (roles.c) are looked up synchronously. The loop waits a quarter
+ * of a second for a name; after a timeout it does not wait again for a minute, and
+ * daemon_user_name returns uid:N meanwhile. */
 #ifndef DAEMON_COMMON_USER_NAMES_H
 #define DAEMON_COMMON_USER_NAMES_H
 
@@ -12,32 +12,32 @@
 
 struct job;
 
-/* Called when names have come, and with true when users that the settings name have other
- * numbers than was known. */
+/* Called when answers have arrived. uids_differ: users named in the settings have other uids
+ * than before. */
 typedef void (*users_answered_fn)(void *arg, bool uids_differ);
 
-/* Before the first name is wanted. */
+/* Call before any other function here. */
 void users_start(uv_loop_t *loop, users_answered_fn answered, void *arg);
-void users_close(void); /* its handle; a thread that still waits ends with us */
+void users_close(void); /* its handle; a thread that still waits ends with the process */
 
-/* Whether a user's requests can be served: its name is known, there is none, or to ask has
- * taken longer than people wait. Else it is being asked for. */
+/* True if a user's requests can be served: the name is known or does not exist, or the lookup
+ * takes longer than people wait. Otherwise the lookup is under way. */
 bool users_is_settled(uid_t uid);
 
-/* The uid of a user that the settings name, as it was found last: 1; 0: there is none; -1: that
- * has not been answered yet. ask: has it looked up, and rules_take called when all that were
- * asked for are answered and something is new. find: looks it up at once. */
+/* users_uid: the last known uid of a user named in the settings. 1: found; 0: no such user;
+ * -1: not answered yet. users_ask_uid: starts a lookup; rules_take is called when all lookups
+ * are answered and something has changed. users_find_uid: looks the name up synchronously. */
 int users_uid(const char *name, uid_t *uid);
 void users_ask_uid(const char *name);
 void users_find_uid(const char *name);
 
-/* NULL where it is not known, or not yet. */
+/* NULL: unknown, or not known yet. */
 const char *users_name(uid_t uid);
 
-/* The name of a user, from the cache; "uid:N" when there is none. Borrowed. */
+/* The cached name of a user; "uid:N" if there is none. Borrowed. */
 const char *daemon_user_name(uid_t uid);
-/* The same; where it is not known, as of a user whose account has been removed, the one that
- * was kept with a job of that user, if there is one. */
+/* The same, but an unknown name (such as of a removed account) is replaced by the one kept
+ * with a job of that user, if any. */
 const char *daemon_name_of(uid_t uid, const char *kept);
 const char *daemon_owner_name(const struct job *job);
 

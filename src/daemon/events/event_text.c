@@ -86,7 +86,7 @@ write_ended(struct instance *inst, struct jsonw *w, const struct job *job,
     jsonw_kstr(w, "text", x->text);
 }
 
-/* Of the kind of try that comes next. */
+/* Tries allowed for this kind of retry. */
 static int32_t
 tries_allowed(const struct job *job, bool oom)
 {
@@ -140,7 +140,7 @@ write_delayed(struct jsonw *w, const struct change *x)
     jsonw_kstr(w, "text", x->text);
 }
 
-/* What this kind says besides. */
+/* Writes the fields of this kind of event. */
 static void
 write_own(struct instance *inst, struct jsonw *w, const struct job *job, const struct change *x)
 {

@@ -1,11 +1,11 @@
-/* The words of the event stream: what a change of a job looks like there (docs/protocol.md). */
+/* The text of the event stream: how changes of jobs appear there (docs/protocol.md). */
 #ifndef DAEMON_EVENTS_EVENT_TEXT_H
 #define DAEMON_EVENTS_EVENT_TEXT_H
 
 struct change;
 struct instance;
 
-/* Reads each change, and writes the event that it makes, if it makes one. */
+/* Reads a change and writes the event for it, if there is one. */
 void event_read(struct instance *inst, struct change *x);
 
 #endif

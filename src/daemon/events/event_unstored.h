@@ -1,4 +1,4 @@
-/* Events for clients that follow now, which cannot be asked for later. */
+/* Events that are only sent to current followers and not stored. */
 #ifndef DAEMON_EVENTS_EVENT_UNSTORED_H
 #define DAEMON_EVENTS_EVENT_UNSTORED_H
 
@@ -8,10 +8,10 @@ struct queue;
 struct server;
 struct views;
 
-/* Reads in the changes that a command has been executed, and reports as which process. */
+/* Reads changes: reports the process of a command that was executed. */
 void event_launched_read(struct server *server, const struct queue *queue,
                          const struct change *x);
-/* Why a new job waits. */
+/* Reports why a new job waits. */
 void event_waiting(struct server *server, struct views *views, const struct job *job);
 
 #endif

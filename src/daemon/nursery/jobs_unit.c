@@ -1,13 +1,13 @@
-/* The unit that jobs live in: see jobs_unit.h. A job in the daemon's own service would be
- * counted against the daemon's limits and live in its sandbox; could not be confined, as a
- * group with processes of its own hands no controllers on; and would be in the way of the next
- * start of the service. So the nursery is started elsewhere, each time in a new unit: one of
- * before goes when the last of its jobs has ended.
+/* The unit that jobs live in: see jobs_unit.h. A job inside the daemon's own service would be
+ * counted against the daemon's limits and share its sandbox; could not be confined, because a
+ * cgroup that contains processes cannot enable controllers for its subgroups; and would hinder
+ * the next start of the service. So the nursery starts elsewhere, each time in a new unit; old
+ * units disappear with their last job.
  *
- * The machine's daemon under systemd names a template unit (dist/berth-jobs@.service.in) that
- * the manager starts, so that nothing of the daemon's sandbox is inherited. Others ask for a
- * scope, which takes over a process as it is: what the user's daemon has (its limits, its
- * keyrings) jobs have too. systemd's own programs ask for either. Called by nursery_link.c. */
+ * Under systemd the machine's daemon names a template unit (dist/berth-jobs@.service.in) for
+ * the manager to start, so that jobs inherit nothing of the daemon's sandbox. Other daemons
+ * ask for a scope, which adopts a process as it is: jobs have the limits and keyrings of the
+ * user's daemon. Both requests go through systemd's own programs. Called by nursery_link.c. */
 #include "daemon/nursery/jobs_unit.h"
 
 #include <errno.h>
@@ -27,14 +27,14 @@
 #include "sys/spawn.h"
 #include "wire/places.h"
 
-/* Unique among units that exist: the pid of this daemon and the time. */
+/* A unit name that no existing unit has: contains the daemon's pid and the time. */
 static char *
 unique_name(const char *base)
 {
     return xasprintf("%s-%d-%llx", base, (int)getpid(), (unsigned long long)clock_boot_us());
 }
 
-/* --- a scope --- */
+/* --- scope --- */
 
 static void
 add(struct jobsunit_scope *s, char *text)
@@ -49,7 +49,7 @@ add_property(struct jobsunit_scope *s, const char *text)
     add(s, xstrdup(text));
 }
 
-/* systemd-run is called only where systemd is there to answer it. */
+/* Runs systemd-run only if a user manager exists that can answer. */
 static bool
 find_user_manager(struct jobsunit_scope *out)
 {
@@ -100,7 +100,7 @@ jobsunit_scope_free(struct jobsunit_scope *s)
     *s = (struct jobsunit_scope){0};
 }
 
-/* --- an instance of a unit --- */
+/* --- instance of a template unit --- */
 
 static int
 listen_at(const char *path, struct err *e)
@@ -135,13 +135,13 @@ ask_manager(const char *unit, struct err *e)
     s.envp = environ;
     memcpy(s.fds, fds, sizeof fds);
     s.n_fds = 3;
-    /* Its exit status is not read: it prints its own errors, and the connection counts. */
+    /* Ignores its exit status: it prints its own errors, and only the connection matters. */
     if (spawn_process(&s, &errnum, &stage) < 0)
         return err_errno(e, ERR_FAILED, errnum, "cannot run %s", argv[0]);
     return 0;
 }
 
-/* Only a process of our own user: the nursery does as we say, and we believe it. */
+/* Accepts only a process of our own user, because we trust what the nursery says. */
 static int
 accept_own(int listener, int patience_ms)
 {

@@ -1,6 +1,6 @@
-/* Keeping the nursery: see nursery_link.h and shepherd/nursery/nursery_main.c. The daemon never
- * forks for a job: it sends a packet, which takes microseconds, whatever the machine is
- * doing. */
+/* Starts and replaces the nursery: see nursery_link.h and shepherd/nursery/nursery_main.c. The
+ * daemon never forks for a job: it sends a packet, which takes microseconds however busy the
+ * machine is. */
 #include "daemon/nursery/nursery_link.h"
 
 #include <errno.h>
@@ -26,29 +26,28 @@
 #include "sys/spawn.h"
 #include "wire/places.h"
 
-#define SEND_SECONDS 5     /* longer means that it is stuck: it gets replaced */
-#define UNIT_MS      20000 /* for the service manager to start a unit, which may be busy */
+#define SEND_SECONDS 5     /* after that the nursery counts as stuck and is replaced */
+#define UNIT_MS      20000 /* for a possibly busy service manager to start a unit */
 #define HELLO_MS     10000
-/* Of one that is replaced while the daemon works: both must fit into what the watchdog
- * allows. */
+/* For a replacement while the daemon works: both must fit into the watchdog's period. */
 #define AGAIN_UNIT_MS  8000
 #define AGAIN_HELLO_MS 3000
-#define AGAIN_US       (10 * INT64_C(1000000)) /* after one that could not be started */
-#define SCOPE_HELLO_MS 5000                    /* then jobs live where the daemon is */
+#define AGAIN_US       (10 * INT64_C(1000000)) /* after a failed start */
+#define SCOPE_HELLO_MS 5000                    /* then jobs live in our group */
 #define HELLO_MAX      65536
 
 struct nursery {
     char *program;
-    char *base;       /* of groups of jobs: "berth-" and eight hex digits */
-    const char *unit; /* borrowed; a template to start it in; NULL: none */
-    bool no_scope;    /* it was tried, and got us nowhere */
-    bool was_there;   /* this is about another one */
-    bool forks_ahead; /* it knows NURSERY_AHEAD; another version's may not */
+    char *base;       /* of the jobs' cgroups: "berth-" and eight hex digits */
+    const char *unit; /* borrowed; template unit to start it in; NULL: none */
+    bool no_scope;    /* a scope was tried and failed */
+    bool was_there;   /* a nursery was started before; this is a replacement */
+    bool forks_ahead; /* supports NURSERY_AHEAD; another version may not */
     struct confinement place;
     int fd;
-    int pidfd;             /* so that no other process is ever killed; -1: none */
-    int64_t not_before_us; /* boot clock: no other is started before that */
-    struct err failed;     /* why the last one could not be */
+    int pidfd;             /* so that signals never hit another process; -1: none */
+    int64_t not_before_us; /* boot clock: no new start before that */
+    struct err failed;     /* why the last start failed */
 };
 
 /* --- starting --- */
@@ -69,17 +68,17 @@ spawn_nursery(const struct nursery *n, struct jobsunit_scope *scope, int theirs,
     struct spawn s = SPAWN_INIT;
     const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, theirs};
     s.argv = argv;
-    s.envp = environ; /* supervisors' own; a job's is in its spec */
+    s.envp = environ; /* for supervisors; a job's is in its spec */
     memcpy(s.fds, fds, sizeof fds);
     s.n_fds = sizeof fds / sizeof fds[0];
-    s.new_session = true; /* a Ctrl-C on the daemon's terminal never reaches a shepherd */
+    s.new_session = true; /* Ctrl-C on the daemon's terminal must not reach supervisors */
     int errnum = 0;
     enum spawn_stage stage = SPAWN_OK;
     pid_t pid = spawn_process(&s, &errnum, &stage);
     return pid > 0 ? pid : err_errno(e, ERR_FAILED, errnum, "cannot start %s", argv[0]);
 }
 
-/* Its first packet: what can be enforced on jobs where it is. */
+/* Reads its first packet: what can be enforced on jobs there. */
 static int
 hear_hello(struct nursery *n, int fd, int patience_ms, struct err *e)
 {
@@ -103,7 +102,7 @@ hear_hello(struct nursery *n, int fd, int patience_ms, struct err *e)
     return 0;
 }
 
-/* As a child of this process; in a scope of its own unless that is NULL. */
+/* Starts it as our child, in this scope (NULL: in our own group). */
 static int
 start_child(struct nursery *n, struct jobsunit_scope *scope, struct err *e)
 {
@@ -124,7 +123,8 @@ start_child(struct nursery *n, struct jobsunit_scope *scope, struct err *e)
     return TAKE_FD(ours);
 }
 
-/* No user's daemon is kept from working by a service manager that does not answer. */
+/* Falls back to our own group: a service manager that does not answer must not keep a user's
+ * daemon from working. */
 static int
 start_in_scope(struct nursery *n, struct err *e)
 {
@@ -194,8 +194,8 @@ nursery_wake(struct nursery *n)
         (void)syscall(SYS_pidfd_send_signal, n->pidfd, SIGCONT, NULL, 0);
 }
 
-/* Killed, not only left: one that is stopped would keep the descriptors that it was sent, and
- * with them the locks of attempts. */
+/* Kills the old nursery: a stopped process would keep the descriptors it was sent, and with
+ * them the locks of attempts. */
 int
 nursery_replace(struct nursery *n, struct err *e)
 {
@@ -261,7 +261,7 @@ nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct 
     const int fds[NURSERY_FDS] = {ctl, lock, folder};
     if (n->fd >= 0 && nursery_send_packet(n->fd, kind, fds, 0) == 0)
         return 0;
-    /* Too many descriptors under way (ETOOMANYREFS) or no memory is no fault of its. */
+    /* Too many descriptors in flight (ETOOMANYREFS) or no memory: not the nursery's fault. */
     if (n->fd >= 0 && errno != EPIPE && errno != ECONNRESET && errno != EAGAIN &&
         errno != ENOTCONN)
         return err_errno(e, ERR_FAILED, errno,

@@ -1,4 +1,4 @@
-/* The process that forks shepherds, as the daemon sees it. */
+/* The daemon's end of the nursery, the process that forks supervisors. */
 #ifndef DAEMON_NURSERY_NURSERY_LINK_H
 #define DAEMON_NURSERY_NURSERY_LINK_H
 
@@ -8,31 +8,31 @@ struct confinement;
 struct err;
 struct nursery;
 
-/* Starts it, in a unit of its own where there is a service manager, and waits until it is
- * there. instance: what groups of jobs are named after, at least eight hex digits. unit: the
- * template of a system unit to start it in; NULL: a scope is asked for, and without one it is
- * our child. */
+/* Starts it and waits until it is ready. instance: prefix for the jobs' cgroups, at least
+ * eight hex digits. unit: template of a system unit to start it in; NULL: a scope is
+ * requested, and without one it becomes our child. */
 struct nursery *nursery_new(const char *instance, const char *unit, struct err *e);
 
-/* What can be enforced on jobs where it is; changes when a nursery is replaced. Borrowed. */
+/* What can be enforced on jobs there; changes when the nursery is replaced. Borrowed. */
 const struct confinement *nursery_place(const struct nursery *n);
-/* It does not answer: wakes it up, should it have been stopped. */
+/* The nursery does not answer: continues it, in case it was stopped. */
 void nursery_wake(struct nursery *n);
-/* Starts another in its place; what the old one had not forked never ran. Not where it is the
- * main process of a unit, with which jobs would go: -1 then. */
+/* Starts a replacement; requests that the old nursery had not forked have never run. -1 if it
+ * is the main process of a unit, because jobs would end with that. */
 int nursery_replace(struct nursery *n, struct err *e);
-bool nursery_is_alive(const struct nursery *n); /* as far as its end of the line says */
-void nursery_free(struct nursery *n); /* closes the conversation, on which it leaves */
+bool nursery_is_alive(const struct nursery *n); /* judged by its end of the connection */
+void nursery_free(struct nursery *n);           /* closes the connection, upon which it exits */
 
-/* Has a process of the kind (sys/nursery_packets.h) forked with these descriptors, which stay
- * the caller's. A nursery that has died is replaced; where that fails it fails at once for a
- * while, since each try may take seconds. 0 means that the packet was taken; whether the
- * process lives is seen by its connection. */
+/* Has a process of this kind (sys/nursery_packets.h) forked with these descriptors, which stay
+ * the caller's. A dead nursery is replaced; after a failed replacement, calls fail at once for
+ * a while, because each try may take seconds. 0: the packet was accepted; only its connection
+ * shows whether the process lives. */
 int nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct err *e);
-/* Has a supervisor forked that waits for NURSERY_GO. Never waits and replaces nothing. False:
- * the nursery did not take the packet, or is of a version that knows none such. */
+/* Has a supervisor forked that waits for NURSERY_GO. Does not block or replace the nursery.
+ * False: the nursery did not accept the packet, or its version does not support it. */
 bool nursery_ask_ahead(struct nursery *n, int ctl, int lock, int folder);
-/* nursery_ask with a new socket pair as ctl, whose other end is returned. -1. */
+/* Calls nursery_ask with one end of a new socket pair as ctl, and returns the other end; -1
+ * with e. */
 int nursery_call(struct nursery *n, char kind, int lock, int folder, struct err *e);
 
 #endif

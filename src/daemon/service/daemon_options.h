@@ -14,11 +14,11 @@ struct options {
     const char *sim;      /* --sim */
     const char *config;   /* --config */
     int ready_fd;         /* --ready-fd; -1: run in the foreground, log to stderr */
-    bool stay;            /* --stay: do not leave when idle */
+    bool stay;            /* --need-gpus: exit if none is readable and no job waits */
     bool need_gpus;       /* --need-gpus: not where none can be read and no job waits */
     const char *sets[32]; /* --set key=value */
     int n_sets;
-    char *recalled; /* owned: what recall_options read, into which config and sets point */
+    char *recalled; /* owned: read by recall_options; config and sets point into it */
 };
 
 /* 0: go on; 1: --help or --version was printed; -1: e says what is wrong. */

@@ -1,7 +1,7 @@
-/* One line each, `config=/path` and `set=KEY=VALUE`, in the file `options` of the state folder.
- * A value with a line break has `escaped-` before its word, \n for the line break and \\ for
- * a backslash; all others stand as they are. Of a settings file the path is kept and not the
- * words, so that an edit counts. */
+/* File `options` in the state folder: lines `config=/path` and `set=KEY=VALUE`. A line whose
+ * value has a line break gets the prefix `escaped-`, with \n for the line break and \\ for a
+ * backslash; other values are stored as they are. Of a settings file only the path is stored,
+ * so that later edits count. */
 #include "daemon/service/kept_options.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ add_line(struct buf *text, const char *key, const char *value)
     buf_addc(text, '\n');
 }
 
-/* The line as it was, in its place. */
+/* Undoes the escapes of a line, in place. */
 static char *
 unescape(char *line)
 {

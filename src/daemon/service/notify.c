@@ -1,5 +1,6 @@
-/* The service manager's protocol: see notify.h. A datagram of lines to the socket that it
- * named; a name that begins with @ is in the abstract name space. Called by berthd.c. */
+/* The service manager's protocol: see notify.h. Sends datagrams of lines to the socket that
+ * the manager named; a name starting with @ is in the abstract namespace. Called
+ * by berthd.c. */
 #include "daemon/service/notify.h"
 
 #include <stddef.h>
@@ -19,12 +20,12 @@
 struct notify {
     struct sockaddr_un addr;
     socklen_t addr_len;
-    int64_t watchdog_ms; /* between signs of life; 0: none are wanted */
+    int64_t watchdog_ms; /* between keep-alives; 0: none requested */
     uv_timer_t timer;
     bool is_ticking;
 };
 
-/* The watchdog may be another process's, when a wrapper started us. */
+/* The watchdog may be meant for another process if a wrapper started us. */
 static int64_t
 read_watchdog_ms(void)
 {
@@ -34,7 +35,7 @@ read_watchdog_ms(void)
         return 0;
     if (pid && (parse_int(pid, 1, INT32_MAX, &whose, NULL) < 0 || whose != getpid()))
         return 0;
-    return us / 2000 > 0 ? us / 2000 : 1; /* twice as often as asked for */
+    return us / 2000 > 0 ? us / 2000 : 1; /* twice as often as required */
 }
 
 struct notify *

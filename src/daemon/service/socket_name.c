@@ -1,8 +1,8 @@
 /* The daemon's socket as a name in a folder: see socket_name.h. Cleaners of /tmp and /run
- * remove names, and whole folders, that were not touched for days. The kernel reports whatever
- * happens in the folder; a slow timer catches what it does not report, such as a rename of a
- * folder further up. A name at which a daemon answers is never taken over: two daemons that
- * both took it back would do so forever. */
+ * remove names, and whole folders, that have not been touched for days. The kernel reports
+ * changes in the folder; a slow timer catches what it does not report, such as a rename of a
+ * parent folder. A name at which a daemon answers is never taken over, because two daemons
+ * doing that would take turns forever. */
 #include "daemon/service/socket_name.h"
 
 #include <errno.h>
@@ -23,26 +23,26 @@
 #include "daemon/common/instance.h"
 
 #define BACKLOG       256
-#define LOOK_MS       60000 /* while the kernel reports changes of the folder */
-#define LOOK_BLIND_MS 5000  /* while it does not, or the last try failed */
+#define LOOK_MS       60000 /* while the kernel reports changes */
+#define LOOK_BLIND_MS 5000  /* while it does not, or after a failed try */
 
 struct listener {
     struct instance *inst;
     uv_connection_cb on_connection;
     void *data;
     uv_pipe_t *pipe;
-    uv_pipe_t *before; /* has lost its name; open for connections not accepted yet */
+    uv_pipe_t *before; /* has lost its name; may have pending connections */
     char *folder;
-    const char *name, *folder_name; /* the last parts of the paths */
+    const char *name, *folder_name; /* last components of the paths */
     uv_fs_event_t watch;
     uv_timer_t look;
     bool watching;
-    bool told; /* of the trouble that there is now */
-    dev_t dev; /* of the file that bind made */
+    bool told; /* the current trouble has been logged */
+    dev_t dev; /* of the file made by bind */
     ino_t ino;
 };
 
-/* Whether a process listens there. EAGAIN: it does, and has many callers. */
+/* True if a process listens there. EAGAIN: it does, but its backlog is full. */
 static bool
 is_answered(int dir, const char *name)
 {
@@ -75,7 +75,7 @@ open_folder(const struct listener *l, struct err *e)
     return TAKE_FD(dir);
 }
 
-/* Bound under another name and renamed, so that there is always a socket. */
+/* Binds under a temporary name and renames, so that a socket always exists. */
 static int
 bind_socket(const struct listener *l, struct err *e)
 {
@@ -99,7 +99,7 @@ bind_socket(const struct listener *l, struct err *e)
     umask(old);
     if (!bound)
         return err_errno(e, ERR_FAILED, errno, "cannot bind %s", path);
-    /* Before it has its name: a client that finds it finds us listening. */
+    /* Listen before the rename, so that every client that finds the name can connect. */
     if (listen(fd, BACKLOG) < 0 || renameat(dir, temp, dir, l->name) < 0) {
         err_errno(e, ERR_FAILED, errno, "cannot put the socket at %s", path);
         unlinkat(dir, temp, 0);
@@ -128,7 +128,7 @@ close_pipe(uv_pipe_t *pipe)
         uv_close((uv_handle_t *)pipe, on_pipe_closed);
 }
 
-/* Binds, listens, and remembers which file that made. */
+/* Binds, listens, and remembers the file's identity. */
 static int
 listen_anew(struct listener *l, struct err *e)
 {
@@ -159,7 +159,7 @@ listen_anew(struct listener *l, struct err *e)
 
 static void look(struct listener *l);
 
-/* Without a name, or with the folder's own, it is the folder that something happened to. */
+/* Without a name, or with the folder's own, the event is about the folder itself. */
 static void
 on_folder(uv_fs_event_t *handle, const char *name, int events, int status)
 {
@@ -170,7 +170,7 @@ on_folder(uv_fs_event_t *handle, const char *name, int events, int status)
         look(l);
 }
 
-/* Begun again after each trouble: a watch belongs to the folder that it was begun on. */
+/* Restarted after each trouble, because a watch stays on the folder it was started on. */
 static void
 watch_folder(struct listener *l)
 {
@@ -241,7 +241,7 @@ listener_open(struct instance *inst, uv_connection_cb on_connection, void *data,
 void
 listener_close(struct listener *l)
 {
-    if (is_in_place(l)) /* not another's, should one have come to stand there */
+    if (is_in_place(l)) /* not if another process has replaced it */
         unlink(l->inst->places.socket);
     uv_close((uv_handle_t *)&l->watch, NULL);
     uv_close((uv_handle_t *)&l->look, NULL);
