@@ -5,8 +5,8 @@
  * - AMD: ROCR_VISIBLE_DEVICES, by UUID if a GPU has one, else by ROCm's number. "" means none.
  *   HIP numbers the remaining GPUs from 0, and reads CUDA_VISIBLE_DEVICES if its own variable
  *   is not set: so HIP's is set, and CUDA's is not set on a machine without NVIDIA GPUs.
- * - Intel: ZE_AFFINITY_MASK, by number. Two more variables make Level Zero number by address
- * and count cards rather than tiles. The mask has no value for "none".
+ * - Intel: ZE_AFFINITY_MASK, by number. Two more variables make Level Zero number GPUs by
+ *   address and count cards rather than tiles. The mask has no value for "none".
  *
  * Where a device filter or a container hides the other GPUs, these libraries do not count
  * them. BERTH_CONTAINER_OPTIONS passes the GPUs on to a container that the job starts itself.

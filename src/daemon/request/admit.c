@@ -1,5 +1,5 @@
-/* Limits at the door: see admit.h. Called by method_submit.c and method_file.c, before anything
- * is changed. */
+/* Limits on entry: see admit.h. Called by method_submit.c and method_file.c before they
+ * change anything. */
 #include "daemon/request/admit.h"
 
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 #include "spec/config.h"
 #include "store/store.h"
 
-#define ENVS_USER_MAX (INT64_C(256) << 20) /* the same of environments, in the database */
-#define KEPT_PARTS    16                   /* of keep_mib, for one user's jobs files */
+#define ENVS_USER_MAX (INT64_C(256) << 20) /* bytes of environments, in the database */
+#define KEPT_PARTS    16                   /* 1/16 of keep_mib for one user's jobs files */
 #define TEXT_USER_MAX (INT64_C(128) << 20) /* bytes of text of one user's live jobs */
 
-/* Without a default the longest that is allowed is what a job gets that names none. */
+/* Without a default time limit, jobs without one get the maximum. */
 int
 admit_time(const struct admission *a, struct request *r, struct err *e)
 {
@@ -36,7 +36,7 @@ admit_time(const struct admission *a, struct request *r, struct err *e)
                    format_duration(r->limit_ms, asked), format_duration(max_ms, most));
 }
 
-/* What was said to be empty stays so, and needs no more words from here on. */
+/* Text explicitly set to "" means none, and is stored as NULL from here on. */
 static void
 default_text(char **field, const char *usual)
 {
@@ -59,7 +59,7 @@ admit_unsaid(const struct admission *a, struct request *r)
     default_text(&r->conda, r->container ? "" : a->config->conda);
 }
 
-/* Root's own jobs are bound only by what was set for root by name. */
+/* Root's own jobs are limited only if the settings name root. */
 static int64_t
 own_pending_max(const struct admission *a, uint32_t uid)
 {
@@ -68,7 +68,7 @@ own_pending_max(const struct admission *a, uint32_t uid)
     return is_free ? 0 : own->pending;
 }
 
-/* Of the whole queue; a tenth more for root, so that no user can lock root out. */
+/* For the whole queue; a tenth more for root, so that users cannot lock root out. */
 static int64_t
 all_pending_max(const struct admission *a, uint32_t uid)
 {
@@ -76,7 +76,7 @@ all_pending_max(const struct admission *a, uint32_t uid)
     return a->state->system && uid == 0 ? most + most / 10 : most;
 }
 
-/* With what files that are being taken in will still add. */
+/* Includes what the files being applied will still add. */
 static void
 count_waiting(const struct admission *a, uint32_t uid, int64_t *all, int64_t *own)
 {
@@ -121,7 +121,7 @@ admit_room(const struct admission *a, uint32_t uid)
     return room < 0 ? 0 : room;
 }
 
-/* The daemon keeps what waits in memory. A user who may fill that would end it, for all. */
+/* Live jobs are kept in memory; a user who could fill it would end the daemon for all. */
 int
 admit_text(const struct admission *a, uint32_t uid, int64_t bytes, struct err *e)
 {
@@ -143,8 +143,8 @@ admit_kept_max(const struct admission *a)
     return (a->config->keep_mib << 20) / KEPT_PARTS;
 }
 
-/* What has become of a line is kept for good, or the line would start twice; so the bound is at
- * the door. Jobs that are there already may still go beyond it, once each. */
+/* The outcome of a line is kept for good, or the line would run twice. So the limit applies on
+ * entry; jobs already in the queue may still exceed it, once each. */
 int
 admit_lines(const struct admission *a, uint32_t uid, struct err *e)
 {
@@ -162,7 +162,7 @@ admit_lines(const struct admission *a, uint32_t uid, struct err *e)
         KEPT_PARTS);
 }
 
-/* Environments are no part of what history may be pruned of while their jobs wait or run. */
+/* Environments cannot be pruned with the history while their jobs wait or run. */
 int
 admit_env(const struct admission *a, uint32_t uid, int64_t bytes, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* Bounds on one request: see budget.h. Called by whatever reads or answers requests. */
+/* Bounds on one request: see budget.h. Called by all code that reads or answers requests. */
 #include "daemon/request/budget.h"
 
 #include "base/err.h"
@@ -6,12 +6,12 @@
 #include "spec/config.h"
 #include "wire/frame.h"
 
-#define VALUES_MAX      200000  /* of one line */
-#define VALUES_MAX_OWN  8000000 /* where no other user is kept waiting */
+#define VALUES_MAX      200000  /* JSON values in one line */
+#define VALUES_MAX_OWN  8000000 /* if no other user has to wait */
 #define DEPTH_MAX       32
 #define JOBS_MAX        1000
 #define DEPENDENCES_MAX 4000               /* of all jobs of a request: each is looked up */
-#define SUBMIT_TEXT_MAX (INT64_C(2) << 20) /* bytes: they are written in one commit */
+#define SUBMIT_TEXT_MAX (INT64_C(2) << 20) /* bytes: written in one commit */
 
 bool
 budget_binds(const struct budget *b, uid_t uid)
@@ -41,11 +41,11 @@ budget_too_long(const struct jsonw *answer, struct err *e)
 }
 
 struct shape {
-    size_t values; /* at least as many as the line has */
+    size_t values; /* upper bound on the values in the line */
     int depth, deepest;
 };
 
-/* A string that begins at *at, and is passed over. */
+/* Skips the string that begins at *at. */
 static void
 skip_string(const char *line, size_t len, size_t *at)
 {

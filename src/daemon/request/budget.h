@@ -1,7 +1,6 @@
-/* Bounds on one request of a user who shares the daemon with others: its length, its parts,
- * the jobs in it, its answer. Within these bounds a request takes at most about 50 ms; larger
- * ones must be split. Root, and users with a daemon of their own, are limited only by the
- * machine. */
+/* Bounds on one request of a user who shares the daemon with others: its length, parts, jobs
+ * and answer. Within the bounds a request takes at most about 50 ms; larger ones must be
+ * split. Root, and users with a daemon of their own, are limited only by the machine. */
 #ifndef DAEMON_REQUEST_BUDGET_H
 #define DAEMON_REQUEST_BUDGET_H
 
@@ -23,29 +22,29 @@ struct budget {
     bool system;                 /* one daemon for all users of the machine */
 };
 
-/* Whether this user shares the daemon with others. */
+/* True if this user shares the daemon with others. */
 bool budget_binds(const struct budget *b, uid_t uid);
 
 size_t budget_request_max(const struct budget *b, uid_t uid); /* bytes of a line */
 size_t budget_answer_max(const struct budget *b, uid_t uid);  /* bytes of a result */
-/* The error of an answer that has outgrown that; always -1. */
+/* Sets the error for an answer above budget_answer_max; always -1. */
 int budget_too_long(const struct jsonw *answer, struct err *e);
 
-/* Whether a line may become a tree: as such its values take some hundred bytes each. Looks at
- * its bytes alone; -1 with words. */
+/* Refuses a line that would make too large a JSON tree, in which each value takes some hundred
+ * bytes. Looks only at the bytes; -1 with e. */
 int budget_check_line(const struct budget *b, uid_t uid, const char *line, size_t len,
                       struct err *e);
 
-/* Whether as many jobs as this list has, with their dependencies, may come in one request. */
+/* Refuses a list of jobs with too many jobs or dependencies for one request. */
 int budget_check_jobs(const struct budget *b, uid_t uid, const json_t *jobs, struct err *e);
 
-/* Whether the jobs of one `submit` may have so much text: they enter in one commit. */
+/* Refuses too much text in the jobs of one `submit`, because they enter in one commit. */
 int budget_check_submit(const struct budget *b, uid_t uid, int64_t bytes, struct err *e);
 
-/* Whether its words are of a length that can be kept and executed. */
+/* Refuses text of a job that is too long to be stored and executed. */
 int budget_check_text(const struct budget *b, uid_t uid, const struct request *r,
                       struct err *e);
-/* The same of an environment, in bytes. */
+/* The same for an environment of this many bytes. */
 int budget_check_env(const struct budget *b, uid_t uid, size_t bytes, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* Filters of events: see event_filter.h. Called by method_events.c for what is stored, and by
+/* Event filters: see event_filter.h. Used by method_events.c for stored events, and by
  * rpc_server.c for each event and follower. */
 #include "daemon/request/event_filter.h"
 
@@ -10,7 +10,7 @@
 #include "base/ids.h"
 #include "base/jsonw.h"
 
-/* Every kind there is (docs/protocol.md, "An event"). */
+/* All kinds of events (docs/protocol.md, "An event"). */
 static const char *const kinds[] = {
     "submitted", "waiting",   "started", "launched", "warning",   "exceeds",
     "ended",     "requeued",  "held",    "released", "cancelled", "signal",
@@ -64,7 +64,8 @@ read_jobs(const json_t *list, struct event_filter *out, struct err *e)
     return 0;
 }
 
-/* The name as the line has it: within a user's text its quotes would be escaped. */
+/* The user's member as in the event line. It cannot match inside a user's text, where quotes
+ * are escaped. */
 static char *
 user_text(const char *name)
 {
@@ -119,7 +120,7 @@ event_filter_lets(const struct event_filter *f, const struct event_view *ev)
         return false;
     if (f->user && !memmem(ev->line, ev->n, f->user, strlen(f->user)))
         return false;
-    if (ev->job == 0) /* of the machine, not of a job: for all users */
+    if (ev->job == 0) /* about the machine: for all users */
         return !f->only_jobs;
     if (f->file && f->file != ev->file)
         return false;

@@ -1,4 +1,4 @@
-/* A jobs file's lines become jobs; see file_apply.h. Called by method_file.c. */
+/* Turns the lines of a jobs file into jobs; see file_apply.h. Called by method_file.c. */
 #include "daemon/request/file_apply.h"
 
 #include <stdlib.h>
@@ -21,10 +21,10 @@
 #include "daemon/state/unique.h"
 #include "store/store.h"
 
-/* Jobs that one piece changes: writing one costs three times what changing it does. */
+/* Jobs changed per piece: writing a job takes three times as long as changing it. */
 #define PIECE 500
 
-/* The line's part of the answer; whatever becomes of it later is an event. */
+/* Records the line's part of the answer; later changes are reported as events. */
 static void
 has_become(struct line *line, const struct job *job)
 {
@@ -33,7 +33,7 @@ has_become(struct line *line, const struct job *job)
     line->exit_status = job_exit_status(job);
 }
 
-/* Those that the line waits for have been applied. */
+/* Resolves the line's links; the lines they mean have been applied already. */
 static void
 fill_deps(const struct sync *s, struct line *line)
 {
@@ -83,7 +83,7 @@ add_line(struct sync *s, struct line *line)
     s->n_changed++;
 }
 
-/* A demand that was raised after an OOM stays raised until the user declares another. */
+/* A demand raised after an OOM stays raised until the user declares another. */
 static void
 keep_raised_demand(const struct job *job, struct request *fresh)
 {
@@ -92,7 +92,7 @@ keep_raised_demand(const struct job *job, struct request *fresh)
         fresh->demand.vram_mib = job->req.demand.vram_mib;
 }
 
-/* One that is learned is not said in the line. */
+/* Keeps a learned demand, because the line does not have it. */
 static void
 keep_learned_demand(const struct job *job, struct request *fresh)
 {
@@ -123,7 +123,7 @@ take_request(struct sync *s, struct job *job, struct line *line)
         return;
     if (!same)
         depend_leave(state, job);
-    for (int i = 0; same && i < job->req.n_deps; i++) /* what has been met stays so */
+    for (int i = 0; same && i < job->req.n_deps; i++) /* met dependencies stay met */
         line->req.deps[i].ended = job->req.deps[i].ended;
     if (same_begin)
         line->req.begin_us = job->req.begin_us;
@@ -182,8 +182,8 @@ update_job(struct sync *s, struct line *line, struct job *job)
     take_request(s, job, line);
 }
 
-/* An earlier daemon made a job of it for this very request, which can never start: that has not
- * been answered yet. */
+/* For a job that an earlier daemon made for this request and that can never start: reports
+ * that, because it has not been answered yet. */
 static void
 tell_refusal(const struct sync *s, struct line *line)
 {
@@ -218,9 +218,9 @@ is_over(const struct sync *s, int64_t until_us)
     return s->n_changed >= PIECE || clock_boot_us() >= until_us;
 }
 
-/* --- lines that are gone --- */
+/* --- removed lines --- */
 
-/* Its key is free for a line to come. */
+/* Cancels the job and frees its key for a future line. */
 static void
 remove_job(struct sync *s, struct job *job)
 {
@@ -251,10 +251,9 @@ file_apply_removed(struct sync *s, int64_t until_us)
     return WORK_DONE;
 }
 
-/* --- lines that are there --- */
+/* --- present lines --- */
 
-/* Numbers and places are those of the lines as they stand, in whatever order they become
- * jobs. */
+/* Assigns ids and places in file order, whatever order the lines become jobs in. */
 static void
 give_places(struct sync *s)
 {
@@ -268,7 +267,7 @@ give_places(struct sync *s)
     }
 }
 
-/* Those for which there is room are the first; what is gone has made some. */
+/* The first lines get the room that is left, including what removed lines have freed. */
 static bool
 is_left_out(struct sync *s)
 {
@@ -309,16 +308,16 @@ file_apply_lines(struct sync *s, int64_t until_us)
     return WORK_DONE;
 }
 
-/* --- their order --- */
+/* --- order --- */
 
-/* Two tables in one, by index: the waiting jobs as their lines stand, and the places that they
- * hold together. place_of and job_at are each other's inverse. A job that has begun meanwhile
- * keeps its place in the tables and is not touched: its place in the queue is not used. */
+/* Two tables in one, both by index: the waiting jobs in file order, and the places in the
+ * queue that they occupy. place_of and job_at are inverse. A job that has started meanwhile
+ * stays in the tables but is not moved; its place stays unused. */
 struct ranked {
     uint32_t job;
-    size_t place_of; /* this job: index of its place */
+    size_t place_of; /* of this job: index of its place */
     uint64_t place;
-    size_t job_at; /* this place: index of its job */
+    size_t job_at; /* of this place: index of its job */
 };
 
 static bool
@@ -357,7 +356,7 @@ rank(struct sync *s)
     s->n_ranked = n;
 }
 
-/* Unless it has begun since, or has been given another place. */
+/* No-op if the job has started since, or was moved. */
 static void
 move(struct sync *s, uint32_t id, uint64_t from, uint64_t to)
 {
@@ -369,8 +368,8 @@ move(struct sync *s, uint32_t id, uint64_t from, uint64_t to)
     s->n_changed++;
 }
 
-/* The i-th job gets the i-th place, and the job that has that one gets the place of the i-th
- * job. So no two jobs have the same place between two pieces. */
+/* Swaps places so that the i-th job gets the i-th place. So between two pieces no two jobs
+ * have the same place. */
 static void
 put_in_place(struct sync *s, size_t i)
 {

@@ -1,5 +1,5 @@
 /* Dependencies of a jobs file: see file_deps.h. Called by method_file.c before it changes
- * anything, since new lines have no numbers yet that others could wait for. */
+ * anything, because new lines have no ids yet that others could refer to. */
 #include "daemon/request/file_deps.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "daemon/state/depend_turns.h"
 #include "daemon/state/state.h"
 
-/* A name and a line that bears it. */
+/* A name and a line that has it. */
 struct named {
     const char *name;
     int32_t line;
@@ -28,7 +28,7 @@ find(struct named *table, const char *name)
     return x;
 }
 
-/* newest: a name that comes again means the later line from then on. */
+/* newest: if the name is already there, it means the later line from now on. */
 static void
 enter(struct named **table, const char *name, int32_t line, bool newest)
 {
@@ -54,7 +54,7 @@ clear(struct named **table)
     }
 }
 
-/* Links every name of this line that the table knows and that is not linked yet. */
+/* Links each unlinked name in this line that the table has. */
 static void
 link_line(struct named *table, struct file_dep_line *line)
 {
@@ -67,7 +67,7 @@ link_line(struct named *table, struct file_dep_line *line)
     }
 }
 
-/* The nearest line before with that name, else the first behind. */
+/* A name means the nearest earlier line with it, else the first later one. */
 static void
 link_all(struct file_dep_line *lines, size_t n)
 {
@@ -87,7 +87,8 @@ link_all(struct file_dep_line *lines, size_t n)
     clear(&first);
 }
 
-/* The line's job was to wait for this, which has been forgotten since: it was met. */
+/* True if the line's existing job had this dependency on a job that has since been pruned: it
+ * was met. */
 static bool
 is_met(struct state *s, const struct file_dep_line *line, int i)
 {
@@ -103,7 +104,7 @@ is_met(struct state *s, const struct file_dep_line *line, int i)
     return true;
 }
 
-/* What is not in the file must be a job. */
+/* Resolves dependencies outside the file to jobs. */
 static int
 resolve_rest(struct state *s, uid_t uid, struct file_dep_line *line, struct err *e)
 {
@@ -115,13 +116,13 @@ resolve_rest(struct state *s, uid_t uid, struct file_dep_line *line, struct err 
     return 0;
 }
 
-/* A singleton waits for all lines of its name that were submitted earlier. So that a file of
- * them costs no more than another, line i stands for itself as node i, and with the earlier
- * ones of its name as node n + i. */
+/* A singleton waits for all lines of its name that were submitted earlier. To keep that
+ * linear, line i has two nodes: i for itself, and n + i for itself and the earlier lines of
+ * its name. */
 struct graph {
     const struct file_dep_line *lines;
     size_t n;
-    int32_t *earlier; /* the next earlier one of the same name, -1: none; or NULL */
+    int32_t *earlier; /* previous line of the same name, -1: none; or NULL */
 };
 
 static bool
@@ -170,11 +171,11 @@ has_singletons(const struct graph *g)
     return false;
 }
 
-/* Walks from one line along its links. seen: 0 not, 1 on the way here, 2 done. The way is kept
- * as a list, for a file may be one long chain. */
+/* Depth-first walk from one line along its links. seen: 0: new, 1: on the current path, 2:
+ * done. The path is an explicit stack, because a file may be one long chain. */
 struct step {
     int32_t node;
-    int32_t next; /* of its links */
+    int32_t next; /* index of its next link */
 };
 
 static int32_t
@@ -183,7 +184,7 @@ line_of(const struct graph *g, int32_t node)
     return node < (int32_t)g->n ? node : node - (int32_t)g->n;
 }
 
-/* Of a node for several lines: its own line, and those before. */
+/* Links of a node n + line: the line itself, and the node of the previous line. */
 static int32_t
 next_earlier(const struct graph *g, int32_t line, int32_t *at)
 {
@@ -214,7 +215,8 @@ next_link(const struct graph *g, int32_t node, int32_t *at)
     return g->earlier[node] < 0 ? -1 : (int32_t)g->n + g->earlier[node];
 }
 
-/* The way leads from `from` to `to` and back. */
+/* Reports a circle: the path leads from `to` to its last line `from`, which links back
+ * to `to`. */
 static int
 refuse_circle(const struct graph *g, const struct step *way, size_t depth, int32_t to,
               struct err *e)

@@ -1,5 +1,5 @@
-/* Whether a line of a jobs file asks for what its waiting job has already: then nothing is
- * changed, and no change is reported. Called by method_file.c. */
+/* Tests whether a line of a jobs file requests what its waiting job already has: then nothing
+ * changes, and no change is reported. Called by method_file.c. */
 #include <string.h>
 
 #include "daemon/request/file_sync.h"
@@ -13,8 +13,8 @@ file_same_deps(const struct request *a, const struct request *b)
     return attr_is_same(attr_of_key("after"), a, b);
 }
 
-/* A begin time may be said as so much from now, so that it is a new one whenever the file is
- * read: the words count, where both are known (of jobs of 0.1 they are not). */
+/* A begin time may be relative to now, so it differs each time the file is read. So the given
+ * text is compared if both are known (jobs from version 0.1 lack it). */
 bool
 file_same_begin(const struct request *a, const struct request *b)
 {
@@ -22,7 +22,7 @@ file_same_begin(const struct request *a, const struct request *b)
            (!a->begin_said || !b->begin_said || strcmp(a->begin_said, b->begin_said) == 0);
 }
 
-/* What decides where a job runs can be compared as a whole. */
+/* Attributes in struct demand are compared as a whole. */
 static bool
 is_in_demand(const struct attr *row)
 {
@@ -34,7 +34,7 @@ file_same_request(const struct request *a, const struct request *b)
 {
     const struct attr *row;
     struct demand said = a->demand, stored = b->demand;
-    said.user = stored.user = 0; /* which only a job in the queue has */
+    said.user = stored.user = 0; /* set only in the queue */
     if (memcmp(&said, &stored, sizeof said) != 0 || !file_same_begin(a, b))
         return false;
     for (size_t i = 0; (row = attr_at(i)); i++)

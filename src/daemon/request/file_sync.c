@@ -1,5 +1,5 @@
-/* A jobs file as it was sent, beside what is known of its keys; see file_sync.h. Changes
- * nothing. */
+/* A jobs file as sent, matched with the jobs known for its keys; see file_sync.h. Changes
+ * no job. */
 #include "daemon/request/file_sync.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "daemon/state/state.h"
 #include "store/store.h"
 
-#define GLANCE 64 /* keys between two looks at the clock */
+#define GLANCE 64 /* keys between looks at the clock */
 
 static void
 forget_known(struct sync *s)
@@ -74,7 +74,7 @@ known_put(struct sync *s, const char *key)
     return k;
 }
 
-/* Its line is gone, which the store does not know before the commit. */
+/* The job is detached from its line, which the store knows only after the commit. */
 static void
 known_drop(struct sync *s, const struct job *job)
 {
@@ -95,7 +95,7 @@ exit_status_of(const struct store_key *x)
     return job_exit_status(&job);
 }
 
-/* --- what is known --- */
+/* --- known jobs --- */
 
 struct loading {
     struct sync *sync;
@@ -133,7 +133,7 @@ on_unsaved(const struct job *job, void *arg)
         k->job = job->id;
 }
 
-/* Live jobs are further than the store, which does not get every step. */
+/* Live jobs are more recent than the store, which does not get every step. */
 static void
 look_at_live(const struct sync *s, struct known *k)
 {
@@ -144,8 +144,8 @@ look_at_live(const struct sync *s, struct known *k)
     k->exit_status = job_state_is_final(job->state) ? job_exit_status(job) : -1;
 }
 
-/* Joins the line with what is known of its key; a new key is entered too, so that its second
- * appearance is seen. */
+/* Matches the line with what is known of its key. Enters a new key too, to detect a second
+ * line with it. */
 static int
 match(struct sync *s, struct line *line, struct err *e)
 {
@@ -160,9 +160,8 @@ match(struct sync *s, struct line *line, struct err *e)
     return 0;
 }
 
-/* The store knows every job of the file that has been committed; what has happened since in
- * this turn is known to the turn only. A later piece finds that in the store, or gone from
- * it. */
+/* The store has every committed job of the file; what has happened since in this turn is only
+ * in memory. A later piece finds that in the store, or removed from it. */
 int
 file_load_known(struct sync *s, int64_t until_us, struct err *e)
 {
@@ -185,7 +184,7 @@ file_load_known(struct sync *s, int64_t until_us, struct err *e)
     return WORK_DONE;
 }
 
-/* False: no line waits for anything. */
+/* False: no line has dependencies. */
 static bool
 link_lines(struct sync *s)
 {
@@ -219,8 +218,8 @@ file_resolve_deps(struct sync *s, int64_t until_us, struct err *e)
     return file_deps_put_in_order(s->deps, s->n, &s->order, e) ? -1 : WORK_DONE;
 }
 
-/* One that has ended runs again because of a request, and not because of the same one asked
- * again. */
+/* An ended job runs again once per request, but not again when the same request
+ * is repeated. */
 static bool
 is_to_run_again(const struct sync *s, const struct line *line)
 {

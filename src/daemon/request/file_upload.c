@@ -1,7 +1,7 @@
-/* Lines of a jobs file as they come: read, and kept for the rest of their file; see
- * file_upload.h. Called by method_file.c and method_file_plan.c; rpc_client.c says when a
- * client has gone. What is kept of one user is bounded, like all that waits of one user
- * (user_max_buffer_mib). */
+/* Reads the lines of a jobs file as they arrive, and keeps them until the rest arrives; see
+ * file_upload.h. Called by method_file.c and method_file_plan.c; rpc_client.c reports clients
+ * that are gone. What is kept per user is bounded, like everything that is buffered for a
+ * user (user_max_buffer_mib). */
 #include "daemon/request/file_upload.h"
 
 #include <limits.h>
@@ -22,7 +22,7 @@
 #include "daemon/request/upload_gaps.h"
 #include "wire/request_read.h"
 
-#define GLANCE 64 /* lines between two looks at the clock */
+#define GLANCE 64 /* lines between looks at the clock */
 
 struct upload {
     struct upload *next;
@@ -30,17 +30,17 @@ struct upload {
     uid_t uid, group;
     char *path;
     int64_t bytes;
-    struct sync kept;          /* its lines alone */
-    const struct sync *reader; /* the request that has them now, and adds its own; NULL: none */
-    uint64_t begun;            /* the request that said that it begins it; 0: none did */
-    uint64_t from;             /* the request with which what is kept begins */
+    struct sync kept;          /* only its lines are used */
+    const struct sync *reader; /* request reading now, which holds the lines; NULL: none */
+    uint64_t begun;            /* number of the request that declared to begin it; 0: none */
+    uint64_t from;             /* number of the first request of what is kept */
 };
 
-/* A request that is to be read, in the order in which they came: another one of its connection
- * is being read, and its lines stand behind that one's. */
+/* A request waiting to be read, because another one of its connection is being read. Lines are
+ * appended in the order of the requests. */
 struct in_line {
     struct in_line *next;
-    const struct client *client; /* NULL: it has gone */
+    const struct client *client; /* NULL: gone */
     const struct sync *who;
 };
 
@@ -67,7 +67,7 @@ uploads_new(const struct instance *inst, const struct roles *roles, const struct
 void
 uploads_free(struct uploads *u)
 {
-    free(u); /* what was kept went with the clients */
+    free(u); /* uploads were freed with their clients */
 }
 
 /* --- reading --- */
@@ -99,7 +99,7 @@ read_line(const struct uploads *all, const struct sync *s, const json_t *j,
     if (s->fits && line->req.n_deps)
         return err_set(e, ERR_USAGE, "line %d: \"fit\" and \"after\" exclude each other",
                        line->number);
-    /* The larger of the two, as a line can only ask for more than the run does. */
+    /* The larger value wins, because a line can only ask for more than the whole run. */
     if (line->req.oom_retries < default_oom)
         line->req.oom_retries = default_oom;
     admit_unsaid(s->admission, &line->req);
@@ -136,7 +136,7 @@ file_upload_check(struct uploads *all, const struct caller *c, struct sync *s,
     return 0;
 }
 
-/* The request's lines, behind those that are there. */
+/* Appends the request's lines. */
 static int
 read_lines(struct uploads *all, struct sync *s, const json_t *params, int64_t until_us,
            struct err *e)
@@ -196,7 +196,7 @@ file_uploads_unread(struct uploads *all, const struct client *client)
     gaps_note(&all->gaps, client, NULL, ++all->n_asked);
 }
 
-/* --- the order of those that come at once --- */
+/* --- order of concurrent requests --- */
 
 static void
 stand_in_line(struct uploads *all, const struct client *client, const struct sync *s)
@@ -268,12 +268,12 @@ begin(struct upload **at, const struct caller *c, const struct sync *s)
     u->path = xstrdup(s->path);
     u->begun = s->is_first ? s->number : 0;
     u->from = s->number;
-    *at = u; /* the last of the list */
+    *at = u; /* appended to the list */
     return u;
 }
 
-/* What is kept of its file is its own for as long as it reads. WORK_MORE: another request of
- * its connection is being read, or has come before it; -1: lines of its file are missing. */
+/* Gives the request what is kept of its file while it reads. WORK_MORE: another request of its
+ * connection is being read, or is before it; -1 with e: lines of its file are missing. */
 static int
 take(struct uploads *all, const struct caller *c, struct sync *s, struct err *e)
 {
@@ -284,7 +284,7 @@ take(struct uploads *all, const struct caller *c, struct sync *s, struct err *e)
     }
     leave_line(all, s);
     bool is_other = u && strcmp(s->path, u->path) != 0;
-    if (is_other || (u && s->is_first)) { /* it was never finished */
+    if (is_other || (u && s->is_first)) { /* never finished */
         if (is_other)
             gaps_note(&all->gaps, c->client, u->path, s->number);
         drop(at);
@@ -307,7 +307,7 @@ take(struct uploads *all, const struct caller *c, struct sync *s, struct err *e)
     return WORK_DONE;
 }
 
-/* NULL: it has none, or none any more, as its client has gone. */
+/* The upload that this request is reading; NULL: none, or its client is gone. */
 static struct upload **
 find_own(struct uploads *all, const struct sync *s)
 {

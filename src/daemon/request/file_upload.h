@@ -1,6 +1,7 @@
-/* A jobs file that comes in several requests: all but the last have `more`, and their lines are
- * kept until that one comes on the same connection. A client may send them at once: when one is
- * refused, what has come of its file behind it is refused at the last, as lines are missing. */
+/* A jobs file that arrives in several requests: all but the last have `more`, and their lines
+ * are kept until the last arrives on the same connection. A client may send them without
+ * waiting for answers; if one is refused, so is the last one of the file, because lines
+ * are missing. */
 #ifndef DAEMON_REQUEST_FILE_UPLOAD_H
 #define DAEMON_REQUEST_FILE_UPLOAD_H
 
@@ -18,28 +19,28 @@ struct roles;
 struct sync;
 struct uploads;
 
-/* Of all clients. What it is given is borrowed. */
+/* For all clients. All arguments are borrowed. */
 struct uploads *uploads_new(const struct instance *inst, const struct roles *roles,
                             const struct budget *budget, struct modelfile *models);
 void uploads_free(struct uploads *u);
 
-/* The first look at a request: where its file lies, that there are lines, and which part of the
- * file it is. */
+/* First check of a request: path of the file, presence of lines, and which part of the file
+ * it is. */
 int file_upload_check(struct uploads *all, const struct caller *c, struct sync *s,
                       const json_t *params, struct err *e);
-/* Reads the request's lines into *s, behind those that were kept of the same file, until the
- * boot clock says until_us. WORK_MORE; or WORK_DONE when *s has them all; -1 with e, and
- * nothing is kept any longer. Requests of one connection are read in their order. */
+/* Reads the request's lines into *s, after those kept of the same file, until the boot clock
+ * reaches until_us. WORK_MORE; WORK_DONE: *s has all lines; -1 with e: nothing is kept any
+ * longer. Requests of one connection are read in their order. */
 int file_upload_read(struct uploads *all, const struct caller *c, struct sync *s,
                      const json_t *params, int64_t until_us, struct err *e);
-/* The same for a request that has not all of the file: once they are read they are kept for the
- * request that has the rest, *s is empty, and the answer is an empty object. */
+/* The same for a request without the end of the file: its lines are kept for the next request,
+ * *s becomes empty, and the answer is an empty object. */
 int file_upload_part(struct uploads *all, const struct caller *c, struct sync *s,
                      int64_t until_us, struct jsonw *out, struct err *e);
-/* A request that goes, read to its end or not. */
+/* leave: the request ends, whether or not it was read completely. */
 void file_upload_leave(struct uploads *all, const struct sync *s);
 void file_uploads_drop_client(struct uploads *all, const struct client *client);
-/* A request of this client's could not be read: it may have been part of a file. */
+/* A request of this client could not be read; it may have been part of a file. */
 void file_uploads_unread(struct uploads *all, const struct client *client);
 
 #endif

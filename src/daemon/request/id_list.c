@@ -1,4 +1,4 @@
-/* Lists of jobs' numbers: see id_list.h. */
+/* Lists of job ids: see id_list.h. */
 #include "daemon/request/id_list.h"
 
 #include <inttypes.h>
@@ -113,7 +113,7 @@ ids_save(struct ids *ids, struct buf *out)
     ids->n_tasks_saved = ids->n_tasks;
 }
 
-/* The number there, and what stands behind the character that follows it. */
+/* Reads a number. *stop: the character after it, which is skipped too. */
 static uint32_t
 take_number(const char **at, char *stop)
 {

@@ -1,5 +1,5 @@
-/* Where and as which user the jobs of one call run; see request_context.h. request_read.c reads
- * what a job itself requests. */
+/* Where and as which user the jobs of one request run; see request_context.h. request_read.c
+ * reads what a job itself requests. */
 #include "daemon/request/request_context.h"
 
 #include <limits.h>
@@ -35,7 +35,7 @@ read_umask(const json_t *v, int32_t *out, struct err *e)
     return 0;
 }
 
-/* One that a job of the user's has already adds nothing to what is counted. */
+/* An environment that one of the user's jobs already has does not count again. */
 static int
 check_room(const struct admission *a, uid_t uid, const struct buf *block, struct err *e)
 {
@@ -48,7 +48,7 @@ check_room(const struct admission *a, uid_t uid, const struct buf *block, struct
     return admit_env(a, uid, (int64_t)block->len, e);
 }
 
-/* The environment as the store keeps it: K=V, each with a NUL behind it. */
+/* Stores the environment as K=V strings, each terminated by a NUL. */
 static int
 read_env(const struct admission *a, uid_t uid, const json_t *env, struct reqcontext *out,
          struct err *e)
@@ -74,8 +74,8 @@ read_env(const struct admission *a, uid_t uid, const json_t *env, struct reqcont
     return block.len ? store_env_put(a->store, block.data, block.len, &out->env, e) : 0;
 }
 
-/* Whether the process that connected is there, and still the same: neither its number went to
- * another, nor did it become a program with rights of its own. */
+/* True if the connected process still exists and is the same: its pid was not reused, and it
+ * did not execute a program with other privileges. */
 static bool
 is_itself(const struct admission *a, const struct caller *c)
 {
@@ -84,10 +84,10 @@ is_itself(const struct admission *a, const struct caller *c)
            (!a->state->system || proc_is_only_of(c->pid, c->uid));
 }
 
-/* The caller sleeps until we answer, so its limits are read from the kernel and need not be
- * believed from a message. A user who hands the connection on and goes would get rid of them,
- * and is refused. Of one in a container whose processes are not seen from here they are not
- * known: such a job gets the limits that jobs of this daemon have. */
+/* The caller waits for our answer, so its limits are read from the kernel rather than taken
+ * from a message. A process that hands its connection on and exits would escape its limits,
+ * and is refused. For a caller in a container whose processes are not visible here the limits
+ * are unknown, and the job gets the limits of this daemon's jobs. */
 static int
 read_rlimits(const struct admission *a, const struct caller *c, struct reqcontext *out,
              struct err *e)
@@ -147,5 +147,5 @@ reqcontext_apply(const struct reqcontext *ctx, struct job *job)
     shared_free(job->rlimits);
     job->rlimits = ctx->rlimits[0] ? shared_new(ctx->rlimits) : NULL;
     shared_free(job->user);
-    job->user = ctx->user ? shared_new(ctx->user) : NULL; /* it is looked up at the start too */
+    job->user = ctx->user ? shared_new(ctx->user) : NULL; /* looked up again at the start */
 }

@@ -1,5 +1,5 @@
-/* The order in which jobs run again: see requeue_order.h. On the stack is only what waits for
- * what is above it. Each comes there once, so a circle ends. */
+/* The order in which jobs run again: see requeue_order.h. Each entry of the stack `first`
+ * waits for those above it. Each job is pushed once, so a circle ends. */
 #include "daemon/request/requeue_order.h"
 
 #include <stdlib.h>
@@ -67,7 +67,7 @@ requeue_order_done(struct requeue_order *o)
         o->at++;
 }
 
-/* False: it is none of them, or has its turn already. */
+/* False: the job is not in the list, or was taken already. */
 static bool
 put_first(struct requeue_order *o, uint32_t id)
 {
@@ -83,7 +83,8 @@ put_first(struct requeue_order *o, uint32_t id)
     return true;
 }
 
-/* Those that are tasks of this array. All at once: they wait for the same, none for another. */
+/* Pushes all listed tasks of this array at once: they all wait for the same jobs, and none
+ * for another. */
 static bool
 put_tasks_first(struct requeue_order *o, uint32_t array)
 {
@@ -105,7 +106,7 @@ bool
 requeue_order_defer(struct requeue_order *o, const struct job *job)
 {
     if (job->req.n_deps > 0 && o->first.n == 0)
-        (void)put_first(o, job->id); /* so that nothing in a circle puts it there */
+        (void)put_first(o, job->id); /* so that a circle cannot push it again */
     for (int i = 0; i < job->req.n_deps; i++)
         if (put_first(o, job->req.deps[i].job) || put_tasks_first(o, job->req.deps[i].job))
             return true;

@@ -1,5 +1,5 @@
-/* Roles: see roles.h. The caller is known from the socket alone; groups too come from the
- * kernel and not from a directory service, which may be slow or away. */
+/* Roles: see roles.h. The caller is identified only by the socket; its groups too come from
+ * the kernel rather than a directory service, which may be slow or unavailable. */
 #include "daemon/request/roles.h"
 
 #include <grp.h>
@@ -16,7 +16,7 @@
 #include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 
-/* The group that the settings name; 0: they name none. */
+/* The group named in the settings; 0: none. */
 static int
 find_admins(const struct instance *inst, gid_t *gid, struct err *e)
 {
@@ -50,14 +50,14 @@ roles_is_served(const struct roles *r, uid_t uid)
     return r->inst->places.system || uid == getuid() || uid == 0;
 }
 
-/* The supplementary groups of the process that connected, as they were then. */
+/* The supplementary groups of the connected process, as of its connection. */
 static bool
 peer_is_in(int fd, gid_t gid)
 {
     gid_t none;
     socklen_t size = 0;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, &none, &size) == 0 || size == 0)
-        return false; /* in none; or the kernel does not say */
+        return false; /* in no group, or unsupported by the kernel */
     auto_free gid_t *groups = xmalloc(size);
     if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size))
         return false;
@@ -71,7 +71,7 @@ bool
 roles_is_admin(const struct roles *r, int fd, const struct ucred *cred)
 {
     if (!r->inst->places.system || cred->uid == 0)
-        return true; /* a user with a daemon of their own */
+        return true; /* root, or a user with an own daemon */
     return r->admin_gid && (cred->gid == r->admin_gid || peer_is_in(fd, r->admin_gid));
 }
 
@@ -108,7 +108,7 @@ roles_check_priority(const struct roles *r, int32_t priority, struct err *e)
                    priority, (long long)r->inst->config.user_priority_max);
 }
 
-/* The settings' own grace_ms is the administrator's word as well. */
+/* The larger of grace_max_ms and grace_ms applies, because the administrator set both. */
 int
 roles_check_grace(const struct roles *r, int64_t grace_ms, struct err *e)
 {
@@ -137,8 +137,8 @@ roles_sees_whole(const struct roles *r, uid_t owner)
     return !r->inst->places.system || !r->caller || r->caller->uid == owner;
 }
 
-/* The owner's name stands in the line as a member of its own; inside a string of a user's the
- * quotes around it would be escaped. */
+/* The owner's name is a member of the line; inside a user's string its quotes would
+ * be escaped. */
 bool
 roles_hides_event(const struct roles *r, const struct viewer *v, uint32_t job, const char *line,
                   size_t n)

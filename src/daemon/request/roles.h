@@ -1,6 +1,6 @@
-/* Who may do what. A user's own daemon serves that user (and root, who could anyway); the
- * machine's serves all users, and there an admin - root, or a member of the settings'
- * admin_group - may do to any job what its owner may. */
+/* Who may do what. A user's own daemon serves that user (and root, who has access anyway). The
+ * machine's daemon serves all users; there an admin - root, or a member of admin_group in the
+ * settings - may do to any job what its owner may. */
 #ifndef DAEMON_REQUEST_ROLES_H
 #define DAEMON_REQUEST_ROLES_H
 
@@ -19,41 +19,41 @@ struct ucred;
 
 struct roles {
     const struct instance *inst; /* borrowed */
-    gid_t admin_gid;             /* its members are admins; 0: no such group */
+    gid_t admin_gid;             /* the group of admins; 0: none */
     const struct caller *caller; /* whose request is being served; NULL: none */
 };
 
-/* Looks the admin_group up. NULL when it is named and there is none. */
+/* Looks up admin_group. NULL with e if it is set but does not exist. */
 struct roles *roles_new(const struct instance *inst, struct err *e);
 
-/* Whether the daemon talks to this user at all. */
+/* True if the daemon serves this user at all. */
 bool roles_is_served(const struct roles *r, uid_t uid);
 
-/* Of the process at the other end of the socket fd, by the groups that the kernel knows of. */
+/* For the process at the other end of the socket fd, according to its groups in the kernel. */
 bool roles_is_admin(const struct roles *r, int fd, const struct ucred *cred);
 
 bool roles_may_touch(const struct caller *c, const struct job *job);
 
-/* For what concerns all users: -1 with words when the caller is no admin. */
+/* For requests that affect all users: -1 with e unless the caller is an admin. */
 int roles_need_admin(const struct caller *c, const char *what, struct err *e);
 
-/* The highest priority that the caller may give a job of their own. */
+/* The highest priority that the caller may give its own jobs. */
 int64_t roles_priority_max(const struct roles *r);
 int roles_check_priority(const struct roles *r, int32_t priority, struct err *e);
 
-/* How long a job of the caller may continue after it was asked to end. */
+/* Limit on how long a job of the caller may continue after it was asked to end. */
 int roles_check_grace(const struct roles *r, int64_t grace_ms, struct err *e);
 
-/* Whether the caller sees only that there is such a job, whose it is and what it holds. */
+/* True if the caller may see of the job only that it exists, its owner and what it holds. */
 bool roles_is_hidden(const struct roles *r, uid_t owner);
 
-/* Whether this job's texts are shown in full, which they are to its own user. A long list cuts
- * those of other users, or one user's long command lines would make it too long for all. */
-#define ROLES_OTHERS_TEXT_MAX 1024 /* bytes; of 100,000 jobs 98 MiB */
+/* True if the caller sees this job's texts in full: its owner does. Lists cut the texts of
+ * other users' jobs, so that one user's long command lines cannot make a list too long
+ * for all. */
+#define ROLES_OTHERS_TEXT_MAX 1024 /* bytes; 98 MiB for 100,000 jobs */
 bool roles_sees_whole(const struct roles *r, uid_t owner);
 
-/* What roles_is_hidden says, of an event's line: those of other users' jobs are not for every
- * user. */
+/* Like roles_is_hidden, for an event line: events of other users' jobs may be hidden. */
 struct viewer {
     uid_t uid;
     bool admin;

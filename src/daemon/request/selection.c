@@ -1,5 +1,5 @@
-/* Selectors against jobs: see selection.h. Live jobs are in the table, ended ones in the store,
- * which narrows by id and state before anything is matched by name. */
+/* Matches selectors with jobs: see selection.h. Live jobs are in the table, ended ones in the
+ * store, which narrows by id and state before jobs are matched by name. */
 #include "daemon/request/selection.h"
 
 #include <stdlib.h>
@@ -20,9 +20,9 @@
 #include "daemon/state/state.h"
 #include "store/store.h"
 
-#define PAST_PIECE   500 /* ids, of which many may be gone */
-#define LOOK_EACH    50  /* tasks between two looks at the clock */
-#define MISSING_SAID 10  /* of numbers that are no job's, by name */
+#define PAST_PIECE   500 /* ids, many of which may not exist */
+#define LOOK_EACH    50  /* tasks between looks at the clock */
+#define MISSING_SAID 10  /* nonexistent ids that are listed */
 
 static bool
 is_of_user(const struct job *job, const void *arg)
@@ -30,8 +30,8 @@ is_of_user(const struct job *job, const void *arg)
     return job->uid == *(const uid_t *)arg && !job->array;
 }
 
-/* The newest job that this user submitted; tasks came with their array. One of this very turn
- * is not in the store yet. */
+/* The newest job submitted by this user, apart from tasks, which came with their array. Jobs
+ * of this turn are not in the store yet. */
 static int
 find_last(const struct instance *inst, uid_t uid, uint32_t *out, struct err *e)
 {
@@ -116,7 +116,7 @@ select_free(struct select *s)
     selector_free(&s->selector);
 }
 
-/* Whether one of the tasks that are meant has not left this array. */
+/* True if one of the selected tasks has not left this array. */
 static bool
 stands_for_task(const struct select *s, const struct job *job)
 {
@@ -142,7 +142,7 @@ is_on(const struct job *job, uint64_t gpus)
 static struct selector_job
 describe(const struct select *s, const struct job *job)
 {
-    bool hidden = roles_is_hidden(s->roles, job->uid); /* a name that is guessed stays so */
+    bool hidden = roles_is_hidden(s->roles, job->uid); /* guesses must not reveal its name */
     return (struct selector_job){
         .id = job->id,
         .array = job->array,
@@ -187,7 +187,7 @@ select_is_by_state(const struct select *s, const struct job *job, unsigned *stat
     return by_state;
 }
 
-/* Which numbers of a list are no job's: of the table or of the history. */
+/* Appends the ids of the term that exist neither in the table nor in the history. */
 static int
 find_missing(const struct instance *inst, const struct selector_term *t, struct buf *missing,
              int *n, struct err *e)
@@ -204,8 +204,8 @@ find_missing(const struct instance *inst, const struct selector_term *t, struct 
     return 0;
 }
 
-/* Of terms that name tasks of one array, which stand side by side: its tasks are looked up
- * once. set: those of the array in question; an empty one where there is no such array. */
+/* Terms for tasks of the same array are adjacent, so its tasks are loaded once. set: the tasks
+ * of the term's array; empty if there is no such array. */
 static void
 find_missing_tasks(const struct selector_term *t, const struct task_set *set,
                    struct buf *missing, int *n)
@@ -252,7 +252,7 @@ select_check_ids(const struct instance *inst, const struct select *s, struct err
                    buf_str(&missing), n > MISSING_SAID ? ", ..." : "");
 }
 
-/* Jobs that are all named by id are looked up; everything else is a walk over the queue. */
+/* Looks the jobs up if all words are ids. False: the queue must be walked. */
 static bool
 look_up(const struct instance *inst, const struct select *s, struct job ***jobs, size_t *n)
 {
@@ -289,7 +289,7 @@ static int
 on_job(struct job *job, const char *const *uuids, void *arg)
 {
     const struct walk *w = arg;
-    /* One whose end is not committed yet is still in the table, and listed from there. */
+    /* A job whose end is not committed yet is still in the table, and listed from there. */
     if (!queue_get(w->inst->queue, job->id) && select_matches(w->select, job))
         return w->cb(job, uuids, w->arg);
     return 0;
@@ -319,7 +319,7 @@ on_task(uint32_t id, int32_t task, enum job_state state, void *arg)
     return w->stopped;
 }
 
-/* What one term means. True with *done: all of it is found. */
+/* Adds the ranges of one term. *done: true if complete. */
 static int
 narrow_term(const struct instance *inst, const struct select *s, struct select_past *past,
             int64_t until_us, bool *done, struct err *e)
@@ -340,9 +340,9 @@ narrow_term(const struct instance *inst, const struct select *s, struct select_p
     return 0;
 }
 
-/* Ids, tasks and the last job can be looked up; names, users and states need the whole walk
- * (`wide`). Goes on until the boot clock says until_us: 1 at the end of it, 0 when there is
- * more, -1: the store fails. */
+/* Finds the id ranges of the words. Ids, tasks and the last job can be looked up; names, users
+ * and states need the whole walk (`wide`). Continues until the boot clock reaches until_us: 1:
+ * complete; 0: more to do; -1 with e: the store failed. */
 static int
 narrow(const struct instance *inst, const struct select *s, struct select_past *past,
        int64_t until_us, struct err *e)
@@ -377,8 +377,8 @@ compare_ranges(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* In ascending order, up to the newest id; those that touch are one: so are most tasks of an
- * array. */
+/* Sorts the ranges, bounds them by the newest id, and merges adjacent ones, which most tasks
+ * of an array are. */
 static void
 tidy_ranges(struct select_ranges *r, uint32_t newest)
 {
@@ -397,7 +397,7 @@ tidy_ranges(struct select_ranges *r, uint32_t newest)
     r->n = n;
 }
 
-/* Which ids are walked over. As narrow. */
+/* Determines the ids to walk over. Returns as narrow does. */
 static int
 begin_past(const struct instance *inst, const struct select *s, struct select_past *past,
            int64_t until_us, struct err *e)
@@ -416,7 +416,7 @@ begin_past(const struct instance *inst, const struct select *s, struct select_pa
     return 1;
 }
 
-/* The next ids of the range at hand, no more than a piece has. False: there are none. */
+/* The next ids of the current range, at most PAST_PIECE. False: the range is exhausted. */
 static bool
 next_ids(const struct select_past *past, struct store_range *r)
 {
@@ -434,12 +434,12 @@ next_ids(const struct select_past *past, struct store_range *r)
     return r->first <= r->last;
 }
 
-/* These have been passed. */
+/* Marks these ids as visited. */
 static void
 go_past(struct select_past *past, struct store_range ids)
 {
     past->next = past->newest_first ? ids.first : ids.last + 1;
-    if (past->next == 0) /* behind the last number there can be */
+    if (past->next == 0) /* beyond the highest possible id */
         past->at = past->ranges.n;
 }
 

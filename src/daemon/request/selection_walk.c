@@ -1,5 +1,5 @@
-/* Which jobs a request means: see selection_walk.h. Called by method_control.c, method_signal.c
- * and others of their kind. */
+/* The jobs that a request acts on: see selection_walk.h. Called by method_control.c,
+ * method_signal.c and similar methods. */
 #include "daemon/request/selection_walk.h"
 
 #include <stdlib.h>
@@ -17,13 +17,13 @@
 #include "daemon/state/array_turns.h"
 #include "daemon/state/changes.h"
 
-#define TARGET_TASKS_MAX 1000 /* taken out of their arrays by one request */
-#define TASKS_AT_ONCE    100  /* of an array, to which something is done together */
-#define LOOK_EACH        50   /* jobs between two looks at the clock */
-#define CHANGE_EACH      250  /* jobs that one commit writes: some 20 ms */
-#define TEXT_EACH        (INT64_C(2) << 20) /* bytes of theirs, up to 2 MB of which a job may have */
+#define TARGET_TASKS_MAX 1000               /* split off their arrays by one request */
+#define TASKS_AT_ONCE    100                /* tasks of an array that are changed together */
+#define LOOK_EACH        50                 /* jobs between looks at the clock */
+#define CHANGE_EACH      250                /* jobs written by one commit: about 20 ms */
+#define TEXT_EACH        (INT64_C(2) << 20) /* bytes of their texts; a job may have 2 MB */
 
-/* The array that a term names tasks of, while some have not left it; NULL: there is none. */
+/* The array whose tasks the term names, while it exists in the table; NULL: none. */
 static struct job *
 array_of(const struct instance *inst, const struct selector_term *t)
 {
@@ -31,7 +31,8 @@ array_of(const struct instance *inst, const struct selector_term *t)
     return array && array->tasks ? array : NULL;
 }
 
-/* Each becomes a job, a row and an event: more in one request would delay all clients. */
+/* Each task becomes a job, a row and an event; too many in one request would delay
+ * all clients. */
 static int
 check_number(const struct instance *inst, const struct caller *c, const struct select *s,
              struct err *e)
@@ -55,7 +56,7 @@ check_number(const struct instance *inst, const struct caller *c, const struct s
         TARGET_TASKS_MAX);
 }
 
-/* Tasks that are named become jobs of their own, so that something can be done to them. */
+/* Makes the named tasks jobs of their own, so that they can be changed one by one. */
 static int
 single_out(const struct instance *inst, const struct caller *c, const struct select *s,
            struct err *e)
@@ -92,8 +93,9 @@ target_read(const struct roles *roles, const struct caller *c, const json_t *par
     return single_out(roles->inst, c, s, e);
 }
 
-/* For those that act: name:x*, ranges, states and --all mean the caller's own jobs (an admin's
- * mean all users'); another's that is named by its id is an error, before anything is done. */
+/* For requests that change jobs: name:x*, ranges, states and --all select only the caller's
+ * own jobs (an admin's: all users'). A job of another user named by id is an error before
+ * anything is changed. */
 static void
 keep_mine(const struct caller *c, struct select *s)
 {
@@ -150,7 +152,7 @@ leave_array(struct target_walk *w)
     w->array = 0;
 }
 
-/* It may be another since it was chosen, or gone. */
+/* The job may have changed since it was chosen, or be gone. */
 static struct job *
 next_task(const struct instance *inst, struct target_walk *w)
 {

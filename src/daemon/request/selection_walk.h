@@ -1,5 +1,5 @@
-/* The jobs that a user wants to act on: the words of a request, permissions, and the ids that
- * go back. For the methods that change jobs. */
+/* The jobs that a request acts on: its words, permissions, and the ids to return. For the
+ * methods that change jobs. */
 #ifndef DAEMON_REQUEST_SELECTION_WALK_H
 #define DAEMON_REQUEST_SELECTION_WALK_H
 
@@ -17,51 +17,51 @@ struct err;
 struct job;
 struct jsonw;
 
-/* Reads the words; an empty list is an error, because "everything" must be said. Call
- * select_free whatever comes of it. */
+/* Reads the words. An empty list is an error, because "everything" must be explicit. Call
+ * select_free in any case. */
 int target_find(const struct roles *roles, const struct caller *c, const json_t *params,
                 struct select *s, struct err *e);
-/* The same, to do something to them: tasks that are named become jobs of their own, which only
- * their owner and admins may have done. */
+/* The same in order to change the jobs: named tasks become jobs of their own, which only their
+ * owner and admins may cause. */
 int target_read(const struct roles *roles, const struct caller *c, const json_t *params,
                 struct select *s, struct err *e);
 
-/* Those of them that have not ended, in pieces (long_work.h). Zeroed at first, but for select;
- * target_walk_free at the end. */
+/* Walks over the selected jobs that have not ended, in pieces (long_work.h). Zero-initialise
+ * all but select; call target_walk_free at the end. */
 struct target_walk {
     struct select select;    /* from target_read; owned */
-    struct select_live live; /* those that may be meant, and once chosen, those that are */
+    struct select_live live; /* candidates; once chosen, the selected jobs */
     size_t at, kept;
-    struct ids before;  /* owned, sorted: what was changed when this was asked before */
-    size_t n_piece;     /* jobs that have come in this piece */
-    int64_t text_piece; /* bytes of their texts, with which their rows are written */
-    uint32_t array;     /* the one whose tasks come now, in several pieces; 0: none */
+    struct ids before;  /* owned, sorted: jobs that an earlier try of this request changed */
+    size_t n_piece;     /* jobs returned in this piece */
+    int64_t text_piece; /* bytes of their texts, which are written with their rows */
+    uint32_t array;     /* array whose tasks come now, in several pieces; 0: none */
     uint32_t *tasks;    /* owned */
     size_t n_tasks, task_at;
     bool chosen;
-    bool paused;             /* those that come may have changed since they were chosen */
-    bool stopped;            /* target_walk_next has given NULL because it is late */
-    struct select_past past; /* of target_none */
+    bool paused;             /* jobs may have changed since they were chosen */
+    bool stopped;            /* target_walk_next returned NULL because time was up */
+    struct select_past past; /* for target_none */
 };
-/* Finds out which jobs are meant, before anything is done: 1; 0 when it is late; -1 with e. */
+/* Determines the selected jobs before any is changed: 1; 0: time is up, call again; -1
+ * with e. */
 int target_walk_choose(const struct instance *inst, const struct caller *c,
                        struct target_walk *w, int64_t until_us, struct err *e);
-/* Then each of them that is still there; NULL: with `stopped` it is late, else that was all. No
- * more than a commit can take come in one piece. */
+/* The next selected job that still exists. NULL: time is up if `stopped`, else done. A piece
+ * has no more jobs than one commit can take. */
 struct job *target_walk_next(const struct instance *inst, struct target_walk *w,
                              int64_t until_us);
-/* Whether so many tasks have left this array that what is done to all of them goes in pieces:
- * then they come next, while w->array is theirs. */
+/* True if so many tasks have left this array that changing them takes several pieces: the walk
+ * then returns them next, while w->array is the array's id. */
 bool target_walk_into(struct target_walk *w, const struct job *array);
 void target_walk_free(struct target_walk *w);
 
-/* Nothing could be done to any of them: -1, and e says why: what the last one said, where one
- * said something; else that the newest of those which were named has ended, or that there are
- * none. 0: that is being looked for, and it was late. */
+/* For when no job could be changed: -1 with the reason in e: the last error, if any; else that
+ * the newest named job has ended, or that no job matches. 0: time is up, call again. */
 int target_none(const struct instance *inst, struct target_walk *w, const json_t *params,
                 int64_t until_us, struct err *last, struct err *e);
 
-/* Only its owner and admins touch a job. */
+/* Refuses users other than the job's owner and admins. */
 int target_check_owner(const struct caller *c, const struct job *job, struct err *e);
 
 #endif

@@ -1,7 +1,7 @@
-/* See upload_gaps.h. Called by file_upload.c. A client has one gap at most: with a second file
- * it becomes one of whichever file, so that nothing is kept for each path that it names. Of
- * such a gap the files are remembered that were refused for it, the last few: what is sent of
- * them after that has no part in it. */
+/* See upload_gaps.h. Called by file_upload.c. A client has at most one gap: with a second file
+ * it becomes a gap of an unknown file, so that memory does not grow with each path that the
+ * client names. For such a gap the last few files refused because of it are remembered: what
+ * is sent of them afterwards is not affected. */
 #include "daemon/request/upload_gaps.h"
 
 #include <stdlib.h>
@@ -19,10 +19,10 @@ struct told {
 struct gap {
     struct gap *next;
     const struct client *client;
-    char *path;           /* owned; NULL: whichever */
-    uint64_t first, last; /* requests of the connection: there may be others between */
+    char *path;           /* owned; NULL: unknown file */
+    uint64_t first, last; /* requests of the connection; there may be others between */
     struct told told[TOLD_MAX];
-    size_t n_told; /* in all; the oldest make room */
+    size_t n_told; /* total; the oldest are overwritten */
 };
 
 static struct gap **
@@ -52,7 +52,8 @@ note_told(struct gap *x, const char *path, uint64_t at)
     *t = (struct told){.path = xstrdup(path), .at = at};
 }
 
-/* Whether this file was refused for all that is missing, and sent anew since. */
+/* True if this file was refused for everything that is missing, and has been sent
+ * again since. */
 static bool
 is_anew(const struct gap *x, const char *path, uint64_t from)
 {

@@ -1,6 +1,6 @@
-/* Parts of jobs files that were refused, or could not be read. What a client sent behind one,
- * before it heard of that, must not be taken for the whole file: the lines that it lacks would
- * count as gone. */
+/* Parts of jobs files that were refused or could not be read. What a client had sent after
+ * such a part, before it learned of that, must not pass for the whole file: the missing lines
+ * would count as removed. */
 #ifndef DAEMON_REQUEST_UPLOAD_GAPS_H
 #define DAEMON_REQUEST_UPLOAD_GAPS_H
 
@@ -10,15 +10,15 @@
 struct client;
 struct gap;
 
-/* A part of the file at path is missing: the request with this number, of those of its
- * connection. path NULL: of whichever file, as nobody can say what stood there. */
+/* A part of the file at path is missing: the request with this number on the connection. path
+ * NULL: an unknown file, because the request could not be read. */
 void gaps_note(struct gap **all, const struct client *client, const char *path,
                uint64_t number);
 
-/* Whether one is between the requests `after`, from which on the client has said that it sends
- * all of the file (0: it has not), and `before`, the last of the file's. What is kept of it
- * begins with the request `from`. True is said once of each file, unless one of them was named
- * more than a few others ago. */
+/* True if a part is missing between the requests `after`, with which the client began to send
+ * the whole file (0: it did not say so), and `before`, the last one of the file. The lines
+ * kept of it start with the request `from`. Returns true once per file, unless a file comes
+ * again after more than a few others. */
 bool gaps_take(struct gap **all, const struct client *client, const char *path, uint64_t after,
                uint64_t from, uint64_t before);
 
