@@ -14,8 +14,8 @@ struct options {
     const char *sim;      /* --sim */
     const char *config;   /* --config */
     int ready_fd;         /* --ready-fd; -1: run in the foreground, log to stderr */
-    bool stay;            /* --need-gpus: exit if none is readable and no job waits */
-    bool need_gpus;       /* --need-gpus: not where none can be read and no job waits */
+    bool stay;            /* --stay: do not exit when idle */
+    bool need_gpus;       /* --need-gpus: exit if none is readable and no job waits */
     const char *sets[32]; /* --set key=value */
     int n_sets;
     char *recalled; /* owned: read by recall_options; config and sets point into it */
