@@ -37,7 +37,7 @@ int file_upload_read(struct uploads *all, const struct caller *c, struct sync *s
  * *s becomes empty, and the answer is an empty object. */
 int file_upload_part(struct uploads *all, const struct caller *c, struct sync *s,
                      int64_t until_us, struct jsonw *out, struct err *e);
-/* leave: the request ends, whether or not it was read completely. */
+/* A request ends, whether or not it was read completely. */
 void file_upload_leave(struct uploads *all, const struct sync *s);
 void file_uploads_drop_client(struct uploads *all, const struct client *client);
 /* A request of this client could not be read; it may have been part of a file. */

@@ -28,7 +28,7 @@ void jobs_attempt_ended(struct state *s, struct job *job, const struct ending *e
  * False: still waiting. */
 bool jobs_check_clear(struct state *s, struct job *job, bool force);
 
-/* Requests by users. by: the user's name, for the record. -1 with e if the state does not
+/* Requests by users. by: who or what asked, for the record. -1 with e if the state does not
  * allow it. */
 int jobs_cancel(struct state *s, struct job *job, const char *by);
 /* Call before jobs_cancel: grace between TERM and KILL for this stop; -1 leaves it as it is.
