@@ -1,5 +1,5 @@
-/* The daemon's log, see daemon_log.h and base/log.h; and `log.level`, which changes how much it
- * says until the settings are read again. Called by berthd.c and reload.c. */
+/* The daemon's log, see daemon_log.h and base/log.h; and `log.level`, which changes the log
+ * level until the settings are read again. Called by berthd.c and reload.c. */
 #include "daemon/rpc/daemon_log.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
 #define MIB            (INT64_C(1) << 20)
 
-static bool to_journal; /* a fact of the process, as in base/log.c */
+static bool to_journal; /* process-wide, as in base/log.c */
 
 int
 logging_open(const char *path, bool to_file, struct err *e)
@@ -54,7 +54,7 @@ method_log_level(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw
     if (name && roles_need_admin(c, "change the log level", e) < 0)
         return -1;
     if (new != old) {
-        log_set_level(LOG_LEVEL_INFO); /* so that the change itself is always said */
+        log_set_level(LOG_LEVEL_INFO); /* so that the change itself is always logged */
         log_info("event=log-level old=%s new=%s by=%s", log_level_name(old),
                  log_level_name(new), daemon_user_name(c->uid));
         log_set_level(new);

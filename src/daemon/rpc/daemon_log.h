@@ -1,4 +1,4 @@
-/* The daemon's log: where it goes, and the settings that it obeys. */
+/* The daemon's log: its destination, and the settings that apply to it. */
 #ifndef DAEMON_RPC_DAEMON_LOG_H
 #define DAEMON_RPC_DAEMON_LOG_H
 
@@ -7,11 +7,11 @@
 struct config;
 struct err;
 
-/* to_file: to the file at path (else to the journal, where stderr leads there, else to
- * stderr). */
+/* to_file: write to the file at path. Otherwise to the journal if stderr leads there, else to
+ * stderr. */
 int logging_open(const char *path, bool to_file, struct err *e);
 
-/* What the settings say of the log. */
+/* Applies the log settings. */
 void logging_apply(const struct config *c);
 
 const char *logging_target(void); /* "file", "journal" or "stderr" */

@@ -1,6 +1,6 @@
-/* See long_lines.h. Called by rpc_client.c. The thread takes the first of a list, and what it
- * has read goes into another, which the loop empties; where none can be made (the machine has
- * no process left) the loop reads the line itself. */
+/* See long_lines.h. Called by rpc_client.c. The thread takes lines from one list and appends
+ * the parsed ones to another, which the loop empties. If the thread cannot be created (no
+ * process left on the machine), the loop parses the line itself. */
 #include "daemon/rpc/long_lines.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ struct reading {
     uid_t uid, group;
     const char *line; /* borrowed, or part of left */
     size_t len;
-    reading_done_fn done; /* the loop's; NULL: nobody waits for it any more */
+    reading_done_fn done; /* used by the loop only; NULL: no client waits for it any more */
     void *arg;
     struct frame left;
     int64_t kept; /* bytes of left, as user_shares.c counts them */
@@ -27,7 +27,7 @@ struct reading {
 };
 
 struct long_lines {
-    const struct budget *budget; /* borrowed, as are: */
+    const struct budget *budget; /* borrowed, as is peers */
     struct peers *peers;
     uv_async_t async;
     pthread_t thread;
@@ -35,8 +35,8 @@ struct long_lines {
 
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t more;
-    struct reading *asked, *done; /* in the order in which they came */
-    const struct reading *now;    /* the thread's; NULL: none */
+    struct reading *asked, *done; /* in order of arrival */
+    const struct reading *now;    /* being parsed by the thread; NULL: none */
     bool ends;
 };
 
@@ -95,7 +95,7 @@ start_thread(struct long_lines *l)
         return true;
     json_object_seed(0); /* both threads use it */
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the loop's */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* only the loop handles signals */
     l->runs = pthread_create(&l->thread, NULL, read_on, l) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return l->runs;
@@ -110,7 +110,7 @@ reading_free(struct reading *r)
     free(r);
 }
 
-/* The client has gone; the time was spent all the same. */
+/* The client has disconnected, but the time was spent all the same. */
 static void
 charge_left(struct long_lines *l, const struct reading *r)
 {
@@ -203,7 +203,7 @@ reading_begin(struct long_lines *l, uid_t uid, uid_t group, const char *line, si
     return r;
 }
 
-/* False: it has been begun. */
+/* False: parsing has begun. */
 static bool
 forget_asked(struct long_lines *l, struct reading *r)
 {
@@ -221,7 +221,7 @@ forget_asked(struct long_lines *l, struct reading *r)
 void
 reading_leave(struct long_lines *l, struct reading *r, struct frame *f)
 {
-    r->done = NULL; /* the loop's alone, as are left and kept */
+    r->done = NULL; /* only the loop uses it, as well as left and kept */
     r->left = *f;
     frame_init(f, f->max);
     if (forget_asked(l, r)) {

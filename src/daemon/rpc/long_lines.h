@@ -1,5 +1,6 @@
-/* Long lines become JSON trees in a thread of their own: 8 MiB take 0.2 s, for which the loop
- * would serve nobody. One at a time, and one of each user; the loop goes on meanwhile. */
+/* Parses long request lines into JSON trees in a separate thread: 8 MiB take 0.2 s, which
+ * would block the loop. The thread parses one line at a time, and at most one per user waits
+ * or is parsed; the loop continues meanwhile. */
 #ifndef DAEMON_RPC_LONG_LINES_H
 #define DAEMON_RPC_LONG_LINES_H
 
@@ -18,38 +19,38 @@ struct long_lines;
 struct peers;
 struct reading;
 
-/* What became of a line. */
+/* The result of parsing a line. */
 struct parsed {
-    json_t *root;    /* owned by the function that takes it; NULL: it is none */
-    struct err e;    /* refused before it was read, with a code, or else: */
-    char *not_json;  /* owned: what is wrong with it */
-    int64_t took_us; /* of CPU */
+    json_t *root;    /* owned by the function that takes it; NULL: parsing failed */
+    struct err e;    /* code set: refused before parsing; else: */
+    char *not_json;  /* owned; the JSON error */
+    int64_t took_us; /* CPU time */
 };
 
-/* In this thread, or any other. */
+/* Parses a line in the calling thread, which may be any. */
 void line_parse(const struct budget *b, uid_t uid, const char *line, size_t len,
                 struct parsed *out);
 
-/* In the loop, once the line has been read; p is its to take over. */
+/* Called in the loop once the line has been parsed. The callee takes over what p owns. */
 typedef void (*reading_done_fn)(void *arg, struct parsed *p, size_t len);
 
-/* Before the first long line; ends with the loop's handles. Borrowed: the bounds on a line, and
- * the users whose lines are read. */
+/* Create it before the first long line; it ends with the loop's handles. budget (the bounds on
+ * a line) and peers (whose shares are charged) are borrowed. */
 struct long_lines *long_lines_new(uv_loop_t *loop, const struct budget *budget,
                                   struct peers *peers);
-/* Waits for what is being read; no reading is done after this. */
+/* Waits for the line being parsed; no parsing happens after this. */
 void long_lines_close(struct long_lines *l);
-void long_lines_free(struct long_lines *l); /* when the loop has closed its handle */
+void long_lines_free(struct long_lines *l); /* once the loop has closed its handle */
 
-/* Begins to read; the line must stay until it is done, or reading_leave. group: that the user
- * counts in (user_shares.h). NULL: there is no thread for it. */
+/* Starts parsing. The line must stay valid until done is called, or until reading_leave.
+ * group: the user's group (user_shares.h). NULL: the thread could not be started. */
 struct reading *reading_begin(struct long_lines *l, uid_t uid, uid_t group, const char *line,
                               size_t len, reading_done_fn done, void *arg);
-/* The client no longer wants the answer: takes the frame that holds the line; *f is empty
- * afterwards. A line that is being read stays until it has been: its bytes and its time count
- * for its group. Any other one is forgotten at once. */
+/* The client no longer wants the answer: takes over the frame that holds the line and leaves
+ * *f empty. If the line is already being parsed, the frame is kept until that is done, and its
+ * bytes and time are charged to the group; otherwise it is freed at once. */
 void reading_leave(struct long_lines *l, struct reading *r, struct frame *f);
-/* Whether a line of this group is being read or waits for that, even without its client. */
+/* True if a line of this group is being parsed or waits to be, even if its client has left. */
 bool long_lines_has(struct long_lines *l, uid_t group);
 
 #endif

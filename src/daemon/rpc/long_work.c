@@ -1,5 +1,5 @@
-/* Long requests, in pieces: see long_work.h. Called by methods; rpc_client.c says when a
- * client has gone, turn and loop go on between two slices. */
+/* Long requests in slices: see long_work.h. Called by methods. rpc_client.c reports
+ * disconnected clients; turn and loop run between two slices. */
 #include "daemon/rpc/long_work.h"
 
 #include <stdlib.h>
@@ -23,11 +23,11 @@
 #include "store/store.h"
 
 #define SLICE_US     10000
-#define WORKS_MAX    256 /* of all users; a user may have as many as USER_MAX */
+#define WORKS_MAX    256 /* of all users; USER_MAX of one user */
 #define USER_MAX     16
-#define REST_MS      10 /* when each user that waits has had a share for now */
+#define REST_MS      10 /* pause once every user that waits has used its share for now */
 #define PROGRESS_US  (INT64_C(4) * 1000 * 1000) /* clients give up after 15 s without a sign */
-#define NEXT_OF_ROOT 32                         /* that root may have beside the others */
+#define NEXT_OF_ROOT 32                         /* extra requests that root may have */
 
 struct work {
     struct work *next;
@@ -35,11 +35,11 @@ struct work {
     void *arg;
     json_t *params;
     struct caller caller;
-    struct ticket *ticket; /* NULL: the client has gone */
+    struct ticket *ticket; /* NULL: the client has disconnected */
     char *token;           /* owned; NULL: none */
-    int n_pieces;          /* that are kept with the token */
-    size_t n_saved;        /* what is done and durable, as kind->n_done counts */
-    int64_t told_us;       /* boot clock: when its client had a sign of it, or asked */
+    int n_pieces;          /* stored with the token */
+    size_t n_saved;        /* what is done and durable, in the unit of kind->n_done */
+    int64_t told_us;       /* boot clock: when its client last had a sign of it, or asked */
     struct buf text;
     struct jsonw out;
 };
@@ -47,7 +47,7 @@ struct work {
 struct works {
     uv_idle_t idle;
     uv_timer_t rest;
-    struct work *first; /* whose turn it is; the others behind it in the order of theirs */
+    struct work *first; /* the next in line; the rest follow in order */
     int n;
     int closing;
 };
@@ -89,7 +89,7 @@ append(struct works *all, struct work *x)
 
 /* --- slices --- */
 
-/* One slice. An answer that has become too long is an error at once. */
+/* Runs one slice. An answer that has become too long is an error at once. */
 static int
 run_slice(struct rpc *rpc, const struct work_kind *kind, struct caller *c, void *arg,
           struct jsonw *out, struct err *e)
@@ -103,7 +103,7 @@ run_slice(struct rpc *rpc, const struct work_kind *kind, struct caller *c, void 
 
 /* --- what is kept of one that is under way --- */
 
-/* With the commit of the piece that has just been done. */
+/* Stores the progress in the same commit as the piece just done. */
 static void
 keep_so_far(struct instance *inst, struct work *x)
 {
@@ -119,7 +119,7 @@ keep_so_far(struct instance *inst, struct work *x)
     store_progress_add(inst->store, x->caller.uid, x->token, &piece, &unused);
 }
 
-/* What a daemon before this one had done of it: how many pieces. */
+/* Restores what an earlier daemon had done of the request; returns the number of pieces. */
 static int
 resume(struct rpc *rpc, const struct work_kind *kind, const struct caller *c, void *arg)
 {
@@ -134,7 +134,7 @@ resume(struct rpc *rpc, const struct work_kind *kind, const struct caller *c, vo
     }
 }
 
-/* It is answered; in the transaction of that. */
+/* Drops the stored progress in the transaction that stores the answer. */
 static void
 drop_so_far(struct instance *inst, uid_t uid, const char *token, int n_pieces)
 {
@@ -159,7 +159,7 @@ finish(struct rpc *rpc, struct work *x, int rc, const struct err *e)
     else if (t)
         server_answer(t, &x->text);
     work_free(rpc, x);
-    turn_touch_unplanned(rpc->inst); /* clients that wait for all changes may go */
+    turn_touch_unplanned(rpc->inst); /* clients that wait for all changes may proceed */
 }
 
 static void
@@ -178,8 +178,8 @@ say_nothing_saved(const struct work *x, const struct err *why, struct err *e)
                 x->n_saved, why->text);
 }
 
-/* saved: whether the reason is a commit that has failed; then what they count as done is
- * not. */
+/* not_saved: the reason is a failed commit, so what was counted as done since the last commit
+ * is lost. */
 static void
 end_changes(struct rpc *rpc, const struct err *why, bool not_saved)
 {
@@ -218,8 +218,8 @@ works_saved(struct rpc *rpc)
             x->n_saved = x->kind->n_done(x->arg);
 }
 
-/* All of its user's go behind all other users', and it behind them: so users take turns, and
- * each one's requests among themselves, however many they are. */
+/* Moves all requests of x's user behind those of other users, and x behind those. So users
+ * take turns, and so do the requests of one user, however many there are. */
 static void
 had_its_turn(struct works *all, struct work *x)
 {
@@ -239,7 +239,7 @@ had_its_turn(struct works *all, struct work *x)
     all->first = others;
 }
 
-/* The first in line whose user has time left. NULL: none has. */
+/* The first in line whose user has time left; NULL: none. */
 static struct work *
 take_next(struct rpc *rpc, struct works *all)
 {
@@ -252,7 +252,7 @@ take_next(struct rpc *rpc, struct works *all)
     return NULL;
 }
 
-/* A slice of it. */
+/* Runs a slice of x and finishes it when done. */
 static void
 go_on(struct rpc *rpc, struct work *x)
 {
@@ -276,7 +276,8 @@ go_on(struct rpc *rpc, struct work *x)
     finish(rpc, x, rc, &e);
 }
 
-/* One of those that have had no sign for long: with its client, other work may go. */
+/* Sends a sign to one client that has had none for long. Only one per call, because dropping
+ * that client may remove other entries of the list. */
 static void
 say_progress(struct works *all)
 {
@@ -352,7 +353,7 @@ int
 work_begin(struct rpc *rpc, struct caller *c, const struct work_kind *kind, void *arg,
            json_t *params, struct jsonw *out, struct err *e)
 {
-    bool room_first = kind->changes && !kind->last_changes; /* a piece cannot be taken back */
+    bool room_first = kind->changes && !kind->last_changes; /* a piece cannot be undone */
     int rc = room_first ? check_room(rpc, c, e) : 0;
     int n_pieces = 0;
     size_t n_saved = 0;
@@ -396,7 +397,7 @@ work_begin(struct rpc *rpc, struct caller *c, const struct work_kind *kind, void
     return METHOD_LATER;
 }
 
-/* Half of it must not be all that is done. */
+/* True if the request must not be left half done. */
 static bool
 must_end(const struct work *x)
 {
@@ -461,7 +462,7 @@ works_finish(struct rpc *rpc)
 {
     struct work *x;
     while ((x = find_change(rpc))) {
-        had_its_turn(rpc->works, x); /* one may wait for another to be done */
+        had_its_turn(rpc->works, x); /* one may wait for another to complete */
         go_on(rpc, x);
     }
 }
@@ -472,7 +473,7 @@ on_closed(uv_handle_t *handle)
     struct rpc *rpc = handle->data;
     if (--rpc->works->closing > 0)
         return;
-    free(rpc->works); /* the handles are part of it */
+    free(rpc->works); /* which contains both handles */
     rpc->works = NULL;
 }
 

@@ -1,4 +1,4 @@
-/* `cancel`, `hold`, `release` and `priority`: what people do to jobs that are there. */
+/* `cancel`, `hold`, `release` and `priority`: changes to existing jobs. */
 #include <ctype.h>
 #include <stdlib.h>
 
@@ -20,20 +20,20 @@
 
 typedef int (*control_fn)(struct state *state, struct job *job, int32_t n, struct err *e);
 
-/* What is done to jobs, in pieces (long_work.h): however many there are, each piece is
- * committed before the next one begins. */
+/* A change to many jobs, in pieces (long_work.h): each piece is committed before the next
+ * begins, however many jobs there are. */
 struct control {
     struct target_walk walk;
-    const json_t *params; /* borrowed; they stay while it lasts */
+    const json_t *params; /* borrowed; valid while the work lasts */
     struct ids touched, ended;
-    struct select_past past; /* cancel: those of the meant that had ended before */
+    struct select_past past; /* cancel: selected jobs that had ended before */
     bool past_done;
-    control_fn act, alone; /* alone: to an array without the tasks that have left it */
+    control_fn act, alone; /* alone: for an array without the tasks that have left it */
     int32_t number;
-    uint32_t array; /* the one whose tasks come now; 0: none */
+    uint32_t array; /* the array whose tasks are being processed; 0: none */
     bool array_ok, tasks_count;
     struct err array_why;
-    struct err last; /* why one could not be */
+    struct err last; /* why a job could not be changed */
 };
 
 static void
@@ -98,8 +98,8 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
     return 0;
 }
 
-/* The array itself comes first, so that nothing leaves it while its tasks end. It counts as
- * done when they are too: a request that is asked again goes through all of them again. */
+/* Cancels the array itself first, so that no task leaves it while its tasks end. It counts as
+ * done only when its tasks are: a repeated request goes through all of them again. */
 static bool
 cancel_large(struct instance *inst, struct control *k, struct job *array, const char *by)
 {
@@ -120,7 +120,7 @@ cancel_task(struct instance *inst, struct job *task, const char *by)
     jobs_cancel(inst->state, task, by);
 }
 
-/* Its last task has come, if one of them was an array's. */
+/* If the tasks of an array were being processed and the last is done, counts the array. */
 static void
 end_array(struct control *k)
 {
@@ -157,8 +157,8 @@ cancel_one(struct instance *inst, const struct caller *c, struct control *k, str
         ids_add_job(jobs_cancel(inst->state, job, by) ? &k->ended : &k->touched, job);
 }
 
-/* The history is looked through before anything is done: what is cancelled here is in it too,
- * once it is committed. */
+/* The history is searched before anything is cancelled, because the jobs cancelled here appear
+ * in it once they are committed. */
 static int
 cancel_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
             int64_t until_us, struct err *e)
@@ -169,7 +169,7 @@ cancel_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *ou
     int rc = k->walk.chosen ? 1 : target_walk_choose(rpc->inst, c, &k->walk, until_us, e);
     if (rc > 0 && !k->past_done && select_names_jobs(s))
         rc = select_past_walk(rpc->inst, s, &k->past, until_us, on_ended, k, e);
-    k->walk.paused |= rc == 0; /* the chosen may have become others */
+    k->walk.paused |= rc == 0; /* the chosen jobs may have changed meanwhile */
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
     k->past_done = true;
@@ -186,7 +186,7 @@ cancel_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *ou
     return WORK_DONE;
 }
 
-/* It is kept with the name of the user, in the exit record too. */
+/* The reason is stored with the user's name, also in the exit record. */
 static int
 check_why(const json_t *params, struct err *e)
 {
@@ -194,7 +194,7 @@ check_why(const json_t *params, struct err *e)
     const char *at = json_string_value(why);
     if (!why)
         return 0;
-    /* Nothing that could pass for another user's name behind it. */
+    /* Characters that could make the reason look like another user's name are refused. */
     while (at && (isalnum((unsigned char)*at) || *at == ' '))
         at++;
     if (at && !*at && json_string_length(why) <= WHY_MAX)
@@ -239,8 +239,8 @@ control_one(struct rpc *rpc, struct control *k, struct job *job)
     }
 }
 
-/* Jobs named one by one must all allow it; of a wider choice those that do are taken, which may
- * be none. */
+/* Changes the jobs that allow it. An error if none could be changed, unless all jobs were
+ * meant and there are none. */
 static int
 control_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
              int64_t until_us, struct err *e)

@@ -1,7 +1,7 @@
 /* `events`: the stream from any point on, and its followers. The stored part and the live part
  * join without gap or repetition, because both are cut at the same sequence number within one
- * turn. What is stored is read in pieces (long_work.h). With a limit a request looks at a
- * bounded part of it, however little of that the filter lets through. */
+ * turn. Stored events are read in pieces (long_work.h). A request with a limit examines a
+ * bounded number of events, however few pass the filter. */
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -19,8 +19,8 @@
 #include "daemon/turn/event_line.h"
 #include "store/store.h"
 
-#define LOOK_MAX  20000 /* events, of one request with a limit */
-#define LOOK_EACH 100   /* events between two looks at the clock */
+#define LOOK_MAX  20000 /* events that one request with a limit examines */
+#define LOOK_EACH 100   /* events between two checks of the clock */
 
 struct reading {
     const struct rpc *rpc;
@@ -29,11 +29,11 @@ struct reading {
     struct jsonw *out;
     int64_t limit; /* 0: none */
     bool follow;
-    int64_t n, found; /* looked at, given */
-    int64_t at;       /* the last that was looked at */
-    bool more;        /* it ended before the end */
+    int64_t n, found; /* examined, returned */
+    int64_t at;       /* sequence number of the last event examined */
+    bool more;        /* the limit was reached before the end */
     int64_t until_us; /* boot clock: the end of this piece */
-    bool is_late;     /* and it has come */
+    bool is_late;     /* until_us has passed */
 };
 
 static void
@@ -60,13 +60,13 @@ on_event(const struct store_event *ev, void *arg)
     }
     r->n++;
     r->at = ev->seq;
-    if (event_filter_takes(&r->filter, ev->kind)) /* else its line need not be made */
+    if (event_filter_takes(&r->filter, ev->kind)) /* skips building the line */
         give(r, ev);
     r->is_late = r->n % LOOK_EACH == 0 && clock_boot_us() >= r->until_us;
     return r->is_late || r->out->full;
 }
 
-/* Behind which number to begin. */
+/* Reads the sequence number after which to begin. */
 static int
 read_since(const struct instance *inst, const json_t *params, int64_t *out, struct err *e)
 {
@@ -84,7 +84,7 @@ read_since(const struct instance *inst, const json_t *params, int64_t *out, stru
     return 0;
 }
 
-/* A follower joins at the end of what is stored and misses nothing: it is reached here, before
+/* A follower joins at the end of what is stored and misses nothing, because this runs before
  * this turn's events are stored and sent. */
 static int
 step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
@@ -97,14 +97,14 @@ step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int6
     if (store_events_read(rpc->inst->store, r->at, on_event, r, e) < 0)
         return -1;
     if (r->is_late || out->full)
-        return WORK_MORE; /* too long: that is seen behind each piece */
+        return WORK_MORE; /* if full, run_slice reports it after each piece */
     jsonw_end_array(out);
     jsonw_kint(out, "seq", store_event_last(rpc->inst->store));
     jsonw_kint(out, "first", store_event_first(rpc->inst->store));
     jsonw_kint(out, "next", r->at);
     jsonw_kbool(out, "more", r->more);
     jsonw_end_object(out);
-    if (r->follow && !r->more) { /* or what is in between would be missing */
+    if (r->follow && !r->more) { /* otherwise events in between would be missing */
         turn_retell_waiting(rpc->inst, r->filter.file);
         server_follow(c->client, &r->filter);
     }

@@ -1,6 +1,6 @@
-/* `explain`: why a job waits, or why it ended, as a sentence, what would help, and the numbers
- * behind both. The sentences are the core's (place_text.c, endings.c, advice.c); what is added
- * here is the job's place in line and when it is expected to start or to end. */
+/* `explain`: why a job waits or why it ended, as a sentence, what would help, and the numbers
+ * behind both. The sentences come from the core (place_text.c, endings.c, advice.c); this file
+ * adds the job's position in the queue and when it is expected to start or to end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,14 +36,14 @@ struct answer {
     struct jsonw *out;
     size_t n; /* explained so far */
 
-    /* The jobs that are explained, in pieces (long_work.h). */
+    /* The selected jobs, explained in pieces (long_work.h). */
     struct select select;
-    const json_t *params; /* borrowed; they stay while it lasts */
+    const json_t *params; /* borrowed; valid while the work lasts */
     bool begun, past_done;
-    struct lineup *places; /* owned; when it was begun */
+    struct lineup *places; /* owned; as of the beginning */
     struct select_past past;
-    struct select_live live; /* the jobs that were live when it was begun */
-    uint32_t *sorted;        /* owned; the same */
+    struct select_live live; /* the jobs that were live at the beginning */
+    uint32_t *sorted;        /* owned; the same ids, sorted */
     size_t at;
 };
 
@@ -84,8 +84,8 @@ put_place_in_line(const struct answer *a, const struct job *job)
     jsonw_kint(a->out, "waiting", lineup_waiting(a->places));
 }
 
-/* When it is expected to start, by when at the latest if that is promised, and on which GPUs
- * that are kept for it. */
+/* Writes when the job is expected to start, the latest start if one is promised, and the GPUs
+ * reserved for it. */
 static void
 put_expected_start(const struct answer *a, const struct job *job)
 {
@@ -122,7 +122,7 @@ put_holders(struct jsonw *w, const struct blocked *b)
     jsonw_kint(w, "holders", b->n_holders);
 }
 
-/* Whose ends, and which cards, it waits for. */
+/* Writes the jobs that must end, and the GPUs that must become free, before it can start. */
 static void
 put_needs(struct jsonw *w, const struct blocked *b)
 {
@@ -139,7 +139,7 @@ put_needs(struct jsonw *w, const struct blocked *b)
     jsonw_end_array(w);
 }
 
-/* What people call the tasks among those that are named, each once. */
+/* Writes, once each, the display names of those tasks among the jobs mentioned. */
 static void
 put_tasks(struct jsonw *w, const struct blocked *b)
 {
@@ -156,7 +156,7 @@ put_tasks(struct jsonw *w, const struct blocked *b)
         bool again = false;
         for (int j = 0; j < i; j++)
             again = again || all[j]->id == all[i]->id;
-        if (!all[i]->array || all[i]->array == all[i]->id || again) /* it has not left it */
+        if (!all[i]->array || all[i]->array == all[i]->id || again) /* still in its array */
             continue;
         snprintf(id, sizeof id, "%u", all[i]->id);
         called_text(all[i], &text);
@@ -237,7 +237,7 @@ add_cap(struct buf *out, const struct attempt *run)
                  run->n_gpus > 1 ? " each" : "");
 }
 
-/* To which CPUs it is bound; or that it is not, where that was to be expected. */
+/* Adds the CPUs the job is bound to, or that it is not bound where that was to be expected. */
 static void
 add_bound(const struct rpc *rpc, struct buf *out, const struct job *job)
 {
@@ -261,7 +261,7 @@ add_bound(const struct rpc *rpc, struct buf *out, const struct job *job)
         if (need->cpu_bind == CPU_BIND_NODE)
             buf_adds(out, "; not bound to CPUs, as the NUMA node of its GPUs has all of them");
         break;
-    case BIND_NEAR: /* its own cores are not held there; the settings may have changed since */
+    case BIND_NEAR: /* not bound there; the settings may have changed since */
     case BIND_FULL:
         buf_adds(out,
                  "; not bound to the CPUs near its GPUs: too few cores were free there, or "
@@ -270,7 +270,7 @@ add_bound(const struct rpc *rpc, struct buf *out, const struct job *job)
     }
 }
 
-/* 0: nothing says when. */
+/* 0: unknown */
 static int64_t
 expected_end_us(const struct job *job)
 {
@@ -309,7 +309,7 @@ explain_running(const struct answer *a, const struct job *job)
     jsonw_kint_or_null(a->out, "limit_ms", job->req.limit_ms, job->req.limit_ms > 0);
 }
 
-/* All its tasks have left; each explains itself. */
+/* All tasks have left the array; each explains itself. */
 static void
 explain_array(const struct answer *a, const struct job *job)
 {
@@ -349,7 +349,7 @@ explain_ended(const struct answer *a, const struct job *job)
 {
     const struct advice_facts f = facts_of(a->rpc->inst, job);
     auto_buf struct buf text = BUF_INIT, help = BUF_INIT;
-    if (!roles_is_hidden(a->rpc->roles, job->uid)) { /* a line of its log may be in them */
+    if (!roles_is_hidden(a->rpc->roles, job->uid)) { /* the text may quote a line of its log */
         job_end_text(job, &text);
         advice_for_ended(job, &f, &help);
     }
@@ -386,7 +386,7 @@ explain(struct answer *a, const struct job *job)
     jsonw_end_object(a->out);
 }
 
-/* Those that were live when it was begun are explained as such, each once. */
+/* Skips jobs that were live at the beginning: those are explained later, once each. */
 static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
@@ -417,7 +417,7 @@ begin(struct answer *a, int64_t until_us)
     return true;
 }
 
-/* One that was live, and may have ended since. */
+/* Explains a job that was live at the beginning and may have ended since. */
 static void
 explain_live(struct answer *a, uint32_t id)
 {
@@ -448,7 +448,7 @@ step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int6
     while (a->at < a->live.n) {
         explain_live(a, a->live.ids[a->at++]);
         if (out->full || clock_boot_us() >= until_us)
-            return WORK_MORE; /* too long: that is seen behind each piece */
+            return WORK_MORE; /* if full, run_slice reports it after each piece */
     }
     if (a->n == 0)
         return select_none(a->params, e);
@@ -479,7 +479,7 @@ method_explain(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *
     a->params = params;
     int rc = select_read(rpc->roles, c->uid, params, &a->select, e);
     a->select.arrays_for_tasks =
-        true; /* nothing is changed, so no task is made a job of its own */
+        true; /* nothing is changed, so no task becomes a job of its own */
     if (rc == 0 && a->select.everything)
         rc = err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
     if (rc || select_check_ids(rpc->inst, &a->select, e) < 0) {

@@ -1,16 +1,17 @@
-/* `file.sync`: a jobs file as it stands now against what is known of it. Pending means: in the
- * file, not running, not ended. So a line whose key is new becomes a job, one that is pending
- * takes the line's attributes and place, one that is gone leaves the queue, and running or
- * ended ones are not touched.
+/* `file.sync`: compares a jobs file as it is now with what is known of it. Pending means: in
+ * the file, not running, not ended. So a line with a new key becomes a job, a pending job
+ * takes its line's attributes and place, a pending job whose line is gone leaves the queue,
+ * and running or ended jobs are not touched.
  *
- * The order of a file's pending jobs is that of its lines, within the places that they hold
- * together: a file whose lines are shuffled moves no other jobs. What is asked for and known
- * is file_sync.c's, what is changed file_apply.c's.
+ * The pending jobs of a file are ordered as its lines, within the places in the queue that
+ * they hold together: shuffling the lines of a file moves no other jobs. file_sync.c holds
+ * what is requested and known, file_apply.c makes the changes.
  *
- * A long file is a request in pieces (long_work.h), each piece durable before the next. Asked
- * again after a daemon's death it goes on where that one was: lines that have become jobs are
- * known by their keys. Only what is said of ended lines (`fresh`, `again`) would come twice;
- * so a note in the store says from which job on all are of this very request. */
+ * A long file is processed in pieces (long_work.h), each durable before the next. If the
+ * daemon dies and the request is repeated, it continues where it was: lines that have become
+ * jobs are recognised by their keys. Only requests to run ended lines again (`fresh`, `again`)
+ * would be carried out twice; so a note in the store gives the job id from which on all jobs
+ * come from this very request. */
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -31,8 +32,8 @@
 #include "daemon/rpc/rpc.h"
 #include "store/store.h"
 
-#define FORGET_MOST 500 /* jobs in a piece, of which those that have ended count no more */
-#define GLANCE      64  /* lines between two looks at the clock */
+#define FORGET_MOST 500 /* jobs per piece; ended jobs are then ignored */
+#define GLANCE      64  /* lines between two checks of the clock */
 
 /* The request. */
 struct asked {
@@ -43,7 +44,7 @@ struct asked {
 
 /* --- before anything is changed --- */
 
-/* Whether one that came before it is at the same file. */
+/* True if an earlier request is working on the same file. */
 static bool
 has_to_wait(const struct sync *s)
 {
@@ -74,8 +75,8 @@ load(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
     return rc == WORK_DONE ? file_resolve_deps(s, until_us, e) : rc;
 }
 
-/* All of it is let in, or nothing; but with `fit`, for which file_apply.c counts. What is let
- * in counts from now on, though it is not in the queue yet. */
+/* Admits all new lines or none, except with `fit`, where file_apply.c counts them. Admitted
+ * lines count against the limits from now on, though they are not in the queue yet. */
 static int
 admit(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
 {
@@ -97,7 +98,7 @@ admit(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
 
 /* --- changes --- */
 
-/* `fresh`: what has ended counts no more. */
+/* `fresh`: ended jobs no longer count for the file's lines. */
 static int
 forget_ended(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
 {
@@ -110,7 +111,8 @@ forget_ended(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
     return rc < 0 ? -1 : rc > 0 ? WORK_MORE : WORK_DONE;
 }
 
-/* After that, which may make room. What an earlier daemon had let in goes on. */
+/* Runs after forget_ended, which may make room. Lines that an earlier daemon had admitted stay
+ * admitted. */
 static int
 admit_new_lines(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
 {
@@ -228,7 +230,7 @@ clear(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
 
 /* --- the request --- */
 
-/* The file's number; a path that is new is kept too. */
+/* Finds the file's number; a new path is stored too. */
 static int
 find_file(struct sync *s, struct err *e)
 {
@@ -251,7 +253,7 @@ enter(struct sync *s)
     *at = s;
 }
 
-/* Its lines, and the number of their file. */
+/* Reads its lines and the number of the file. */
 static int
 read_all(struct asked *a, const struct caller *c, int64_t until_us, struct err *e)
 {
@@ -296,7 +298,7 @@ step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int6
     return rc;
 }
 
-/* Of a request that has not all of the file. */
+/* Step of a request that holds only part of the file. */
 static int
 keep_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
           int64_t until_us, struct err *e)
@@ -312,12 +314,12 @@ n_done(const void *arg)
     return (size_t)(s->n_new + s->n_updated) + s->removed.n;
 }
 
-/* Where it began, and what it has come to. */
+/* Saves where the request began, and its counts so far. */
 static void
 so_far(void *arg, struct buf *out)
 {
     struct sync *s = &((struct asked *)arg)->sync;
-    if (!s->first_job || (s->is_kept && s->n_changed == 0)) /* it has only waited, or looked */
+    if (!s->first_job || (s->is_kept && s->n_changed == 0)) /* it has only waited or compared */
         return;
     s->is_kept = true;
     buf_addf(out, "%u %lld %d %d %d;", s->first_job, (long long)s->seq, s->has_forgotten,
@@ -345,7 +347,7 @@ resume(void *arg, const char *text)
     ids_load(&s->removed, text + end);
 }
 
-/* What its lines belong to stands in requests before it until then. */
+/* Until reads is set, the context of its lines is in earlier requests of the connection. */
 static bool
 has_begun(const void *arg)
 {

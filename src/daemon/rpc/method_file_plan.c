@@ -1,6 +1,6 @@
-/* `file.plan`: where and when the lines of a jobs file would start, were they queued now behind
- * what waits already: for --dry-run. Nothing is changed. A long file is looked at in pieces
- * (long_work.h). */
+/* `file.plan`: where and when the lines of a jobs file would start if they were queued now
+ * behind the pending jobs: for --dry-run. Nothing is changed. A long file is processed in
+ * pieces (long_work.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,18 +32,18 @@
 #include "spec/fingerprint.h"
 #include "store/store.h"
 
-#define STARTS_MAX 1000  /* of jobs that wait already */
-#define AHEAD_US   20000 /* of CPU time, for looking further than to what would start at once */
-#define GLANCE     64    /* lines between two looks at the clock */
+#define STARTS_MAX 1000  /* expected starts of jobs already pending */
+#define AHEAD_US   20000 /* CPU time for the forecast beyond what would start at once */
+#define GLANCE     64    /* lines between two checks of the clock */
 
-/* Jobs of a look ahead have numbers that no other booking has. */
+/* An id for a line's trial job that no other booking uses. */
 static uint32_t
 plan_id(size_t line)
 {
     return LEDGER_TRIAL - 1 - (uint32_t)line;
 }
 
-/* For the reader of the words such a number means a line of the file. */
+/* For messages: maps such an id back to the line number in the file. */
 static void
 call_line(const struct sync *s, struct called *job)
 {
@@ -64,11 +64,11 @@ call_lines(const struct sync *s, struct blocked *why)
 /* --- what would become of a line --- */
 
 struct fate {
-    bool is_new; /* it would become a job: as found out once, for turns that come between the
-                    phases may change it */
-    const struct asked_start *start; /* NULL: it has not been asked about */
-    bool awaits;                     /* others have to end first */
-    char *never;                     /* owned; why it would be cancelled; NULL: it would not */
+    bool is_new; /* it would become a job: determined once, since turns between the phases may
+                    change it */
+    const struct asked_start *start; /* NULL: no forecast was made */
+    bool awaits;                     /* other jobs have to end first */
+    char *never;                     /* owned; why it would be cancelled, or NULL */
 };
 
 struct look {
@@ -76,16 +76,16 @@ struct look {
     struct sync own;
     struct sync *sync; /* own */
     const char *cwd;
-    struct forecast_run *run; /* of the queue with these lines in it */
-    struct fate *fates;       /* of each line */
+    struct forecast_run *run; /* forecast of the queue with these lines in it */
+    struct fate *fates;       /* one per line */
     size_t n_fates;
-    bool has_read; /* its lines */
-    bool is_fresh; /* nothing is known of its lines */
+    bool has_read; /* the lines have been read */
+    bool is_fresh; /* ignore what is known of its lines */
     bool any_unique;
-    struct same *all, *seen; /* owned; of the lines, and those of them so far */
-    int64_t ahead_us;        /* that the look ahead has taken */
+    struct same *all, *seen; /* owned; one per line, and a hash of those so far */
+    int64_t ahead_us;        /* CPU time the forecast has taken */
     int phase;
-    size_t at; /* in the phase */
+    size_t at; /* position in the phase */
 };
 
 /* The job that a line would be; the caller frees it. */
@@ -100,7 +100,8 @@ job_of(const struct look *k, const struct line *line)
     return job;
 }
 
-/* What it would ask for with vram=auto, and with that whether it would become a job. */
+/* Fills in the demand learned for vram=auto, and then determines whether the line would become
+ * a job. */
 static void
 learn(struct look *k, size_t i)
 {
@@ -115,8 +116,8 @@ learn(struct look *k, size_t i)
     k->fates[i].is_new = file_is_new(k->sync, line);
 }
 
-/* What ended lines and other jobs have come to; of the lines that are new nothing is known but
- * that they are awaited. */
+/* Checks the states of ended lines and other jobs it depends on. A dependency on a new line
+ * only means that it waits. */
 static void
 look_at_deps(struct look *k, size_t at)
 {
@@ -143,7 +144,7 @@ look_at_deps(struct look *k, size_t at)
     }
 }
 
-/* The lines so far by what they run. */
+/* The lines so far, by fingerprint. */
 struct same {
     char print[FINGERPRINT_HEX + 1];
     int32_t line;
@@ -177,7 +178,7 @@ look_for_same(struct look *k, size_t i)
     job_free(job);
 }
 
-/* As it would stand in a line of the queue. */
+/* Adds the line to the forecast as a job at the end of the queue. */
 static void
 ask_about(struct look *k, size_t i)
 {
@@ -188,7 +189,7 @@ ask_about(struct look *k, size_t i)
         return;
     struct job *job = job_of(k, line);
     job->id = plan_id(i);
-    job->order = UINT64_MAX / 2 + i; /* behind all that wait */
+    job->order = UINT64_MAX / 2 + i; /* behind all pending jobs */
     job->submitted_us = clock_wall_us();
     job->begin_us = line->req.begin_us;
     estimate_refresh(rpc->inst->state, job);
@@ -198,7 +199,7 @@ ask_about(struct look *k, size_t i)
 
 /* --- the answer --- */
 
-/* False: it could. */
+/* False: it could start. */
 static bool
 write_infeasible(const struct look *k, struct jsonw *out, const struct line *line)
 {
@@ -264,7 +265,8 @@ write_placed(struct jsonw *out, const struct asked_start *start)
     jsonw_ktime(out, "expected_start", start->at_us);
 }
 
-/* With which sbatch would get it, or an allocation that is large enough for it. */
+/* Writes the sbatch options the line would get, or those of an allocation large enough for
+ * it. */
 static void
 write_options(const struct look *k, struct jsonw *out, const struct line *line)
 {
@@ -313,7 +315,7 @@ write_line(const struct look *k, struct jsonw *out, size_t i)
         jsonw_kstr(out, "state", job_state_name(JOB_CANCELLED));
         jsonw_kstr(out, "text", line->req.cancel ? NULL : fate->never);
     } else if (line->req.demand.engine == ENGINE_SLURM && write_infeasible(k, out, line)) {
-        /* there is no Slurm: that is written */
+        /* nothing to add: write_infeasible wrote that there is no Slurm */
     } else if (line->req.hold) {
         jsonw_kstr(out, "state", job_state_name(JOB_HELD));
     } else if (fate->awaits) {
@@ -330,7 +332,7 @@ write_line(const struct look *k, struct jsonw *out, size_t i)
 
 typedef int (*phase_fn)(struct look *k, struct jsonw *out, int64_t until_us, struct err *e);
 
-/* Its lines, and the number of their file. */
+/* Reads its lines and the number of the file. */
 static int
 read_all(struct look *k, const struct caller *c, int64_t until_us, struct err *e)
 {
@@ -344,7 +346,7 @@ read_all(struct look *k, const struct caller *c, int64_t until_us, struct err *e
     return store_file_find(s->store, s->uid, s->path, &s->file, e) < 0 ? -1 : WORK_DONE;
 }
 
-/* One line after the other. */
+/* Calls fn for each line. */
 static int
 each_line(struct look *k, void (*fn)(struct look *, size_t), int64_t until_us)
 {
@@ -399,8 +401,8 @@ ask_about_all(struct look *k, struct jsonw *out, int64_t until_us, struct err *e
     return each_line(k, ask_about, until_us);
 }
 
-/* The daemon's own look ahead, with these lines in the queue. Its first instant says what would
- * start at once; how far it goes beyond that is bounded by time. */
+/* Runs the daemon's own forecast with these lines in the queue. Its first instant shows what
+ * would start at once; how far it goes beyond that is limited by time. */
 static int
 look_ahead(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
 {
@@ -429,7 +431,7 @@ write_all(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
     while (k->at < k->sync->n) {
         write_line(k, out, k->at++);
         if (out->full || (k->at % GLANCE == 0 && clock_boot_us() >= until_us))
-            return WORK_MORE; /* too long: that is seen behind each piece */
+            return WORK_MORE; /* if full, run_slice reports it after each piece */
     }
     jsonw_end_array(out);
     jsonw_end_object(out);
@@ -468,7 +470,7 @@ step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int6
     return WORK_DONE;
 }
 
-/* Of a request that has not all of the file. */
+/* Step of a request that holds only part of the file. */
 static int
 keep_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
           int64_t until_us, struct err *e)

@@ -1,5 +1,5 @@
-/* `gpu.pause` and `gpu.resume`: what people say about cards. Cards are named by index, by
- * UUID or the beginning of one, or all at once. */
+/* `gpu.pause` and `gpu.resume`. GPUs are named by index, by UUID or its beginning, or all at
+ * once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +122,7 @@ method_gpu_pause(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw
     return 0;
 }
 
-/* All that can be are resumed; one that cannot is the answer. */
+/* Resumes all GPUs that can be; if one cannot, the answer is that error. */
 int
 method_gpu_resume(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
                   struct err *e)

@@ -1,8 +1,8 @@
-/* `health`: whether all is well with the daemon and what it needs, one check after the other,
- * in words. Made on request, from what is known anyway and a few cheap looks at local things;
- * nothing here waits. "warn" is what an administrator should look at some day, "bad" is what
- * keeps jobs from starting or from being written down, or a card from working. Limits are such
- * that a machine in normal use has none of either. */
+/* `health`: whether the daemon and what it needs are well, one check after the other, in
+ * words. Computed on request from known state and a few cheap local checks; nothing here
+ * blocks. "warn" is for an administrator to look at some day; "bad" keeps jobs from starting
+ * or being stored, or a GPU from working. Limits are set so that a machine in normal use shows
+ * neither. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -35,12 +35,12 @@
 #include "sys/self.h"
 
 #define S               INT64_C(1000000)
-#define JUMP_SHOWN_US   (3600 * S)                /* for how long a jump is news */
-#define EARLIEST_US     (INT64_C(1735689600) * S) /* 2025: before that no clock was ever right */
+#define JUMP_SHOWN_US   (3600 * S)                /* for how long a jump is reported */
+#define EARLIEST_US     (INT64_C(1735689600) * S) /* 2025: an earlier clock is surely wrong */
 #define REJECTED_US     (300 * S)
 #define SLOW_COMMIT_US  S
 #define DISK_WARN_MIB   256
-#define DISK_BAD_MIB    4 /* what a full disk's reserve and a log need */
+#define DISK_BAD_MIB    4 /* needed by a full disk's reserve and a log */
 #define MEMORY_WARN_PCT 3
 #define FDS_WARN_PCT    80
 
@@ -126,7 +126,7 @@ card_verdict(const struct card *c)
     return BAD;
 }
 
-/* One line for all that are well, and one for each other. */
+/* One line for all healthy GPUs together, and one for each other GPU. */
 static void
 check_cards(struct rpc *rpc, struct checkup *c)
 {
@@ -139,7 +139,7 @@ check_cards(struct rpc *rpc, struct checkup *c)
         n++;
         enum verdict v = card_verdict(card);
         up += v == OK;
-        /* That nothing is known of any is the probe's line. */
+        /* If nothing is known of any GPU, the probe's line says so. */
         if (v == OK ||
             (card_state(card) == GPU_UNKNOWN && prober_unknown_since_us(rpc->cards->prober)))
             continue;
@@ -161,7 +161,8 @@ check_cards(struct rpc *rpc, struct checkup *c)
 
 /* --- the disk --- */
 
-/* Of state and logs, which are on a disk of this machine (berthd.c refuses others). */
+/* The file systems of state and logs, which are on a disk of this machine (berthd.c refuses
+ * others). */
 static void
 check_disk(const struct instance *inst, struct checkup *c, const char *name, const char *path)
 {
@@ -344,7 +345,7 @@ method_health(struct rpc *rpc, struct caller *caller, json_t *params, struct jso
     jsonw_object(out);
     jsonw_kint(out, "version", 1);
     jsonw_karray(out, "checks");
-    if (turn_disk_trouble(rpc->inst)) /* it explains whatever else is bad */
+    if (turn_disk_trouble(rpc->inst)) /* it explains other failures */
         check_disks(rpc->inst, &c);
     check_starts(rpc, &c);
     check_daemon(rpc->inst, &c);

@@ -1,5 +1,5 @@
-/* `jobs`: what `queue`, `show` and every list is made of. With `fields` the answer is rows
- * of just those, which is what lists of many thousands want. */
+/* `jobs`: the data of `queue`, `show` and every list. With `fields` the answer is rows of just
+ * those fields, which suits lists of many thousands. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,28 +18,29 @@
 #include "daemon/view/job_view.h"
 #include "store/store.h"
 
-#define LOOK_EACH 50 /* jobs between two looks at the clock */
+#define LOOK_EACH 50 /* jobs between two checks of the clock */
 
 struct listing {
     struct rpc *rpc;
     struct jsonw *out;
-    const struct jobjson_entry **fields; /* owned; NULL: whole objects */
+    const struct jobjson_entry **fields; /* owned; NULL: write whole objects */
     size_t n_fields;
     size_t n;
 
-    /* What is listed, in pieces (long_work.h). */
+    /* The selected jobs, listed in pieces (long_work.h). */
     struct select select;
-    const json_t *params; /* borrowed; they stay while it lasts */
+    const json_t *params; /* borrowed; valid while the work lasts */
     bool only_ended, ended_left;
     struct select_past past;
     struct select_live live;
     bool is_noted;
-    uint32_t *sorted; /* owned; the same ids, where ended jobs are listed before them */
+    uint32_t *sorted; /* owned; the same ids, if ended jobs are listed before the live ones */
     size_t at;
-    int64_t limit;      /* so many are listed at most; 0: all */
-    int64_t ended_room; /* so many of these may be ended ones, however many are live */
-    int64_t n_newest;   /* live ones first, then the newest that have ended */
-    uint32_t oldest;    /* of these */
+    int64_t limit; /* maximum number of jobs; 0: no limit */
+    int64_t
+        ended_room;   /* room within limit that is kept for ended jobs, however many are live */
+    int64_t n_newest; /* counted towards limit: live jobs first, then the newest ended ones */
+    uint32_t oldest;  /* the oldest ended job counted */
     bool chosen;
     struct page page;
 };
@@ -61,8 +62,8 @@ put_job(const struct job *job, const char *const *uuids, struct listing *l)
     return l->out->full;
 }
 
-/* Those that were live when the listing began are listed as such, whatever has become of them
- * since: each once. */
+/* Jobs that were live when the listing began are listed among the live ones, once each, even
+ * if they have ended since. */
 static bool
 is_noted(const struct listing *l, uint32_t id)
 {
@@ -125,7 +126,7 @@ read_order(const json_t *order, struct select_live *live, struct err *e)
     return err_set(e, ERR_USAGE, "\"order\" is \"priority\" or \"turn\"");
 }
 
-/* A job of the list of live ones, which may have ended since it was made. */
+/* Writes a job of the list of live jobs, which may have ended since the list was made. */
 static int
 put_live(struct listing *l, uint32_t id)
 {
@@ -156,7 +157,7 @@ note_live(struct instance *inst, struct listing *l, int64_t until_us)
 
 /* --- the newest --- */
 
-/* Those that are live, as far as they leave the room of the ended ones. False: there is more to
+/* Counts the live jobs, as far as they leave room for the ended ones. False: there is more to
  * do. */
 static bool
 count_live(struct listing *l, int64_t until_us)
@@ -182,8 +183,8 @@ on_newest(struct job *job, const char *const *uuids, void *arg)
     return ++l->n_newest == l->limit;
 }
 
-/* Where the ended ones begin, of which no more are listed than live ones leave room for. As
- * step. */
+/* Finds the ended job to begin with, so that no more are listed than the live jobs leave room
+ * for. Returns as step does. */
 static int
 choose(struct listing *l, int64_t until_us, struct err *e)
 {
@@ -204,7 +205,7 @@ choose(struct listing *l, int64_t until_us, struct err *e)
 
 /* --- the list --- */
 
-/* Ended jobs come first, so that the newest lines of a list are what is going on. */
+/* Ended jobs come first, so that a list ends with what is live. */
 static int
 step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
@@ -224,9 +225,9 @@ step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int6
     l->ended_left = false;
     while (l->at < l->live.n && !is_full(l)) {
         if (put_live(l, l->live.ids[l->at++]))
-            return WORK_MORE; /* too long: that is seen behind each piece */
+            return WORK_MORE; /* if full, run_slice reports it after each piece */
         if (clock_boot_us() >= until_us)
-            return WORK_MORE; /* after one of two megabytes, say */
+            return WORK_MORE; /* one job may have two megabytes */
     }
     if (l->n == 0 && !l->select.everything)
         return select_none(l->params, e);
@@ -235,7 +236,7 @@ step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int6
     return WORK_DONE;
 }
 
-/* A page of the history, and where the next one begins. */
+/* Writes a page of the history, and where the next one begins. */
 static int
 page_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
           int64_t until_us, struct err *e)
@@ -268,8 +269,8 @@ listing_free(void *arg)
     free(l);
 }
 
-/* Words that name jobs reach into the history; no words mean the queue, unless `all` is
- * said. */
+/* A selection that names jobs includes the history; without one the list is the queue, unless
+ * `all` is set. */
 static int
 begin_list(const json_t *params, struct listing *l, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* `metrics`: everything that is counted or measured, as numbers and as the text that Prometheus
- * reads. Names and units: docs/protocol.md, "Metrics". What has not been reported is left out,
- * so that an alert on it sees an absent series and not a zero. */
+/* `metrics`: everything that is counted or measured, as numbers and as Prometheus text. Names
+ * and units: docs/protocol.md, "Metrics". Values that have not been reported are omitted, so
+ * that an alert sees an absent series and not a zero. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -313,7 +313,7 @@ put_work(const struct rpc *rpc, struct exposition *x)
                    (double)server_turned_away(rpc->server, NULL));
 }
 
-/* Not named process_*: in a textfile of node_exporter those are its own. */
+/* Not named process_*, because a textfile of node_exporter would collide with its own. */
 static void
 put_self(struct exposition *x)
 {

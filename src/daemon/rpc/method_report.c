@@ -1,6 +1,6 @@
-/* `report`: the past summed up, in pieces (long_work.h), so that a history of a million jobs
- * delays no client by more than a piece takes. Meanwhile nothing of the past is forgotten
- * (idle_work.c asks). The answer comes when all is added. */
+/* `report`: a summary of the history, in pieces (long_work.h), so that a history of a million
+ * jobs delays no client by more than one piece. Nothing is deleted from the history meanwhile
+ * (idle_work.c checks). The answer is sent when everything is added. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "daemon/view/report_data.h"
 #include "wire/members.h"
 
-#define PIECE            250 /* jobs or attempts: some 2 ms */
+#define PIECE            250 /* jobs or attempts: about 2 ms */
 #define BINS_DEFAULT     96
 #define POINTS_DEFAULT   1000
 #define COMMANDS_DEFAULT 50
@@ -47,7 +47,7 @@ on_used(const struct store_used *x, void *arg)
     report_add_used(arg, x);
 }
 
-/* One piece. 1: all is added; -1: the store fails. */
+/* Adds one piece. 1: all is added; -1: the store failed. */
 static int
 add_piece(struct instance *inst, struct making *x, struct err *e)
 {
@@ -116,7 +116,7 @@ read_parts(const json_t *by, unsigned *out, struct err *e)
     return 0;
 }
 
-/* What is asked for, before it is cut to what there can be. */
+/* The requested range, before it is cut to the possible. */
 struct asked {
     int64_t since_us, until_us;
     int64_t bins, points, commands;
@@ -161,7 +161,7 @@ read_params(const json_t *params, struct report *r, struct err *e)
     return 0;
 }
 
-/* Where the time axis begins: not before there was anything. */
+/* Finds where the time axis begins: not before the first data. */
 static int
 find_beginning(struct instance *inst, struct report *r, struct err *e)
 {

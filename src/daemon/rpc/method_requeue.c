@@ -1,12 +1,12 @@
-/* `requeue`: jobs run again. An active one is stopped first; one that has ended comes back
- * from the store into the table, with its number and its place. An array stands for all its
- * tasks, also those that were dropped before they left it; when it was chosen by state, or
- * with "failed", for its tasks in those states only.
+/* `requeue`: runs jobs again. An active job is stopped first; an ended one is loaded from the
+ * store into the queue with its number and its place. An array stands for all its tasks,
+ * including those dropped before they left it; if it was selected by state, or with "failed",
+ * only for its tasks in those states.
  *
- * In pieces (long_work.h): which jobs are meant, and whether all of that is allowed, is found
- * out before anything is done. An array whose tasks come back in several pieces, named by it
- * or one by one, is not over between them, even when those that are back have all ended
- * (core/queue/array.h, returning). */
+ * The work is done in pieces (long_work.h): which jobs are selected, and whether all of that
+ * is allowed, is determined before anything is changed. An array whose tasks come back in
+ * several pieces, named by the array or one by one, does not end between the pieces, even if
+ * all tasks that are back have ended (core/queue/array.h, returning). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,8 +30,8 @@
 #include "daemon/state/job_facts.h"
 #include "store/store.h"
 
-#define ROWS_EACH   200 /* of an array's tasks, which are read instead of a job */
-#define CHANGE_EACH 250 /* jobs that one commit writes: some 20 ms */
+#define ROWS_EACH   200 /* rows of an array's tasks; they are read instead of a job */
+#define CHANGE_EACH 250 /* jobs in one commit: about 20 ms */
 
 #define ANY_STATE UINT32_MAX
 
@@ -42,20 +42,20 @@ struct row {
     enum job_state state;
 };
 
-/* How many jobs of a user's come back, as far as that is known before anything is done: of an
- * array nothing is. */
+/* How many jobs of a user come back, as far as known before anything is done; tasks of arrays
+ * are not known yet. */
 struct returning {
     uint32_t uid;
     int64_t n;
 };
 
-/* The rows of an array's tasks are read in pieces too, before anything is done to it: of
- * 100,000 that takes a quarter of a second. */
+/* The rows of an array's tasks are read in pieces before anything is done to the array: for
+ * 100,000 tasks this takes a quarter of a second. */
 struct look {
     uint32_t array; /* 0: none */
-    int32_t next;   /* the first task that is still to be looked up */
+    int32_t next;   /* the first task not looked up yet */
     bool done;
-    int64_t ended_us; /* of the array, when this began; 0: it had not */
+    int64_t ended_us; /* of the array when the look began; 0: it had not ended */
     struct row *rows; /* owned */
     size_t n, cap, n_piece;
 };
@@ -63,34 +63,34 @@ struct look {
 struct again {
     struct rpc *rpc;
     const struct caller *caller; /* of this piece */
-    const json_t *params;        /* borrowed; they stay while it lasts */
-    struct target_walk walk;     /* those meant that have not ended */
-    struct select_past past;     /* and of those that have */
-    struct requeue_order meant;  /* complete, once all are chosen */
+    const json_t *params;        /* borrowed; valid while the work lasts */
+    struct target_walk walk;     /* selected jobs that have not ended */
+    struct select_past past;     /* and those that have */
+    struct requeue_order meant;  /* complete once chosen is set */
     bool chosen;
     struct returning *users; /* owned */
     size_t n_users, cap_users;
-    bool hold;   /* what waits again is held from the first moment on */
-    bool failed; /* only what has failed */
-    bool active; /* only what runs */
+    bool hold;   /* pending jobs are held from the start */
+    bool failed; /* only failed jobs */
+    bool active; /* only active jobs */
 
     struct look look;
 
     /* The array whose tasks are being run again. */
     uint32_t array;  /* 0: none */
-    unsigned states; /* those of its tasks in them */
+    unsigned states; /* only its tasks in these states */
     struct ids tasks;
-    int64_t n_ended; /* of them, when they were chosen */
+    int64_t n_ended; /* how many of them had ended when chosen */
     size_t task_at;
-    struct ids open; /* arrays with tasks that are run again one by one */
+    struct ids open; /* arrays whose tasks are requeued one by one */
 
     struct ids touched;
-    struct ids before; /* sorted: those that were touched when this was asked before */
-    struct err *why;   /* of this piece: why what was chosen is refused as a whole */
-    struct err last;   /* why one could not be */
+    struct ids before; /* sorted: jobs touched by an earlier execution of this request */
+    struct err *why;   /* of this piece: why the selection is refused as a whole */
+    struct err last;   /* why a job could not be requeued */
 };
 
-/* Ended without having done its work, though no user cancelled it. */
+/* States of jobs that ended before their work was done, other than cancelled by a user. */
 #define FAILED_STATES                                                                          \
     (1U << JOB_FAILED | 1U << JOB_TIMEOUT | 1U << JOB_OUT_OF_MEMORY | 1U << JOB_PREEMPTED |    \
      1U << JOB_LOST)
@@ -110,7 +110,7 @@ take_back(struct instance *inst, uint32_t id, struct err *e)
     return job;
 }
 
-/* One that could not be requeued after all goes again. */
+/* Removes a job from the queue again that could not be requeued. */
 static void
 put_back(struct instance *inst, struct job *job)
 {
@@ -120,8 +120,9 @@ put_back(struct instance *inst, struct job *job)
     job_free(queue_remove(inst->queue, job->id));
 }
 
-/* In which state the tasks without a row ended: they were dropped together. JOB_PENDING: there
- * are none. `counts`: how many ended in each state, of all; `array` has those with rows. */
+/* The state in which the tasks without a row ended: they were dropped together. JOB_PENDING:
+ * there are none. counts: ended tasks per state, of all tasks; array counts only those with
+ * rows. */
 static enum job_state
 dropped_state(const struct job *array, const int32_t *counts)
 {
@@ -138,8 +139,8 @@ book(struct job *array, const struct row *row)
         array->tasks->ended[row->state]++;
 }
 
-/* The books of an array that has ended, as its tasks' rows have them. Tasks without a row wait
- * again when the state that they were dropped in is one of `states`. */
+/* Rebuilds the task counts of an ended array from its tasks' rows. Tasks without a row become
+ * pending again if `states` contains the state they were dropped in. */
 static void
 reopen(struct job *array, const struct look *look, unsigned states)
 {
@@ -158,7 +159,7 @@ reopen(struct job *array, const struct look *look, unsigned states)
         array_drop(array, dropped);
 }
 
-/* The one job, which may be gone afterwards when this fails. */
+/* Requeues one job. On failure the job may have been freed. */
 static int
 run_again(struct again *r, struct job *job)
 {
@@ -185,7 +186,7 @@ run_again(struct again *r, struct job *job)
     return 0;
 }
 
-/* More of its tasks may come back: it ends when this request has done all that it is to do. */
+/* More tasks may come back, so the array must not end before this request is done. */
 static void
 keep_open(struct again *r, struct job *array)
 {
@@ -219,7 +220,7 @@ on_row(uint32_t id, int32_t task, enum job_state state, void *arg)
     struct look *x = &r->look;
     const struct job *live = queue_get(r->rpc->inst->queue, id);
     x->rows = xgrow(x->rows, x->n, &x->cap, sizeof *x->rows);
-    /* The store knows it as of the last commit. */
+    /* the store has the state of the last commit */
     x->rows[x->n++] = (struct row){id, task, live ? live->state : state};
     x->next = task + 1;
     return ++x->n_piece == ROWS_EACH;
@@ -231,8 +232,8 @@ ended_us(const struct job *job)
     return job_state_is_final(job->state) ? job->ended_us : 0;
 }
 
-/* False: they are read first, in pieces, or once more, as the array has been run again by
- * somebody else meanwhile. */
+/* False: the rows have to be read first, in pieces; also if somebody else has run the array
+ * again meanwhile. */
 static bool
 has_looked(struct again *r, const struct job *array)
 {
@@ -245,7 +246,7 @@ has_looked(struct again *r, const struct job *array)
     return false;
 }
 
-/* A piece of them. */
+/* Reads one piece of the rows. */
 static void
 look_on(struct again *r)
 {
@@ -257,10 +258,10 @@ look_on(struct again *r)
     if (rc == 0)
         return;
     look_free(x);
-    requeue_order_done(&r->meant); /* it cannot be run again */
+    requeue_order_done(&r->meant); /* the array cannot be requeued */
 }
 
-/* False: not yet. */
+/* False: not done yet. */
 static bool
 requeue_task(struct again *r, struct job *task)
 {
@@ -291,8 +292,8 @@ requeue_task(struct again *r, struct job *task)
 
 /* --- an array --- */
 
-/* Those of them that are in one of these states, as far as is known: each is looked at again
- * when its turn comes. */
+/* Chooses the tasks in one of these states as far as known; each is checked again when it is
+ * requeued. */
 static void
 choose_tasks(struct again *r, unsigned states)
 {
@@ -301,7 +302,8 @@ choose_tasks(struct again *r, unsigned states)
         const struct row *row = &r->look.rows[i];
         const struct job *live = queue_get(r->rpc->inst->queue, row->id);
         enum job_state state = live ? live->state : row->state;
-        bool left = !live && !job_state_is_final(state); /* it has ended since */
+        bool left =
+            !live && !job_state_is_final(state); /* it has ended since the rows were read */
         if ((!left && !(states >> state & 1)) || ids_has(&r->before, row->id))
             continue;
         ids_add(&r->tasks, row->id);
@@ -309,7 +311,7 @@ choose_tasks(struct again *r, unsigned states)
     }
 }
 
-/* Its tasks have come back, as far as they do. */
+/* All tasks that could come back have done so. */
 static void
 leave_array(struct again *r)
 {
@@ -319,7 +321,7 @@ leave_array(struct again *r)
     ids_free(&r->tasks);
 }
 
-/* Begins with its tasks in one of these states. False: not yet. */
+/* Begins to requeue an array with its tasks in one of these states. False: not done yet. */
 static bool
 requeue_array(struct again *r, struct job *array, unsigned states)
 {
@@ -357,7 +359,8 @@ requeue_array(struct again *r, struct job *array, unsigned states)
     return true;
 }
 
-/* One of them, which may be another since it was chosen; and so may its array. */
+/* Requeues the next chosen task. The task and its array may have changed since it was
+ * chosen. */
 static void
 requeue_next_task(struct again *r)
 {
@@ -381,7 +384,7 @@ requeue_next_task(struct again *r)
 
 /* --- one that is meant --- */
 
-/* Which of an array's tasks are meant; of a job without tasks, whether it is. */
+/* The states in which an array's tasks, or a job without tasks, are to be requeued. */
 static unsigned
 wanted_states(const struct again *r, const struct job *job)
 {
@@ -391,7 +394,7 @@ wanted_states(const struct again *r, const struct job *job)
     return r->failed ? states & FAILED_STATES : states;
 }
 
-/* Whether it still is what was chosen, and there is room for it. */
+/* Checks that the job still matches the selection and that there is room for it. */
 static int
 check_again(struct again *r, const struct job *job)
 {
@@ -409,7 +412,7 @@ check_again(struct again *r, const struct job *job)
     return job->tasks ? 0 : admit_pending(r->rpc->admission, job->uid, 1, &r->last);
 }
 
-/* False: not yet. */
+/* False: not done yet. */
 static bool
 requeue_one(struct again *r, uint32_t id)
 {
@@ -477,7 +480,7 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
     return 0;
 }
 
-/* Which jobs are meant, and whether they may all be run again: 1; 0 when it is late; -1 with
+/* Determines the selected jobs and whether all may be requeued: 1; 0 if time ran out; -1 with
  * e. */
 static int
 choose(struct again *r, int64_t until_us, struct err *e)
@@ -501,7 +504,7 @@ choose(struct again *r, int64_t until_us, struct err *e)
         return -1;
     for (size_t i = 0; i < w->live.n; i++) {
         const struct job *job =
-            queue_get(rpc->inst->queue, w->live.ids[i]); /* NULL: it has ended since */
+            queue_get(rpc->inst->queue, w->live.ids[i]); /* NULL: it has ended */
         if (!ids_has(&r->before, w->live.ids[i]) || (job && job->tasks))
             requeue_order_add(&r->meant, w->live.ids[i], job);
     }
@@ -545,7 +548,7 @@ step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int6
             look_on(r);
         else if (requeue_one(r, id))
             requeue_order_done(&r->meant);
-        /* Each is read from the disk, and may have megabytes. */
+        /* Each job is read from the disk and may have megabytes. */
         if (n == CHANGE_EACH || clock_boot_us() >= until_us) {
             r->walk.paused = true;
             return WORK_MORE;

@@ -1,5 +1,5 @@
-/* `series`: what cards, or one attempt of a job, used over time. Points are thinned to the
- * number that is asked for, always to the maximum of a step, so that a peak is never lost. */
+/* `series`: what GPUs, or one attempt of a job, used over time. Points are reduced to the
+ * requested number by taking the maximum of each step, so that no peak is lost. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -129,8 +129,8 @@ put_trace(const struct trace *t, const uint8_t *gpus, const struct asked *a, str
     jsonw_end_array(out);
 }
 
-/* A copy of what is known of the attempt: in memory while it runs, then in the store. An empty
- * one when nothing was ever sampled. The caller frees it. */
+/* Copies what is known of the attempt: from memory while it runs, then from the store. Empty
+ * if nothing was sampled. The caller frees it. */
 static struct trace *
 copy_trace(struct rpc *rpc, uint32_t job, const struct attempt *run, struct err *e)
 {
@@ -141,7 +141,7 @@ copy_trace(struct rpc *rpc, uint32_t job, const struct attempt *run, struct err 
     else if (store_trace_get(rpc->inst->store, job, run->number, &bytes, e) < 0)
         return NULL;
     struct trace *t = bytes.len ? trace_decode(bytes.data, bytes.len) : NULL;
-    /* A card that has vanished since is no longer in the list of the attempt's cards. */
+    /* The attempt's list of GPUs lacks a GPU that has vanished since. */
     if (t && trace_n_gpus(t) == run->n_gpus)
         return t;
     trace_free(t);
@@ -220,7 +220,7 @@ method_series(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *o
         return err_set(e, ERR_USAGE, "a series needs \"gpus\": true or \"job\": NUMBER");
     if (members_read(params, members, &a, e) < 0)
         return -1;
-    /* The next look sees what is new. */
+    /* The next sample updates it. */
     if (clock_boot_us() - prober_sampled_us(rpc->cards->prober) >
         rpc->inst->config.sample_ms * 1000)
         prober_request(rpc->cards->prober);

@@ -1,5 +1,5 @@
-/* `signal`: a signal to the processes of running jobs. Nothing of it is kept but the event:
- * what the signal does is the job's affair. */
+/* `signal`: sends a signal to the processes of running jobs. Only the event is stored: the
+ * effect of the signal is up to the job. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,15 +36,15 @@ is_running(const struct job *job)
     return job->state == JOB_STARTING || job->state == JOB_RUNNING;
 }
 
-/* In pieces (long_work.h), as there may be many that run. */
+/* Sent in pieces (long_work.h), as many jobs may be running. */
 struct sending {
     struct target_walk walk;
-    const json_t *params; /* borrowed; they stay while it lasts */
+    const json_t *params; /* borrowed; valid while the work lasts */
     int sig;
     struct ids sent;
-    uint32_t array;       /* the one whose tasks come now; 0: none */
-    size_t n_sent_before; /* it */
-    struct err last;      /* why one was passed over */
+    uint32_t array;       /* the array whose tasks are being processed; 0: none */
+    size_t n_sent_before; /* sent.n when that array began */
+    struct err last;      /* why a job was skipped */
 };
 
 static void
@@ -74,7 +74,7 @@ send_to_task(struct rpc *rpc, struct sending *x, const struct job *task)
         send_one(rpc, x, task);
 }
 
-/* All its tasks have come, as far as they are to. */
+/* All tasks of the array have been processed; an error if none received the signal. */
 static void
 end_array(struct sending *x, uint32_t array)
 {
@@ -82,7 +82,8 @@ end_array(struct sending *x, uint32_t array)
         err_set(&x->last, ERR_FAILED, "no task of array %u is running", array);
 }
 
-/* An array runs nothing itself: its tasks are meant, but for those that are named as well. */
+/* An array runs nothing itself: the signal goes to its tasks, except those selected
+ * themselves. */
 static void
 send_to_tasks(struct rpc *rpc, struct sending *x, const struct job *array)
 {

@@ -53,14 +53,15 @@ put_strangers(struct jsonw *w, const struct card *c)
         jsonw_kstr(w, "user", s->uid < 0 ? NULL : daemon_user_name((uid_t)s->uid));
         put_known(w, "mib", s->mib);
         put_known(w, "peak_mib", s->peak_mib);
-        /* The ledger's clock counts from boot; people want the day. */
+        /* The ledger's clock counts from boot; clients want wall time. */
         jsonw_ktime(w, "since", clock_wall_us() - (clock_boot_us() - s->since_us));
         jsonw_end_object(w);
     }
     jsonw_end_array(w);
 }
 
-/* The jobs on the card and their memory, so that a picture of it needs no second request. */
+/* Lists the jobs on the GPU and their memory, so that a display of it needs no second
+ * request. */
 static void
 put_holds(const struct instance *inst, struct jsonw *w, const struct card *c)
 {
@@ -109,8 +110,8 @@ put_node(const struct rpc *rpc, struct jsonw *w, const struct card *c)
     jsonw_end_array(w);
 }
 
-/* "on"; or null, and why, where it is wanted: the caller's own, or to an administrator
- * anybody's. */
+/* Writes "on", or null and, where MPS is wanted, the reason: the caller's own MPS, or for an
+ * administrator any user's. */
 static void
 put_mps(struct instance *inst, const struct caller *who, struct jsonw *w, const struct card *c)
 {
@@ -119,7 +120,7 @@ put_mps(struct instance *inst, const struct caller *who, struct jsonw *w, const 
     jsonw_kstr(w, "mps_why", why && why[0] ? why : NULL);
 }
 
-/* What holds jobs on the card to their VRAM; null, and why nothing does. */
+/* Writes what enforces the jobs' VRAM on the GPU; or null, and why nothing does. */
 static void
 put_cap(const struct instance *inst, struct jsonw *w, const struct card *c)
 {
@@ -194,7 +195,7 @@ method_gpus(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out
 {
     (void)params;
     (void)e;
-    /* The next look sees what is new. */
+    /* The next sample updates it. */
     if (clock_boot_us() - prober_sampled_us(rpc->cards->prober) >
         rpc->inst->config.sample_ms * 1000)
         prober_request(rpc->cards->prober);
@@ -205,8 +206,8 @@ method_gpus(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out
     return 0;
 }
 
-/* Its folder that nodes share, if that is not the state; and what the settings say, if that is
- * not taken yet. */
+/* Writes the folder shared by nodes if it is not the state folder, and the configured one if
+ * it is not in use yet. */
 static void
 put_slurm(const struct rpc *rpc, struct jsonw *w)
 {
@@ -279,7 +280,7 @@ method_stop(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out
     rpc->inst->stopping = true;
     rpc->inst->stop_when_empty = cancel;
     rpc->inst->stop_asked = true;
-    if (cancel) { /* the rest of a jobs file must not follow those that are cancelled here */
+    if (cancel) { /* so that the rest of a jobs file does not follow the cancelled jobs */
         struct err stopping;
         err_set(&stopping, ERR_REFUSED, "the daemon is stopping and cancels all jobs");
         works_fail(rpc, &stopping);

@@ -1,11 +1,11 @@
 /* `submit`: a list of jobs, all or none. A job that can never start here is refused with the
- * reason, before anything is changed.
+ * reason before anything is changed.
  *
  * A long list is read and checked in pieces (long_work.h), which change nothing; then all jobs
- * enter in one piece, and so in one commit. What the checks have found may be otherwise by
- * then: what may be asked and jobs that must be unique are checked again, and a dependency that
- * has failed meanwhile cancels the job that waits for it, as it does behind a submit. A name
- * means the same job for all of them. */
+ * enter in one piece and thus in one commit. As the results of the checks may be outdated by
+ * then, permissions, feasibility and uniqueness are checked again, and a dependency that has
+ * failed meanwhile cancels the job that waits for it, as it does after a submit. A name in a
+ * dependency means the same job for the whole list. */
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -41,18 +41,18 @@
 #include "daemon/state/unique.h"
 #include "wire/request_read.h"
 
-#define ENTER_WITH_READING 100 /* jobs that are read and entered in one slice at most */
-#define RANGE_TEXT         8   /* bytes that an array's row has of each range of tasks */
-#define GLANCE             8   /* jobs between two looks at the clock: each may wait for many */
+#define ENTER_WITH_READING 100 /* maximum number of jobs read and entered in the same slice */
+#define RANGE_TEXT         8   /* bytes per range of tasks in an array's row */
+#define GLANCE             8 /* jobs between two checks of the clock: each may depend on many */
 
-/* The jobs of a request so far, by what they run. */
+/* The jobs of the request so far, by fingerprint. */
 struct same {
     const char *fingerprint; /* borrowed from its job */
-    size_t number;           /* of the first with it */
+    size_t number;           /* of the first job with it */
     UT_hash_handle hh;
 };
 
-/* What a name of a dependency means in this request. */
+/* The job that a dependency's name means in this request. */
 struct meaning {
     char *name; /* owned */
     uint32_t job;
@@ -60,14 +60,14 @@ struct meaning {
 };
 
 struct submission {
-    const json_t *list; /* borrowed from the params, which stay while it lasts */
+    const json_t *list; /* borrowed from the params, which stay valid while the work lasts */
     struct reqcontext context;
-    struct job **jobs; /* owned, until they have entered */
+    struct job **jobs; /* owned until the jobs have entered */
     size_t n, n_read;
-    int64_t text; /* bytes of it, of those that have been read */
+    int64_t text; /* bytes of the jobs read so far */
     struct same *own, *seen;
     struct meaning *meant;
-    bool paused; /* others have been served since it began */
+    bool paused; /* other requests have been served since it began */
 };
 
 int
@@ -95,7 +95,8 @@ check_feasible(struct instance *inst, const struct request *r, size_t i, size_t 
     return n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
 }
 
-/* The names that jobs before this one have used; another job may have got one meanwhile. */
+/* Fills in names that earlier jobs of the list have used, as another job may have got such a
+ * name meanwhile. */
 static void
 recall_names(const struct submission *s, struct request *r)
 {
@@ -159,7 +160,7 @@ read_job(struct rpc *rpc, const json_t *j, const struct caller *c, struct submis
     return unique_check(rpc->inst->state, job, e);
 }
 
-/* Two of the same in one request are the same as well. */
+/* Two equal jobs in one request also violate `unique`. */
 static int
 check_pair(struct same **seen, struct same *own, const struct job *job, size_t number,
            struct err *e)
@@ -175,7 +176,7 @@ check_pair(struct same **seen, struct same *own, const struct job *job, size_t n
     return 0;
 }
 
-/* The next one; it counts as read whatever comes of it. */
+/* Reads the next job, which counts as read even on an error. */
 static int
 read_next(struct rpc *rpc, const struct caller *c, struct submission *s, struct err *e)
 {
@@ -190,7 +191,7 @@ read_next(struct rpc *rpc, const struct caller *c, struct submission *s, struct 
     return check_feasible(rpc->inst, &job->req, i, s->n, e);
 }
 
-/* WORK_DONE: all of them. */
+/* WORK_DONE: all are read. */
 static int
 read_jobs(struct rpc *rpc, const struct caller *c, struct submission *s, int64_t until_us,
           struct err *e)
@@ -213,7 +214,8 @@ check_job_again(struct rpc *rpc, struct job *job, struct err *e)
     return job->req.unique ? unique_check(rpc->inst->state, job, e) : 0;
 }
 
-/* What others may have changed since a job was read: the queue, the settings, the GPUs. */
+/* Repeats the checks whose result others may have changed since a job was read: the queue, the
+ * settings, the GPUs. */
 static int
 check_again(struct rpc *rpc, const struct caller *c, const struct submission *s, struct err *e)
 {
@@ -229,8 +231,8 @@ check_again(struct rpc *rpc, const struct caller *c, const struct submission *s,
     return 0;
 }
 
-/* Whether there is a Slurm if any of them is to go there, and what runs containers if any of
- * them is to be in one. */
+/* Checks that Slurm is usable if any job needs it, and that containers can be run if any job
+ * needs one. */
 static int
 check_engines(const struct instance *inst, const struct submission *s, struct err *e)
 {
@@ -275,8 +277,8 @@ enter_all(struct rpc *rpc, struct submission *s, struct jsonw *out)
     jsonw_end_object(out);
 }
 
-/* Reading and entering, which is up to a commit of 1,000 jobs, share no slice, unless both are
- * short. */
+/* Reading and entering, which may be a commit of 1,000 jobs, do not share a slice unless both
+ * are short. */
 static int
 step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
@@ -321,7 +323,7 @@ int
 method_submit(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
-    /* past: its environment, to which no job refers yet, must not go meanwhile. */
+    /* past: keeps the environment, to which no job refers yet, from being deleted meanwhile */
     static const struct work_kind kind = {.step = step,
                                           .free = submission_free,
                                           .past = true,

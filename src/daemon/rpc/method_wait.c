@@ -1,7 +1,7 @@
-/* `wait`: answered when all that are meant have ended. The jobs that are meant are found out
- * in pieces (long_work.h): the ids of all live jobs are noted first, each is looked at later,
- * and then the history. What happens meanwhile to those that were looked at is noted in the
- * wait (waiters.h), which is there from the first moment on. */
+/* `wait`: answered when all selected jobs have ended. The jobs are determined in pieces
+ * (long_work.h): the ids of all live jobs are noted first and examined later, then the
+ * history. The wait (waiters.h) exists from the start and records what happens meanwhile to
+ * the jobs already examined. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -17,21 +17,21 @@
 #include "daemon/rpc/rpc.h"
 #include "daemon/rpc/waiters.h"
 
-#define WAIT_TASKS_MAX 100000 /* that have not left their arrays, in one request */
-#define LOOK_EACH      50     /* jobs between two looks at the clock */
+#define WAIT_TASKS_MAX 100000 /* tasks in their arrays, per request */
+#define LOOK_EACH      50     /* jobs between two checks of the clock */
 
 struct asked {
     struct rpc *rpc;
     struct select select;
-    struct select names;     /* of that, the words that name jobs, ended ones as well */
-    const json_t *params;    /* borrowed; they stay while it lasts */
-    struct wait *wait;       /* owned; NULL: it has been handed over */
-    struct select_live live; /* the jobs that were live when it was asked */
+    struct select names;     /* the part of select that names jobs, ended ones included */
+    const json_t *params;    /* borrowed; valid while the work lasts */
+    struct wait *wait;       /* owned; NULL: handed over */
+    struct select_live live; /* the jobs that were live when the request came */
     size_t at;
     struct select_past past;
 };
 
-/* Tasks that are meant and have not left their arrays. */
+/* Adds the selected tasks that have not left their arrays. */
 static int
 add_tasks(struct instance *inst, const struct select *s, struct wait *x, struct err *e)
 {
@@ -54,7 +54,8 @@ add_tasks(struct instance *inst, const struct select *s, struct wait *x, struct 
     return 0;
 }
 
-/* An end that is not committed yet comes with its commit. False: it is late. */
+/* Adds the live jobs. An end that is not committed yet is reported with its commit. False:
+ * time ran out. */
 static bool
 look_at_live(struct asked *a, int64_t until_us)
 {
@@ -78,8 +79,8 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
     return 0;
 }
 
-/* What has ended counts only where it was named: `all`, a user or a state mean what there is
- * now, so that a script does not get the exit status of last week's failure. */
+/* Ended jobs count only if they were named: `all`, a user or a state select only live jobs, so
+ * that a script does not get the exit status of last week's failure. */
 static int
 step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
@@ -97,8 +98,8 @@ step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out, int6
     return waits_is_empty(a->wait) ? select_none(a->params, e) : WORK_DONE;
 }
 
-/* A client that may have to ask another daemon again first asks which jobs are meant: by then
- * `all` or `@` may mean others. */
+/* A client that may have to repeat its request to another daemon first asks which jobs are
+ * selected, because by then `all` or `@` may select others. */
 static int
 resolve_step(struct rpc *rpc, const struct caller *c, void *arg, struct jsonw *out,
              int64_t until_us, struct err *e)
@@ -144,7 +145,7 @@ begin(struct asked *a, const struct caller *c, struct err *e)
     if (rc == 0)
         rc = select_read(rpc->roles, c->uid, a->params, &a->names, e);
     select_keep_names(&a->names);
-    if (rc == 0 && select_is_all(s)) { /* an admin, too, waits for jobs of one's own */
+    if (rc == 0 && select_is_all(s)) { /* also an admin waits only for own jobs */
         s->mine = true;
         s->owner = c->uid;
     }

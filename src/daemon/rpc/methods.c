@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* One a line, so that changes stay apart. */
+/* One per line, to keep diffs apart. */
 /* clang-format off */
 static const struct method methods[] = {
     {"submit", method_submit, true},

@@ -1,5 +1,5 @@
-/* The methods of the socket, by name: docs/protocol.md section 2. Each group has a file
- * method_*.c; this is the table that joins them. */
+/* The methods of the socket, by name: docs/protocol.md section 2. Each group is in its own
+ * method_*.c; this table joins them. */
 #ifndef DAEMON_RPC_METHODS_H
 #define DAEMON_RPC_METHODS_H
 
@@ -17,7 +17,7 @@ struct method {
 
 const struct method *methods_find(const char *name); /* NULL: none */
 
-/* Whether jobs may enter now; -1 with the reason. */
+/* Whether the daemon accepts new jobs now: 0, or -1 with the reason. */
 int daemon_accepts_work(const struct instance *inst, struct err *e);
 
 int method_submit(struct rpc *, struct caller *, json_t *, struct jsonw *, struct err *);

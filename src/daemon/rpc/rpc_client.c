@@ -1,8 +1,8 @@
-/* One client's connection: lines in, bytes out. A client that does not read is dropped when
- * too much waits for it, one that sends no newline when its line is too long, and if its user
- * has used up a fair share of the daemon's time, its next lines are read later (user_shares.h);
- * no client can block the loop, because every write is asynchronous. rpc_server.c accepts it,
- * rpc_requests.c makes answers of its lines. */
+/* One client's connection: lines in, bytes out. A client is dropped if it leaves too much
+ * unread or sends a line that is too long. If its user has used up a fair share of the
+ * daemon's time, its next lines are read later (user_shares.h). No client can block the loop,
+ * because every write is asynchronous. rpc_server.c accepts the connection, rpc_requests.c
+ * answers its lines. */
 #include <stdlib.h>
 #include <uv.h>
 
@@ -25,7 +25,7 @@
 #include "wire/frame.h"
 
 #define READ_SIZE 65536
-#define RESUME_MS 20 /* a client that asked too much is looked at again so often */
+#define RESUME_MS 20 /* how often paused clients are looked at again */
 
 struct outgoing {
     uv_write_t req;
@@ -70,7 +70,8 @@ client_drop(struct client *c)
     works_drop_client(s->rpc, c);
     file_uploads_drop_client(s->rpc->uploads, c);
     uv_close((uv_handle_t *)&c->pipe, client_free);
-    turn_touch_unplanned(s->rpc->inst); /* the last one to leave may let an idle daemon go */
+    turn_touch_unplanned(
+        s->rpc->inst); /* an idle daemon may exit when the last client leaves */
 }
 
 bool
@@ -86,7 +87,7 @@ client_unread(const struct client *c)
     return c->pipe.write_queue_size + c->unsent.len;
 }
 
-/* Reports what is kept for this client's user; drops the client when that is too much. */
+/* Updates the bytes counted for this client's user; drops the client if that is too much. */
 static void
 account(struct client *c)
 {
@@ -117,7 +118,7 @@ on_written(uv_write_t *req, int status)
     account(c);
 }
 
-/* Writes all but the first n bytes, when the socket takes them. */
+/* Writes all but the first n bytes once the socket accepts them. */
 static void
 write_soon(struct client *c, struct buf *bytes, size_t n)
 {
@@ -132,7 +133,7 @@ write_soon(struct client *c, struct buf *bytes, size_t n)
     }
 }
 
-/* Takes the bytes. */
+/* Takes over the bytes. */
 static void
 add_unsent(struct client *c, struct buf *bytes)
 {
@@ -146,8 +147,8 @@ add_unsent(struct client *c, struct buf *bytes)
     buf_free(bytes);
 }
 
-/* Behind what is being written. Long ones are not copied: 64 MiB would hold the loop for
- * 50 ms. */
+/* Queues the bytes behind the write in progress. Long ones are not copied: 64 MiB would block
+ * the loop for 50 ms. */
 static void
 send_later(struct client *c, struct buf *bytes)
 {
@@ -162,8 +163,8 @@ send_later(struct client *c, struct buf *bytes)
     buf_free(bytes);
 }
 
-/* One write at a time, of what is short: libuv makes 32 of them in a round of the loop, so that
- * of a write for each event the followers would fall behind a busy daemon for good. */
+/* Short output uses one write at a time: libuv makes 32 writes per round of the loop, so with
+ * one write per event the followers would permanently lag behind a busy daemon. */
 void
 rpc_client_send(struct client *c, struct buf *bytes)
 {
@@ -201,7 +202,7 @@ client_send_gathered(struct client *c)
     if (c->closing || bytes.len == 0)
         return;
     if (c->pipe.write_queue_size > 0) {
-        account(c); /* on_written sends them */
+        account(c); /* on_written sends the rest */
         return;
     }
     c->unsent = (struct buf)BUF_INIT;
@@ -220,8 +221,8 @@ on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
     *out = uv_buf_init(room, room ? READ_SIZE : 0);
 }
 
-/* Reads on later, so that others' requests come first: in the next round, where it is only this
- * one that has been long enough. */
+/* Resumes reading later, so that other clients are served first: in the next round if the user
+ * has only used up this one. */
 static void
 pause_client(struct client *c)
 {
@@ -237,7 +238,7 @@ pause_client(struct client *c)
 
 static void serve_lines(struct client *c);
 
-/* Its long line has been read. */
+/* The client's long line has been parsed. */
 static void
 on_reading_done(void *arg, struct parsed *p, size_t len)
 {
@@ -248,13 +249,13 @@ on_reading_done(void *arg, struct parsed *p, size_t len)
     int64_t now_us = clock_boot_us();
     peers_charge(c->server->peers, c->group, p->took_us + now_us - began_us, now_us);
     frame_done(&c->in, c->next_at);
-    c->paused = true; /* nothing more has been read from it */
+    c->paused = true; /* the client has not been read from since */
     serve_lines(c);
     account(c);
 }
 
-/* What may be a long line comes when another of its user, on whichever connection, has been
- * read, even one whose connection has gone. */
+/* A possibly long line waits until no other long line of its user is being parsed, whichever
+ * connection that came from, even a closed one. */
 static bool
 has_to_wait(const struct client *c, size_t at)
 {
@@ -262,7 +263,7 @@ has_to_wait(const struct client *c, size_t at)
            long_lines_has(c->server->long_lines, c->group);
 }
 
-/* True: it is read apart from the loop, and its connection waits for that. */
+/* True: the line is parsed by the other thread, and the connection waits for that. */
 static bool
 read_apart(struct client *c, const char *line, size_t len, size_t next_at)
 {
@@ -274,12 +275,12 @@ read_apart(struct client *c, const char *line, size_t len, size_t next_at)
         return false;
     if (!c->paused)
         uv_read_stop((uv_stream_t *)&c->pipe);
-    c->paused = false; /* on_reading_done goes on with it */
+    c->paused = false; /* on_reading_done resumes it */
     c->next_at = next_at;
     return true;
 }
 
-/* What has come in, as far as its user's share of time goes. */
+/* Serves the lines received, as far as the user's share of time allows. */
 static void
 serve_lines(struct client *c)
 {
@@ -312,7 +313,7 @@ serve_lines(struct client *c)
         pause_client(c);
 }
 
-/* Sends what to do instead, as far as the socket takes it, and closes. */
+/* Sends the reason and the remedy, as far as the socket accepts it. */
 static void
 refuse_line(struct client *c)
 {

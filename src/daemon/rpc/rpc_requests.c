@@ -1,6 +1,6 @@
-/* JSON-RPC 2.0 on a client's line: a request is answered by its method, at once or with a
- * ticket later. Every answer is held until the turn is durable (server_release). The methods
- * are in method_*.c and named in methods.c. */
+/* JSON-RPC 2.0 on a client's line: a request is answered by its method, at once or later with
+ * a ticket. Every answer is held until the turn is durable (server_release). The methods are
+ * in method_*.c and listed in methods.c. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@
 
 #define TOKEN_MIN 16
 #define TOKEN_MAX 64
-/* What an unanswered request counts for: so a user may have some 1,000 by default. */
+/* Bytes counted for an unanswered request, so that a user may have about 1,000 by default. */
 #define TICKET_BYTES       INT64_C(65536)
 #define RPC_PARSE_ERROR    -32700
 #define RPC_BAD_REQUEST    -32600
@@ -34,9 +34,9 @@
 struct ticket {
     struct client *client;
     char *id;
-    int64_t kept; /* bytes that count as its user's until the answer */
+    int64_t kept; /* bytes counted for its user until the answer */
     bool changes;
-    bool progress; /* the client wants signs until then */
+    bool progress; /* the client wants progress messages until then */
 };
 
 static struct reply *
@@ -74,7 +74,7 @@ rpc_write_error(struct buf *out, const char *id, int code, const char *kind, con
     buf_addc(out, '\n');
 }
 
-/* Takes the result: it may be 64 MiB, and a copy would hold the loop for 50 ms. */
+/* Takes over the result: it may be 64 MiB, and a copy would block the loop for 50 ms. */
 static void
 write_result(struct reply *r, struct buf *result)
 {
@@ -105,8 +105,8 @@ answer_protocol_error(struct client *c, const json_t *id, int code, const char *
     rpc_write_error(&r->text, r->id, code, "usage", text);
 }
 
-/* One that was asked before, by a client that lost its connection before it had the answer: it
- * gets the answer that it would have got then. */
+/* If a client lost its connection before the answer and repeats the request, sends it the
+ * stored answer. */
 static bool
 answer_again(struct client *c, const json_t *id, const char *token)
 {
@@ -128,7 +128,7 @@ rpc_serve(struct rpc *rpc, const struct caller *c)
           : (struct asker){0};
 }
 
-/* token: of a request that must not be carried out twice; NULL: of any other. */
+/* token: of a request that must not be carried out twice; otherwise NULL. */
 static void
 call_method(struct client *c, const struct method *m, const json_t *root, const char *token,
             size_t len)
@@ -151,7 +151,7 @@ call_method(struct client *c, const struct method *m, const json_t *root, const 
     struct err e = {0};
     if (token && (answer_again(c, id, token) || works_take_up(c->server->rpc, &caller))) {
         file_uploads_drop_client(c->server->rpc->uploads,
-                                 c); /* the pieces that came before it */
+                                 c); /* the parts of the file that preceded it */
         return;
     }
     jsonw_init(&w, &result);
@@ -165,7 +165,8 @@ call_method(struct client *c, const struct method *m, const json_t *root, const 
         return;
     if (rc == 0 && w.full)
         rc = budget_too_long(&w, &e);
-    /* With a full disk what needs none is done all the same, and not remembered. */
+    /* With a full disk, requests that need no disk are carried out but their answer is not
+     * stored. */
     if (token && rc == 0 && !turn_disk_trouble(c->server->rpc->inst))
         store_answer_put(c->server->rpc->inst->store, c->uid, token, buf_str(&result), &e);
     struct reply *r = hold(c, id_text(id), m->changes && rc == 0);
@@ -175,8 +176,9 @@ call_method(struct client *c, const struct method *m, const json_t *root, const 
         rpc_write_error(&r->text, r->id, err_exit_status(e.code), err_name(e.code), e.text);
 }
 
-/* A token is one method's: what another one was answered says nothing of this. A part of a jobs
- * file changes nothing, and what was kept of it has gone with the connection. */
+/* A token belongs to one method: the answer of another method does not apply. A part of a jobs
+ * file changes nothing, and what was kept of it was lost with the connection, so its token is
+ * ignored. */
 static void
 call_once(struct client *c, const struct method *m, const json_t *root, const char *token,
           size_t len)

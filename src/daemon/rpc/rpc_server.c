@@ -1,6 +1,6 @@
-/* The daemon's socket: connections, and what leaves when. See rpc_server.h for the rule that
- * matters: an answer leaves only after its turn is durable. Called by berthd.c and turn.c; one
- * connection is rpc_client.c's, requests and their answers are rpc_requests.c's. */
+/* The daemon's socket: connections, and when output is sent. See rpc_server.h for the main
+ * rule: an answer is sent only after its turn is durable. Called by berthd.c and turn.c.
+ * rpc_client.c handles one connection, rpc_requests.c requests and their answers. */
 #include "daemon/rpc/rpc_server.h"
 
 #include <malloc.h>
@@ -26,10 +26,11 @@
 #include "wire/frame.h"
 
 #define TRIM_MS             500
-#define ACCEPTS_MAX         64 /* in one round of the loop: a millisecond, or two */
+#define ACCEPTS_MAX         64 /* per round of the loop: one or two milliseconds */
 #define SAY_AGAIN_US        INT64_C(1000000)
-#define GATHER_MAX          ((size_t)64 << 10) /* bytes of events that go out together */
-#define FOLLOWER_UNREAD_MAX ((size_t)8 << 20)  /* bytes of events that are sent as they come */
+#define GATHER_MAX          ((size_t)64 << 10) /* bytes of events sent together */
+#define FOLLOWER_UNREAD_MAX ((size_t)8 << 20)  /* unread bytes at which a follower is dropped  \
+                                                */
 
 void
 server_count_turned_away(struct server *s)
@@ -38,7 +39,7 @@ server_count_turned_away(struct server *s)
     s->turned_away_us = clock_boot_us();
 }
 
-/* The C library would keep for good what long requests needed for a moment. */
+/* The C library would otherwise keep forever the memory that long requests needed briefly. */
 static void
 on_trim(uv_timer_t *timer)
 {
@@ -61,7 +62,7 @@ on_closed_unused(uv_handle_t *handle)
     free(handle->data);
 }
 
-/* Why there is no more of it, on the way out. */
+/* Sends the reason before the connection is closed. */
 static void
 turn_away(struct client *c, const struct err *e)
 {
@@ -72,13 +73,12 @@ turn_away(struct client *c, const struct err *e)
     server_count_turned_away(c->server);
 }
 
-/* One of that user's connections goes: of those that wait for nothing, where there are any, the
- * one that came last. */
+/* Drops one connection of that user: the newest idle one, or else the newest. */
 static void
 make_room(struct server *s, uid_t crowd)
 {
     struct client *last = NULL;
-    for (struct client *c = s->clients; c; c = c->next) { /* the newest come first */
+    for (struct client *c = s->clients; c; c = c->next) { /* newest first */
         if (c->group != crowd)
             continue;
         if (!last || (!client_is_idle(last) && client_is_idle(c)))
@@ -127,7 +127,7 @@ identify(struct client *c)
     return roles_is_served(c->server->rpc->roles, c->uid);
 }
 
-/* The caller is still there, and so is the next call, at once. */
+/* Logs at most once per second: the caller is still there, so accept fails again at once. */
 static void
 say_accept_fails(struct server *s, int status)
 {
@@ -138,8 +138,8 @@ say_accept_fails(struct server *s, int status)
     log_warn("accept: %s", uv_strerror(status));
 }
 
-/* However fast callers come, a round ends: the one that is not taken here is the first of the
- * next (server_new_round), and until then libuv asks for no more. */
+/* Ends the round however fast callers come: a caller that is not accepted here is the first of
+ * the next round (server_new_round), and until then libuv accepts no more. */
 static void
 on_connection(uv_stream_t *listener, int status)
 {
@@ -211,7 +211,8 @@ server_close(struct server *s)
     long_lines_close(s->long_lines);
 }
 
-/* A client without notice that a user stops this daemon expects another one. */
+/* Tells clients if a user stopped this daemon: without that a client expects another daemon to
+ * follow. */
 void
 server_hang_up(struct server *s)
 {
@@ -258,7 +259,8 @@ server_charge(struct server *s, uid_t group, int64_t us)
     peers_charge(s->peers, group, us, clock_boot_us());
 }
 
-/* When it is too much, the next bytes that come from this user are (rpc_client.c, account). */
+/* If this exceeds the maximum, the user's next received bytes cause the drop (rpc_client.c,
+ * account). */
 void
 server_keep(struct server *s, uid_t group, int64_t bytes)
 {

@@ -15,13 +15,13 @@
 #include "wire/frame.h"
 
 #define CHANGERS_MAX 16
-#define LARGE_BYTES  ((size_t)256 << 10) /* of a line: it takes 5 ms to read */
+#define LARGE_BYTES  ((size_t)256 << 10) /* line length from which parsing takes 5 ms */
 
 struct reply {
-    struct buf text;   /* the line, up to its result */
-    struct buf result; /* and what follows; nothing in an error */
-    char *id;          /* as JSON, to make an error of it when the commit fails */
-    bool changes;      /* says that something has been made durable */
+    struct buf text;   /* the line up to its result */
+    struct buf result; /* the result and the rest of the line; empty for an error */
+    char *id;          /* as JSON, for an error answer if the commit fails */
+    bool changes;      /* reports a durable change */
 };
 
 struct client {
@@ -29,20 +29,20 @@ struct client {
     struct server *server;
     uv_pipe_t pipe;
     uid_t uid;
-    uid_t group; /* the group that its user counts in (user_shares.h) */
+    uid_t group; /* the user's group (user_shares.h) */
     pid_t pid;
     bool admin;
-    bool paused;      /* its user has used up a fair share of our time for now */
+    bool paused;      /* its user has used up the fair share of daemon time for now */
     int64_t since_us; /* boot clock: when it connected */
-    int64_t kept;     /* bytes of it, as user_shares.c knows */
+    int64_t kept;     /* bytes that user_shares.c counts for this client */
     struct frame in;
-    struct reading *reading; /* of its long line, at the end of which the next begins: */
-    size_t next_at;          /* in bytes of in */
-    struct buf unsent;       /* events of this turn, and what has come since a write began */
+    struct reading *reading; /* of its long line, after which the next one starts: */
+    size_t next_at;          /* offset in the bytes of in */
+    struct buf unsent;       /* events of this turn, and output added since a write began */
     struct reply *held;
     int n_held;
     size_t cap_held;
-    int n_tickets; /* requests that are answered later */
+    int n_tickets; /* requests to be answered later */
     bool following;
     struct event_filter filter;
     bool closing;
@@ -58,38 +58,38 @@ struct server {
     struct client *clients;
     int n_clients;
     int n_accepted;               /* in this round of the loop */
-    bool caller_waits;            /* connected, but for the next round */
-    int64_t accept_failed_us;     /* boot clock: when that was said last */
+    bool caller_waits;            /* a connection waits for the next round */
+    int64_t accept_failed_us;     /* boot clock: when this was last logged */
     uid_t changers[CHANGERS_MAX]; /* groups whose requests changed something in this turn */
     int n_changers;
-    int64_t turned_away, turned_away_us; /* how many, and when the last (boot clock) */
+    int64_t turned_away, turned_away_us; /* count, and time of the last (boot clock) */
     bool closing;
 };
 
 /* --- rpc_server.c --- */
 
-/* A request or an answer was long: its memory goes back to the machine a little later. */
+/* A request or an answer was long: returns its memory to the system a little later. */
 void server_trim_soon(struct server *s);
-/* One more that was hung up on. */
+/* Counts one more client that was refused or dropped. */
 void server_count_turned_away(struct server *s);
 
 /* --- rpc_client.c --- */
 
 void client_read(struct client *c); /* from now on */
-/* Takes the bytes; drops a client that leaves too many unread. */
+/* Takes over the bytes; drops a client that leaves too much unread. */
 void rpc_client_send(struct client *c, struct buf *bytes);
-/* What is in unsent, unless a write is in progress: then it follows that write. */
+/* Sends what is in unsent; if a write is in progress, it follows that write. */
 void client_send_gathered(struct client *c);
 void client_drop(struct client *c);
 size_t client_unread(const struct client *c); /* bytes */
-/* Nothing is under way between it and the daemon: no request, no answer, no events. */
+/* True if no request, answer or event is under way on this connection. */
 bool client_is_idle(const struct client *c);
 
 /* --- rpc_requests.c --- */
 
-/* Serves a request, which took len bytes; takes over what *p owns. The answer is held. */
+/* Handles a request of len bytes; takes over what *p owns. The answer is held. */
 void rpc_handle(struct client *c, struct parsed *p, size_t len);
-/* An error as a whole line; id as JSON. */
+/* Writes an error as a complete line; id is JSON. */
 void rpc_write_error(struct buf *out, const char *id, int code, const char *kind,
                      const char *text);
 

@@ -1,5 +1,5 @@
 /* /etc/subuid: see subuids.h. Read as a file and never through a directory service, which may
- * be slow or away: the daemon's loop asks. Called by user_shares.c. */
+ * be slow or unavailable, because this runs in the daemon's loop. Called by user_shares.c. */
 #include "daemon/rpc/subuids.h"
 
 #include <stdbool.h>
@@ -32,7 +32,7 @@ static bool
 is_same_file(struct subuids *s)
 {
     struct stat st = {0};
-    (void)stat(s->path, &st); /* none is as an empty one */
+    (void)stat(s->path, &st); /* a missing file counts as empty */
     bool same = st.st_ino == s->ino && st.st_size == s->size &&
                 st.st_mtim.tv_sec == s->changed.tv_sec &&
                 st.st_mtim.tv_nsec == s->changed.tv_nsec;
@@ -42,7 +42,7 @@ is_same_file(struct subuids *s)
     return same;
 }
 
-/* "alice:100000:65536"; other lines are passed over. */
+/* "alice:100000:65536"; other lines are skipped. */
 static void
 read_line(struct subuids *s, char *line)
 {

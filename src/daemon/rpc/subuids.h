@@ -1,5 +1,5 @@
-/* Numbers of users that /etc/subuid lends to an account, as rootless containers have them:
- * 65,536 for each. They have no accounts of their own, so all of a range count as one user. */
+/* Ranges of user ids that /etc/subuid lends to accounts for rootless containers, 65,536 each.
+ * These ids have no accounts of their own, so a whole range counts as one user. */
 #ifndef DAEMON_RPC_SUBUIDS_H
 #define DAEMON_RPC_SUBUIDS_H
 
@@ -7,14 +7,13 @@
 
 struct subuids;
 
-/* path: "/etc/subuid"; it is read now, and again by subuids_refresh. */
+/* path: "/etc/subuid". Reads it now; subuids_refresh rereads it. */
 struct subuids *subuids_new(const char *path);
 void subuids_free(struct subuids *s);
-/* Reads the file again when it is another one than it was. Where it cannot be read, nothing is
- * lent. */
+/* Rereads the file if it has changed. If it cannot be read, there are no ranges. */
 void subuids_refresh(struct subuids *s);
 
-/* The first number of the range that holds this one, or the number itself. */
+/* The first id of the range that contains uid, or uid itself. */
 uid_t subuids_group(const struct subuids *s, uid_t uid);
 
 #endif

@@ -1,8 +1,9 @@
-/* Shares of the daemon: see user_shares.h. Called by rpc_server.c alone. A user's time is a
- * bucket that holds BUDGET_US and fills at a quarter of the speed of the clock: requests that
- * cost little never notice it, and a user who floods the socket leaves the rest to the others.
- * While no other user is connected it does not count; but no user is served for longer than
- * ROUND_US at a time, or a new client would wait behind everything that was sent before. */
+/* Shares of the daemon: see user_shares.h. Called by rpc_server.c, rpc_client.c and
+ * long_lines.c. A user's time is a token bucket that holds BUDGET_US and fills at a quarter of
+ * the speed of the clock: cheap requests never notice it, and a user who floods the socket
+ * leaves the rest to the others. It does not apply while no other user is connected; but no
+ * user is served for longer than ROUND_US at a time, or a new client would wait behind
+ * everything sent before. */
 #include "daemon/rpc/user_shares.h"
 
 #include <stdlib.h>
@@ -29,7 +30,7 @@ struct peers {
     bool shared;
     int64_t clients_max, bytes_max;
     struct subuids *subuids;
-    struct peer *list; /* those with a connection, or with time to earn back: few */
+    struct peer *list; /* users with a connection, or with time to earn back: few */
 };
 
 struct peers *
@@ -78,7 +79,7 @@ is_bound(const struct peers *p, uid_t group)
     return p->shared && group != 0;
 }
 
-/* The user with most connections, who is to give one up for a user without any. */
+/* The user with the most connections, who has to give one up for a user without any. */
 static const struct peer *
 find_crowd(const struct peers *p)
 {
@@ -99,7 +100,7 @@ fill(struct peer *x, int64_t now_us)
     x->at_us = now_us;
 }
 
-/* Users who have left and whose bucket is full again: a new one would be no fuller. */
+/* Frees users without connections whose bucket is full again, as a new one would be. */
 static void
 forget_gone(struct peers *p, int64_t now_us)
 {
@@ -154,7 +155,7 @@ peers_enter(struct peers *p, uid_t uid, int total, int64_t now_us, uid_t *group,
     return 0;
 }
 
-/* What was spent outlives the last connection, or a new one would pay it back. */
+/* The entry outlives the last connection, or reconnecting would reset what was spent. */
 void
 peers_leave(struct peers *p, uid_t group)
 {
@@ -233,6 +234,6 @@ peers_may_ask(struct peers *p, uid_t group, int64_t now_us)
         return true;
     fill(x, now_us);
     if (x->budget_us < 0 && is_alone(p, x))
-        x->budget_us = 0; /* no other user was kept waiting */
+        x->budget_us = 0; /* no other user had to wait */
     return x->budget_us >= 0;
 }

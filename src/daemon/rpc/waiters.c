@@ -1,6 +1,6 @@
-/* Waiting clients: see waiters.h. A wait holds the ids that are still to come, sorted, and the
- * tasks that had no id yet; a job's end is looked up in each. A task that never left its array
- * ends with it. One that runs again behind its end has ended all the same, once. */
+/* Waiting clients: see waiters.h. A wait holds the ids of jobs, sorted, and the tasks that had
+ * no id yet; the end of a job is looked up in each wait. A task that never left its array ends
+ * with it. A job that is requeued after its end counts as ended once. */
 #include "daemon/rpc/waiters.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "daemon/state/changes.h"
 
 struct waited_job {
-    uint32_t id; /* first: looked up by it alone */
+    uint32_t id; /* first: the lookup compares it alone */
     bool ended;
 };
 
@@ -34,14 +34,14 @@ struct waited_task {
 struct wait {
     struct wait *next;
     struct ticket *ticket;      /* NULL: not begun */
-    const struct select *names; /* borrowed, until it is begun */
-    struct waited_job *jobs;    /* sorted, each once */
-    struct waited_task *tasks;  /* the same, once all are there */
+    const struct select *names; /* borrowed until the wait begins */
+    struct waited_job *jobs;    /* sorted, unique */
+    struct waited_task *tasks;  /* the same once put_in_order has run */
     size_t n_jobs, cap_jobs, n_tasks, cap_tasks;
-    bool in_order;   /* tasks */
-    size_t left;     /* not ended; once it is begun */
+    bool in_order;   /* tasks are sorted and unique */
+    size_t left;     /* not ended; valid once begun */
     struct buf done; /* objects, comma-separated */
-    uint32_t *ended; /* owned; those that had ended before, in ascending order */
+    uint32_t *ended; /* owned; had ended before, in ascending order */
     size_t n_ended, cap_ended;
 };
 
@@ -139,7 +139,7 @@ waits_open(struct waits *all, const struct select *names)
     return x;
 }
 
-/* Nearly all come in order. */
+/* Nearly all are added in order. */
 void
 waits_add_job(struct wait *x, uint32_t id)
 {
@@ -176,7 +176,7 @@ compare_tasks(const void *a, const void *b)
     return x->task < y->task ? -1 : x->task > y->task;
 }
 
-/* Each once, so that it is found, and counted, once. */
+/* Sorts the tasks and removes duplicates, so that each is found and counted once. */
 static void
 put_in_order(struct wait *x)
 {
@@ -259,7 +259,7 @@ waits_begin(struct waits *all, struct wait *x, struct ticket *t)
 
 /* --- ends --- */
 
-/* False: it is not waited for, or not any more. */
+/* False: the wait does not include the job, or it has ended already. */
 static bool
 job_ended(struct wait *x, const struct job *job)
 {
@@ -271,7 +271,7 @@ job_ended(struct wait *x, const struct job *job)
     return true;
 }
 
-/* The same of a task that has left its array since. */
+/* The same for a task that has left its array since. */
 static bool
 task_ended(struct wait *x, const struct job *job)
 {
@@ -283,8 +283,8 @@ task_ended(struct wait *x, const struct job *job)
     return true;
 }
 
-/* What has not ended before its array has never left it: its rest was cancelled, or could never
- * start. So many were waited for. */
+/* Tasks still waited for when their array ends have never left it: the rest was cancelled or
+ * could never start. Returns their number. */
 static size_t
 array_ended(struct wait *x, const struct job *array)
 {
