@@ -30,11 +30,11 @@ struct work_kind {
     /* If set, the client is answered not when step returns WORK_DONE but later, by the code
      * that takes this ticket. NULL: the answer is in out. */
     void (*answer_later)(struct rpc *rpc, void *arg, struct ticket *t);
-    /* For kinds that change jobs; set all of them or none. What each piece has done is stored as
-     * text in the same commit; a piece with nothing new writes nothing. If the daemon dies in
-     * between and the client repeats the request with its token, the next daemon passes these
-     * texts to resume in order before the first step, so that the request continues there and
-     * its answer covers the whole. */
+    /* For kinds that change jobs; set all of them or none. What each piece has done is stored
+     * as text in the same commit; a piece with nothing new writes nothing. If the daemon dies
+     * in between and the client repeats the request with its token, the next daemon passes
+     * these texts to resume in order before the first step, so that the request continues there
+     * and its answer covers the whole. */
     void (*so_far)(void *arg, struct buf *out);
     void (*resume)(void *arg, const char *text);
     size_t (*n_done)(const void *arg); /* jobs; with `lines` set, lines of a jobs file */

@@ -36,11 +36,10 @@ struct listing {
     bool is_noted;
     uint32_t *sorted; /* owned; the same ids, if ended jobs are listed before the live ones */
     size_t at;
-    int64_t limit; /* maximum number of jobs; 0: no limit */
-    int64_t
-        ended_room;   /* room within limit that is kept for ended jobs, however many are live */
-    int64_t n_newest; /* counted towards limit: live jobs first, then the newest ended ones */
-    uint32_t oldest;  /* the oldest ended job counted */
+    int64_t limit;      /* maximum number of jobs; 0: no limit */
+    int64_t ended_room; /* part of limit kept for ended jobs, however many are live */
+    int64_t n_newest;   /* counted towards limit: live jobs first, then the newest ended ones */
+    uint32_t oldest;    /* the oldest ended job counted */
     bool chosen;
     struct page page;
 };

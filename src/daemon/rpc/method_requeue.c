@@ -302,8 +302,7 @@ choose_tasks(struct again *r, unsigned states)
         const struct row *row = &r->look.rows[i];
         const struct job *live = queue_get(r->rpc->inst->queue, row->id);
         enum job_state state = live ? live->state : row->state;
-        bool left =
-            !live && !job_state_is_final(state); /* it has ended since the rows were read */
+        bool left = !live && !job_state_is_final(state); /* it has ended since */
         if ((!left && !(states >> state & 1)) || ids_has(&r->before, row->id))
             continue;
         ids_add(&r->tasks, row->id);

@@ -70,8 +70,7 @@ client_drop(struct client *c)
     works_drop_client(s->rpc, c);
     file_uploads_drop_client(s->rpc->uploads, c);
     uv_close((uv_handle_t *)&c->pipe, client_free);
-    turn_touch_unplanned(
-        s->rpc->inst); /* an idle daemon may exit when the last client leaves */
+    turn_touch_unplanned(s->rpc->inst); /* without clients an idle daemon may exit */
 }
 
 bool

@@ -29,8 +29,7 @@
 #define ACCEPTS_MAX         64 /* per round of the loop: one or two milliseconds */
 #define SAY_AGAIN_US        INT64_C(1000000)
 #define GATHER_MAX          ((size_t)64 << 10) /* bytes of events sent together */
-#define FOLLOWER_UNREAD_MAX ((size_t)8 << 20)  /* unread bytes at which a follower is dropped  \
-                                                */
+#define FOLLOWER_UNREAD_MAX ((size_t)8 << 20)  /* unread bytes that drop a follower */
 
 void
 server_count_turned_away(struct server *s)
