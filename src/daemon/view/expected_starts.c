@@ -1,7 +1,7 @@
-/* The look ahead and how long it is good for; see expected_starts.h. Called by job_view.c and
+/* Computes and caches the forecast; see expected_starts.h. Called by job_view.c and
  * method_explain.c, once for each job that they show. A forecast that took 40 ms is valid for
- * 400 ms, so repeated requests take at most a tenth of the daemon's time. One that takes
- * longer than a slice continues in the turns that follow; meanwhile the previous one is
+ * 400 ms, so repeated requests take at most a tenth of the daemon's time. A forecast that
+ * takes longer than a slice continues in the following turns; meanwhile the previous one is
  * used. */
 #include "daemon/view/expected_starts.h"
 
@@ -16,16 +16,16 @@
 #include "daemon/common/pace.h"
 #include "daemon/view/views.h"
 
-#define STARTS_MAX  1000  /* looked ahead */
-#define GOOD_FACTOR 10    /* times what it cost */
-#define SLICE_US    10000 /* of CPU time: a short look ahead is whole on a busy machine too */
+#define STARTS_MAX  1000  /* starts to forecast */
+#define GOOD_FACTOR 10    /* validity as a multiple of the cost */
+#define SLICE_US    10000 /* CPU time: a short one completes at once on a busy machine too */
 
 struct forecast {
-    struct expected_start *starts; /* owned; by job */
+    struct expected_start *starts; /* owned; sorted by job */
     size_t n;
-    int64_t as_of_us;         /* wall clock: what the starts were foretold from */
+    int64_t as_of_us;         /* wall clock: time of the forecast */
     int64_t good_until_us;    /* boot clock */
-    struct forecast_run *run; /* the next one, while it is being made */
+    struct forecast_run *run; /* the next forecast while it is computed */
     int64_t run_as_of_us, run_cost_us;
     uv_idle_t idle;
 };
@@ -51,7 +51,7 @@ take_over(struct forecast *f)
     uv_idle_stop(&f->idle);
 }
 
-/* A slice of the run. */
+/* Runs one slice of the forecast. */
 static void
 go_on(struct views *views, struct forecast *f)
 {
@@ -101,7 +101,7 @@ forecast_as_of_us(const struct views *views)
     return views->forecast ? views->forecast->as_of_us : 0;
 }
 
-/* A forecast may be older than the promise. */
+/* The promise may be newer, and earlier, than the forecast. */
 static int64_t
 earlier(int64_t at_us, const struct promise *promised)
 {
@@ -145,7 +145,7 @@ on_closed(uv_handle_t *handle)
 {
     struct views *views = handle->data;
     free(views->forecast->starts);
-    free(views->forecast); /* the handle is part of it */
+    free(views->forecast); /* which contains the handle */
     views->forecast = NULL;
 }
 

@@ -1,5 +1,5 @@
-/* See exposition.h. Label values are escaped as the format says, and what is not UTF-8 in them
- * becomes "?": one odd name must not make the whole page unreadable. */
+/* See exposition.h. Label values are escaped as the format requires, and invalid UTF-8 becomes
+ * "?": one odd name must not make the whole page unreadable. */
 #include "daemon/view/exposition.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ add_label_value(struct buf *out, const char *s)
     }
 }
 
-/* As many digits as tell it from its neighbours; a number of things stays a whole number. */
+/* Writes as many digits as identify the value; integers stay integers. */
 static void
 add_number(struct buf *out, double v)
 {

@@ -1,6 +1,6 @@
-/* Pages: see history_page.h. Called by method_jobs.c. The store is walked downwards by id,
- * which is the order of submission, until the page is full or its time is over; the jobs that
- * were found are then read once more in the order in which they are shown. */
+/* Pages: see history_page.h. Called by method_jobs.c. Walks the store by descending id, which
+ * is the order of submission, until the page is full or its time is over; then rereads the
+ * jobs found in the order in which they are shown. */
 #include "daemon/view/history_page.h"
 
 #include <ctype.h>
@@ -123,7 +123,8 @@ on_found(struct job *job, const char *const *uuids, void *arg)
     return p->n == p->limit;
 }
 
-/* From the newest down: 1 when the page is full, its time is over, or that was all. */
+/* Collects ids from the newest down. 1: the page is full, its time is over, or the history
+ * ended. */
 static int
 find(const struct instance *inst, const struct select *s, struct page *p, int64_t until_us,
      struct err *e)
@@ -142,8 +143,8 @@ find(const struct instance *inst, const struct select *s, struct page *p, int64_
         p->older = 0;
         return rc;
     }
-    /* To find out what is meant takes as long as it takes: the next page would begin with that
-     * once more. */
+    /* The first piece, which resolves the selection, does not count against the search time:
+     * the next page would start with the same work. */
     if (begun)
         p->searched_us += clock_boot_us() - begun_us;
     p->older = p->past.next > 1 ? p->past.next : 0;
@@ -161,7 +162,7 @@ static int
 on_shown(struct job *job, const char *const *uuids, void *arg)
 {
     struct shown *x = arg;
-    if (!queue_get(x->inst->queue, job->id)) /* it is being run again */
+    if (!queue_get(x->inst->queue, job->id)) /* otherwise the job is being run again */
         x->rc = x->cb(job, uuids, x->arg);
     return x->rc;
 }

@@ -1,5 +1,5 @@
 /* Jobs as JSON: one table of fields serves whole objects (queue --json, show) and rows (the
- * lists that people see, where 10,000 whole objects would be too slow). */
+ * lists in a terminal, where 10,000 whole objects would be too slow). */
 #include "daemon/view/job_view.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ has_ended(const struct jobjson *x)
 /* --- fields, in the order of an object --- */
 
 #define FIELD(name) static void field_##name(const struct jobjson *x, struct jsonw *w)
-/* What others need not know, where the settings say so. */
+/* Fields hidden from other users if the settings say so. */
 #define PERSONAL(name)                                                                         \
     static void shown_##name(const struct jobjson *x, struct jsonw *w);                        \
     FIELD(name)                                                                                \
@@ -75,7 +75,7 @@ PERSONAL(command)
     events_write_command(w, x->job, whole ? 0 : ROLES_OTHERS_TEXT_MAX);
 }
 
-/* Of an array of which nothing is left to start, while the last of it runs. */
+/* True for an array whose tasks have all started, while some of them run. */
 static bool
 only_runs(const struct job *job)
 {
@@ -109,7 +109,7 @@ FIELD(explain)
 {
     auto_buf struct buf text = BUF_INIT;
     if (has_ended(x) && !roles_is_hidden(x->views->roles, x->job->uid))
-        job_end_text(x->job, &text); /* it may quote the log */
+        job_end_text(x->job, &text); /* the text may quote the log */
     else if (!has_ended(x) && !only_runs(x->job))
         explain_waiting(x, &text);
     jsonw_str(w, text.len ? buf_str(&text) : NULL);
@@ -176,7 +176,7 @@ FIELD(run_ms)
         jsonw_null(w);
 }
 
-/* Until it started for the first time. */
+/* Wait until the first start. */
 FIELD(wait_ms)
 {
     const struct job *job = x->job;
@@ -345,8 +345,8 @@ FIELD(cancelled_by)
     jsonw_str(w, x->job->cancelled_by);
 }
 
-/* What it is or was bound to. The nodes are kept with the attempt; their CPUs are as they are
- * now. */
+/* Writes the NUMA nodes the attempt is or was bound to. The nodes are stored with the attempt;
+ * their CPUs are the current ones. */
 static void
 write_nodes(const struct views *views, struct jsonw *w, const struct attempt *a)
 {
@@ -461,11 +461,10 @@ static const struct jobjson_entry fields[] = {
     {NULL, NULL, NULL},
 };
 
-/* Only where it is asked for by name: it repeats what other fields say. */
+/* Written only if requested by name: it repeats what other fields say. */
 static const struct jobjson_entry submission = {"submission", jobjson_submission, NULL};
 
-/* The fields of these, and behind them what attributes there are besides; made when it is first
- * asked for. */
+/* These fields, followed by all other attributes; built on first use. */
 static struct jobjson_entry all[128];
 static size_t n_all;
 

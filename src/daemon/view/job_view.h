@@ -10,25 +10,25 @@ struct job;
 struct jsonw;
 struct views;
 
-/* What the fields are asked of. */
+/* What the fields are computed from. */
 struct jobjson {
     struct views *views;
     const struct job *job;
-    const char *const *uuids; /* of job->run's cards; NULL: the ledger's */
+    const char *const *uuids; /* of the GPUs of job->run; NULL: use the ledger's */
 };
 
-/* The whole object; reads earlier attempts from the store where there are some. */
+/* Writes the whole object; reads earlier attempts from the store if there are any. */
 void jobjson_object(const struct jobjson *x, struct jsonw *w);
 
 struct jobjson_entry {
-    const char *name;                                        /* NULL: the end */
-    void (*write)(const struct jobjson *x, struct jsonw *w); /* NULL: as the row has it */
-    const struct attr *attr;                                 /* that row */
+    const char *name;                                        /* NULL: end of the table */
+    void (*write)(const struct jobjson *x, struct jsonw *w); /* NULL: use attr */
+    const struct attr *attr;                                 /* row of the attribute */
 };
-extern const struct jobjson_entry jobjson_request[]; /* job_view_request.c: what was asked */
+extern const struct jobjson_entry jobjson_request[];               /* job_view_request.c */
 void jobjson_submission(const struct jobjson *x, struct jsonw *w); /* job_view_request.c */
 
-size_t jobjson_count(void); /* of fields */
+size_t jobjson_count(void); /* number of fields */
 /* NULL: there is no such field. */
 const struct jobjson_entry *jobjson_find(const char *name);
 void jobjson_value(const struct jobjson_entry *f, const struct jobjson *x, struct jsonw *w);

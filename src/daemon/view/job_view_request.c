@@ -1,6 +1,6 @@
-/* The fields of a job's object that say what was requested beyond cards and memory: tasks,
- * dependencies, tags, what its time limit does. What is as the row of its attribute has it is
- * only named here, for its place among the others; functions are for what is not. */
+/* The fields of a job's object that say what was requested beyond GPUs and memory: tasks,
+ * dependencies, tags, what its time limit does. A field that is written as its attribute's row
+ * says is only named here, for its place among the others; the rest have functions. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -52,7 +52,7 @@ FIELD(array)
     jsonw_kint_or_null(w, "max", REQ(x)->array_max, REQ(x)->array_max > 0);
     jsonw_kint(w, "waiting", array_n_pending(x->job));
     jsonw_kint(w, "active", t->active);
-    jsonw_kint(w, "left", t->live); /* in their own name, active or not */
+    jsonw_kint(w, "left", t->live); /* tasks that are jobs of their own, active or not */
     jsonw_kobject(w, "ended");
     for (int s = 0; s < JOB_STATES; s++)
         if (t->ended[s])
@@ -75,7 +75,7 @@ FIELD(begin)
     jsonw_end_object(w);
 }
 
-/* As `screen -r` takes it, while there is one. */
+/* The name for `screen -r`, while there is a session. */
 FIELD(screen_session)
 {
     const struct attempt *run = x->job->run;
@@ -113,7 +113,7 @@ FIELD(span_ms)
 FIELD(fingerprint)
 {
     bool hidden =
-        roles_is_hidden(x->views->roles, x->job->uid); /* a command could be guessed by it */
+        roles_is_hidden(x->views->roles, x->job->uid); /* it would reveal the command */
     jsonw_str(w, hidden ? NULL : x->job->fingerprint);
 }
 
@@ -122,8 +122,7 @@ FIELD(auto_runs)
     jsonw_int_or_null(w, x->job->auto_runs, REQ(x)->vram_auto);
 }
 
-/* Tokens are handed to jobs in variables, and a webhook's address is often all that guards
- * it. */
+/* Variables often hold tokens, and a webhook's address is often its only protection. */
 static bool
 is_own(const struct jobjson *x)
 {
@@ -287,11 +286,11 @@ const struct jobjson_entry jobjson_request[] = {
 };
 /* clang-format on */
 
-/* --- all that is needed to submit it again, elsewhere or with another scheduler --- */
+/* --- all that is needed to submit the job again, elsewhere or with another scheduler --- */
 
-/* The request as clients send it (docs/protocol.md), the folder and the umask. The environment,
- * which many jobs have in common, is a number here; the method `environment` has what it holds.
- * For the job's owner and admins alone; null for others. */
+/* The request as clients send it (docs/protocol.md), the folder and the umask. The
+ * environment, which many jobs share, is a number here; the method `environment` returns its
+ * contents. Only for the job's owner and admins; null for others. */
 void
 jobjson_submission(const struct jobjson *x, struct jsonw *w)
 {

@@ -1,6 +1,6 @@
-/* What a report suggests: another demand where runs of a command say so, and a look at jobs
- * that leave their cards idle. A suggestion stands on runs that were seen; of other people's
- * commands that are private nothing is suggested. Called by report_json.c. */
+/* The suggestions of a report: another demand if the runs of a command call for it, and a
+ * check of jobs that leave their GPUs idle. A suggestion rests on observed runs; nothing is
+ * suggested for other users' commands that are private. Called by report_json.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,23 +14,23 @@
 #include "daemon/view/report_data.h"
 
 #define ADVICE_MAX       20
-#define COMMANDS_LOOKED  300            /* those with the most GPU time */
-#define LOW_LOAD_PERCENT 10             /* average load below which a card is idle */
-#define LOW_LOAD_GPU_MS  (30 * 60000LL) /* of less than this nothing is said */
-#define OOM_SHARE        20             /* one in this many: fewer is bad luck */
-#define SHARES_PERCENT   60             /* a job that needs less of a card could share it */
+#define COMMANDS_LOOKED  300            /* with the most GPU time */
+#define LOW_LOAD_PERCENT 10             /* average load below which a GPU counts as idle */
+#define LOW_LOAD_GPU_MS  (30 * 60000LL) /* minimum GPU time for a suggestion */
+#define OOM_SHARE        20             /* one in this many; fewer may be chance */
+#define SHARES_PERCENT   60             /* of a GPU: a job that needs less could share it */
 
 enum advice_kind { ASK_LESS, ASK_MORE, OUT_OF_MEMORY, UNDECLARED, LOW_LOAD };
 
 struct advice {
     enum advice_kind kind;
-    double weight; /* MiB x ms that it would give back or save */
+    double weight; /* MiB x ms it would free or save */
     uint32_t uid;
-    const struct report_command *command; /* NULL: of a user */
+    const struct report_command *command; /* NULL: about a user */
     const struct report_sums *sums;
     int64_t jobs;
-    int32_t ask_mib;   /* 0: nothing */
-    int64_t limit_mib; /* the largest card's, where it needs more than that; 0 */
+    int32_t ask_mib;   /* 0: no demand to suggest */
+    int64_t limit_mib; /* of the largest GPU, if more than that is needed; else 0 */
 };
 
 struct list {
@@ -46,7 +46,7 @@ add(struct list *l, struct advice a)
     l->v[l->n++] = a;
 }
 
-/* What to ask for; 0: its runs do not say. */
+/* The demand to suggest; 0: the runs do not determine one. */
 static int32_t
 demand_of(const struct report *r, const struct report_command *c)
 {
@@ -86,7 +86,7 @@ look_at_declared(struct list *l, const struct report_command *c, int32_t ask)
     }
 }
 
-/* Of those that the machine has now; 0: not known. */
+/* The largest GPU now in the machine; 0: unknown. */
 static int64_t
 largest_here(const struct report *r)
 {

@@ -1,6 +1,6 @@
-/* What cards did over time. Attempts come by falling end, what runs now first; so all that a
- * new one shares with those before lies above their earliest start, and the time in which any
- * job held the card is summed up with one number per card. */
+/* The use of GPUs over time. Attempts arrive in descending order of end times, running ones
+ * first; so whatever a new attempt overlaps with earlier ones lies after their earliest start,
+ * and one number per GPU suffices to sum the time in which any job held the GPU. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "daemon/common/instance.h"
 #include "daemon/view/report_data.h"
 
-#define CARDS_MAX 128 /* with those that are gone */
+#define CARDS_MAX 128 /* including those that are gone */
 
 static struct report_card *
 card_add(struct report *r, const char *uuid, int32_t index, int64_t total_mib)
@@ -38,7 +38,8 @@ card_of(struct report *r, const char *uuid, int32_t index)
     return card;
 }
 
-/* from..to in bins: part us of each go to the field at this offset, times weight. */
+/* Distributes from..to over the bins: adds each bin's share in us, times weight, to the field
+ * at this offset. */
 static void
 spread_over(const struct report *r, struct report_card *card, int64_t from_us, int64_t to_us,
             size_t field, double weight)

@@ -1,7 +1,7 @@
-/* A report in the making: what ended jobs come to, summed up by user, command and cause, and
- * what the cards did over time. method_report.c feeds it from the store piece by piece,
- * report_sum.c and report_cards.c add up, report_advice.c draws conclusions, report_json.c
- * writes it. Memory is bounded by the numbers below however long the history is. */
+/* A report in progress: ended jobs summed up by user, command and cause, and the use of the
+ * GPUs over time. method_report.c feeds it from the store piece by piece, report_sum.c and
+ * report_cards.c add up, report_advice.c derives suggestions, report_json.c writes it. The
+ * constants below bound the memory however long the history is. */
 #ifndef DAEMON_VIEW_REPORT_DATA_H
 #define DAEMON_VIEW_REPORT_DATA_H
 
@@ -20,13 +20,13 @@ struct client;
 struct instance;
 struct jsonw;
 
-#define REPORT_COMMANDS_MAX 20000 /* told apart; what came earlier is counted together */
+#define REPORT_COMMANDS_MAX 20000 /* distinct; jobs of further ones are counted together */
 #define REPORT_CAUSES_MAX   128
 #define REPORT_BINS_MAX     500
 #define REPORT_POINTS_MAX   5000
 #define REPORT_WAIT_CLASSES 8
 
-/* Parts of the answer, as the param `by` names them. */
+/* Parts of the answer, as named by the param `by`. */
 enum report_part {
     REPORT_USERS = 1,
     REPORT_COMMANDS = 2,
@@ -37,20 +37,20 @@ enum report_part {
     REPORT_ADVICE = 64,
 };
 
-/* What jobs of one kind come to. */
+/* Sums over a set of jobs. */
 struct report_sums {
     int64_t jobs, ran, states[JOB_STATES];
     int64_t run_ms, gpu_ms;
-    struct spread waits;                        /* ms, of those that ran */
-    struct spread peaks;                        /* MiB, of those that completed */
-    int64_t verdicts[VERDICT_UNATTRIBUTED + 1]; /* of those that completed on cards */
-    int64_t wasted_mib_ms; /* asked and never used, of those that completed */
+    struct spread waits;                        /* ms, of jobs that ran */
+    struct spread peaks;                        /* MiB, of completed jobs */
+    int64_t verdicts[VERDICT_UNATTRIBUTED + 1]; /* of completed GPU jobs */
+    int64_t wasted_mib_ms; /* requested and never used, of completed jobs */
     int64_t util_sum, util_count;
-    int64_t gpu_jobs;                   /* completed on cards */
-    int32_t asked_mib, asked_least_mib; /* the newest that declared VRAM; the least; 0: none */
+    int64_t gpu_jobs;                   /* completed GPU jobs */
+    int32_t asked_mib, asked_least_mib; /* VRAM declared: by the newest, the least; 0: none */
     int64_t oom_jobs;
-    /* Of those that ran out of their card's memory, the one that needs most: its demand, its
-     * peak (-1: not known), and what its next attempt would need. 0: none declared VRAM. */
+    /* Of the jobs that ran out of GPU memory, the one that needs most: its demand, its peak
+     * (-1: unknown), and what its next attempt would need. 0: none declared VRAM. */
     int32_t oom_mib, oom_peak_mib, oom_next_mib;
 };
 
@@ -67,15 +67,15 @@ struct report_command_key {
 
 struct report_command {
     struct report_command_key key;
-    uint32_t newest; /* a job with it */
-    int32_t gpus;    /* cards that the newest wanted */
+    uint32_t newest; /* the newest job with it */
+    int32_t gpus;    /* GPUs that the newest requested */
     struct report_sums sums;
     UT_hash_handle hh;
 };
 
 enum report_cause {
-    CAUSE_EXIT,   /* number: the code */
-    CAUSE_SIGNAL, /* number: which */
+    CAUSE_EXIT,   /* number: exit code */
+    CAUSE_SIGNAL, /* number: signal */
     CAUSE_TIMEOUT,
     CAUSE_CUDA_OOM,
     CAUSE_HOST_OOM,
@@ -96,17 +96,17 @@ struct report_failure {
 };
 
 struct report_bin {
-    double busy_us; /* a job held the card */
-    double asked;   /* MiB x us that was asked; a whole card counts as such */
-    double used;    /* the same of peaks, where they are known */
+    double busy_us; /* time for which a job held the GPU */
+    double asked;   /* requested MiB x us; a whole GPU counts with its size */
+    double used;    /* peak MiB x us, where known */
 };
 
 struct report_card {
     char uuid[80];
     int32_t index;
-    bool gone;         /* from the machine */
-    int64_t total_mib; /* 0: not known */
-    int64_t low_us;    /* the earliest start so far: see report_cards.c */
+    bool gone;         /* no longer in the machine */
+    int64_t total_mib; /* 0: unknown */
+    int64_t low_us;    /* earliest start so far: see report_cards.c */
     int64_t busy_us, runs;
     struct report_bin *bins; /* owned */
 };
@@ -117,18 +117,18 @@ struct report_wait_bin {
 
 struct report {
     const struct instance *inst;
-    uid_t uid; /* who asks */
+    uid_t uid; /* the caller's */
     bool admin;
     unsigned parts;
-    char *user; /* owned; only this user's jobs; NULL */
+    char *user; /* owned; only this user's jobs; NULL: all */
     int64_t since_us, until_us;
-    int64_t from_us; /* where the time axis begins */
+    int64_t from_us; /* start of the time axis */
     int bins, points, commands_shown;
 
     struct report_sums total;
     struct report_user *users;       /* uthash */
     struct report_command *commands; /* uthash */
-    int64_t commands_left_out;       /* jobs */
+    int64_t commands_left_out;       /* number of jobs */
     struct report_failure failures[REPORT_CAUSES_MAX];
     int n_failures;
     int64_t failures_left_out;
@@ -143,30 +143,31 @@ struct report {
     int n_scatter;
 };
 
-/* Upper ends of the classes of waits, the last of which has none. */
+/* Upper bounds of the classes of waits; the last class has none. */
 extern const int64_t report_wait_ms[REPORT_WAIT_CLASSES - 1];
 
 bool report_is_hidden(const struct report *r, uint32_t owner);
-/* user: the name that was kept with the job. */
+/* True if a job of this user belongs in the report. user: the name stored with the job. */
 bool report_counts(const struct report *r, uint32_t uid, const char *user);
-int64_t report_bin_us(const struct report *r); /* the width of a bin; at least 1 */
+int64_t report_bin_us(const struct report *r); /* width of a bin; at least 1 */
 
-/* report_sum.c. The newest come first. */
+/* report_sum.c. Add the newest first. */
 void report_add_ended(struct report *r, const struct store_ended *x);
-void report_free(struct report *r); /* what it owns */
+void report_free(struct report *r); /* frees what it owns */
 
-/* report_cards.c. Before anything is added: the machine's cards, and what runs now. */
+/* report_cards.c. Call before anything is added: enters the machine's GPUs and the running
+ * jobs. */
 void report_cards_begin(struct report *r);
-/* By falling end. */
+/* Add in descending order of end times. */
 void report_add_used(struct report *r, const struct store_used *x);
 
-/* report_advice.c: the suggestions, as a list of objects. */
+/* report_advice.c: writes the suggestions as a list of objects. */
 void report_write_advice(const struct report *r, const struct report_command *const *commands,
                          int n, struct jsonw *w);
 
 /* report_json.c */
 void report_write(struct report *r, struct buf *out);
-/* The command of a job as one line, cut; nothing when it is not to be seen. */
+/* Writes the command of a job as one line, shortened; nothing if the caller may not see it. */
 void report_command_text(const struct report *r, const struct report_command *c,
                          struct buf *out);
 

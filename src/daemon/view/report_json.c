@@ -35,7 +35,7 @@ write_states(const struct report_sums *s, struct jsonw *w)
     jsonw_end_object(w);
 }
 
-/* The members that every sum has. */
+/* Writes the members that every sum has. */
 static void
 write_sums(const struct report_sums *s, struct jsonw *w)
 {
@@ -111,7 +111,7 @@ report_command_text(const struct report *r, const struct report_command *c, stru
         return;
     struct job *job = store_job_load(r->inst->store, c->newest, &e);
     if (!job)
-        return; /* it went meanwhile */
+        return; /* it was deleted meanwhile */
     jsonw_init(&w, &json);
     events_write_command(&w, job, COMMAND_BYTES);
     buf_add(out, json.data, json.len);
@@ -145,7 +145,7 @@ write_command(const struct report *r, const struct report_command *c, struct jso
     jsonw_end_object(w);
 }
 
-/* All of them, those with the most GPU time first; *n: how many. */
+/* All commands, those with the most GPU time first; *n: their number. */
 static const struct report_command **
 list_commands(const struct report *r, int *n)
 {
@@ -225,7 +225,7 @@ compare_failures(const void *a, const void *b)
     return x->cause != y->cause ? (int)x->cause - (int)y->cause : x->number - y->number;
 }
 
-/* What people call the job: a task has a number of its own beside it. */
+/* The job's display name: a task also has an id of its own. */
 static void
 write_name(const struct report *r, uint32_t id, struct jsonw *w)
 {
@@ -261,7 +261,7 @@ write_causes(struct report *r, struct jsonw *w)
     jsonw_kint(w, "causes_untold", r->failures_left_out);
 }
 
-/* How long bin i is: the last may be shorter. */
+/* The length of bin i: the last may be shorter. */
 static double
 bin_length(const struct report *r, int i)
 {

@@ -1,4 +1,4 @@
-/* Ended jobs into sums: by user, by command, by cause, over time; see report_data.h. */
+/* Sums up ended jobs: by user, by command, by cause, over time; see report_data.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ report_is_hidden(const struct report *r, uint32_t owner)
 bool
 report_counts(const struct report *r, uint32_t uid, const char *user)
 {
-    const char *name = daemon_name_of(uid, user); /* report_json.c finds it by the uid then */
+    const char *name = daemon_name_of(uid, user); /* so report_json.c finds it by uid */
     return !r->user || strcmp(r->user, name) == 0;
 }
 
@@ -31,7 +31,7 @@ report_bin_us(const struct report *r)
     return span > r->bins ? (span + r->bins - 1) / r->bins : 1;
 }
 
-/* From when it might have started to when it did; -1: it never did. */
+/* From the earliest possible start to the actual one; -1: it never started. */
 static int64_t
 wait_ms(const struct store_ended *x)
 {
@@ -41,7 +41,7 @@ wait_ms(const struct store_ended *x)
     return x->started_us > from_us ? (x->started_us - from_us) / 1000 : 0;
 }
 
-/* Declared against measured, of one that completed. */
+/* Compares declared with measured VRAM of a completed job. */
 static void
 add_usage(const struct report *r, struct report_sums *s, const struct store_ended *x)
 {
@@ -62,7 +62,7 @@ add_usage(const struct report *r, struct report_sums *s, const struct store_ende
         s->wasted_mib_ms += (int64_t)(x->vram_mib - x->peak_mib) * x->last_run_ms * x->n_cards;
 }
 
-/* The next demand is that of explain, and of --oom-retries. */
+/* The next demand is the one that explain and --oom-retries use. */
 static void
 add_oom(struct report_sums *s, const struct store_ended *x)
 {
@@ -108,7 +108,7 @@ user_of(struct report *r, uint32_t uid)
     return u;
 }
 
-/* NULL: it has no fingerprint, or there are too many. */
+/* NULL: the job has no fingerprint, or there are too many commands. */
 static struct report_command *
 command_of(struct report *r, const struct store_ended *x)
 {
@@ -130,7 +130,7 @@ command_of(struct report *r, const struct store_ended *x)
     return c;
 }
 
-/* Why it did not complete. A code is the number of an exit or a signal. */
+/* Why the job did not complete. number: the exit code or signal. */
 static enum report_cause
 cause_of(const struct store_ended *x, int32_t *number)
 {

@@ -1,5 +1,5 @@
-/* Why a job waits; see wait_reason.h. The planner knows what the last plan wrote down, and of
- * cards what was measured: whose ends would help, and ailments, are added here. Called
+/* Why a job waits; see wait_reason.h. The planner reports what the last plan recorded, and for
+ * GPUs what was measured; this file adds which jobs have to end and the health of GPUs. Called
  * wherever a reason is shown. */
 #include "daemon/view/wait_reason.h"
 
@@ -18,11 +18,12 @@
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/view/views.h"
 
-/* Between two plans so many lines get the jobs whose ends they wait for, so that a listing of
- * thousands of kinds of jobs delays nothing; for the others the nearest card is named. */
+/* Maximum number of queue lines between two plans for which the jobs that have to end are
+ * computed, so that a list of thousands of kinds of jobs delays nothing; for the others the
+ * nearest GPU is named. */
 #define NEEDS_TOLD_MAX 64
 
-/* One that was sent waits in another queue; no reason of this machine holds for the others. */
+/* A job sent to Slurm waits in Slurm's queue; reasons of this machine do not apply to it. */
 static void
 why_not_on_slurm(const struct views *views, const struct job *job, struct blocked *why)
 {
@@ -49,15 +50,14 @@ why_blocked(struct views *views, const struct job *job, struct blocked *why)
     const char *machine = machine_says_of(views->attempts, job->uid);
     bool is_users = machine && !machine_says(views->attempts);
     if (is_users && roles_is_hidden(views->roles, job->uid))
-        machine = "what its user's jobs need is lacking"; /* a path of theirs may be in it */
+        machine = "what its user's jobs need is lacking"; /* may name a path of theirs */
     if (machine && job->kind)
         *why = (struct blocked){.reason = REASON_MACHINE, .gpu = -1, .trouble = machine};
-    else if (why->reason ==
-             REASON_MACHINE) /* it is over, and the next plan is about to be made */
+    else if (why->reason == REASON_MACHINE) /* it is over; the next plan is about to be made */
         *why = (struct blocked){.reason = REASON_PRIORITY, .gpu = -1};
     if (job->req.demand.engine == ENGINE_SLURM)
         why_not_on_slurm(views, job, why);
-    if (trouble && job->kind) /* it stands in a line, and no plan is made */
+    if (trouble && job->kind) /* the job is in a queue line, and no plan is made */
         *why = (struct blocked){.reason = REASON_DISK, .gpu = -1, .trouble = trouble->text};
 }
 

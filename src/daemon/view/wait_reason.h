@@ -1,4 +1,4 @@
-/* Why a job waits, in words that people understand. */
+/* Why a job waits, in plain words. */
 #ifndef DAEMON_VIEW_WAIT_REASON_H
 #define DAEMON_VIEW_WAIT_REASON_H
 
@@ -7,11 +7,11 @@ struct buf;
 struct job;
 struct views;
 
-/* Fills *why: as the planner has it, with tasks called what people call them; while nothing can
- * be written to the disk, that. */
+/* Fills *why with the planner's reason, with tasks under their display names; while nothing
+ * can be written to disk, that is the reason. */
 void why_blocked(struct views *views, const struct job *job, struct blocked *why);
 
-/* Fills *why and appends the sentence to text: with what is known of a card's health. */
+/* Fills *why and appends the sentence to text, including what is known of a GPU's health. */
 void why_waits(struct views *views, const struct job *job, struct blocked *why,
                struct buf *text);
 
