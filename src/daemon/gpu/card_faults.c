@@ -1,7 +1,8 @@
-/* Errors that the driver gives a number (XID): see card_faults.h; what the numbers mean is in
- * gpu/xid.h. An error of the card stops that card alone; an error of a program is noted for
- * its job, and stops no card. The process is often gone when its message is read, so whose it
- * was is remembered from the samples; with only one job on the card, it was that job's. */
+/* Driver errors with a number (XID): see card_faults.h; the meaning of the numbers is in
+ * gpu/xid.h. An error of the GPU stops that GPU alone; an error of a program is noted for its
+ * job and stops no GPU. As the process is often gone when its message is read, its job is
+ * remembered from the samples; otherwise, if only one job is on the GPU, the error is that
+ * job's. */
 #include "daemon/gpu/card_faults.h"
 
 #include <stdbool.h>
@@ -20,10 +21,10 @@
 #include "daemon/gpu/samples.h"
 #include "gpu/xid.h"
 
-#define CLEAN_UP  45 /* an echo of what came before, or of a program that was killed */
-#define CONTAINED 94 /* ends one program, and says something of the card as well */
+#define CLEAN_UP  45 /* follows from an earlier error, or from a killed program */
+#define CONTAINED 94 /* ends one program, and also says something about the GPU */
 
-/* The message names the card without its function: "0000:3b:00" is "0000:3b:00.0". */
+/* The message gives the PCI address without the function: "0000:3b:00" is "0000:3b:00.0". */
 static bool
 is_at(const struct card *c, const char *bus_id)
 {
@@ -40,8 +41,9 @@ is_named(const json_t *j, const char *key, int32_t number)
     return !v || json_integer_value(v) == number;
 }
 
-/* The cards that a message is about. A divided GPU's instances all suffer what needs a reset,
- * which is one for all of them; of anything else the one that is named, if it is. */
+/* The GPUs that a message concerns. An error that needs a reset concerns all MIG instances of
+ * a divided GPU, as one reset affects all of them; any other error concerns only the instance
+ * named, or all if none is. */
 static uint64_t
 cards_concerned(const struct instance *inst, const json_t *j, enum xid_action action)
 {
@@ -73,10 +75,10 @@ job_concerned(struct cards *cards, int card, bool is_only, int32_t pid)
     return job && job->run && job_state_is_active(job->state) ? job : NULL;
 }
 
-/* What a message says. */
+/* The contents of a message. */
 struct told {
     int xid;
-    int32_t pid; /* 0 */
+    int32_t pid; /* 0: unknown */
     enum xid_action action;
     char text[HEALTH_TEXT_MAX];
 };
@@ -92,8 +94,8 @@ warn_job(struct instance *inst, const struct job *job, int card, int xid, const 
     turn_event_end(inst);
 }
 
-/* A process that was seen, or the only job of the only card. Where the instance is not named,
- * the job must be known to run on this one. */
+/* Blames the job of a process seen before, or the only job of the only GPU concerned. If the
+ * message does not name the instance, the job must be known to run on this one. */
 static void
 blame(struct cards *cards, int card, bool is_only, int32_t pid, int xid)
 {
@@ -145,7 +147,7 @@ take_xid(struct cards *cards, const json_t *j)
     uint64_t met = cards_concerned(cards->inst, j, told.action);
     log_warn("event=xid gpu=%d bus=%s xid=%d pid=%d %s", met ? __builtin_ctzll(met) : -1,
              bus_id ? bus_id : "?", told.xid, told.pid, words ? words : "");
-    /* A number that is not in the table is reported in the driver's words. */
+    /* For a number that is not in the table, the driver's text is used. */
     snprintf(told.text, sizeof told.text, "XID %d: %s", told.xid,
              known->code == told.xid || !words ? known->meaning : words);
     for (uint64_t rest = met; rest; rest &= rest - 1)

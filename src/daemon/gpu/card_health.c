@@ -1,12 +1,12 @@
-/* The state of each card, as people and the machine have it: see card_health.h. Three things
- * may keep work off a card: a person (paused), its absence (lost), a fault (sick). A fault goes
- * away by itself only after a check: CLEAN_SAMPLES in a row in which the card is there,
- * reports no new error and no memory that waits for a reset; and where the fault needs a
- * reset, one must have been seen (the card went and came back, the driver was loaded, the
- * machine was restarted). One that was only absent has no fault of its memory: what keeps no
- * work off a card that stays does not keep it off this one. A card that needs more than
- * RETURNS_MAX such returns in a day is left to a person. What is kept, and how, is in
- * card_health_record.c. */
+/* The state of each GPU, as set by administrators and observed on the machine: see
+ * card_health.h. Three things can keep work off a GPU: an administrator (paused), its absence
+ * (lost), a fault (sick). A fault is cleared automatically only after a check: CLEAN_SAMPLES
+ * consecutive samples in which the GPU is present and reports no new error and no memory that
+ * waits for a reset; if the fault needs a reset, one must also have been seen (the GPU
+ * disappeared and came back, the driver was reloaded, the machine was rebooted). For a GPU
+ * that was only absent the state of its memory is ignored: what does not keep work off a
+ * present GPU must not keep it off this one. After RETURNS_MAX such returns within a day, a
+ * GPU stays sick until a user resumes it. card_health_record.c stores the records. */
 #include "daemon/gpu/card_health.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@
 #include "daemon/gpu/samples.h"
 
 #define CLEAN_SAMPLES 3
-#define UNREAD_MAX    5 /* so many samples in a row in which it cannot be read: lost */
+#define UNREAD_MAX    5 /* consecutive unreadable samples after which a GPU is lost */
 
 static struct record *
 record_of(struct cards *cards, int card)
@@ -59,7 +59,8 @@ health_free(struct health *h)
     free(h);
 }
 
-/* The ledger learns what counts: absence before faults, faults before health. */
+/* Passes the state to the ledger: absence takes precedence over faults, faults over the
+ * rest. */
 void
 record_apply(struct cards *cards, int card)
 {
@@ -77,7 +78,7 @@ record_apply(struct cards *cards, int card)
         ledger_set_health(cards->inst->ledger, card, GPU_UP, now);
 }
 
-/* --- a person's word --- */
+/* --- set by an administrator --- */
 
 static bool
 is_empty(const struct instance *inst, int card)
@@ -85,7 +86,7 @@ is_empty(const struct instance *inst, int card)
     return ledger_card(inst->ledger, card)->n_holds == 0;
 }
 
-/* As the card is now: one that came back may still be paused. */
+/* Reports the GPU's current state: one that came back may still be paused. */
 static void
 say_state(const struct cards *cards, int card, const char *text, const char *by)
 {
@@ -107,10 +108,10 @@ void
 health_pause(struct cards *cards, int card, bool drain, const char *by, const char *reason)
 {
     struct record *r = record_of(cards, card);
-    /* Somebody may wait until one that drains is empty. */
+    /* A GPU that drains keeps draining, because a user may be waiting for it to be empty. */
     bool drains = (drain || r->admin == GPU_DRAINING) && !is_empty(cards->inst, card);
     enum gpu_state want = drains ? GPU_DRAINING : GPU_PAUSED;
-    /* Said again without a reason, it stays whose it was. */
+    /* A repeated pause without a reason keeps the first user and reason. */
     if (r->admin == GPU_UP || reason[0]) {
         snprintf(r->by, sizeof r->by, "%s", by);
         snprintf(r->reason, sizeof r->reason, "%s", reason);
@@ -228,7 +229,7 @@ health_fault(struct cards *cards, int card, int32_t xid, bool needs_reboot, cons
 {
     struct record *r = record_of(cards, card);
     bool news = r->fault != FAULT_DEVICE || r->xid != xid;
-    /* Of two errors the first is the cause, unless the second is worse. */
+    /* The first of two errors is the cause, unless the second is worse. */
     if (r->fault != FAULT_DEVICE || (needs_reboot && !r->needs_reboot)) {
         r->fault = FAULT_DEVICE;
         r->xid = xid;
@@ -274,7 +275,7 @@ may_return(const struct record *r)
     return r->was_reset && !r->needs_reboot;
 }
 
-/* It has been seen well often enough. */
+/* The GPU has passed its check. */
 static void
 give_back(struct cards *cards, int card)
 {
@@ -331,7 +332,7 @@ begin_check(struct cards *cards, int card)
     record_changed(cards, card);
 }
 
-/* Memory that is worn out and not trusted is a fault of its own. */
+/* Worn-out memory that no user has accepted is a fault of its own. */
 static bool
 is_memory_well(const struct record *r)
 {
@@ -365,7 +366,7 @@ health_seen(struct cards *cards, int card, enum health_memory memory)
         give_back(cards, card);
 }
 
-/* --- what follows --- */
+/* --- consequences --- */
 
 void
 health_card_added(struct cards *cards, int card)

@@ -1,6 +1,5 @@
-/* What a card's fault means for the jobs on it: they run on, and when one of them fails, its
- * ending says what its card suffered. Called by card_faults.c, and by the
- * state (explain_end). */
+/* What a GPU's fault means for the jobs on it: they continue, and if one of them fails, its
+ * ending names the fault. Called by card_faults.c, and by the state (explain_end). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +32,7 @@ health_owner_of(const struct cards *cards, int32_t pid)
     return o->pid == pid ? o->job : 0;
 }
 
-/* The first error is the cause of what follows. */
+/* Only the first error is kept: it is the cause of what follows. */
 bool
 health_blame_job(struct cards *cards, const struct job *job, const char *text)
 {
@@ -46,7 +45,7 @@ health_blame_job(struct cards *cards, const struct job *job, const char *text)
     return true;
 }
 
-/* One of the attempt's cards, when it became faulty while the attempt ran; or -1. */
+/* A GPU of the attempt that became faulty while the attempt ran, or -1. */
 static int
 faulty_card(const struct cards *cards, const struct attempt *run)
 {
@@ -58,7 +57,7 @@ faulty_card(const struct cards *cards, const struct attempt *run)
     return -1;
 }
 
-/* An end of its own, and a bad one. */
+/* True if the job failed by itself. */
 static bool
 has_failed(const struct ending *e)
 {

@@ -1,5 +1,5 @@
-/* The durable half of card_health.c: a card's record as a note in the store, under its UUID,
- * and as what clients see of it. */
+/* The persistent part of card_health.c: stores a GPU's record as a note under its UUID, and
+ * shows it to clients. */
 #include "daemon/gpu/card_health_record.h"
 
 #include <jansson.h>
@@ -113,14 +113,15 @@ record_load(struct instance *inst, int card, struct record *r)
     json_decref(o);
 }
 
-/* A card that was only missing is looked for again; an error of its own is kept. */
+/* A fault of a GPU that was only missing is not stored, as the next daemon looks for the GPU
+ * again; an error of its own is. */
 static void
 save_record(struct instance *inst, int card, const struct record *r)
 {
     auto_buf struct buf text = BUF_INIT;
     auto_free char *key = note_key(inst, card);
     struct jsonw w;
-    struct err e; /* sticks to the store; store_commit tells */
+    struct err e; /* kept in the store; store_commit reports it */
     jsonw_init(&w, &text);
     jsonw_object(&w);
     jsonw_kstr(&w, "admin", gpu_state_name(r->admin));
@@ -171,7 +172,7 @@ health_set_log_position(struct cards *cards, int64_t seq)
 static void
 save_log_position(struct cards *cards)
 {
-    struct err e; /* sticks to the store; store_commit tells */
+    struct err e; /* kept in the store; store_commit reports it */
     auto_free char *text = xasprintf("{\"boot\":\"%s\",\"seq\":%lld}", clock_boot_id(),
                                      (long long)cards->health->log_seq);
     store_note_put(cards->inst->store, "kernel-log", text, &e);
@@ -195,7 +196,7 @@ health_saved(struct cards *cards)
         cards->health->records[i].dirty = false;
 }
 
-/* --- what people see --- */
+/* --- shown to clients --- */
 
 static int64_t
 since_us(const struct card *c, const struct record *r)
@@ -234,7 +235,7 @@ health_write(const struct cards *cards, int card, struct jsonw *w)
 {
     const struct card *c = ledger_card(cards->inst->ledger, card);
     const struct record *r = &cards->health->records[card];
-    jsonw_ktime(w, "since", since_us(c, r)); /* the older name */
+    jsonw_ktime(w, "since", since_us(c, r)); /* the older name of state_since */
     jsonw_ktime(w, "state_since", since_us(c, r));
     put_text(w, "state_by", r->admin != GPU_UP ? r->by : "");
     put_text(w, "state_text", state_text(c, r));

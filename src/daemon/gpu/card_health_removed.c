@@ -1,8 +1,8 @@
-/* Cards that the machine has no more, because an administrator divided a GPU anew (MIG), or
- * replaced it. A job there goes on as on a lost card. An administrator removes all instances of
- * a GPU before making others, so one that was removed keeps its number for a while
- * (mig_wait_ms), in which jobs that fit nothing else wait; then it is gone, and the number may
- * be another's. Called by card_list.c when the probe describes the cards, and before each
+/* GPUs that are no longer in the machine because an administrator changed their MIG division
+ * or replaced them. A job there continues as on a lost GPU. As an administrator removes all
+ * instances of a GPU before creating others, a removed one keeps its number for a while
+ * (mig_wait_ms), during which jobs that fit nowhere else wait; then it is gone, and the number
+ * may be reused. Called by card_list.c when the probe describes the GPUs, and before each
  * commit. */
 #include <string.h>
 
@@ -37,7 +37,7 @@ health_removed(struct cards *cards, int card, const char *text)
     record_changed(cards, card);
 }
 
-/* Its absence was no fault; one that it had before it still has. */
+/* Its absence was no fault; a fault that it had before remains. */
 void
 health_listed(struct cards *cards, int card)
 {
@@ -113,7 +113,8 @@ health_inherit(struct cards *cards, int card)
 
 /* --- numbers --- */
 
-/* A number that a job names, or was on when it last ran, stays that GPU's. */
+/* Collects numbers that must not be reused: those that a job names, or was on when it last
+ * ran. */
 static void
 add_numbers(struct job *job, void *arg)
 {

@@ -1,7 +1,7 @@
-/* GPUs that the probe could not read when it looked which there are. Those that were never
- * listed are nobody's to miss, so they are named here, and other probes look for them as for a
- * lost card. Of one that is known, this is no sign that it was reset meanwhile. Called by
- * card_list.c with each hello, and by prober.c. */
+/* GPUs that the probe could not read during enumeration. As those never listed cannot be
+ * missed, they are named here, and new probes look for them as for a lost GPU. For a known GPU
+ * this does not mean that it was reset meanwhile. Called by card_list.c with each hello, and
+ * by prober.c. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "daemon/gpu/card_health_record.h"
 #include "daemon/gpu/machine_cards.h"
 
-/* One without an address may be any of NVIDIA's. */
+/* Without an address it may be any NVIDIA GPU. */
 static bool
 may_be(const json_t *unanswered, const struct gpu_info *info)
 {

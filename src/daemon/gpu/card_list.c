@@ -1,5 +1,5 @@
-/* Which GPUs there are, as the probe describes them when it starts and whenever they have
- * become others. A GPU's number is for the life of this daemon; its UUID is the GPU. Called by
+/* Which GPUs there are, as the probe describes them at its start and whenever they change. A
+ * GPU is identified by its UUID; its number is fixed for the life of this daemon. Called by
  * prober.c. */
 #include "daemon/gpu/card_list.h"
 
@@ -43,8 +43,8 @@ read_info(const json_t *j, struct gpu_info *info)
         info->compute = GPU_COMPUTE_UNKNOWN;
 }
 
-/* What can cap jobs on the card, where jobs are started: the probe has seen the card's side of
- * it only. */
+/* Determines what can cap jobs on the GPU in the place where jobs run: the probe has only seen
+ * the GPU's side of it. */
 static void
 read_cap(const struct cards *cards, const json_t *j, struct gpu_info *info)
 {
@@ -65,7 +65,7 @@ read_cap(const struct cards *cards, const json_t *j, struct gpu_info *info)
              why && why[0] ? why : "it does not say");
 }
 
-/* Under a number that is free, else under the next. */
+/* Enters the GPU under a number that can be reused, else under the next. */
 static int
 enter_card(struct cards *cards, const struct gpu_info *info)
 {
@@ -90,7 +90,7 @@ take_card(struct cards *cards, const struct gpu_info *info)
         if (ledger_card(cards->inst->ledger, card)->gone)
             cards->n_saved = -1;
         cards->facts->renumbered |= info->index != card;
-        same.index = card; /* the number is for the life of this daemon; the UUID is the card */
+        same.index = card; /* the UUID identifies it; the number is ours */
         ledger_set_info(cards->inst->ledger, card, &same);
         health_listed(cards, card);
         return;
@@ -106,7 +106,7 @@ take_card(struct cards *cards, const struct gpu_info *info)
              info->name, (long long)info->total_mib);
 }
 
-/* A link names the probe's indices, which are no numbers of ours. */
+/* Links use the probe's indices, which are not our numbers. */
 static int
 card_of_index(const struct instance *inst, const json_t *hello, const json_t *index)
 {
@@ -148,7 +148,7 @@ is_described(const json_t *hello, const char *uuid)
     return false;
 }
 
-/* Whether another whole GPU is where this one was. */
+/* True if another undivided GPU is at this one's address. */
 static bool
 is_replaced(const json_t *hello, const struct gpu_info *info)
 {
@@ -165,7 +165,8 @@ is_replaced(const json_t *hello, const struct gpu_info *info)
     return false;
 }
 
-/* Cards that a GPU has no more which answers, divided or whole, and GPUs that were replaced. */
+/* Marks as removed the entries that a GPU that answers no longer has, and GPUs that were
+ * replaced. */
 static void
 take_removed(struct cards *cards, const json_t *hello)
 {
@@ -190,7 +191,7 @@ cardlist_take(struct cards *cards, const json_t *hello)
 {
     size_t i;
     const json_t *j;
-    take_removed(cards, hello); /* first: their numbers may be needed */
+    take_removed(cards, hello); /* first, because their numbers may be needed */
     health_take_unanswered(cards, json_object_get(hello, "unanswered"));
     cards->facts->mig_major = (int32_t)probejson_int(json_object_get(hello, "mig_major"), 0);
     json_array_foreach(json_object_get(hello, "gpus"), i, j)

@@ -1,4 +1,4 @@
-/* The GPUs that the probe describes, taken into the ledger. */
+/* Enters the GPUs that the probe describes into the ledger. */
 #ifndef DAEMON_GPU_CARD_LIST_H
 #define DAEMON_GPU_CARD_LIST_H
 
@@ -6,8 +6,8 @@
 
 struct cards;
 
-/* The probe's hello: new GPUs get a number, known ones are described anew, and those that a GPU
- * that answers has no more are removed. */
+/* Handles the probe's hello: numbers new GPUs, updates known ones, and marks as removed those
+ * that a GPU that answers no longer has. */
 void cardlist_take(struct cards *cards, const json_t *hello);
 
 #endif

@@ -1,10 +1,10 @@
-/* Locks on cards: see card_locks.h. The files lie in /run/lock (BERTH_LOCK_DIR moves them) and
- * belong to the user who created them first; a flock needs no write permission, so any user's
+/* Locks on GPUs: see card_locks.h. The files are in /run/lock (BERTH_LOCK_DIR moves them) and
+ * belong to the user who created them first; as flock needs no write permission, any user's
  * daemon can take a free one. The text inside is for people.
  *
- * Any user can create files in that folder. So what counts for the system daemon is a lock in
- * a folder of root's (/run/berth/gpus); it takes the one in /run/lock as well if it can, so
- * that users' daemons see that the card is in use. */
+ * Any user can create files in that folder. So the system daemon relies on a lock in a folder
+ * of root's (/run/berth/gpus); it also takes the one in /run/lock if it can, so that users'
+ * daemons see that the GPU is in use. */
 #include "daemon/gpu/card_locks.h"
 
 #include <errno.h>
@@ -25,11 +25,12 @@
 
 struct gpulock {
     struct gpulock *next;
-    int fd, shared_fd; /* the second -1: there is none */
+    int fd, shared_fd; /* shared_fd -1: none */
     char uuid[80];
 };
 
-/* Simulated cards are locked beside what simulates them: they come and go by the hundred. */
+/* The locks of simulated GPUs are in the simulation's folder, because they are created and
+ * deleted by the hundred. */
 static const char *
 lock_dir(const struct cards *cards)
 {
@@ -42,7 +43,7 @@ lock_dir(const struct cards *cards)
     return access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";
 }
 
-/* Of NVIDIA's drivers before 470 a MIG instance's UUID has slashes. */
+/* With NVIDIA drivers before 470, a MIG instance's UUID contains slashes. */
 static char *
 lock_path(const char *dir, const char *uuid)
 {
@@ -53,13 +54,13 @@ lock_path(const char *dir, const char *uuid)
     return path;
 }
 
-/* An existing file is opened without O_CREAT: in a sticky folder the kernel refuses that on
- * another user's file (fs.protected_regular). */
+/* Opens an existing file without O_CREAT, because in a sticky folder the kernel refuses that
+ * for another user's file (fs.protected_regular). */
 static int
 open_lock(const char *path, mode_t mode, struct err *e)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 && errno == EACCES) /* does not wait for a pipe that a user made there */
+    if (fd < 0 && errno == EACCES) /* O_NONBLOCK: it may be a user's pipe */
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT) {
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
@@ -93,7 +94,7 @@ say_who(int fd, const char *path, struct err *e)
                        : "");
 }
 
-/* A folder that only root can write to. -1 with e when another user could. */
+/* Creates the folder if needed; only root can write to it. -1 with e if other users could. */
 static int
 open_own_dir(const struct cards *cards, char **path, struct err *e)
 {
@@ -116,17 +117,18 @@ open_own_dir(const struct cards *cards, char **path, struct err *e)
     return 0;
 }
 
-/* A file that only root can have made here: not a second name of one of root's elsewhere. */
+/* True for a file that only root can have created here, not a hard link to a file of root's
+ * elsewhere. */
 static bool
 is_roots_own(const struct stat *st)
 {
     return S_ISREG(st->st_mode) && st->st_uid == 0 && !(st->st_mode & 077) && st->st_nlink == 1;
 }
 
-/* The machine's daemon comes before a user's: a lock that is not root's, or that others could
- * take from under it, makes way for a new file that only root may open. The daemon that had
- * the old one finds out when it next checks its card, and its jobs count as other processes
- * until then. */
+/* The system daemon takes precedence over users' daemons: a lock file that is not root's, or
+ * that others could replace, is removed in favour of a new file that only root can open. The
+ * daemon that held the old one notices when it next checks its GPU; until then its jobs count
+ * as other processes. */
 static void
 clear_the_way(const struct instance *inst, const char *path)
 {
@@ -137,7 +139,7 @@ clear_the_way(const struct instance *inst, const char *path)
         log_warn("event=gpu-lock-taken-over path=%s it belonged to user %u", path, st.st_uid);
 }
 
-/* The lock at path, held and with our name in it; -1 with e naming its holder. */
+/* Opens and locks path and writes our name into it; -1 with e naming the holder. */
 static int
 take_file(struct instance *inst, const char *path, struct err *e)
 {
@@ -169,7 +171,7 @@ keep(struct cards *cards, const char *uuid, int fd, int shared_fd)
     cards->locks = l;
 }
 
-/* What stands in the way in the folder of all is worth a line, and nothing more. */
+/* A problem with the lock in the public folder is only logged. */
 static int
 take_for_machine(struct cards *cards, const char *uuid, const char *shared, struct err *e)
 {

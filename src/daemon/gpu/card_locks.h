@@ -1,12 +1,12 @@
-/* One lock file per GPU UUID, so that two daemons never manage one card. */
+/* One lock file per GPU UUID, so that two daemons never manage the same GPU. */
 #ifndef DAEMON_GPU_CARD_LOCKS_H
 #define DAEMON_GPU_CARD_LOCKS_H
 
 struct cards;
 struct err;
 
-/* Takes the card for this daemon until it ends; taking it again is fine. -1: another daemon
- * has it, and e names it. */
+/* Locks the GPU for this daemon until it exits; idempotent. -1: another daemon holds it, which
+ * e names. */
 int gpulock_take(struct cards *cards, const char *uuid, struct err *e);
 void gpulock_free_all(struct cards *cards);
 

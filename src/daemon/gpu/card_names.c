@@ -1,5 +1,6 @@
 /* Names of GPUs: see card_names.h. Called by the methods that take GPUs, and for each request
- * before anything else looks at it: a UUID is the GPU, the number is what it has here. */
+ * before anything else reads it: a UUID identifies the GPU, and is replaced by its number
+ * here. */
 #include "daemon/gpu/card_names.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "core/ledger/ledger.h"
 #include "daemon/common/instance.h"
 
-#define UUID_PREFIX_MIN 4 /* shorter ones are slips of the finger */
+#define UUID_PREFIX_MIN 4 /* shorter ones are probably typing errors */
 
 uint64_t
 cardnames_present(const struct instance *inst)
@@ -25,7 +26,7 @@ cardnames_present(const struct instance *inst)
     return set;
 }
 
-/* "there are 0-3", or how UUIDs begin. */
+/* The text lists the valid numbers, or shows the beginning of a UUID. */
 int
 cardnames_refuse(const struct instance *inst, const char *word, struct err *e)
 {
@@ -60,7 +61,7 @@ cardnames_find(const struct instance *inst, const char *word, struct err *e)
     return found >= 0 ? found : cardnames_refuse(inst, word, e);
 }
 
-/* A UUID, or a number. */
+/* word: a UUID or its beginning, or a number. */
 static int
 number_of(const struct instance *inst, const char *word, struct err *e)
 {
@@ -84,7 +85,7 @@ cardnames_resolve(const struct instance *inst, struct request *r, struct err *e)
             return err_prefix(e, "gpu-ids");
         if (memchr(ids, card, (size_t)n))
             return err_set(e, ERR_USAGE, "gpu-ids names GPU %d twice", card);
-        ids[n++] = (uint8_t)card; /* they were counted when they were read */
+        ids[n++] = (uint8_t)card; /* in bounds: the reader limited the count */
     }
     memcpy(r->demand.ids, ids, sizeof ids);
     free(TAKE(r->gpu_names));

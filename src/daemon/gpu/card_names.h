@@ -8,14 +8,14 @@ struct err;
 struct instance;
 struct request;
 
-uint64_t cardnames_present(const struct instance *inst); /* all that are not gone, a bit each */
+uint64_t cardnames_present(const struct instance *inst); /* bits of GPUs not gone */
 
-/* The GPU whose UUID begins so; -1 with e, which says what there is. */
+/* The GPU whose UUID begins with word; -1 with e, which lists the valid names. */
 int cardnames_find(const struct instance *inst, const char *word, struct err *e);
-/* -1: no GPU is called so, and what there is. */
+/* Always -1: fills e with "no such GPU" and the valid names. */
 int cardnames_refuse(const struct instance *inst, const char *word, struct err *e);
 
-/* The numbers of the GPUs that the request names by UUID. 0 or -1. */
+/* Resolves the names in the request's gpu-ids to numbers. 0 or -1. */
 int cardnames_resolve(const struct instance *inst, struct request *r, struct err *e);
 
 #endif

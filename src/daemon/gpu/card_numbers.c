@@ -1,9 +1,7 @@
 /* The numbers of GPUs: see card_numbers.h. Called by berthd.c at start, and by turn.c around a
- * commit. What is kept is a note of the store, {"boot", "simulated", "cards": [{"uuid",
- * "name", "total_mib", "minor", "numa", "bus_id", "vendor", ...}]}, in the order of the
- * numbers.
- * Without unfinished jobs no number is in use that must stay, and the numbers follow the
- * driver. */
+ * commit. The list is a note of the store, {"boot", "simulated", "cards": [{"uuid", "name",
+ * "total_mib", "minor", "numa", "bus_id", "vendor", ...}]}, in the order of the numbers.
+ * Without unfinished jobs no number has to be preserved, and the numbers follow the driver. */
 #include "daemon/gpu/card_numbers.h"
 
 #include <jansson.h>
@@ -26,7 +24,7 @@
 
 #define NOTE "cards"
 
-/* Daemons before this one wrote no such number. */
+/* -1 if the note lacks the member, as notes of earlier daemons may. */
 static int32_t
 noted(const json_t *j, const char *key)
 {
@@ -65,8 +63,8 @@ enter(struct cards *cards, const json_t *j)
         ledger_set_gone(cards->inst->ledger, info.index);
 }
 
-/* MIG instances are made anew after a boot, perhaps later than we start: jobs that want them
- * wait (card_health_removed.c). */
+/* MIG instances are recreated after a boot, perhaps after the daemon starts: jobs that need
+ * them wait (card_health_removed.c). */
 static bool
 has_instances(const json_t *cards)
 {
@@ -161,7 +159,7 @@ list(const struct cards *cards)
 void
 cards_save(struct cards *cards)
 {
-    struct err e; /* sticks to the store; store_commit tells */
+    struct err e; /* kept in the store; store_commit reports it */
     if (!ledger_is_known(cards->inst->ledger) ||
         cards->n_saved == ledger_n_cards(cards->inst->ledger))
         return;

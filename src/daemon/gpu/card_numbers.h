@@ -1,18 +1,20 @@
-/* Which number is which GPU: kept in the store, so that a number that a user typed means the
- * same GPU under the next daemon, whatever the driver says by then. */
+/* The mapping of numbers to GPUs, kept in the store, so that a number that a user typed means
+ * the same GPU under the next daemon, whatever the driver's order is by then. */
 #ifndef DAEMON_GPU_CARD_NUMBERS_H
 #define DAEMON_GPU_CARD_NUMBERS_H
 
 struct cards;
 
-/* At start, before the probe has answered: enters the GPUs under the numbers that they had in
- * this boot, all as unknown, where jobs wait or run that may name them. */
+/* At start, before the probe has answered: if unfinished jobs may name GPUs, enters those of
+ * this boot under their numbers, with state unknown. */
 void cards_recall(struct cards *cards);
 
-/* The probe has not answered: those of an earlier boot are better than none. */
+/* If the probe has not answered: also uses the list of an earlier boot, which is better than
+ * none. */
 void cards_recall_any(struct cards *cards);
 
-/* Puts the list into the turn's transaction, if it has changed; and it is there. */
+/* cards_save: writes the list in the turn's transaction if it has changed. cards_saved: after
+ * the commit. */
 void cards_save(struct cards *cards);
 void cards_saved(struct cards *cards);
 

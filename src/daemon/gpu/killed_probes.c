@@ -1,6 +1,6 @@
 /* See killed_probes.h. A process in the kernel's uninterruptible sleep (state D) stays until
  * the call returns, which may be never, and counts against the limit on the service's
- * processes. That it has ended is asked of its pidfd, so that no other process is mistaken for
+ * processes. Its pidfd tells whether it has ended, so that no other process is mistaken for
  * it. */
 #include "daemon/gpu/killed_probes.h"
 

@@ -1,5 +1,5 @@
-/* Makes what the files of this folder share, and ends it: see machine_cards.h. Called by
- * berthd.c. */
+/* Creates and frees the state shared by the files of this folder: see machine_cards.h. Called
+ * by berthd.c. */
 #include "daemon/gpu/machine_cards.h"
 
 #include <stdlib.h>

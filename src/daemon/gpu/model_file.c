@@ -1,6 +1,6 @@
-/* Keeps the table of models; see model_file.h. The path is the administrator's, not a user's,
- * so the daemon may open it. Asked once for each request with jobs in it: cheaper than to
- * watch, and a file that an editor replaces is seen all the same. */
+/* Caches the table of models; see model_file.h. The path is set by the administrator, not by a
+ * user, so the daemon may open it. Checked with one stat per request that contains jobs:
+ * cheaper than a watch, and it notices files that an editor replaces. */
 #include "daemon/gpu/model_file.h"
 
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 #define TABLE_MAX_BYTES (16UL * 1024 * 1024)
 
 struct modelfile {
-    struct models *table; /* the last good one; NULL: none yet */
-    struct stat mark;     /* the file as it was looked at; all 0: it was not there */
+    struct models *table; /* the last valid one; NULL: none yet */
+    struct stat mark;     /* the file when last checked; all 0: missing */
     bool looked;
 };
 

@@ -9,10 +9,9 @@ struct models;
 struct modelfile *modelfile_new(void);
 void modelfile_free(struct modelfile *f);
 
-/* The table as the file has it now: read again when a stat shows that the file has changed.
- * While the file is missing or has an error the last valid table stays in use, and the log has
- * a warning for each new state of the file. NULL: there is no table. Borrowed until the next
- * call. */
+/* The current table: reread when a stat shows that the file has changed. While the file is
+ * missing or invalid, the last valid table stays in use, and a warning is logged for each new
+ * state of the file. NULL: there is no table. Borrowed until the next call. */
 const struct models *modelfile_current(struct modelfile *f, const struct config *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* Members of the probe's messages and of what is kept of them. */
+/* Reads members of the probe's messages and of what is stored of them. */
 #ifndef DAEMON_GPU_PROBE_JSON_H
 #define DAEMON_GPU_PROBE_JSON_H
 
@@ -12,7 +12,7 @@ probejson_int(const json_t *v, int64_t other)
     return json_is_number(v) ? (int64_t)json_number_value(v) : other;
 }
 
-/* "" where it is no text; cut to size. */
+/* Copies a string, truncated to size; "" if it is not a string. */
 static inline void
 probejson_copy(char *out, size_t size, const json_t *v)
 {

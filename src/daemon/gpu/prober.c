@@ -1,7 +1,7 @@
-/* The probe's keeper: see prober.h; the lines are described in docs/protocol.md section 3. One
- * question is under way at a time; a caller that wants another meanwhile gets one more
- * afterwards, so a thousand jobs that end together cost two samples. What to do with a sample
- * is samples.c's business, which GPUs there are card_list.c's. */
+/* Manages the probe: see prober.h; its lines are described in docs/protocol.md section 3. One
+ * sample request is in flight at a time; requests made meanwhile are combined into one more
+ * afterwards, so a thousand jobs that end together cost two samples. samples.c applies
+ * samples, card_list.c the list of GPUs. */
 #include "daemon/gpu/prober.h"
 
 #include <jansson.h>
@@ -29,45 +29,46 @@
 #include "daemon/gpu/samples.h"
 #include "wire/json_text.h"
 
-#define SLOW_MS 3000 /* an answer later than this: the cards count as unknown */
-/* A driver that has to initialise each GPU first takes seconds for each: so many deadlines of
- * an answer may pass before a hello. After the first the cards count as unknown. */
+#define SLOW_MS 3000 /* after this time without an answer the GPUs count as unknown */
+/* A driver that has to initialise each GPU first takes seconds for each, so a hello may take
+ * this many answer deadlines. After the first the GPUs count as unknown. */
 #define HELLO_DEADLINES 8
-/* First interval after a start; doubles up to sample_ms: short jobs are measured too. */
+/* First interval after a job's start, so that short jobs are measured too; doubles up to
+ * sample_ms. */
 #define YOUNG_MS            100
-#define COST_PER_CENT       10  /* of the time at most goes into early samples */
-#define RESTART_FIRST_MS    500 /* before a dead probe is replaced; doubles */
+#define COST_PER_CENT       10  /* maximum share of time spent in early samples */
+#define RESTART_FIRST_MS    500 /* delay before a dead probe is replaced; doubles */
 #define RESTART_MAX_MS      30000
-#define STUCK_MAX           2 /* so many killed ones that have not ended: no other is started */
-#define RENEW_FIRST_SAMPLES 3 /* idle intervals until a lost card is looked for; doubles */
+#define STUCK_MAX           2 /* killed probes not ended yet at which no other is started */
+#define RENEW_FIRST_SAMPLES 3 /* idle intervals before looking for a lost GPU; doubles */
 #define RENEW_MAX_MS        600000
 
 struct prober {
     struct cards *cards;
     char *sim_spec;
     struct talk *talk;
-    struct talk *fresh; /* one that may take over */
+    struct talk *fresh; /* a second probe that may take over */
     struct killed_probes killed;
-    uv_timer_t next;     /* the next sample of its own accord */
-    uv_timer_t deadline; /* the answer under way is late; then: overdue */
+    uv_timer_t next;     /* the next regular sample */
+    uv_timer_t deadline; /* first: the answer is late; then: overdue */
     uv_timer_t restart;
-    uv_timer_t renew; /* when to look with another probe; then: when that is late */
+    uv_timer_t renew; /* first: start a second probe; then: its deadline */
     char *backend, *driver, *error;
     bool said_hello;
-    bool reads_log; /* the kernel's, in which the driver's errors are */
-    bool asked;     /* an answer is due */
-    bool again;     /* and another is wanted after it */
+    bool reads_log; /* the kernel's log with the driver's errors */
+    bool asked;     /* an answer is pending */
+    bool again;     /* another sample is wanted after it */
     bool late;      /* SLOW_MS has passed */
     int64_t seq;
-    int64_t asked_us;         /* boot clock, of the question under way */
-    int64_t sampled_us;       /* boot clock, of the question that was answered last */
-    int64_t answered_us;      /* boot clock, of that answer */
+    int64_t asked_us;         /* boot clock; of the pending request */
+    int64_t sampled_us;       /* boot clock; of the last answered request */
+    int64_t answered_us;      /* boot clock; of that answer */
     int64_t unknown_since_us; /* wall clock */
     int64_t restart_ms;
     int64_t restarts;
     int64_t renew_ms;
     int64_t interval_ms; /* while jobs run: grows from YOUNG_MS to sample_ms */
-    int64_t cost_ms;     /* what the last answer took */
+    int64_t cost_ms;     /* duration of the last answer */
 };
 
 static const struct talk_events talk_events;
@@ -132,7 +133,7 @@ static void replace(struct prober *p, const char *why);
 static void plan_restart(struct prober *p);
 static void take_error(struct prober *p, const char *text);
 
-/* A driver that hangs holds its callers, also killed ones: another probe would be one more. */
+/* A hanging driver blocks its callers, even killed ones: another probe would be one more. */
 static bool
 is_held_up(struct prober *p)
 {
@@ -151,7 +152,7 @@ on_restart(uv_timer_t *timer)
         plan_restart(p);
     } else if (start_probe(p, &e) < 0) {
         log_error("probe: %s", e.text);
-        replace(p, e.text); /* again, after a longer pause */
+        replace(p, e.text); /* try again after a longer pause */
     }
 }
 
@@ -201,7 +202,7 @@ on_deadline(uv_timer_t *timer)
     replace(p, "the probe does not answer; replacing it");
 }
 
-/* --- questions --- */
+/* --- requests --- */
 
 static void
 on_next(uv_timer_t *timer)
@@ -210,7 +211,7 @@ on_next(uv_timer_t *timer)
 }
 
 /* While jobs run: soon after a start, then less and less often, and never so often that
- * sampling (half a second each with nvidia-smi) becomes a load of its own. */
+ * sampling (half a second each with nvidia-smi) becomes a noticeable load. */
 static int64_t
 busy_interval(struct prober *p)
 {
@@ -226,7 +227,7 @@ busy_interval(struct prober *p)
 static void
 arm_next(struct prober *p)
 {
-    /* Work that waits for a stranger's memory is work too. */
+    /* Pending jobs count, since they may wait for another process's memory. */
     bool busy = queue_n_active(p->cards->inst->queue) > 0 ||
                 queue_count(p->cards->inst->queue, JOB_PENDING) > 0;
     int64_t ms = busy ? busy_interval(p) : p->cards->inst->config.idle_sample_ms;
@@ -273,8 +274,9 @@ prober_forget(struct prober *p)
         prober_request(p);
 }
 
-/* Counted from the answer: where a driver takes longer for one than samples are apart, none
- * would ever be young. What ended meanwhile is looked at by when it was asked. */
+/* The age counts from the answer: if an answer takes longer than the sample interval, no
+ * sample would ever be recent otherwise. What ended meanwhile is compared with the time of the
+ * request. */
 bool
 prober_is_fresh(struct prober *p)
 {
@@ -298,7 +300,7 @@ copy_or_null(const json_t *s)
     return json_is_string(s) ? xstrdup(json_string_value(s)) : NULL;
 }
 
-/* The first probe says where the kernel's log stood; later ones went on from there. */
+/* The first probe reports the log's position; later ones continue from the stored one. */
 static void
 take_log_position(struct prober *p, const json_t *hello)
 {
@@ -323,12 +325,12 @@ on_hello(struct prober *p, const json_t *msg)
     ask(p);
 }
 
-/* --- a second look --- */
+/* --- second probe --- */
 
-/* A probe knows the cards that it found when it started. When one of them is lost, or one did
- * not answer then, another probe is started beside it now and then, to see whether the card is
- * back; it takes over once it has found the cards. So one that hangs in a driver with a broken
- * card does no harm. */
+/* A probe sees only the GPUs found at its start. While one of them is lost or one did not
+ * answer, a second probe is started now and then to see whether the GPU is back; it takes over
+ * once it has listed the GPUs. So a second probe that hangs in the driver because of a broken
+ * GPU does no harm. */
 
 static void
 on_fresh_deadline(uv_timer_t *timer)
@@ -387,7 +389,7 @@ on_sample(struct prober *p, const json_t *msg)
     p->sampled_us = p->asked_us;
     p->answered_us = clock_boot_us();
     p->cost_ms = (p->answered_us - p->asked_us) / 1000;
-    p->restart_ms = 0; /* a hello alone does not show that the driver answers */
+    p->restart_ms = 0; /* a hello alone does not prove that the driver answers */
     uv_timer_stop(&p->deadline);
     free(TAKE(p->error));
     struct ledger *before = ledger_clone(p->cards->inst->ledger);
@@ -407,7 +409,7 @@ on_sample(struct prober *p, const json_t *msg)
         turn_touch_unchanged(p->cards->inst);
 }
 
-/* Said once in the log, however often another probe says it again. */
+/* Logged once, however often further probes repeat it. */
 static void
 take_error(struct prober *p, const char *text)
 {
@@ -467,8 +469,8 @@ start_probe(struct prober *p, struct err *e)
     p->talk = talk_start(p->cards, p->sim_spec, &talk_events, p, e);
     if (!p->talk)
         return -1;
-    /* A daemon that starts has had no round of its loop yet, whose time is then that of before
-     * the store was opened: on a slow disk longer ago than the deadline is. */
+    /* At daemon start the loop has not run a round yet, so its cached time is from before the
+     * store was opened: on a slow disk that may be longer ago than the deadline. */
     uv_update_time(p->cards->inst->loop);
     uv_timer_start(&p->deadline, on_deadline,
                    (uint64_t)p->cards->inst->config.probe_deadline_ms, 0);

@@ -1,5 +1,5 @@
 /* A probe process and the socket pair to it: see prober_talk.h. Called by prober.c, which
- * knows what the lines mean. */
+ * interprets the lines. */
 #include "daemon/gpu/prober_talk.h"
 
 #include <errno.h>
@@ -21,10 +21,10 @@
 #include "wire/places.h"
 
 struct talk {
-    struct peer_lines *lines; /* questions out, answers in */
+    struct peer_lines *lines; /* requests out, answers in */
     const struct talk_events *events;
     void *arg;
-    int pidfd; /* so that no other process is ever killed; -1: none */
+    int pidfd; /* so that no other process is ever killed; -1: unavailable */
 };
 
 static void

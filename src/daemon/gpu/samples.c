@@ -1,7 +1,8 @@
-/* Samples: see samples.h. A process belongs to the job in whose group it is; or whose mark it
- * has, as the job's user; or whose shepherd is its ancestor: the shepherd is a subreaper, so
- * double forks and setsid do not escape it. A process for which none of this can be read
- * (another pid namespace) counts as another program's, without guessing. */
+/* Samples: see samples.h. A process belongs to a job if it is in the job's cgroup, or carries
+ * the job's mark and runs as the job's user, or descends from the job's supervisor: the
+ * supervisor is a subreaper, so double forks and setsid do not escape it. A process for which
+ * none of this can be read (another pid namespace) counts as another program's, without
+ * guessing. */
 #include "daemon/gpu/samples.h"
 
 #include <inttypes.h>
@@ -30,11 +31,11 @@
 #include "sys/mps_place.h"
 #include "sys/procs.h"
 
-#define PIDS_MAX (1 << 22) /* the kernel has no more */
+#define PIDS_MAX (1 << 22) /* the kernel's maximum */
 
 /* --- processes --- */
 
-/* The attempt of that number, if it is under way. */
+/* id if this attempt of the job is active, else 0. */
 static uint32_t
 active_job(const struct instance *inst, uint32_t id, int32_t attempt)
 {
@@ -42,8 +43,8 @@ active_job(const struct instance *inst, uint32_t id, int32_t attempt)
     return job && job->run && job->run->number == attempt ? id : 0;
 }
 
-/* Whether groups that are called like ours can be ours in that folder: any user may give a
- * group such a name. Units of daemons before this one are beside its own. */
+/* True if groups named like ours in that folder can be ours, as any user may give a group such
+ * a name. Units of earlier daemons are beside our own. */
 static bool
 is_our_folder(const struct cards *cards, const char *path, size_t len)
 {
@@ -54,7 +55,8 @@ is_our_folder(const struct cards *cards, const char *path, size_t len)
            (base && n >= len && memcmp(base + n - len, path, len) == 0);
 }
 
-/* By ".../berth-XXXXXXXX/job-ID.ATTEMPT" in the v2 tree; 0: not by that. */
+/* Finds the job by the cgroup ".../berth-XXXXXXXX/job-ID.ATTEMPT" in the v2 tree; 0: not
+ * found. */
 static uint32_t
 job_of_group(const struct cards *cards, pid_t pid)
 {
@@ -71,9 +73,9 @@ job_of_group(const struct cards *cards, pid_t pid)
     return active_job(cards->inst, id, attempt);
 }
 
-/* By the mark in its environment, which is worth something only for the job's own user, and in
- * containers: what a daemon of containers starts for a job is in no group of ours, nor
- * descended from it. */
+/* Finds the job by the mark in the process's environment, which counts only if the process
+ * runs as the job's user or in a container. Needed because what a container daemon starts for
+ * a job is neither in a cgroup of ours nor a descendant. */
 static uint32_t
 job_of_mark(const struct instance *inst, pid_t pid)
 {
@@ -88,8 +90,7 @@ job_of_mark(const struct instance *inst, pid_t pid)
                                                                                          : 0;
 }
 
-/* The chain ends at the first process; that a pid was used again meanwhile could make it a
- * cycle, so the depth is bounded. */
+/* The depth is bounded because a pid reused while the chain is read could make it a cycle. */
 static uint32_t
 job_of_ancestors(const struct cards *cards, pid_t pid)
 {
@@ -138,7 +139,7 @@ read_procs(struct cards *cards, int card, const json_t *list, int32_t *n)
     struct mps_state said;
     bool is_said =
         n_procs > 0 &&
-        cards->host.mps_said(cards->host.arg, card, &said); /* whatever the settings say now */
+        cards->host.mps_said(cards->host.arg, card, &said); /* whatever the settings are now */
     *n = 0;
     json_array_foreach(list, i, j)
     {
@@ -156,7 +157,7 @@ read_procs(struct cards *cards, int card, const json_t *list, int32_t *n)
     return procs;
 }
 
-/* The groups of jobs that are capped there. */
+/* Reads the cgroups of capped jobs on the GPU. */
 static struct gpu_group *
 read_groups(const struct instance *inst, const json_t *list, int32_t *n)
 {
@@ -184,8 +185,9 @@ read_groups(const struct instance *inst, const json_t *list, int32_t *n)
 
 /* --- what the jobs used --- */
 
-/* A rule of the settings that ends jobs binds all of them; else the job's own word counts, then
- * the settings' on its GPU. One that is held to its VRAM can be over by the tolerance alone. */
+/* If the settings end jobs that exceed their VRAM, that applies to all jobs; otherwise the
+ * job's own setting takes precedence over those for its GPU. A capped job can exceed its VRAM
+ * only by the tolerance, so it is only warned. */
 static enum on_exceed
 exceed_rule(const struct instance *inst, const struct job *job, int card)
 {
@@ -194,8 +196,7 @@ exceed_rule(const struct instance *inst, const struct job *job, int card)
                                          [CONFIG_EXCEED_IGNORE] = ON_EXCEED_IGNORE};
     enum on_exceed cards[GPU_MAX] = {ON_EXCEED_DEFAULT};
     enum on_exceed rule = all[inst->config.on_exceed], own = job->req.on_exceed;
-    (void)value_exceed_rules(inst->config.on_exceed_gpus, cards,
-                             NULL); /* it has been checked */
+    (void)value_exceed_rules(inst->config.on_exceed_gpus, cards, NULL); /* validated before */
     if (cards[card] != ON_EXCEED_DEFAULT)
         rule = cards[card];
     if (rule != ON_EXCEED_KILL && own != ON_EXCEED_DEFAULT)
@@ -232,7 +233,7 @@ on_excess(void *arg, const struct ledger_excess *x)
         cards->host.on_excess(cards->host.arg, job);
 }
 
-/* From when its command started to its end, as far as it has come. */
+/* Energy from the start of the job's command to its end, as far as measured. */
 static int64_t
 energy_mj(const struct instance *inst, const struct job *job, int card)
 {
@@ -242,8 +243,8 @@ energy_mj(const struct instance *inst, const struct job *job, int card)
     return run->started_us > 0 ? ledger_energy_mj(inst->ledger, card, from_us, to_us) : 0;
 }
 
-/* Copies what the ledger has measured into the attempt. A peak that grew by a sixteenth is
- * worth a write, so that an OOM retry after a crash of the daemon knows it. */
+/* Copies what the ledger has measured into the attempt. A peak that grew by more than a
+ * sixteenth is stored, so that an OOM retry after a daemon crash can use it. */
 static void
 update_usage(struct cards *cards, struct job *job)
 {
@@ -303,9 +304,9 @@ read_memory(const json_t *v)
     return HEALTH_MEMORY_UNKNOWN;
 }
 
-/* One that was in no sample while it lived. It is the command of a job there; or the card's
- * only job has started it, if nobody else's programs are there. had_others: such a program was
- * in the sample before, and it may be its peak. */
+/* The job of a process that was in no sample while it lived: the job on this GPU whose command
+ * it is; or the GPU's only job, if no other programs are there. had_others: another program
+ * was in the previous sample, so the peak may be that program's. */
 static uint32_t
 job_of_unseen(const struct instance *inst, int card, int32_t pid, bool had_others)
 {
@@ -318,8 +319,8 @@ job_of_unseen(const struct instance *inst, int card, int32_t pid, bool had_other
     return c->n_holds == 1 && c->n_strangers == 0 && !had_others ? c->holds[0].job : 0;
 }
 
-/* The driver's own memory of each process's peak, where it keeps accounts: no less than what
- * its job had, and often more than was seen in a sample. */
+/* Takes the driver's record of each process's peak, if accounting is on: at least what the job
+ * used, and often more than the samples show. */
 static void
 take_peaks(struct cards *cards, int card, const json_t *list, bool had_others)
 {

@@ -1,5 +1,5 @@
-/* See telemetry.h. Memory: at most 80 KiB a card, and 3 KiB for each running attempt with one
- * card; attempts without cards have no telemetry. */
+/* See telemetry.h. Memory: at most 80 KiB per GPU, and 3 KiB per running attempt with one GPU;
+ * attempts without GPUs have no telemetry. */
 #include "daemon/gpu/telemetry.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct running {
     int32_t attempt;
     struct trace *trace;
     int64_t start_boot_us; /* steps count from here */
-    bool unsaved;          /* worth a write with the next commit of the attempt */
+    bool unsaved;          /* to be written with the attempt's next commit */
     UT_hash_handle hh;
 };
 
@@ -113,7 +113,7 @@ static void
 put_series(struct cards *cards, int card)
 {
     auto_buf struct buf bytes = BUF_INIT;
-    struct err ignored; /* errors stick to the store; its commit tells */
+    struct err ignored; /* kept in the store; its commit reports them */
     if (!cards->telemetry->cards[card])
         return;
     series_encode(cards->telemetry->cards[card], wall_offset_us(), &bytes);
@@ -137,7 +137,7 @@ telemetry_series(const struct cards *cards, int card)
 
 /* --- attempts --- */
 
-/* What an earlier daemon has kept of this attempt. */
+/* Loads what an earlier daemon stored of this attempt. */
 static struct trace *
 recall(const struct instance *inst, uint32_t job, const struct attempt *run)
 {
@@ -213,13 +213,13 @@ telemetry_trace(const struct cards *cards, uint32_t job, int32_t attempt)
     return r && r->attempt == attempt ? r->trace : NULL;
 }
 
-/* --- kept --- */
+/* --- stored --- */
 
 static void
 put_trace(struct instance *inst, const struct running *r)
 {
     auto_buf struct buf bytes = BUF_INIT;
-    struct err ignored; /* errors stick to the store; its commit tells */
+    struct err ignored; /* kept in the store; its commit reports them */
     trace_encode(r->trace, &bytes);
     store_trace_put(inst->store, r->job, r->attempt, bytes.data, bytes.len, &ignored);
 }

@@ -1,7 +1,7 @@
-/* What cards and running attempts used over time, gathered from the samples that are taken
- * anyway. Of cards the minutes are kept when the daemon leaves in order; of an attempt what
- * there is whenever its step has doubled, and all of it with its end. A daemon that is killed
- * loses what came after that. */
+/* The use of GPUs and of running attempts over time, gathered from the samples taken anyway.
+ * The minutes of GPUs are stored when the daemon exits in order; an attempt's trace is stored
+ * whenever its step has doubled, and completely at its end. A daemon that is killed loses what
+ * came after that. */
 #ifndef DAEMON_GPU_TELEMETRY_H
 #define DAEMON_GPU_TELEMETRY_H
 
@@ -18,23 +18,25 @@ struct trace;
 struct telemetry *telemetry_new(void);
 void telemetry_free(struct telemetry *t);
 
-/* The ledger has a new sample of the card; the job's attempt has its part of it. */
+/* telemetry_card: call when the ledger has a new sample of the GPU. telemetry_job: when the
+ * job's attempt has been updated from it. */
 void telemetry_card(struct cards *cards, int card);
 void telemetry_job(struct cards *cards, struct job *job);
 
-/* Within the transaction: what is to be written of the attempt. settled: it is over. */
+/* Within the transaction: writes what is pending of the attempt. settled: the attempt is
+ * over. */
 void telemetry_write(struct cards *cards, const struct job *job, bool settled);
-/* That has been committed. */
+/* Call once that has been committed. */
 void telemetry_written(struct cards *cards, uint32_t job, bool settled);
 
-/* On the way out: everything that is worth keeping, in a transaction of its own. */
+/* At exit: stores everything worth keeping in a transaction of its own. */
 int telemetry_save(struct cards *cards, struct err *e);
 
-/* Borrowed; NULL when there is none. */
+/* Borrowed; NULL: none. */
 const struct series *telemetry_series(const struct cards *cards, int card);
 const struct trace *telemetry_trace(const struct cards *cards, uint32_t job, int32_t attempt);
 
-/* The card's number is about to be another's: what was recorded is kept under its UUID. */
+/* The GPU's number is about to be reused: stores its record under its UUID. */
 void telemetry_forget_card(struct cards *cards, int card);
 
 #endif

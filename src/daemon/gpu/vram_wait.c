@@ -1,4 +1,4 @@
-/* See vram_wait.h. A sample that shows the memory back ends the wait too (samples.c). */
+/* See vram_wait.h. A sample that shows the memory as free also ends the wait (samples.c). */
 #include "daemon/gpu/vram_wait.h"
 
 #include <uv.h>
@@ -14,7 +14,7 @@
 
 #define RESAMPLE_MS 200
 
-/* Without its memory back. */
+/* Ends the wait although the memory is still in use. */
 static void
 end_wait(struct cards *cards, struct job *job)
 {
