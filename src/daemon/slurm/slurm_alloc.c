@@ -1,8 +1,8 @@
 /* Allocations: Slurm jobs of whole GPUs for packed jobs. Each has a folder under `allocations`
  * beside the folders of attempts (common/shared_folder.h), named by its key: `spec` is made
- * durable there before Slurm is asked, and its process appends to `events` what is to be looked
- * at. Nothing is assigned to an allocation, so one that is forgotten, doubled or dead costs
- * nothing but what ran there: it is never sent again, another one is made. slurm_grow.c says
+ * durable there before Slurm is asked, and the allocation's process appends its reports to
+ * `events`. No attempt is assigned to an allocation, so losing or duplicating one costs only
+ * what ran there: it is never sent again; another one is created instead. slurm_grow.c decides
  * how many there are. */
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include "daemon/slurm/slurm_priv.h"
 
 #define SPEC_MAX_BYTES 512
-#define EVENTS_PART    65536 /* bytes at a time */
+#define EVENTS_PART    65536 /* bytes read at a time */
 #define MISSES_MAX     3
 
 /* --- the table --- */
@@ -82,7 +82,7 @@ slurm_allocs_reopen(struct slurm *s)
         log_warn("event=allocations-away %s", e.text);
 }
 
-/* Before Slurm is asked for it. */
+/* Must be durable before Slurm is asked for the allocation. */
 static int
 write_record(const struct slurm *s, const char *key, const struct allocation_spec *spec,
              struct err *e)
@@ -117,7 +117,7 @@ slurm_alloc_make(struct slurm *s, const struct allocation_spec *spec)
     return enter(s, key, spec);
 }
 
-/* Its events are kept beside the logs of jobs, for people. */
+/* Its events are kept beside the logs of jobs, for users to read. */
 static void
 remove_folder(const struct slurm *s, const struct alloc *a)
 {
@@ -151,14 +151,13 @@ take_up(struct slurm *s, const char *key)
     snprintf(path, sizeof path, "%.40s/spec", key);
     auto_close int fd = openat(s->allocs_fd, path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, SPEC_MAX_BYTES);
-    if (n < 0 && errno != ENOENT) { /* its jobs are found by their own folders */
+    if (n < 0 && errno != ENOENT) { /* its attempts are found by their own folders */
         log_error("event=allocation-not-read key=%.40s errno=%d", key, errno);
         return;
     }
     text[n > 0 ? n : 0] = '\0';
     if (!allocation_spec_read(text, &spec) || strlen(key) >= ALLOCATION_KEY_SIZE) {
-        (void)unlinkat(s->allocs_fd, path,
-                       0); /* its record was not complete: it was not sent */
+        (void)unlinkat(s->allocs_fd, path, 0); /* an incomplete record: it was not sent */
         (void)unlinkat(s->allocs_fd, key, AT_REMOVEDIR);
         return;
     }
@@ -171,7 +170,7 @@ slurm_allocs_recover(struct slurm *s)
     struct err e = {0};
     s->are_allocs_unread = false;
     if (open_folders(s, false, &e) < 0)
-        return; /* there has been none */
+        return; /* there are no allocations */
     auto_close int fd = openat(s->allocs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(TAKE_FD(fd));
     for (const struct dirent *d; dir && (d = readdir(dir));)
@@ -181,9 +180,9 @@ slurm_allocs_recover(struct slurm *s)
         slurm_poll_soon(s);
 }
 
-/* --- what they say --- */
+/* --- their events --- */
 
-/* "here HOST MIB...": the least counts. */
+/* "here HOST MIB...": the smallest GPU counts. */
 static void
 take_here(struct slurm *s, struct alloc *a, int64_t at_us, char *rest)
 {
@@ -228,7 +227,8 @@ take_began(struct slurm *s, struct alloc *a, const char *name)
     look_at(s, name, false);
 }
 
-/* Those that were asked for together may all have come to one bad node: they count as one. */
+/* Allocations sent before the last miss count as one with it, because they may all have run on
+ * one bad node. */
 static void
 miss(struct slurm *s, const struct alloc *a, const char *why)
 {
@@ -265,7 +265,8 @@ take_event(struct slurm *s, struct alloc *a, char *line)
     }
 }
 
-/* Whole lines that were appended since. Opened anew each time, as in slurm_settle.c. */
+/* Reads the whole lines appended since. Opens the file anew each time, as in
+ * slurm_settle.c. */
 static void
 read_events(struct slurm *s, struct alloc *a)
 {
@@ -283,7 +284,8 @@ read_events(struct slurm *s, struct alloc *a)
     a->read += at - text;
 }
 
-/* It never said a word: Slurm forgot it, or its node does not have our files. */
+/* Handles an allocation that never reported: Slurm forgot it, or its node does not see our
+ * files. */
 static void
 settle_unseen(struct slurm *s, struct alloc *a)
 {
@@ -300,8 +302,8 @@ settle_unseen(struct slurm *s, struct alloc *a)
     miss(s, a, words);
 }
 
-/* Whether every folder was looked at once more since it was found dead: what began there before
- * a restart of ours counts for it only then. */
+/* True if every folder has been read once more since the allocation was found dead: only then
+ * are attempts known that began there before a restart of ours. */
 static bool
 all_was_seen(struct slurm *s, struct alloc *a)
 {
@@ -323,7 +325,7 @@ slurm_allocs_follow(struct slurm *s)
         if (a->is_sent && !a->is_over)
             read_events(s, a);
         if (a->is_here != was_here || slurm_alloc_is_dead(a) != was_dead) {
-            s->waiting_is_old = true; /* it may have more, or others */
+            s->waiting_is_old = true; /* it may take more attempts, or others */
             slurm_poll_soon(s);
         }
         if (!slurm_alloc_is_dead(a) || a->n_begun > 0 || a == s->sending_alloc ||

@@ -1,5 +1,5 @@
-/* What Slurm is asked of allocations and says of them. slurm_calls.c decides when, and calls
- * what is here. */
+/* Slurm's commands and answers about allocations. slurm_calls.c decides when, and calls these
+ * functions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "slurm/allocation_options.h"
 #include "wire/places.h"
 
-#define GONE_US (5 * S_US) /* after it was sent, before its absence means something */
+#define GONE_US (5 * S_US) /* after sending, before its absence counts */
 
 struct alloc *
 slurm_next_alloc(const struct slurm *s, int64_t now)
@@ -70,7 +70,7 @@ slurm_allocs_unlist(struct slurm *s)
         a->is_known = false;
 }
 
-/* Of two jobs of one allocation the one that is not over counts. */
+/* If Slurm lists two jobs of one allocation, the one that is not over counts. */
 void
 slurm_alloc_listed(struct slurm *s, const struct slurm_job *j)
 {
@@ -96,7 +96,7 @@ slurm_allocs_polled(struct slurm *s, int64_t now)
         bool lives = a->is_known && a->phase != SLURM_IS_OVER;
         if (!a->is_sent || a == s->sending_alloc || a->sent_us > s->call_began_us)
             continue;
-        /* One that was sent a moment ago may not be listed yet. */
+        /* One sent a moment ago may not be listed yet. */
         bool is_new = !a->is_known && a->sent_us && now - a->sent_us < GONE_US;
         a->gone_us = lives || is_new ? 0 : a->gone_us ? a->gone_us : now;
         a->gone_polls = lives || is_new ? 0 : a->gone_polls + (a->is_known ? 2 : 1);

@@ -1,7 +1,7 @@
-/* Slurm's commands: one at a time, and one in a second at most, however many jobs there are.
- * What is most urgent comes first: ends that were asked for, then lots that wait to be sent,
- * then squeue, which is not put off for longer than POLL_LATE_US. squeue is asked often while
- * something changes and seldom otherwise: starts and ends are seen in the folders. */
+/* Slurm's commands: one at a time, and at most one per second, however many jobs there are.
+ * The most urgent comes first: requested ends, then lots that wait to be sent, then squeue,
+ * which is delayed by at most POLL_LATE_US. squeue runs often while something changes and
+ * seldom otherwise, because starts and ends are seen in the folders. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@
 #define POLL_FIRST_US S_US
 #define POLL_MAX_US   (10 * S_US)
 #define POLL_LATE_US  (5 * S_US)
-#define POLL_COST     20 /* times what squeue took is the rest after it, up to: */
+#define POLL_COST     20 /* pause after squeue as a multiple of its duration, up to: */
 #define REST_MAX_US   (30 * S_US)
 
 static const char *const names[] = {
@@ -37,8 +37,8 @@ static const char *const names[] = {
 
 static void on_done(void *arg, struct buf *out, struct buf *errors, bool late);
 
-/* Trouble is said once, and when it is over: what sbatch says is its lot's, all else the
- * engine's. */
+/* Trouble is logged when it begins or changes, and when it is over. Errors of sbatch belong to
+ * the lot or the allocations, all others to the engine. */
 static void
 set_trouble(struct err *trouble, const char *name, const char *words)
 {
@@ -93,8 +93,8 @@ slurm_start_call(struct slurm *s, enum slurm_call call, struct buf *args,
 
 /* --- sbatch --- */
 
-/* The batch script: our own program, with the folder of the attempt. A task of an array finds
- * it by its number. */
+/* The batch script runs our own program with the folder of the attempt. A task of an array
+ * selects its folder by its number. */
 static int
 write_script(const struct slurm *s, const struct lot *lot, struct buf *out, struct err *e)
 {
@@ -116,7 +116,7 @@ write_script(const struct slurm *s, const struct lot *lot, struct buf *out, stru
     return 0;
 }
 
-/* Behind the last member that goes with this send. */
+/* The index after the last member included in this send. */
 static int32_t
 send_end(const struct lot *lot)
 {
@@ -172,13 +172,13 @@ add_sbatch(const struct slurm *s, const char *key, struct buf *out)
     auto_free char *output = xasprintf("--output=%s/slurm.log", logs);
     buf_addz(out, "--parsable");
     buf_addz(out, comment);
-    buf_addz(out, "--export=ALL"); /* a list would have nodes run a login shell */
+    buf_addz(out, "--export=ALL"); /* with a list, nodes would run a login shell */
     buf_addz(out, "--chdir=/");
     buf_addz(out, output);
     buf_addz(out, "--open-mode=append");
 }
 
-/* After a pause, and no sooner than it waits for already. */
+/* Schedules a retry after a backoff, no sooner than already scheduled. */
 static void
 again(struct lot *lot)
 {
@@ -187,7 +187,8 @@ again(struct lot *lot)
     lot->waits = true;
 }
 
-/* All that are in it count as sent before it is tried: only squeue can take that back. */
+/* Marks the members of this send as sent before it is tried: from then on only squeue can show
+ * that they were not. */
 static void
 set_sent(struct lot *lot)
 {
@@ -197,7 +198,7 @@ set_sent(struct lot *lot)
         struct remote *r = lot->members[i];
         if (!r)
             continue;
-        r->sent_us = 0; /* of another send */
+        r->sent_us = 0; /* from an earlier send */
         if (i >= end || !slurm_is_to_send(r))
             continue;
         r->is_sent = true;
@@ -208,7 +209,7 @@ set_sent(struct lot *lot)
     }
 }
 
-/* It is sure that Slurm took none of them. */
+/* Reverts set_sent when Slurm certainly took none of them. */
 static void
 set_unsent(struct lot *lot)
 {
@@ -307,7 +308,7 @@ on_refused(struct slurm *s, struct remote *r, void *words)
     slurm_refuse(s, r, words);
 }
 
-/* Of half as many, it may take some. There is no need to wait longer each time for that. */
+/* Tries half as many next, of which Slurm may take some, without increasing the backoff. */
 static void
 send_fewer(struct lot *lot, int32_t n)
 {
@@ -317,7 +318,7 @@ send_fewer(struct lot *lot, int32_t n)
     lot->most = n > 1 ? n / 2 : 1;
 }
 
-/* What is left follows; twice as much, as the limit may be gone. */
+/* Schedules the rest, twice as many at a time, because the limit may be gone. */
 static void
 set_taken(struct lot *lot)
 {
@@ -364,7 +365,7 @@ take_sbatch_of_lot(struct slurm *s, struct lot *lot, const char *id, enum slurm_
             send_fewer(lot, count_just_sent(lot));
         set_unsent(lot);
     }
-    if (count_unsent(lot) > 0) /* also what was too much for this send */
+    if (count_unsent(lot) > 0) /* also members beyond this send */
         again(lot);
 }
 
@@ -415,7 +416,8 @@ liveliness(enum slurm_phase phase)
     return phase == SLURM_RUNS ? 2 : phase == SLURM_WAITS ? 1 : 0;
 }
 
-/* What Slurm keeps of an array that has no tasks any more is listed like a job that is none. */
+/* True for the record that Slurm lists of an array without tasks left, which looks like a
+ * single job. */
 static bool
 is_empty_array(const struct remote *r, const struct job *job, const struct slurm_job *j)
 {
@@ -424,7 +426,7 @@ is_empty_array(const struct remote *r, const struct job *job, const struct slurm
     return !j->is_task && (r->lot->n > 1 || (strncmp(id, j->array, n) == 0 && id[n] == '_'));
 }
 
-/* Of two jobs of one attempt, as an unsure send can make, the one that may run counts. */
+/* An uncertain send can make two jobs of one attempt: the one that may still run counts. */
 static void
 take_job(struct slurm *s, const struct slurm_job *j)
 {
@@ -440,7 +442,7 @@ take_job(struct slurm *s, const struct slurm_job *j)
     r->is_known = r->was_listed = true;
     r->phase = phase;
     if (strcmp(j->state, "RUNNING") == 0 && strcmp(r->state, "RUNNING") != 0)
-        r->pulse_us = clock_boot_us(); /* while Slurm had it suspended, it was silent */
+        r->pulse_us = clock_boot_us(); /* it was silent while Slurm had it suspended */
     snprintf(r->state, sizeof r->state, "%s", j->state);
     snprintf(r->reason, sizeof r->reason, "%s", j->reason);
     snprintf(r->node, sizeof r->node, "%s", j->node);
@@ -494,7 +496,7 @@ take_squeue(struct slurm *s, struct buf *out, const struct buf *errors, bool lat
         if (!lives)
             s->poll_pause_us = POLL_FIRST_US;
     }
-    /* What the answer takes is what Slurm pays for it. */
+    /* The duration of the answer measures its cost to Slurm. */
     int64_t pause = (now - s->call_began_us) * POLL_COST;
     pause = pause < REST_MAX_US ? pause : REST_MAX_US;
     s->poll_rest_us = now + pause;
@@ -504,9 +506,9 @@ take_squeue(struct slurm *s, struct buf *out, const struct buf *errors, bool lat
     s->poll_us = now + pause;
 }
 
-/* --- what is most due --- */
+/* --- the most urgent command --- */
 
-/* That a job is over already, or ends, is an answer. */
+/* An error saying that a job is over or ending counts as an answer. */
 static void
 take_scancel(struct slurm *s, const struct buf *errors, bool late)
 {
@@ -537,7 +539,7 @@ on_done(void *arg, struct buf *out, struct buf *errors, bool late)
     } else {
         take_scancel(s, errors, late);
     }
-    turn_touch(s->inst); /* there may be room for others */
+    turn_touch(s->inst); /* there may be room for more jobs */
 }
 
 static struct lot *
@@ -549,7 +551,7 @@ next_lot(const struct slurm *s, int64_t now)
     return lot;
 }
 
-/* Of many jobs that are to end, a few at a time: between two scancels goes what else is due. */
+/* Jobs are ended a few at a time: between two scancels any other due command runs. */
 void
 slurm_pump(struct slurm *s)
 {

@@ -1,5 +1,5 @@
-/* Children of the engine: see slurm_command.h. Whether one succeeded is seen in what it
- * printed: the daemon has its children reaped by the kernel and gets no statuses. Called by
+/* Child processes of the engine: see slurm_command.h. Success is determined from the output,
+ * because the kernel reaps the daemon's children and their exit codes are lost. Called by
  * slurm_calls.c. */
 #include "daemon/slurm/slurm_command.h"
 
@@ -22,15 +22,15 @@
 #define OUT_MAX_BYTES ((size_t)256 << 20)
 
 struct slurm_command {
-    uv_pipe_t pipes[2]; /* its standard output, and its standard error */
+    uv_pipe_t pipes[2]; /* standard output, standard error */
     uv_timer_t deadline;
     struct buf texts[2];
-    int n_open;    /* handles that are not closed */
-    int n_reading; /* pipes that have not ended */
+    int n_open;    /* handles not closed yet */
+    int n_reading; /* pipes not at end of file yet */
     pid_t pid;     /* leader of a session of its own */
     int pidfd;
     bool late;
-    slurm_done_fn done; /* NULL: nobody waits for it */
+    slurm_done_fn done; /* NULL: abandoned */
     void *arg;
 };
 
@@ -68,8 +68,8 @@ on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
     *out = uv_buf_init(text->data + text->len, READ_SIZE);
 }
 
-/* Kills it with all that it has started, and does not wait for the ends of its pipes: the
- * commands of a site may be scripts whose children hold them. */
+/* Kills the command and its descendants without waiting for the pipes to close: a site's
+ * commands may be scripts whose children hold them open. */
 static void
 cut_off(struct slurm_command *c)
 {
@@ -113,9 +113,9 @@ on_deadline(uv_timer_t *timer)
     cut_off(c);
 }
 
-/* What the programs, and the job by them, need: a variable may be an option for sbatch, and the
- * command has an environment of its own. What asks gets times as numbers; what sends a script
- * hands its environment on to the job. */
+/* The variables that the programs, and through sbatch the job, need; all others are dropped
+ * because a variable may be an option for sbatch, and the command gets its own environment.
+ * Queries get times as numbers; sbatch passes its environment on to the job. */
 static char **
 clean_env(bool sends)
 {

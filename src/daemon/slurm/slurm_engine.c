@@ -1,8 +1,8 @@
-/* The attempts in Slurm's hands: see slurm_engine.h. Each belongs to a lot, by the key that was
- * committed with it: its lot and its number there find it in what Slurm lists, whatever was
- * forgotten in between. This file keeps the tables and hears what the daemon wants;
- * slurm_calls.c speaks to Slurm, slurm_settle.c reads the folders, which alone say how an
- * attempt ended. */
+/* The attempts sent to Slurm: see slurm_engine.h. Each belongs to a lot by the key that was
+ * committed with it: its key and its index in the lot identify it in Slurm's lists, whatever
+ * was lost in between. This file keeps the tables and receives the daemon's requests;
+ * slurm_calls.c runs Slurm's commands, slurm_settle.c reads the folders, which alone determine
+ * how an attempt ended. */
 #include "daemon/slurm/slurm_engine.h"
 
 #include <fcntl.h>
@@ -50,7 +50,7 @@ slurm_new(struct instance *inst)
 {
     struct slurm *s = xcalloc(1, sizeof *s);
     s->inst = inst;
-    s->round = 1; /* what is entered has not been looked at */
+    s->round = 1; /* new entries have round 0: not read yet */
     s->allocs_fd = s->gpu_mib = -1;
     s->on_tick = on_tick;
     uv_timer_init(inst->loop, &s->tick);
@@ -165,10 +165,10 @@ slurm_free(struct slurm *s)
     free(s);
 }
 
-/* --- what goes together --- */
+/* --- which attempts are sent together --- */
 
-/* An array has one name in Slurm. A job for each of a thousand names would take a thousand
- * seconds to be sent, so with more than these, names keep no jobs apart. */
+/* An array has one name in Slurm. Sending a job for each of a thousand names would take a
+ * thousand seconds, so with more than this many lots, names do not separate jobs. */
 #define NAMES_MAX 8
 
 struct forming {
@@ -211,7 +211,7 @@ is_new_here(const struct job *job)
     return (job->unsaved & SAVE_ATTEMPT_NEW) && job->req.demand.engine == ENGINE_SLURM;
 }
 
-/* False, with some of the keys given: there are more than most of them. */
+/* False, with some keys already assigned: more than `most` are needed. */
 static bool
 form(const struct instance *inst, bool with_names, int most)
 {
@@ -256,7 +256,8 @@ slurm_room(const struct slurm *s)
         if (lot->waits && !lot->is_limited)
             return 0;
     int64_t n = s->inst->config.slurm_max_jobs - (int64_t)HASH_COUNT(s->remotes);
-    /* A tenth of all is worth a call; with less, one would follow each job that ends. */
+    /* Waits until a tenth of the maximum is free; otherwise a call would follow each job that
+     * ends. */
     return n > 0 && n >= s->inst->config.slurm_max_jobs / 10 ? (int32_t)n : 0;
 }
 
@@ -269,7 +270,7 @@ slurm_launch(struct slurm *s, const struct job *job)
         r->lot->waits = true;
 }
 
-/* The words for the supervisor, which it reads on the node. */
+/* Writes the stop request that the supervisor reads on the node. */
 static void
 leave_word(const struct slurm *s, struct remote *r, const struct job *job, const char *why,
            const char *by)
@@ -281,7 +282,8 @@ leave_word(const struct slurm *s, struct remote *r, const struct job *job, const
     slurm_write_word(s, r);
 }
 
-/* A daemon that died may not have written it; its words would say who requeued. */
+/* An earlier daemon may have died before it wrote the request; its own would name the user who
+ * requeued. */
 static void
 leave_word_again(const struct slurm *s, struct remote *r, const struct job *job)
 {
@@ -295,7 +297,7 @@ leave_word_again(const struct slurm *s, struct remote *r, const struct job *job)
         leave_word(s, r, job, "requeue", NULL);
 }
 
-/* If its batch script does not end it in time, Slurm is to. */
+/* If the batch script does not end the attempt in time, Slurm must. */
 static void
 ask_stop(struct slurm *s, struct remote *r, const struct job *job)
 {
@@ -328,7 +330,7 @@ slurm_take_up(struct slurm *s)
     if (!shared_folder_is_apart(s->inst))
         slurm_allocs_recover(s);
     else if (!slurm_folder_is_there(s))
-        slurm_wake(s); /* until it is */
+        slurm_wake(s); /* until the folder is there */
 }
 
 void
@@ -359,7 +361,7 @@ slurm_read_change(struct slurm *s, const struct change *change)
     slurm_wake(s);
 }
 
-/* Appended: those before it may not have been read yet. */
+/* Appends, because earlier signals may not have been read yet. */
 bool
 slurm_signal(struct slurm *s, const struct job *job, int sig)
 {

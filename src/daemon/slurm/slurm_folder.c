@@ -1,8 +1,8 @@
-/* The folder that is shared with nodes (common/shared_folder.h), as this engine needs it: when
- * a change of the setting is taken, that it is there before something is started, and what
- * follows when it is away: its server is down, it is not mounted. Then nothing is known of what
- * is in it: no attempt counts as lost, as silent or as one that never began, and none is sent.
- * What the daemon did not see is not held against a node afterwards either (back_us). */
+/* The folder shared with nodes (common/shared_folder.h), as the engine needs it: when a
+ * changed setting is adopted, that the folder exists before an attempt starts, and what to do
+ * while it is away because its server is down or it is not mounted. Then nothing is known of
+ * its contents: no attempt counts as lost, silent or never begun, and none is sent. Nor is
+ * what the daemon did not see meanwhile held against a node afterwards (back_us). */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/slurm/slurm_priv.h"
 
-#define BLIND_US (5 * S_US) /* between two looks: a server did not answer, and then did */
+#define BLIND_US (5 * S_US) /* between two checks; longer: the server hung */
 
 bool
 slurm_is_lack(int errnum)
@@ -55,7 +55,7 @@ static void
 set_away(struct slurm *s, const struct err *e)
 {
     if (slurm_is_lack(e->errnum))
-        return; /* nor is anything known of it */
+        return; /* this error says nothing about the folder */
     struct err said = *e;
     if (e->errnum == ENOENT)
         err_set(
@@ -64,7 +64,7 @@ set_away(struct slurm *s, const struct err *e)
             "then the jobs that were in it are lost",
             e->text);
     set_trouble(s, &said);
-    s->is_away = is_in_use(s); /* the next start makes it anew otherwise */
+    s->is_away = is_in_use(s); /* otherwise the next start creates it */
 }
 
 static void

@@ -1,11 +1,11 @@
-/* The backlog of packed jobs, and how many allocations there are to be for it.
+/* The backlog of packed jobs, and the number of allocations for it.
  *
- * Any allocation may start any line of the backlog (shepherd/slurm/allocation_lines.c), so this
- * decides only about numbers: one more when a line finds none that is large enough, or when
- * what waits is more than what is free; as many at a time as there are, but for the first few,
- * so that a cluster without room is not asked for all of them. They give themselves back when
- * they have nothing to do; those that still wait in Slurm are cancelled when what waits here
- * does not need them any more. */
+ * Any allocation may start any line of the backlog (shepherd/slurm/allocation_lines.c), so
+ * this file only decides the number of allocations: one more if a line fits in none, or if the
+ * demand exceeds what is free. As many may be pending as are running, but at least the first
+ * few, so that a full cluster is not asked for all of them at once. Allocations end themselves
+ * when they have nothing to do; those still pending in Slurm are cancelled when the waiting
+ * attempts no longer need them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +21,10 @@
 #include "daemon/slurm/slurm_priv.h"
 #include "slurm/allocation_options.h"
 
-#define BACKLOG_LINES  2000  /* at most: more than all allocations can start in a look */
-#define WORTH_MS       60000 /* a job that is shorter is worth a part of a GPU */
+#define BACKLOG_LINES  2000  /* more than all allocations start in one look */
+#define WORTH_MS       60000 /* a shorter job counts as part of a GPU */
 #define SLACK          0.01
-#define PENDING_FIRST  4 /* Slurm may take seconds to look at what it is sent */
+#define PENDING_FIRST  4 /* Slurm may take seconds to consider a new job */
 #define WAITING_MAX_US (5 * S_US)
 
 /* --- lines --- */
@@ -47,7 +47,7 @@ waits(const struct remote *r)
     return slurm_is_packed(r) && !r->began && !r->ended && !r->stop_asked;
 }
 
-/* One of those that waited when the list was made. */
+/* An attempt that waited when the list was made. */
 struct wait {
     struct backlog_line line;
     int32_t priority;
@@ -69,7 +69,7 @@ slurm_waiting_free(struct slurm *s)
     s->n_waiting = 0;
 }
 
-/* In the order in which they are to start. */
+/* Lists the waiting attempts in the order in which they should start. */
 static void
 list_waiting(struct slurm *s)
 {
@@ -86,7 +86,7 @@ list_waiting(struct slurm *s)
     qsort(s->waiting, s->n_waiting, sizeof *s->waiting, by_order);
 }
 
-/* NULL: it does not wait any more. */
+/* NULL: it no longer waits. */
 static struct remote *
 remote_of(const struct slurm *s, const struct wait *w)
 {
@@ -95,9 +95,9 @@ remote_of(const struct slurm *s, const struct wait *w)
     return r && r->attempt == w->line.attempt && waits(r) ? r : NULL;
 }
 
-/* With thousands that wait, the list and what follows from it cost more than a tick is worth:
- * what is new counts at once, what has begun or ended in a second, and what changes without a
- * word, such as estimates, in a few. */
+/* With thousands of waiting attempts, the list and what follows from it are too expensive for
+ * every tick: new attempts count at once, begun or ended ones within a second, and unannounced
+ * changes, such as estimates, within a few seconds. */
 static bool
 list_is_old(const struct slurm *s, int64_t now)
 {
@@ -145,16 +145,16 @@ write_backlog(struct slurm *s)
     buf_add(&s->backlog, text.data ? text.data : "", text.len);
 }
 
-/* --- how many --- */
+/* --- how many allocations --- */
 
-/* Of the GPUs of allocations, as they found it or as the settings say; 0 or less: not known. */
+/* Memory per GPU of allocations, as reported by them or as set; 0 or less: unknown. */
 static int32_t
 gpu_mib(const struct slurm *s)
 {
     return s->gpu_mib >= 0 ? s->gpu_mib : (int32_t)s->inst->config.slurm_gpu_mib;
 }
 
-/* How many GPUs' worth it takes: a part of one where it shares. */
+/* The number of GPUs the line takes; a fraction if it shares one. */
 static double
 gpus_of(const struct slurm *s, const struct backlog_line *line)
 {
@@ -173,7 +173,7 @@ gpus_of(const struct slurm *s, const struct backlog_line *line)
     return d->gpus * (each < 1 && !d->exclusive ? each : 1);
 }
 
-/* A job that is known to be short does not need its place for long. */
+/* The demand that counts for new allocations: a short job does not need its place for long. */
 static double
 worth(const struct slurm *s, const struct wait *w)
 {
@@ -188,7 +188,7 @@ left_ms(const struct alloc *a)
     return a->is_here ? (a->end_us - clock_boot_us()) / 1000 : a->spec.limit_ms;
 }
 
-/* Of each GPU, with what is kept free beside it. */
+/* Per GPU, including the margin. */
 static int64_t
 needed_mib(const struct demand *d)
 {
@@ -228,8 +228,8 @@ count_used(const struct slurm *s)
 }
 
 struct numbers {
-    int live, pending; /* allocations */
-    double free;       /* GPUs in them */
+    int live, pending; /* numbers of allocations */
+    double free;       /* free GPUs in them */
 };
 
 static struct numbers
@@ -248,9 +248,9 @@ count_allocs(const struct slurm *s)
     return n;
 }
 
-/* The line that the next allocation is to be for: one that finds none, or, where the sum of all
- * is more than there is room for, one that a standard allocation is large enough for, if there
- * is any: one that none of them can use would be given back, and asked for again. */
+/* The line for which the next allocation is sized: one that fits in none; or, if the total
+ * demand exceeds the room, preferably one that fits a standard allocation: an allocation that
+ * no line can use would be given back and requested again. */
 static const struct wait *
 choose(const struct slurm *s, const struct numbers *have)
 {
@@ -280,7 +280,8 @@ is_pending(const struct alloc *a)
     return !a->is_here && !a->is_unwanted && !slurm_alloc_is_dead(a);
 }
 
-/* Some of what waits can have it; without_it: and can have no other one that stays. */
+/* True if a waiting line can use the allocation; without_it: and no other allocation that
+ * stays. */
 static bool
 is_of_use(const struct slurm *s, const struct alloc *a, bool without_it)
 {
@@ -296,9 +297,9 @@ is_of_use(const struct slurm *s, const struct alloc *a, bool without_it)
     return false;
 }
 
-/* Those that are pending and stay: the oldest, as Slurm starts them first, enough for what
- * waits, and each that a line has no other for. What waits finds no room in those that run, so
- * these do not count. */
+/* Marks the pending allocations to keep: the oldest, because Slurm starts them first, enough
+ * for the demand, plus each that is the only one for some line. Running ones do not count,
+ * because the waiting lines find no room in them. */
 static void
 mark_kept(struct slurm *s)
 {
@@ -315,15 +316,15 @@ mark_kept(struct slurm *s)
     }
 }
 
-/* Only those that Slurm has not started: the others look after themselves. It is decided anew
- * by the next daemon if this one is killed before Slurm is asked. */
+/* Marks only allocations that Slurm has not started; the others end themselves. If the daemon
+ * is killed before Slurm is asked, the next one decides anew. */
 static void
 give_back(struct slurm *s)
 {
     int64_t now = clock_boot_us();
     mark_kept(s);
     for (struct alloc *a = s->allocs; a; a = a->hh.next) {
-        a->is_unwanted &= !a->is_here; /* it was started before it could be cancelled */
+        a->is_unwanted &= !a->is_here; /* it started before it could be cancelled */
         if (!is_pending(a) || a->is_kept) {
             a->spare_us = 0;
             continue;
@@ -340,7 +341,8 @@ give_back(struct slurm *s)
 
 /* --- more --- */
 
-/* The memory of the GPUs that it may have, as allocations found it; 0: not known yet. */
+/* The largest memory of the GPUs that the job may use, as reported by allocations; 0:
+ * unknown. */
 static int64_t
 largest_mib(const struct slurm *s, const struct demand *d)
 {
@@ -352,7 +354,7 @@ largest_mib(const struct slurm *s, const struct demand *d)
     return largest > 0 ? largest : 0;
 }
 
-/* No larger GPUs can be hoped for. */
+/* Refuses attempts that need more memory than these GPUs have. */
 static void
 refuse_too_large(struct slurm *s)
 {

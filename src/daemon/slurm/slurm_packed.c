@@ -1,5 +1,5 @@
-/* A packed attempt: it stands in the backlog until an allocation has made its mark, and counts
- * for that allocation from then on. Called by slurm_settle.c, which reads its folder. */
+/* A packed attempt: it is in the backlog until an allocation has made its mark, and belongs to
+ * that allocation from then on. Called by slurm_settle.c, which reads its folder. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,15 +10,15 @@
 #include "daemon/state/changes.h"
 #include "daemon/state/state.h"
 
-#define BLANK_US (30 * S_US) /* for a mark to get its text */
+#define BLANK_US (30 * S_US) /* for the text of a mark to be written */
 
-/* "NODE KEY GPUS" */
+/* words: "NODE KEY GPUS". */
 bool
 slurm_packed_began(struct slurm *s, struct remote *r, const char *words)
 {
     char node[65] = "", key[ALLOCATION_KEY_SIZE] = "";
     (void)sscanf(words, "%64s %19s", node, key);
-    /* It is being written; only a process that died then leaves it so. */
+    /* Without a key the mark is being written; it stays so only if its writer died. */
     int64_t now = clock_boot_us();
     r->blank_us = r->blank_us ? r->blank_us : now;
     if (!key[0] && now - r->blank_us < BLANK_US)

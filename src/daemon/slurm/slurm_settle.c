@@ -1,8 +1,8 @@
-/* What the folders say: they alone decide. An exit record is an end, whatever Slurm says; a
- * mark without a record is LOST once Slurm has no such job and nothing is heard of it; without
- * a mark the command never ran, and the attempt is sent again. That is never unsafe: of two
- * Slurm jobs of one attempt, only one can make the mark. An attempt that is to end without
- * having begun ends when the daemon has made the mark itself. */
+/* Settles attempts from their folders, which alone decide. An exit record is an end, whatever
+ * Slurm says. A mark without a record is LOST once Slurm has no such job and no heartbeat
+ * arrives. Without a mark the command never ran, and the attempt is sent again. That is always
+ * safe: of two Slurm jobs of one attempt, only one can make the mark. An attempt that must end
+ * before it began ends when the daemon has made the mark itself. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -30,18 +30,19 @@
 #include "sys/exitrec.h"
 
 #define SCAN_US       (S_US / 2)
-#define SCAN_PIECE_US (S_US / 80) /* at a time, a twentieth of the tick */
-#define GONE_US       (5 * S_US)  /* before one that never began is sent again */
-/* Of pulses, before one that Slurm has no more is lost. A supervisor whose batch script was
- * killed gives none, and may need 30 s of grace and 60 s of killing to end its command. */
+#define SCAN_PIECE_US (S_US / 80) /* per piece: a twentieth of the tick */
+#define GONE_US       (5 * S_US)  /* before an attempt that never began is sent again */
+/* Without heartbeats, before an attempt that Slurm no longer has is lost. A supervisor whose
+ * batch script was killed sends none, and may need 30 s of grace and 60 s of killing to end
+ * its command. */
 #define SILENT_US     (120 * S_US)
-#define UNREAD_US     (3600 * S_US) /* of trouble with one folder, until it counts as silence */
-#define CAUSE_US      (60 * S_US)   /* for Slurm, once asked, to say why one was ended */
+#define UNREAD_US     (3600 * S_US) /* of errors with one folder before they count as silence */
+#define CAUSE_US      (60 * S_US)   /* for Slurm, once asked, to say why an attempt ended */
 #define SENDS_MAX     3
-#define AGAIN_DOUBLED 5          /* times at most: until it is 160 s */
-#define VOID_MARK     "-1\n"     /* in the daemon's own mark; a node's begins with a time */
-#define PACKED_US     (5 * S_US) /* between two looks at one that nothing points out, */
-#define PACKED_MANY   1000       /* but for so many, which are too much for a file system */
+#define AGAIN_DOUBLED 5          /* maximum doublings: up to 160 s */
+#define VOID_MARK     "-1\n"     /* the daemon's own mark; a node's begins with a time */
+#define PACKED_US     (5 * S_US) /* between two reads of a folder without events, */
+#define PACKED_MANY   1000       /* times attempts / this, to spare the file system */
 
 static void
 end(struct slurm *s, struct remote *r, const struct ending *ending)
@@ -57,9 +58,9 @@ end(struct slurm *s, struct remote *r, const struct ending *ending)
     turn_touch(s->inst);
 }
 
-/* Makes the mark in a node's place, so that no Slurm job can begin it from then on: it is not
- * enough that there was none a moment ago. False: one has begun, or that cannot be known yet.
- * A daemon that dies before the number is written leaves a mark like any other: then the
+/* Makes the mark in place of a node, so that no Slurm job can begin the attempt any more; that
+ * none had begun a moment ago is not enough. False: one has begun, or that cannot be known
+ * yet. If the daemon dies before the number is written, the mark looks like a node's: then the
  * attempt is LOST, and does not run twice. */
 static bool
 take_mark(struct slurm *s, struct remote *r)
@@ -70,7 +71,7 @@ take_mark(struct slurm *s, struct remote *r)
     snprintf(path, sizeof path, "%s/started", folder_name(r->job, r->attempt, name));
     auto_close int fd = openat(shared_folder_fd(s->inst), path,
                                O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) /* without the folder nobody can begin */
+    if (fd < 0) /* without the folder no node can begin it */
         return errno == ENOENT && slurm_folder_is_gone(s, r);
     (void)file_write_all(fd, VOID_MARK, strlen(VOID_MARK));
     crash_point("slurm-mark-taken");
@@ -93,9 +94,9 @@ slurm_refuse(struct slurm *s, struct remote *r, const char *text)
 
 /* --- a record --- */
 
-/* Whether it may have been Slurm that ended it. Its TERM reaches every process of the command
- * as well as the supervisor, in any order: a shell whose program was hit first exits with that
- * program's status. */
+/* True if Slurm may have ended the attempt. Slurm's TERM reaches every process of the command
+ * and the supervisor, in any order: a shell whose program was hit first exits with that
+ * program's code. */
 static bool
 may_be_slurms(const struct job *job, const struct ending *e)
 {
@@ -107,7 +108,7 @@ may_be_slurms(const struct job *job, const struct ending *e)
            (e->outcome == OUTCOME_CANCELLED || signalled);
 }
 
-/* Also one that was set down by a person: Slurm ends what runs there with TERM. */
+/* Also true if an administrator set the node down: Slurm ends what runs there with TERM. */
 static bool
 has_failed_node(const struct remote *r)
 {
@@ -115,8 +116,8 @@ has_failed_node(const struct remote *r)
            (strcmp(r->state, "NODE_FAIL") == 0 || strcmp(r->state, "BOOT_FAIL") == 0);
 }
 
-/* What the record cannot know: why Slurm ended it. A command that ran out of memory on a node
- * that fails has ended by itself. */
+/* Sets the cause that the record cannot contain: why Slurm ended the attempt. A command that
+ * ran out of memory on a failing node ended by itself. */
 static void
 name_the_cause(const struct remote *r, const struct job *job, struct exitrec *rec)
 {
@@ -138,9 +139,9 @@ name_the_cause(const struct remote *r, const struct job *job, struct exitrec *re
         snprintf(e->text, sizeof e->text, "cancelled in Slurm, not by Berth");
         snprintf(rec->by, sizeof rec->by, "Slurm");
     } else if (e->outcome == OUTCOME_CANCELLED) {
-        /* Ended with TERM, as its supervisor says, by Slurm or somebody on the node: a
-         * slurmctld that was killed can forget jobs, and tells nodes that report them to end
-         * them. To take it for cancelled would have the line run again with the file. */
+        /* TERM came from Slurm or from somebody on the node: a killed slurmctld may forget
+         * jobs, and tells nodes that report them to end them. Treating that as cancelled would
+         * run the line again with the file. */
         e->outcome = OUTCOME_LOST;
         if (r->is_known)
             snprintf(e->text, sizeof e->text,
@@ -151,14 +152,15 @@ name_the_cause(const struct remote *r, const struct job *job, struct exitrec *re
     }
 }
 
-/* Of one in an allocation: it was ended with that, and goes on in the next. But one that has
- * had all of an allocation's time would never end in any. */
+/* Sets the cause for a packed attempt: if it was ended with its allocation, it is requeued for
+ * the next. But an attempt that had all of an allocation's time would never end in any. */
 static void
 name_the_end(const struct remote *r, const struct job *job, struct exitrec *rec)
 {
     struct ending *e = &rec->ending;
     const struct alloc *a = r->alloc;
-    /* One that left by itself ended nothing. The record and the event have one clock. */
+    /* An allocation that exited by itself ended nothing. The record and the event use the same
+     * clock. */
     bool by_slurm = a && (a->was_told ? e->ended_us >= a->told_us - S_US
                                       : !a->is_over && slurm_alloc_is_dead(a));
     if (by_slurm && may_be_slurms(job, e)) {
@@ -178,8 +180,8 @@ name_the_end(const struct remote *r, const struct job *job, struct exitrec *rec)
     }
 }
 
-/* What its node lacked is not the job's fault. It is sent anew, later each time, as it may get
- * to the same node. */
+/* A failure of the node is not the job's fault: the attempt is sent again, later each time,
+ * because it may get the same node. */
 static void
 excuse(const struct remote *r, struct exitrec *rec)
 {
@@ -203,7 +205,8 @@ take_packed_record(struct slurm *s, struct remote *r, struct job *job, struct ex
     end(s, r, &rec->ending);
 }
 
-/* Whether Slurm may yet say that it has ended. It may be a while until it can be asked. */
+/* True while Slurm may still report why the attempt ended. It may take a while until it can be
+ * asked. */
 static bool
 may_hear_cause(const struct slurm *s, struct remote *r, int64_t now)
 {
@@ -225,7 +228,7 @@ take_record(struct slurm *s, struct remote *r, struct job *job, struct exitrec *
     }
     if (asks && may_hear_cause(s, r, now)) {
         slurm_poll_soon(s);
-        return; /* Slurm says why in a moment */
+        return; /* Slurm will say why in a moment */
     }
     if (asks)
         name_the_cause(r, job, rec);
@@ -258,8 +261,8 @@ set_lost(const struct remote *r, struct ending *e)
                  "Slurm does not know it any more, and it has recorded no end");
 }
 
-/* Slurm's word alone is not enough: of a node that its controller cannot reach it says that the
- * job has failed, while the command runs on. */
+/* Slurm's word alone is not enough: if its controller cannot reach a node, it says that the
+ * job has failed while the command continues. */
 static void
 lose(struct slurm *s, struct remote *r, int64_t now)
 {
@@ -289,7 +292,8 @@ cancel_unbegun(struct slurm *s, struct remote *r, struct job *job)
     end(s, r, &e);
 }
 
-/* A slurmctld that does not answer in time is not to get the same array every few seconds. */
+/* Backoff, so that a slurmctld that does not answer in time does not get the same array every
+ * few seconds. */
 static int64_t
 again_in_us(int sends)
 {
@@ -297,7 +301,7 @@ again_in_us(int sends)
                      : 0;
 }
 
-/* It never began, and no Slurm job of it is left. */
+/* Sends an attempt again that never began and of which no Slurm job is left. */
 static void
 send_again(struct slurm *s, struct remote *r, const struct job *job, int64_t now)
 {
@@ -330,9 +334,9 @@ send_again(struct slurm *s, struct remote *r, const struct job *job, int64_t now
     r->lot->due_us = now + again_in_us(r->sends);
 }
 
-/* By a person: a slurmctld that forgot jobs gives their numbers out again, and then Slurm
- * itself cancels the new ones, which nodes take for the old. Those have a node, and so have
- * those that it cancels where a prolog fails: squeue shows no difference. */
+/* True if a person cancelled it: a slurmctld that lost jobs reuses their numbers, and Slurm
+ * itself then cancels the new jobs, which nodes take for the old. Such jobs have a node, as
+ * have those cancelled because a prolog failed: squeue shows no difference. */
 static bool
 was_cancelled(const struct remote *r)
 {
@@ -340,7 +344,8 @@ was_cancelled(const struct remote *r)
            strcmp(r->state, "CANCELLED") == 0;
 }
 
-/* The daemon before this one took its mark and could not say why: the next attempt will. */
+/* An earlier daemon made the mark and died before it recorded why; the next attempt will show
+ * it. */
 static void
 give_up(struct slurm *s, struct remote *r)
 {
@@ -363,8 +368,8 @@ settle_gone(struct slurm *s, struct remote *r, struct job *job, int64_t now)
 
 /* --- the folders --- */
 
-/* The number in a file, and where it is asked for what stands behind it; 1 where it is empty.
- * 0: there is no such file. */
+/* The number in a file, or 1 if the file is empty; if size is not 0, word gets the text after
+ * the number. 0: there is no such file. */
 static int64_t
 read_number(int dir, const char *name, char *word, size_t size)
 {
@@ -378,7 +383,7 @@ read_number(int dir, const char *name, char *word, size_t size)
     long long v = strtoll(text, &end, 10);
     if (size && *end == ' ')
         snprintf(word, size, "%.*s", (int)strcspn(end + 1, "\n"), end + 1);
-    return v ? v : 1; /* it is there, and its text is not yet */
+    return v ? v : 1; /* it exists, but its text is not written yet */
 }
 
 static void
@@ -408,12 +413,12 @@ look_at_mark(struct slurm *s, struct remote *r, struct job *job, int dir)
     change->job = job->id;
     change->at_us = job->run->started_us;
     turn_touch_unplanned(s->inst);
-    slurm_poll_soon(s); /* it says on which node */
+    slurm_poll_soon(s); /* squeue tells the node */
 }
 
-/* Whether nothing follows from this failure, of this process, this machine or the server of the
- * nodes' file system: it is tried again. But what stays unreadable, while the folder around it
- * is well, keeps no job for ever. */
+/* True if the error is temporary: one of this process, this machine or the file server; the
+ * read is retried. But a folder that stays unreadable while the shared folder is fine must not
+ * hold its job forever. */
 static bool
 is_passing(const struct slurm *s, struct remote *r, int errnum, int64_t now)
 {
@@ -426,7 +431,8 @@ is_passing(const struct slurm *s, struct remote *r, int errnum, int64_t now)
     return now - r->unread_us < slurm_haste(UNREAD_US);
 }
 
-/* Opened anew each time: then a file system that is only close-to-open shows what is there. */
+/* Opens everything anew each time, so that a file system with only close-to-open consistency
+ * shows the current state. */
 static void
 look(struct slurm *s, struct remote *r, int64_t now)
 {
@@ -461,7 +467,7 @@ look(struct slurm *s, struct remote *r, int64_t now)
         settle_gone(s, r, job, now);
 }
 
-/* What was stopped before it was sent. */
+/* Ends an attempt that was stopped before it was sent. */
 static void
 drop_unsent(struct slurm *s, struct remote *r)
 {
@@ -470,8 +476,8 @@ drop_unsent(struct slurm *s, struct remote *r)
         cancel_unbegun(s, r, job);
 }
 
-/* Its allocation says when there is something to see; it is looked at in any case now and
- * then, and when an allocation has ended. */
+/* The allocation reports events; besides, the folder is read now and then, and when an
+ * allocation has ended. */
 static void
 look_at_packed(struct slurm *s, struct remote *r, int64_t now)
 {
@@ -489,7 +495,7 @@ look_at_packed(struct slurm *s, struct remote *r, int64_t now)
         give_up(s, r);
 }
 
-/* In pieces, so that others who wait for the daemon do not wait for a slow file system. */
+/* Runs in pieces, so that a slow file system does not delay the daemon's clients. */
 void
 slurm_scan(struct slurm *s)
 {

@@ -1,5 +1,5 @@
-/* What all files of this folder use: what is in the tables, when the engine looks again, keys,
- * words for supervisors. Calls none of them. */
+/* Helpers for all files of this folder: table lookups, when the engine looks again, keys, stop
+ * requests. Calls none of those files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +20,9 @@
 
 #define TICK_MS        250
 #define POLL_FIRST_US  S_US
-#define AGAIN_FIRST_US (5 * S_US) /* after a call that failed; doubles */
+#define AGAIN_FIRST_US (5 * S_US) /* after a failed call; doubles */
 #define AGAIN_MAX_US   (60 * S_US)
-#define CLOCKS_US      S_US /* so much may those of Slurm and a node differ */
+#define CLOCKS_US      S_US /* tolerated difference between Slurm's and a node's clock */
 
 void
 slurm_wake(struct slurm *s)
@@ -31,7 +31,7 @@ slurm_wake(struct slurm *s)
         uv_timer_start(&s->tick, s->on_tick, 0, TICK_MS);
 }
 
-/* But no sooner than what the last answer cost Slurm allows. */
+/* No sooner than the cost of the last answer allows. */
 void
 slurm_poll_soon(struct slurm *s)
 {

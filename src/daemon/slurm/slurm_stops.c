@@ -1,13 +1,13 @@
-/* Ends that Slurm is asked for: of attempts that wait or run there and are to end, and of
- * allocations that nobody needs. slurm_calls.c says when it is time for a call.
+/* Asks Slurm to end jobs: of attempts that are pending or running there and must end, and of
+ * allocations that are not needed. slurm_calls.c decides when a call is due.
  *
- * A supervisor on a node looks every ten seconds by itself whether it is to end, so Slurm is
- * not needed for that, only faster; and scancel makes a call to slurmctld for each word, and
- * for each running job. So it gets a few words at a time, and the next command waits as if each
- * had been a command of its own.
+ * A supervisor on a node checks every ten seconds by itself whether it must end, so Slurm is
+ * only needed to make that faster; and scancel makes a call to slurmctld for each argument,
+ * and for each running job. So each scancel gets a few arguments, and the next command waits
+ * as if each had been a command of its own.
  *
- * A slurmctld that forgot jobs gives their numbers out again. So after one that did not answer,
- * none is ended until squeue says which numbers are ours now. */
+ * A slurmctld that lost jobs reuses their numbers. So after a failed call nothing is ended
+ * until squeue says which numbers are ours now. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,13 +20,14 @@
 #include "slurm/haste.h"
 
 #define STOP_AGAIN_US (10 * S_US)
-#define STUCK_US      (300 * S_US) /* in which one that runs there makes its mark, and */
-#define SILENT_US     (600 * S_US) /* then gives pulses, unless its node has lost it */
+#define STUCK_US      (300 * S_US) /* a running job must make its mark within this time, and */
+#define SILENT_US     (600 * S_US) /* then send heartbeats, unless its node has lost it */
 #define WORDS_MAX     5
 
 enum stop { STOP_NONE, STOP_WAITING, STOP_RUNNING, STOP_NOW };
 
-/* Seen to be silent for so long, and not only not seen. What Slurm has suspended is silent. */
+/* True if it was seen to be silent for that long, not just unseen. A suspended job is silent
+ * too. */
 static bool
 is_silent(const struct slurm *s, const struct remote *r)
 {
@@ -36,10 +37,10 @@ is_silent(const struct slurm *s, const struct remote *r)
            r->seen_us - since > slurm_haste(SILENT_US);
 }
 
-/* A node that died in the wrong moment leaves jobs that run for Slurm and are nowhere: some
- * until the node reports next what it has, which may take long. One that was started is ended
- * there too, for its batch script may have been killed alone. What cannot be seen now is not
- * known to be so. */
+/* A node that dies at the wrong moment leaves jobs that Slurm believes to be running, some
+ * until the node next reports its jobs, which may take long. A started one must be ended too,
+ * since only its batch script may have been killed. An attempt whose folder cannot be read now
+ * is not known to be stuck. */
 static bool
 is_stuck(const struct slurm *s, const struct remote *r, int64_t now)
 {
@@ -62,7 +63,7 @@ stop_of(const struct slurm *s, const struct remote *r, int64_t now)
     return r->phase == SLURM_WAITS && !r->began ? STOP_WAITING : STOP_RUNNING;
 }
 
-/* The same of one that Slurm can be told of, as id. */
+/* The same, but only for an attempt whose Slurm id is known; fills *id. */
 static enum stop
 stop_with_id(const struct slurm *s, const struct remote *r, int64_t now, struct cancel_id *id)
 {
@@ -71,7 +72,8 @@ stop_with_id(const struct slurm *s, const struct remote *r, int64_t now, struct 
     return job && cancel_id_read(job->run->sent.id, id) ? how : STOP_NONE;
 }
 
-/* How what has been due longest is to end: some take long and are asked for again and again. */
+/* How to end the attempt or allocation that is due longest, because some take long and are
+ * asked for repeatedly. */
 static enum stop
 next_stop(const struct slurm *s, int64_t now)
 {
@@ -101,7 +103,8 @@ compare_due(const void *a, const void *b)
     return (x->stop_us > y->stop_us) - (x->stop_us < y->stop_us);
 }
 
-/* What is to end in this way; of those that run, what was due longest. The caller frees. */
+/* The attempts to end in this way; of running ones, those due longest. The caller frees the
+ * list. */
 static struct cancel_id *
 find_ids(const struct slurm *s, enum stop how, int64_t now, size_t *n)
 {
@@ -135,7 +138,7 @@ add_attempts(const struct slurm *s, enum stop how, int64_t now, struct buf *args
     return how == STOP_WAITING ? words : (int)n;
 }
 
-/* Not one that Slurm has started meanwhile: jobs may run in it. */
+/* Only pending ones, as jobs may run in an allocation that Slurm has started meanwhile. */
 static int
 add_allocs(const struct slurm *s, int64_t now, struct buf *args)
 {
@@ -151,8 +154,9 @@ add_allocs(const struct slurm *s, int64_t now, struct buf *args)
     return n;
 }
 
-/* Of one that runs, the batch script alone gets TERM: it tells the supervisor, which ends the
- * command with its grace. One that was waiting a moment ago, and runs now, gets Slurm's. */
+/* For a running job only the batch script gets TERM: it tells the supervisor, which ends the
+ * command with its grace. A job that was pending a moment ago and runs now gets Slurm's
+ * TERM. */
 bool
 slurm_ask_stops(struct slurm *s)
 {
