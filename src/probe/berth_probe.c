@@ -1,18 +1,18 @@
-/* berth-probe: reads the GPUs for berthd, which never calls a GPU library itself. It may
- * hang or crash with the driver; berthd then replaces it. It keeps nothing, ends when its
- * standard input does or its parent dies, and says docs/protocol.md's section 3:
+/* berth-probe: reads the GPUs for berthd, which never calls a GPU library itself. It may hang
+ * or crash with the driver; berthd then replaces it. It stores nothing, ends when its standard
+ * input ends or its parent dies, and speaks section 3 of docs/protocol.md:
  *
  *   hello line, then for every line "sample N" one sample line; or {"error":...} and exit 1
  *
- * Where there are other cards than before (MIG instances were made or removed), or they have
- * other numbers, it says hello again instead.
+ * When the set of GPUs or their numbers have changed (MIG instances were created or removed),
+ * it sends a new hello instead of a sample.
  *
- * With --cap it does one thing else: a supervisor has it hold the group of its attempt to a
- * part of some cards' memory, or to nothing any more.
+ * With --cap it does only one thing: for a supervisor, limits the cgroup of its attempt to a
+ * part of some GPUs' memory, or lifts that limit.
  *
- * What the kernel's log says about a card is passed on as it comes, and again before the
- * driver is asked for a sample: if that hangs, the daemon knows already which card it is.
- * Each line leaves in one write, so that a reader never waits for the rest of one. */
+ * Kernel log messages about GPUs are passed on as they arrive, and again before the driver is
+ * asked for a sample: if that hangs, the daemon already knows which GPU is the cause. Each
+ * line is written with one write, so that a reader never waits for the rest of one. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -36,18 +36,18 @@
 #include "probe/kernlog.h"
 #include "sys/cgroup.h"
 
-/* A line of a request is far shorter; a longer one is no request. */
+/* Longer than any valid request. */
 #define REQUEST_MAX 4096
 
-/* A kernel that logs without end wakes this program at most so often. */
+/* Minimum interval between wake-ups by a kernel that logs without end. */
 #define LOG_REST_MS 250
 
 struct options {
-    const char *backend; /* NULL: not said */
+    const char *backend; /* NULL: not given */
     bool once;
-    const char *cap; /* MIB or "none"; NULL: not said */
+    const char *cap; /* MIB or "none"; NULL: not given */
     const char *group, *cards;
-    int64_t log_after; /* the newest record of the kernel's log that the daemon knows; -1 */
+    int64_t log_after; /* newest kernel log record known to the daemon; -1: none */
     struct backend_config config;
 };
 
@@ -57,7 +57,7 @@ struct probe {
     void *state;
     struct backend_machine machine;
     struct backend_sample sample;
-    struct card_groups groups; /* asked for since the last sample */
+    struct card_groups groups; /* requested since the last sample */
     struct kernlog *log;
     struct buf out;
 };
@@ -94,7 +94,7 @@ static const struct long_option table[] = {
     {NULL, 0, 0, NULL},
 };
 
-/* As long_options_read, and what the environment says. */
+/* Returns what long_options_read does; also reads the environment. */
 static int
 parse_options(int argc, char **argv, struct options *o, struct err *e)
 {
@@ -113,7 +113,7 @@ parse_options(int argc, char **argv, struct options *o, struct err *e)
     return 0;
 }
 
-/* 0, or -1 when the reader has gone. */
+/* 0, or -1 if the reader has gone. */
 static int
 flush(struct probe *p)
 {
@@ -149,7 +149,8 @@ say_hello(struct probe *p)
     message_hello(&p->out, p->backend->name, &p->machine, kernlog_position(p->log));
 }
 
-/* With other cards than before; groups were asked for by the old ones' places. */
+/* Reopens the backend after the set of GPUs changed; requested groups referred to the old
+ * positions. */
 static int
 begin_again(struct probe *p, struct err *e)
 {
@@ -178,8 +179,7 @@ answer(struct probe *p, int64_t number, struct err *e)
     return 0;
 }
 
-/* Acts on one line. Lines that are no request of ours are passed over: a newer daemon may
- * say more. */
+/* Handles one line. Unknown lines are ignored: a newer daemon may send more kinds. */
 static int
 serve_line(struct probe *p, char *line, struct err *e)
 {
@@ -194,7 +194,7 @@ serve_line(struct probe *p, char *line, struct err *e)
     return answer(p, number, e);
 }
 
-/* All whole lines of what has come; the rest stays. */
+/* Handles all complete lines; keeps the rest. */
 static int
 serve_lines(struct probe *p, struct buf *in, struct err *e)
 {
@@ -213,8 +213,8 @@ serve_lines(struct probe *p, struct buf *in, struct err *e)
     return 0;
 }
 
-/* Waits for a request; meanwhile what the kernel's log says is passed on. False when the
- * reader has gone. */
+/* Waits for a request, and meanwhile passes on the kernel's log. False if the reader has
+ * gone. */
 static bool
 await_request(struct probe *p)
 {
@@ -235,7 +235,7 @@ await_request(struct probe *p)
     }
 }
 
-/* Until standard input ends. The exit status. */
+/* Serves requests until standard input ends. Returns the exit code. */
 static int
 serve(struct probe *p)
 {
@@ -256,7 +256,7 @@ serve(struct probe *p)
     return 1;
 }
 
-/* The machine's own log says nothing about simulated cards: they have one of their own. */
+/* Simulated GPUs have a log of their own; the machine's log does not mention them. */
 static void
 open_log(struct probe *p, const struct options *o)
 {
@@ -286,8 +286,8 @@ run(struct probe *p, const struct options *o)
     return flush(p) < 0 ? 1 : 0;
 }
 
-/* Whatever the parent ignores or blocks: nvidia-smi has to be waited for (an ignored SIGCHLD
- * would eat its status), and a broken pipe is an error here, not a death. */
+/* Undoes what the parent ignores or blocks: nvidia-smi has to be waited for (an ignored
+ * SIGCHLD would discard its exit status), and a broken pipe must be an error, not a death. */
 static void
 reset_signals(void)
 {
@@ -299,7 +299,7 @@ reset_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* Says on standard output why not. */
+/* On failure prints the reason to standard output. */
 static int
 run_cap(const struct options *o)
 {

@@ -10,7 +10,7 @@
 #include "sys/dmem.h"
 
 #define MIB     (INT64_C(1) << 20)
-#define MAX_ASK 4096 /* groups of one sample; more are no machine's */
+#define MAX_ASK 4096 /* more groups than any machine has */
 
 void
 card_groups_clear(struct card_groups *g)
@@ -82,7 +82,7 @@ card_groups_find_dmem(struct backend_machine *m, const struct backend_config *co
         int64_t bytes = 0;
         int n = dmem_find_region(config->cgroup_root, card->bus_id, card->cap_key,
                                  sizeof card->cap_key, &bytes);
-        /* Intel's drivers say it less exactly, or not at all. */
+        /* Intel's drivers report it less exactly, or not at all. */
         if (card->vendor == CARD_INTEL && bytes > 0)
             card->total_mib = bytes / MIB;
         if (n == 1)
@@ -105,7 +105,7 @@ cap_each(const struct backend *b, void *state, const char *uuids, const char *gr
 
     while ((uuid = strsep(&rest, ","))) {
         struct err unused;
-        /* Clearing goes on where it can; setting is for all of them. */
+        /* Lifting continues after an error; setting is all or nothing. */
         if (b->cap(state, uuid, group, mib, rc < 0 ? &unused : e) == 0)
             continue;
         rc = -1;

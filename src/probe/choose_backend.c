@@ -35,7 +35,7 @@ try_backend(const struct backend *b, const struct backend_config *config, void *
     return -1;
 }
 
-/* A divided GPU may have no instances yet. */
+/* A GPU with MIG enabled may have no instances yet. */
 static int
 need_cards(const struct backend *b, void **state, const struct backend_machine *machine,
            struct err *e)
@@ -48,15 +48,15 @@ need_cards(const struct backend *b, void **state, const struct backend_machine *
                    machine->n_left_out > 0 ? machine->left_out[0] : "there is no GPU");
 }
 
-/* --- NVIDIA's cards and others in one machine --- */
+/* --- NVIDIA's and other GPUs in one machine --- */
 
-/* Two backends as one, whose cards come after one another. The first one's keep their places,
- * so that its links and what it is asked about its cards need no translation. */
+/* Two backends combined: the DRM GPUs follow those of the first backend. The first one's keep
+ * their positions, so that its links and group requests need no translation. */
 struct joined {
     const struct backend *first;
     void *first_state, *drm_state;
     int n_first, n_drm;
-    struct backend_sample drm; /* its sample; the lists change places with those of the whole */
+    struct backend_sample drm; /* its sample, swapped list by list with the whole one */
 };
 
 static int
@@ -115,8 +115,8 @@ static const struct backend smi_and_drm = {.name = "nvidia-smi+drm",
                                            .close = joined_close,
                                            .group_use = joined_group_use};
 
-/* Adds the DRM backend's cards to the machine. Owns both states from here on; *state is the new
- * one's. `first` is nvml or nvidia-smi. */
+/* Adds the DRM backend's GPUs to the machine. Takes over both states; *state is set to the
+ * combined one. `first` is nvml or nvidia-smi. */
 static const struct backend *
 join(const struct backend *first, void *first_state, void *drm_state,
      struct backend_machine *machine, const struct backend_machine *drm, void **state)
@@ -147,7 +147,7 @@ join(const struct backend *first, void *first_state, void *drm_state,
     return first == &backend_nvml ? &nvml_and_drm : &smi_and_drm;
 }
 
-/* Cards of other makers beside NVIDIA's. */
+/* Adds GPUs of other vendors to NVIDIA's. */
 static const struct backend *
 add_drm(const struct backend *first, const struct backend_config *config, void **state,
         struct backend_machine *machine)
@@ -170,8 +170,8 @@ add_drm(const struct backend *first, const struct backend_config *config, void *
     "Install or repair the NVIDIA driver or that of AMD or Intel, or use simulated GPUs "      \
     "(--sim 2; drop-in commands: BERTH_SIM=2)"
 
-/* Why there is no backend, and what would help. A machine without any driver is told so
- * briefly: it is what many people see first. */
+/* Explains why there is no backend, and what would help; briefly for a machine without any
+ * driver, because that is what many people see first. */
 static void
 say_none(const struct backend_config *config, const struct err *nvml, const struct err *smi,
          const struct err *drm, const struct backend_machine *machine, struct err *e)
@@ -186,8 +186,8 @@ say_none(const struct backend_config *config, const struct err *nvml, const stru
                 nvml->text, smi->text, drm->text);
 }
 
-/* NVIDIA's driver is loaded, and its library does not get along with it, as after an upgrade:
- * its GPUs are still there, and others beside them are no reason to forget them. */
+/* NVIDIA's driver is loaded but its library does not work with it, as after an upgrade: its
+ * GPUs still exist, and are reported although other GPUs were found. */
 static void
 note_nvidia(const struct backend_config *config, const struct err *nvml,
             struct backend_machine *machine)
@@ -206,13 +206,13 @@ choose_auto(const struct backend_config *config, void **state, struct backend_ma
 {
     struct err nvml, smi = {0}, drm;
 
-    memset(machine, 0, sizeof *machine); /* of an earlier look */
+    memset(machine, 0, sizeof *machine); /* from an earlier attempt */
     if (try_backend(&backend_nvml, config, state, machine, &nvml) == 0) {
         const struct backend *b = add_drm(&backend_nvml, config, state, machine);
         if (need_cards(b, state, machine, &nvml) == 0)
             return b;
     }
-    /* nvidia-smi lists a divided GPU without instances as if it were whole. */
+    /* nvidia-smi lists a MIG-enabled GPU without instances as an undivided one. */
     if (machine->n_mig_gpus > 0)
         err_set(&smi, ERR_FAILED, "not asked: it does not tell divided GPUs from whole ones");
     else if (try_backend(&backend_smi, config, state, machine, &smi) == 0)
@@ -225,7 +225,8 @@ choose_auto(const struct backend_config *config, void **state, struct backend_ma
     return NULL;
 }
 
-/* Where a card has a NUMA node, the CPUs of the nodes; simulated ones are known already. */
+/* If a GPU has a NUMA node, finds the CPUs of the nodes; those of simulated GPUs are already
+ * known. */
 static const struct backend *
 with_nodes(const struct backend *b, const struct backend_config *config,
            struct backend_machine *machine)

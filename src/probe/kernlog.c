@@ -1,9 +1,9 @@
-/* The kernel's log: see kernlog.h. /dev/kmsg gives one record a read, from the oldest that is
- * still there; a record that was overwritten while we read is skipped by the kernel (EPIPE).
- * Simulated cards have a plain file instead, of the same lines, to which a test appends.
+/* The kernel's log: see kernlog.h. /dev/kmsg returns one record per read, from the oldest that
+ * still exists; the kernel skips a record that was overwritten during the read (EPIPE).
+ * Simulated GPUs have a plain file with the same lines, to which a test appends.
  *
- * Drivers repeat themselves by the thousand (XID 45): what says the same as a message since the
- * driver was loaded, and what goes beyond FAULTS_MAX in one go, is left out. */
+ * Drivers repeat themselves by the thousand (XID 45): a message equal to an earlier one since
+ * the driver was loaded is dropped, as are messages beyond FAULTS_MAX per report. */
 #include "probe/kernlog.h"
 
 #include <errno.h>
@@ -19,18 +19,18 @@
 #include "gpu/kmsg.h"
 #include "gpu/probe_message.h"
 
-#define RECORD_MAX  8192 /* the kernel's own bound of what a read returns */
+#define RECORD_MAX  8192 /* the kernel's maximum per read */
 #define FAULTS_MAX  4096
-#define FAULTS_LINE 64 /* so many in a line for the daemon */
+#define FAULTS_LINE 64 /* per line to the daemon */
 
 struct kernlog {
     char *path;
-    int fd;        /* -1: cannot be read (yet) */
-    bool is_plain; /* a file, which poll always calls ready */
-    bool fresh;    /* what is there already is to be passed over */
+    int fd;        /* -1: not readable (yet) */
+    bool is_plain; /* a regular file, for which poll always reports ready */
+    bool fresh;    /* existing records are to be ignored */
     int64_t seq;
-    struct buf part; /* of a line whose end has not come */
-    int n, n_before; /* n_before: found before the driver was loaded for the last time */
+    struct buf part; /* an incomplete line */
+    int n, n_before; /* n_before: those before the driver was last loaded */
     size_t cap;
     struct kmsg_record *found;
 };
@@ -45,7 +45,8 @@ open_log(struct kernlog *k)
         k->is_plain = S_ISREG(st.st_mode);
 }
 
-/* The text says whether the error is fatal, or what the driver asks to be done. */
+/* For these codes the text decides: whether the error is fatal, or what the driver asks
+ * for. */
 static bool
 text_decides(int32_t code)
 {
@@ -97,7 +98,7 @@ take_lines(struct kernlog *k, const char *bytes, size_t n)
         buf_clear(&k->part);
 }
 
-/* All that is there. A read that was interrupted or found its record overwritten goes on. */
+/* Reads all there is. Continues after an interrupted read or an overwritten record. */
 static void
 drain(struct kernlog *k)
 {

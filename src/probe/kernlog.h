@@ -1,5 +1,5 @@
-/* The kernel's log, where this user may read it: what the driver says there about cards, as
- * lines for the daemon. Reading it cannot hang with the driver. */
+/* The kernel's log, if this user may read it: passes what the driver logs about GPUs to the
+ * daemon. Reading it cannot hang with the driver. */
 #ifndef PROBE_KERNLOG_H
 #define PROBE_KERNLOG_H
 
@@ -8,21 +8,21 @@
 struct buf;
 struct kernlog;
 
-/* after: the number of the newest record that the daemon knows; what came later is reported.
- * -1: it knows none, and only what comes from now on counts. Never NULL; a log that cannot be
- * read is silent. */
+/* after: number of the newest record known to the daemon; later ones are reported. -1: none is
+ * known, and only records from now on count. Never returns NULL; a log that cannot be read
+ * yields nothing. */
 struct kernlog *kernlog_open(const char *path, int64_t after);
 void kernlog_close(struct kernlog *k);
 
-/* To poll for more, -1: there is nothing to wait for (none, or a plain file, which is looked
- * at with each sample). */
+/* For poll; -1: nothing to wait for (no log, or a plain file, which is read with each
+ * sample). */
 int kernlog_poll_fd(const struct kernlog *k);
 
-/* The newest record's number; -1 when the log cannot be read. */
+/* The newest record's number; -1 if the log cannot be read. */
 int64_t kernlog_position(const struct kernlog *k);
 
-/* Reads what has come and appends a line of JSON for what concerns GPUs; nothing when
- * nothing does. */
+/* Reads new records and appends JSON lines for those that concern GPUs; nothing if there are
+ * none. */
 void kernlog_report(struct kernlog *k, struct buf *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* What an allocation is to be, and what sbatch is told: see allocation_options.h. Called by
+/* What an allocation requests, and its sbatch options: see allocation_options.h. Called by
  * daemon/slurm and for --dry-run. */
 #include "slurm/allocation_options.h"
 

@@ -1,5 +1,5 @@
-/* Allocations for packed jobs: which jobs are packed, what an allocation is to be, and what of
- * that is for sbatch. Pure. */
+/* Allocations for packed jobs: which jobs are packed, what an allocation requests, and its
+ * options for sbatch. Pure. */
 #ifndef SLURM_ALLOCATION_OPTIONS_H
 #define SLURM_ALLOCATION_OPTIONS_H
 
@@ -13,17 +13,18 @@ struct config;
 struct demand;
 struct request;
 
-/* It asked for that, or its VRAM is as small as the settings say. */
+/* True if the job requests packing or, without shards, needs at most slurm_pack_mib of VRAM. */
 bool slurm_is_to_pack(const struct demand *d, const struct config *c);
 
-/* What a request asks an allocation for, with so much VRAM. */
+/* What a request needs of an allocation, given its VRAM. */
 void slurm_line_of_request(const struct request *r, int32_t vram_mib, struct backlog_line *out);
 
-/* An allocation as the settings have it, and large enough for the line (NULL: for any). */
+/* The allocation that the settings describe, made large enough for the line (NULL:
+ * standard). */
 void allocation_spec_for(const struct config *c, const struct backlog_line *line,
                          struct allocation_spec *out);
 
-/* Appends NUL-terminated options for it. */
+/* Appends the sbatch options for it, each NUL-terminated. */
 void slurm_add_allocation_options(const struct allocation_spec *spec, const struct config *c,
                                   struct buf *out);
 

@@ -1,7 +1,6 @@
-/* Lines of the backlog, and of what an allocation is: see backlog.h. Words and numbers with one
- * blank between them; a file that is being replaced is never seen in part, so a line that does
- * not read is of another version, and is passed over. Called by daemon/slurm and
- * shepherd/slurm. */
+/* Lines of the backlog and of allocation specifications: see backlog.h. Words and numbers
+ * separated by one blank. As the files are replaced atomically, a line that cannot be parsed
+ * is from another version, and is ignored. Called by daemon/slurm and shepherd/slurm. */
 #include "slurm/backlog.h"
 
 #include <inttypes.h>
@@ -113,7 +112,7 @@ allocation_has_time(const struct allocation_spec *spec, const struct backlog_lin
     return left_ms >= ALLOCATION_LATE(spec->limit_ms);
 }
 
-/* One that was asked for without cores or memory has what Slurm gives: a core at least. */
+/* An allocation requested without cores or memory has Slurm's default: at least one core. */
 bool
 allocation_is_fit(const struct allocation_spec *spec, const struct backlog_line *line)
 {

@@ -1,6 +1,6 @@
-/* Jobs for scancel: see cancel_ids.h. scancel makes a call for each word, so the tasks of an
- * array go together. It must not be given --state then: Slurm 22.05 takes a task that it finds
- * by its state for the whole array, and cancels all of that. */
+/* Jobs for scancel: see cancel_ids.h. scancel makes a call for each argument, so the tasks of
+ * an array are combined. It must not get --state then: Slurm 22.05 takes a task that it finds
+ * by its state for the whole array, and cancels all of it. */
 #include "slurm/cancel_ids.h"
 
 #include <inttypes.h>
@@ -39,7 +39,7 @@ by_number(const void *a, const void *b)
     return (x->task > y->task) - (x->task < y->task);
 }
 
-/* Those from here on that are one word. */
+/* The number of ids, from the first on, that form one argument. */
 static size_t
 count_together(const struct cancel_id *ids, size_t n)
 {

@@ -1,4 +1,4 @@
-/* The jobs that one scancel is to name. */
+/* The jobs that one scancel names. */
 #ifndef SLURM_CANCEL_IDS_H
 #define SLURM_CANCEL_IDS_H
 
@@ -8,19 +8,19 @@
 
 struct buf;
 
-/* A job of Slurm's. */
+/* A Slurm job. */
 struct cancel_id {
-    int64_t array; /* its number, or its array's */
-    int32_t task;  /* -1: it is in no array */
+    int64_t array; /* its id, or its array's */
+    int32_t task;  /* -1: not in an array */
     void *owner;   /* the caller's */
 };
 
-/* "24_3" or "31", whose owner is left alone. False: it is neither. */
+/* Reads "24_3" or "31"; does not set owner. False: neither form. */
 bool cancel_id_read(const char *text, struct cancel_id *out);
 
-/* Sorts them and appends words for scancel, each with its NUL: all tasks of an array are one,
- * "24_[0-3,7]", which is one call to slurmctld. No more than so many words; how many of the
- * ids, in their new order, those name. */
+/* Sorts ids and appends at most `most` arguments for scancel, each NUL-terminated. All tasks
+ * of an array form one argument, "24_[0-3,7]", which is one call to slurmctld. Returns how
+ * many of the ids, in the new order, the arguments cover. */
 size_t cancel_ids_add(struct cancel_id *ids, size_t n, int most, struct buf *out);
 
 #endif

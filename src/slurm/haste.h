@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* A wait, of any unit, divided by BERTH_SLURM_HASTE (1 to 100) of the environment; unset: as it
- * is. All that is measured against another goes through here, so that the order in which things
- * happen remains. The daemon's environment counts, and reaches the nodes with sbatch. */
+/* Divides a wait, in any unit, by BERTH_SLURM_HASTE (1 to 100) from the environment; unset:
+ * unchanged. All waits that are compared with each other use it, so that the order of events
+ * stays the same. The daemon's environment counts, and sbatch passes it to the nodes. */
 int64_t slurm_haste(int64_t wait);
 
 #endif

@@ -1,7 +1,8 @@
-/* The table: what each attribute of a job is as an option of sbatch. A row has a function, or
- * a note for what Slurm cannot do, or neither where the attribute has had its effect already
+/* The table that maps each attribute of a job to an option of sbatch. A row has a function, or
+ * a note about what Slurm cannot do, or neither if the attribute has already had its effect
  * (unique) or is part of the script (env). Its callers write the script: `berth export`, and
- * what runs jobs on Slurm. The same table stands in docs/growing-out-of-one-machine.md. */
+ * the engine that runs jobs on Slurm. docs/growing-out-of-one-machine.md contains the same
+ * table. */
 #include "slurm/sbatch_options.h"
 
 #include <stdarg.h>
@@ -65,7 +66,7 @@ contains(const char *text, const char *part)
     return n == 0;
 }
 
-/* Whether GPUs of type i have the memory that the job wants, as far as that is known. */
+/* True if GPUs of type i have the memory that the job needs, or if that is unknown. */
 static bool
 is_large_enough(const struct mapping *m, int i)
 {
@@ -88,7 +89,8 @@ note_types(struct mapping *m, int named, int fit, int all)
         note(m, "vram", "several types of GPU have that much, others less; any GPU will do");
 }
 
-/* The one type that the job can have, as gres.conf has it; NULL: any, or it cannot be said. */
+/* The only type that fits the job, as spelled in gres.conf; NULL: any type will do, or there
+ * is no single one. */
 static const char *
 wanted_type(struct mapping *m)
 {
@@ -112,7 +114,7 @@ wanted_type(struct mapping *m)
     return fit == 1 && n > 1 ? found : NULL;
 }
 
-/* How much of one GPU's memory the job is content with; 0: it gets whole GPUs. */
+/* How much of one GPU's memory the job needs; 0: it gets whole GPUs. */
 static int64_t
 part_mib(const struct mapping *m)
 {
@@ -195,7 +197,7 @@ map_time(struct mapping *m)
         note(m, "time", "Slurm rounds the limit up to whole minutes");
 }
 
-/* A script without srun is signalled only with B:. */
+/* Only with B: the signal reaches a script without srun. */
 static void
 map_signal(struct mapping *m)
 {
@@ -216,7 +218,7 @@ map_signal(struct mapping *m)
         note(m, "signal", "only the command's own process gets it; use srun for all processes");
 }
 
-/* Slurm keeps moments in seconds; this form needs no time zone. */
+/* Slurm's times have a resolution of one second; this form needs no time zone. */
 static void
 map_begin(struct mapping *m)
 {
@@ -224,7 +226,7 @@ map_begin(struct mapping *m)
         option(m, "--begin=uts%lld", (long long)((m->r->begin_us + 999999) / 1000000));
 }
 
-/* A job that a daemon has taken in always has a grace. */
+/* A job accepted by a daemon always has a grace. */
 static void
 map_grace(struct mapping *m)
 {
@@ -284,7 +286,7 @@ map_preemptible(struct mapping *m)
         note(m, "preemptible", "it is not stopped for other jobs; use a QOS or partition");
 }
 
-/* sbatch runs a job again only when its node fails. */
+/* Slurm requeues a job only if its node fails. */
 static void
 map_oom_retries(struct mapping *m)
 {
@@ -309,7 +311,7 @@ map_chdir(struct mapping *m)
         option(m, "--chdir=%s", m->r->chdir);
 }
 
-/* With it, the script begins with what the user's login shell sets. */
+/* With this option the script starts with the environment of the user's login shell. */
 static void
 map_login(struct mapping *m)
 {
@@ -362,7 +364,7 @@ map_comment(struct mapping *m)
         option(m, "--comment=%s", comment);
 }
 
-/* Slurm's letters are Berth's, but for three that it does not have. */
+/* Slurm's placeholders equal Berth's, except for three that it lacks. */
 static void
 map_file(struct mapping *m, const char *attr, const char *name, const char *file)
 {
@@ -422,7 +424,7 @@ static const struct row {
     mapper map;
     const char *note;
 } rows[] = {
-    {"gpus", map_gpus, NULL}, /* and vram, share, exclusive, gpu-type */
+    {"gpus", map_gpus, NULL}, /* also vram, share, exclusive, gpu-type */
     {"vram", NULL, NULL},
     {"share", NULL, NULL},
     {"exclusive", NULL, NULL},
@@ -443,11 +445,11 @@ static const struct row {
     {"mem", map_mem, NULL},
     {"time", map_time, NULL},
     {"on-timeout", NULL, "a job is not queued again at its limit"},
-    {"max-requeues", NULL, NULL}, /* goes with on-timeout */
+    {"max-requeues", NULL, NULL}, /* handled with on-timeout */
     {"signal", map_signal, NULL},
     {"grace", map_grace, NULL},
     {"priority", map_priority, NULL},
-    {"after", map_dependency, NULL}, /* after-any, after-failed */
+    {"after", map_dependency, NULL}, /* also after-any, after-failed */
     {"singleton", NULL, NULL},       /* sbatch_add_dependency */
     {"begin", map_begin, NULL},
     {"array", map_array, NULL},
@@ -469,7 +471,7 @@ static const struct row {
     {"env-setup", NULL, NULL},
     {"conda", NULL, NULL},
     {"container", NULL, "no image is started; use podman or apptainer in the command"},
-    {"container-mount", NULL, NULL}, /* goes with container */
+    {"container-mount", NULL, NULL}, /* handled with container */
     {"login", map_login, NULL},
     {"on-start", NULL, COMMANDS},
     {"on-end", NULL, COMMANDS},
@@ -563,7 +565,7 @@ sbatch_add_dependency(const struct request *r, sbatch_add_id add_id, void *conte
     return unknown;
 }
 
-/* sbatch reads a backslash in front of any character, also between quotes. */
+/* sbatch accepts a backslash before any character, also within quotes. */
 void
 sbatch_add_quoted(const char *argument, struct buf *out)
 {

@@ -1,6 +1,7 @@
-/* What is left of a request for sbatch when Berth's supervisor runs the job there: room, a
- * name, and a limit behind our own. The rest is the supervisor's (limit, warning, logs, set-up)
- * or the daemon's (when it is sent, retries, hooks, mail). Called by daemon/slurm. */
+/* The part of a request that sbatch needs when Berth's supervisor runs the job there:
+ * resources, a name, and a limit beyond our own. The rest is done by the supervisor (limit,
+ * warning, logs, set-up) or the daemon (time of sending, retries, hooks, mail). Called by
+ * daemon/slurm. */
 #include "slurm/sent_options.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "slurm/sbatch_options.h"
 #include "spec/config.h"
 
-/* Beyond our own limit, so that it is the supervisor that ends the command. */
+/* Slurm's limit exceeds our own by this, so that the supervisor ends the command. */
 #define LIMIT_MARGIN_MS 60000
 #define MINUTE_MS       60000
 

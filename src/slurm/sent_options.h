@@ -1,4 +1,4 @@
-/* The options of sbatch with which the daemon sends a job. */
+/* The sbatch options with which the daemon sends a job. */
 #ifndef SLURM_SENT_OPTIONS_H
 #define SLURM_SENT_OPTIONS_H
 
@@ -8,8 +8,8 @@ struct buf;
 struct config;
 struct request;
 
-/* Appends them, each with its NUL. Jobs with equal options may go as one array, which has one
- * name: without with_name it is ours, whatever the job's is. */
+/* Appends the options, each NUL-terminated. Jobs with equal options may be sent as one array,
+ * which has only one name: without with_name that is Berth's, whatever the job's name. */
 void slurm_add_options(const struct request *r, bool with_name, const struct config *c,
                        struct buf *out);
 

@@ -1,5 +1,6 @@
-/* Reading what Slurm's commands print: see slurm_answers.h. States and reasons are those of
- * squeue(1); words of sbatch are from its error messages, of which only some are sure. */
+/* Parses the output of Slurm's commands: see slurm_answers.h. States and reasons are those of
+ * squeue(1); the texts are sbatch's error messages, only some of which tell for certain
+ * whether the job was accepted. */
 #include "slurm/slurm_answers.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@
 
 #define FIELDS 7
 
-/* Cuts at the first FIELDS - 1 bars: a comment may hold more. */
+/* Splits at the first FIELDS - 1 bars only, because a comment may contain more. */
 static bool
 split(char *line, char *fields[FIELDS])
 {
@@ -142,11 +143,11 @@ const char *const slurm_unsure_words[] = {"Socket timed out",
 enum slurm_refusal
 slurm_refusal_of(const char *words)
 {
-    /* sbatch itself does not understand what slurm_options add. */
+    /* sbatch itself rejects an option from slurm_options. */
     static const char *const never[] = {"unrecognized option",   "invalid option",
                                         "requires an argument",  "is ambiguous",
                                         "Try \"sbatch --help\"", NULL};
-    /* Nothing was sent, or the controller said that it is not the time. */
+    /* Nothing was sent, or the controller refused for now. */
     static const char *const later[] = {"Unable to contact slurm controller",
                                         "Connection refused",
                                         "Slurm temporarily unable",
@@ -154,7 +155,7 @@ slurm_refusal_of(const char *words)
                                         "in standby mode",
                                         "Communication connection failure",
                                         "I/O error writing script/environment",
-                                        "fatal: ", /* sbatch itself: its configuration */
+                                        "fatal: ", /* sbatch's own configuration */
                                         "Protocol authentication error",
                                         "Unable to resolve",
                                         "QOSMaxSubmitJobPerUserLimit",

@@ -1,59 +1,58 @@
-/* What Slurm's commands print, read. Pure. */
+/* Parses the output of Slurm's commands. Pure. */
 #ifndef SLURM_SLURM_ANSWERS_H
 #define SLURM_SLURM_ANSWERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The argument of squeue's --format that slurm_read_job reads; the header line that it makes is
- * the sign that squeue succeeded, with or without jobs. Times are seconds since 1970 with
- * SLURM_TIMES in its environment. */
+/* The --format of squeue that slurm_read_job parses; its header line shows that squeue
+ * succeeded, with or without jobs. With SLURM_TIMES in its environment, squeue prints times in
+ * seconds since 1970. */
 #define SLURM_FORMAT "%F|%K|%T|%N|%r|%S|%k"
 #define SLURM_HEADER "ARRAY_JOB_ID|"
 #define SLURM_TIMES  "SLURM_TIME_FORMAT=%s"
-#define SLURM_MARK   "berth:" /* in front of the key, in a job's comment */
+#define SLURM_MARK   "berth:" /* prefix of the key in a job's comment */
 
-/* A job as squeue lists it. Texts point into the line, which is cut up. */
+/* A job as squeue lists it. The strings point into the line, which is modified. */
 struct slurm_job {
-    const char *array; /* its number, or its array's */
-    int32_t index;     /* in that array; 0: it is none */
+    const char *array; /* its id, or its array's */
+    int32_t index;     /* task number in the array; 0: not a task */
     bool is_task;
     const char *state; /* "PENDING" */
     const char *node;
     const char *reason; /* "Resources"; "None" */
-    int64_t start_s;    /* wall clock: when it began, or may begin; 0: not known */
-    const char *key;    /* behind SLURM_MARK */
+    int64_t start_s;    /* wall clock: actual or expected start; 0: unknown */
+    const char *key;    /* the text after SLURM_MARK */
 };
 
-/* A line of squeue without its end. False: it is not a job of ours. */
+/* Parses a line of squeue without newline, in place. False: not a job of ours. */
 bool slurm_read_job(char *line, struct slurm_job *out);
 
-/* What the state says of a job: it may run yet, it runs (also where it is on its way out), or
- * it will not any more. */
+/* Phase of a job by its state: it may still run, it runs (or is ending), or it will not run
+ * any more. */
 enum slurm_phase { SLURM_WAITS, SLURM_RUNS, SLURM_IS_OVER };
 enum slurm_phase slurm_phase_of(const char *state);
 
-/* Why a job waits, in words, after Slurm's own name for it: "Resources", "too few are free".
- * NULL: that name says it all. */
+/* Explains Slurm's name for why a job waits: "Resources" becomes "too few are free". NULL: the
+ * name needs no explanation. */
 const char *slurm_reason_words(const char *reason);
 
-/* The number that sbatch --parsable printed ("123", "123;cluster"); cut out of text. NULL: it
- * is no number. */
+/* Extracts, in place, the id printed by sbatch --parsable ("123", "123;cluster"). NULL: not a
+ * number. */
 const char *slurm_read_id(char *text);
 
-/* What sbatch says of a job that it did not take. */
+/* How sbatch failed. */
 enum slurm_refusal {
-    SLURM_UNKNOWN, /* whether it was taken is not known */
-    SLURM_LATER,   /* it was not; the same may be taken another time */
-    SLURM_NEVER,   /* nor will it be */
+    SLURM_UNKNOWN, /* the job may have been accepted */
+    SLURM_LATER,   /* not accepted; the same request may succeed later */
+    SLURM_NEVER,   /* not accepted, now or later */
 };
 enum slurm_refusal slurm_refusal_of(const char *words);
-/* Parts of what sbatch says where the job may have been sent before something went wrong. Up to
- * NULL. */
+/* Error messages, or parts, after which the job may have been accepted. NULL-terminated. */
 extern const char *const slurm_unsure_words[];
 
-/* Whether it is SLURM_LATER for a limit on this user's or account's jobs: then fewer of them
- * may be taken, and others are not concerned. */
+/* True if the error is a limit on this user's or account's jobs (SLURM_LATER): a smaller
+ * number may be accepted, and other users are not affected. */
 bool slurm_is_limit(const char *words);
 
 #endif
