@@ -1,5 +1,5 @@
-/* What every backend needs to fill the plain values of backend.h: growing process lists
- * that survive from one sampling to the next, the set of joined pairs, and notes. */
+/* Helpers for all backends to fill the values of backend.h: process lists that are reused
+ * between samples, the set of linked pairs, and notes. */
 #include "gpu/backend.h"
 
 #include <stdarg.h>

@@ -1,13 +1,13 @@
-/* Records of the kernel's log: see kmsg.h. Called by berth-probe for every record there is,
- * so most lines are given up after a few bytes. What drivers write differs between their
- * ages: older ones leave out "PCI:", the process, or the number. */
+/* Records of the kernel's log: see kmsg.h. Called by berth-probe for every record, so most
+ * lines are rejected after a few bytes. The messages differ between driver versions: older
+ * ones omit "PCI:", the process, or the number. */
 #include "gpu/kmsg.h"
 
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* What is left to read. Nothing behind end is ever looked at. */
+/* The unread part. Nothing at or after end is accessed. */
 struct reader {
     const char *at;
     const char *end;
@@ -24,7 +24,7 @@ take(struct reader *r, const char *word)
     return true;
 }
 
-/* Digits up to max; false when there is none, or more. */
+/* Reads digits up to max; false if there are none, or the number is larger. */
 static bool
 take_number(struct reader *r, int64_t max, int64_t *out)
 {
@@ -41,7 +41,7 @@ take_number(struct reader *r, int64_t max, int64_t *out)
     return r->at > start;
 }
 
-/* Up to the stop or the end, made printable and cut to size. */
+/* Reads up to a stop character or the end; makes the text printable and truncates it. */
 static void
 take_text(struct reader *r, const char *stops, char *out, size_t size)
 {
@@ -57,7 +57,7 @@ take_text(struct reader *r, const char *stops, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* "0000:3b:00" with or without ".0" behind it: hexadecimal digits in three groups. */
+/* Reads "0000:3b:00" with or without ".0": hexadecimal digits in three groups. */
 static bool
 take_bus_id(struct reader *r, char *out)
 {
@@ -83,7 +83,7 @@ take_bus_id(struct reader *r, char *out)
 }
 
 /* "4,1234,5678901234,-;" The facility in the priority distinguishes the kernel's own lines
- * from those that programs, which could write anything, have written there. */
+ * from those written by programs, which could contain anything. */
 static bool
 take_head(struct reader *r, int64_t *seq, bool *by_kernel)
 {
@@ -121,7 +121,7 @@ take_process(struct reader *r, struct kmsg_record *out)
     }
 }
 
-/* " GPU-I:05 GPU-CI:00", or one of them, or none. */
+/* " GPU-I:05 GPU-CI:00", only one of them, or neither. */
 static bool
 take_instances(struct reader *r, struct kmsg_record *out)
 {
@@ -140,7 +140,7 @@ take_instances(struct reader *r, struct kmsg_record *out)
     return true;
 }
 
-/* Behind "NVRM: Xid": " (PCI:0000:3b:00): 79, pid=4711, name=python, words" */
+/* After "NVRM: Xid": " (PCI:0000:3b:00): 79, pid=4711, name=python, words" */
 static bool
 take_xid(struct reader *r, struct kmsg_record *out)
 {
@@ -166,7 +166,8 @@ contains(const struct reader *r, const char *words)
     return memmem(r->at, (size_t)(r->end - r->at), words, strlen(words)) != NULL;
 }
 
-/* "NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus." Some drivers give it no number. */
+/* "NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus." Some drivers log it without a
+ * number. */
 static bool
 take_fallen(struct reader *r, struct kmsg_record *out)
 {

@@ -1,11 +1,12 @@
-/* One record of the kernel's log, as /dev/kmsg hands it out, and what it says about a GPU:
+/* One record of the kernel's log, as read from /dev/kmsg, and what it says about a GPU:
  *
  *   4,1234,5678901234,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=4711, name=python, GPU has ...
  *
- * In MIG mode the address is followed by " GPU-I:05 GPU-CI:00" or the first of them.
+ * In MIG mode the address is followed by " GPU-I:05 GPU-CI:00" or only the first of them.
  *
- * The head is priority, number, microseconds since boot, flags; lines that begin with a blank
- * belong to the record before (Documentation/ABI/testing/dev-kmsg of the kernel). Pure. */
+ * The head consists of priority, number, microseconds since boot, and flags; lines that begin
+ * with a blank continue the previous record (Documentation/ABI/testing/dev-kmsg of the
+ * kernel). Pure. */
 #ifndef GPU_KMSG_H
 #define GPU_KMSG_H
 
@@ -15,27 +16,27 @@
 #define KMSG_BUS_MAX  32
 #define KMSG_NAME_MAX 32
 #define KMSG_TEXT_MAX 160
-#define KMSG_FELL_OFF 79 /* what a card that fell off the bus is called without a number */
+#define KMSG_FELL_OFF 79 /* used if a GPU fell off the bus without an XID */
 
 enum kmsg_kind {
     KMSG_OTHER,  /* nothing about a GPU */
-    KMSG_XID,    /* a card's error */
-    KMSG_DRIVER, /* the driver has been loaded: every card was reset */
+    KMSG_XID,    /* an error of a GPU */
+    KMSG_DRIVER, /* the driver was loaded: every GPU was reset */
 };
 
 struct kmsg_record {
     enum kmsg_kind kind;
-    int64_t seq;               /* the record's number; counts from boot */
-    int32_t code;              /* of an XID */
-    int32_t pid;               /* 0: the message names none */
-    int32_t gi, ci;            /* MIG instances that it names; -1: it names none */
-    char bus_id[KMSG_BUS_MAX]; /* as cards have it, without the function: "0000:3b:00" */
-    char name[KMSG_NAME_MAX];  /* of the process; "" */
-    char text[KMSG_TEXT_MAX];  /* what follows, printable */
+    int64_t seq;               /* the record's number; starts at boot */
+    int32_t code;              /* XID */
+    int32_t pid;               /* 0: not named */
+    int32_t gi, ci;            /* MIG instance that the message names; -1: none */
+    char bus_id[KMSG_BUS_MAX]; /* without the function: "0000:3b:00" */
+    char name[KMSG_NAME_MAX];  /* of the process; or "" */
+    char text[KMSG_TEXT_MAX];  /* the rest of the message, made printable */
 };
 
-/* Reads one line of n bytes, without its newline. 0 with *out, or -1 when it is no head of a
- * record (a continuation, or nonsense). */
+/* Parses one line of n bytes, without its newline. 0 with *out, or -1 if it is not the head of
+ * a record (a continuation, or malformed). */
 int kmsg_parse(const char *line, size_t n, struct kmsg_record *out);
 
 #endif

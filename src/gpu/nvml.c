@@ -1,5 +1,5 @@
-/* The NVML backend: what the cards are. nvml_sample.c reads their use. One bad card, one
- * missing function or one field that a card does not report never takes the rest along. */
+/* The NVML backend: discovery of the GPUs. nvml_sample.c reads their use. A broken GPU, a
+ * missing function or an unreported field never affects the rest. */
 #include "gpu/nvml.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "gpu/sysfs.h"
 
-/* Memory goes bad once in months; asking for it costs as much as the rest of a sample. So it is
- * with the compute mode, which only an administrator changes. */
+/* Memory goes bad once in months, and reading its health costs as much as the rest of a
+ * sample. The same applies to the compute mode, which only an administrator changes. */
 #define HEALTH_EVERY_US 10000000
 
 static int
@@ -74,8 +74,8 @@ nvml_read_numbers(const struct nvml *nvml, nvml_device device, struct backend_ca
         card->minor = (int32_t)value;
         card->valid |= CARD_HAS_MINOR;
     }
-    /* The kernel's word is the node the card hangs on; NVML's, on machines whose cards are
-     * nodes themselves, is another. */
+    /* The kernel reports the node the GPU is attached to; on machines whose GPUs are nodes
+     * themselves NVML reports those instead. */
     sysfs_fill_numa(nvml->config->sys_root, card);
     if (!(card->valid & CARD_HAS_NUMA) && api->numa && api->numa(device, &value) == NVML_OK &&
         value <= INT32_MAX) {
@@ -89,7 +89,7 @@ nvml_read_numbers(const struct nvml *nvml, nvml_device device, struct backend_ca
         card->valid |= CARD_HAS_CC;
     }
     if (api->compute_mode && api->compute_mode(device, &value) == NVML_OK) {
-        /* 0 default, 1 exclusive to a thread (old), 2 prohibited, 3 exclusive to a process */
+        /* 0 default, 1 exclusive thread (obsolete), 2 prohibited, 3 exclusive process */
         card->compute_mode = value == 2   ? CARD_COMPUTE_PROHIBITED
                              : value == 0 ? CARD_COMPUTE_DEFAULT
                                           : CARD_COMPUTE_EXCLUSIVE;
@@ -97,8 +97,8 @@ nvml_read_numbers(const struct nvml *nvml, nvml_device device, struct backend_ca
     }
 }
 
-/* 0, or NVML's status when the card has no UUID, or its memory cannot be read. One whose memory
- * is the machine's (GB10) reports none. */
+/* 0, or NVML's status if the UUID or the memory cannot be read. A GPU that uses the machine's
+ * memory (GB10) reports no size. */
 static int
 read_card(const struct nvml *nvml, nvml_device device, struct backend_card *card)
 {
@@ -119,7 +119,7 @@ read_card(const struct nvml *nvml, nvml_device device, struct backend_card *card
     return NVML_OK;
 }
 
-/* Instances have no links. */
+/* Skips MIG instances, which have no links. */
 static int
 card_at_bus(const struct backend_machine *m, const char *bus_id)
 {
@@ -131,8 +131,8 @@ card_at_bus(const struct backend_machine *m, const char *bus_id)
     return -1;
 }
 
-/* Follows one link of a card: adds the pair when another card is at its far end. True when
- * a switch is. */
+/* Follows one link of a GPU: adds the pair if another GPU is at its far end. True if a switch
+ * is. */
 static bool
 follow_link(const struct nvml *nvml, int card, uint32_t link, struct backend_machine *m)
 {
@@ -155,7 +155,7 @@ follow_link(const struct nvml *nvml, int card, uint32_t link, struct backend_mac
            type == NVML_REMOTE_SWITCH;
 }
 
-/* Cards on the switches of one machine reach each other directly, all with all. */
+/* GPUs on the switches of one machine reach each other directly, all with all. */
 static void
 find_links(const struct nvml *nvml, struct backend_machine *m)
 {
@@ -175,7 +175,7 @@ find_links(const struct nvml *nvml, struct backend_machine *m)
     }
 }
 
-/* Cards that do not answer are left out, which is said, and the first one's status returned. */
+/* GPUs that do not answer are recorded as such, and the status of the first is returned. */
 static int
 read_cards(struct nvml *nvml, uint32_t count, struct backend_machine *out)
 {
@@ -197,7 +197,7 @@ read_cards(struct nvml *nvml, uint32_t count, struct backend_machine *out)
             continue;
         if (status == NVML_OK)
             status = read_card(nvml, device, card);
-        /* Behind a divided GPU the cards have numbers of their own. */
+        /* After a divided GPU, the cards have numbers of their own. */
         if (out->n_mig_gpus > 0)
             card->index = nvml_next_index(out);
         if (status == NVML_OK) {
@@ -213,7 +213,7 @@ read_cards(struct nvml *nvml, uint32_t count, struct backend_machine *out)
     return complaint;
 }
 
-/* Of the GPU that an instance is a part of; UINT32_MAX: it does not say. */
+/* The compute mode of the card's GPU; UINT32_MAX: not reported. */
 static uint32_t
 compute_mode_of(const struct nvml *nvml, int card)
 {
@@ -226,8 +226,8 @@ compute_mode_of(const struct nvml *nvml, int card)
     return mode;
 }
 
-/* As often as the next sample asks for the memory's health. One that does not answer is lost,
- * which the sample says. */
+/* Checked when the next sample reads the memory's health. A GPU that does not answer is lost,
+ * which the sample reports. */
 static bool
 has_new_compute_mode(const struct nvml *nvml)
 {

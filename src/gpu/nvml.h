@@ -1,4 +1,4 @@
-/* What the two halves of the NVML backend share. No other file includes this. */
+/* Shared by the files of the NVML backend. No other file includes this. */
 #ifndef GPU_NVML_H
 #define GPU_NVML_H
 
@@ -9,7 +9,8 @@
 #include "gpu/backend.h"
 #include "gpu/nvml_api.h"
 
-/* What has been reported of the processes that a card's driver remembers; nvml_account.c. */
+/* Which of the ended processes in the driver's accounting have been reported;
+ * nvml_account.c. */
 struct nvml_account {
     bool is_on;
     bool has_begun;
@@ -17,15 +18,14 @@ struct nvml_account {
     uint32_t n_ended;
 };
 
-/* What is known of a card that is a MIG instance. */
+/* Data of a card that is a MIG instance. */
 struct nvml_instance {
-    nvml_device gpu; /* that it is a part of; NULL: the card is a whole GPU */
+    nvml_device gpu; /* the GPU it is a part of; NULL: the card is a whole GPU */
     uint32_t gi, ci;
     bool shares_memory; /* with other compute instances of its GPU instance */
 };
 
-/* A GPU that can be divided, and its instances when the cards were found, as text; "": it was
- * not divided. */
+/* A GPU that supports MIG, and its instances at discovery as text; "": it was not divided. */
 struct nvml_divisible {
     nvml_device device;
     struct buf layout;
@@ -40,68 +40,72 @@ struct nvml {
     struct nvml_instance instances[GPU_MAX];
     int n_divisible;
     struct nvml_divisible divisible[GPU_MAX];
-    uint32_t compute_modes[GPU_MAX]; /* when the cards were found; UINT32_MAX: not known */
+    uint32_t compute_modes[GPU_MAX]; /* at discovery; UINT32_MAX: unknown */
     struct nvml_account accounts[GPU_MAX];
-    int64_t health_due_us; /* boot clock: when to ask for the memory's health again */
-    void *processes;       /* room for the records of one list, kept from call to call */
+    int64_t health_due_us; /* boot clock: when to read the memory's health again */
+    void *processes;       /* buffer for the records of one list, kept between calls */
     uint32_t cap_processes;
 };
 
-/* nvml_mig.c: adds the instances of a GPU in MIG mode to the cards. False: it is in no such
+/* nvml_mig.c: adds the instances of a GPU in MIG mode to the cards. False: it is not in MIG
  * mode. */
 bool nvml_add_instances(struct nvml *nvml, nvml_device gpu, struct backend_machine *out);
-int32_t nvml_next_index(const struct backend_machine *m); /* behind the cards so far */
+int32_t nvml_next_index(const struct backend_machine *m); /* for the next card */
 bool nvml_has_new_partition(const struct nvml *nvml);
 void nvml_mig_end(struct nvml *nvml);
-/* Its address; false: not reported. */
+/* Reads the PCI address; false: not reported. */
 bool nvml_read_bus(const struct nvml_api *api, nvml_device device, char out[CARD_BUS_MAX]);
-/* What a GPU and its instances have in common. */
+/* Sets the fields that a GPU and its instances have in common. */
 void nvml_read_numbers(const struct nvml *nvml, nvml_device device, struct backend_card *card);
 
-/* A card's memory, whichever function reported it: what programs can have, and have. */
+/* A card's memory, whichever function reported it: what programs can use, and what is in
+ * use. */
 struct nvml_reading {
     int64_t total_mib;
     int64_t used_mib;
 };
 int nvml_read_memory(const struct nvml_api *api, nvml_device device, struct nvml_reading *out);
 
-/* Looks whether the driver keeps accounts, and makes it. */
+/* Starts using the driver's accounting; tries to turn it on if it is off. */
 void nvml_account_start(const struct nvml_api *api, nvml_device device, struct nvml_account *a);
 void nvml_account_end(struct nvml_account *a);
-/* Adds the peaks to u's processes, and those that have ended since; after nvml_read_usage. */
+/* Adds the peaks of u's processes, and of those that have ended since; call after
+ * nvml_read_usage. */
 void nvml_account_read(const struct nvml_api *api, nvml_device device, struct nvml_account *a,
                        struct backend_usage *u);
 
-/* nvml_caps.c: what the card can, into *card; -1 with e where a group could not be capped. */
+/* nvml_caps.c. nvml_find_cap stores in *card whether it can be capped; nvml_cap returns -1
+ * with e if a group could not be capped. */
 void nvml_find_cap(const struct nvml *nvml, nvml_device device, struct backend_card *card);
 int nvml_cap(void *state, const char *uuid, const char *group, int64_t mib, struct err *e);
 void nvml_group_use(void *state, struct backend_group *g);
 
-/* The health of the card's memory into u; nothing where the card does not report it. */
+/* Reads the health of the card's memory into u; no-op if it is not reported. */
 void nvml_read_health(const struct nvml_api *api, nvml_device device, struct backend_usage *u);
 
 bool nvml_card_is_lost(int status);
 
-/* Which of the GPUs that the driver has were met when the cards were found; nvml_roll.c. */
+/* Which of the GPUs known to the driver NVML listed at discovery; nvml_roll.c. */
 struct nvml_roll {
     int n;
     char bus_ids[GPU_MAX][CARD_BUS_MAX];
     bool is_met[GPU_MAX];
-    bool is_vague; /* the address of one that does not answer is not known */
+    bool is_vague; /* the address of a GPU could not be read */
 };
 void nvml_roll_begin(const struct nvml *nvml, struct nvml_roll *roll);
-/* The GPU of that handle has answered. */
+/* The GPU with this handle was listed. */
 void nvml_roll_met(const struct nvml *nvml, nvml_device device, struct nvml_roll *roll);
-/* The one of that index, of so many, has not: into out. device: NULL where it has no handle. */
+/* Records in out that the GPU at this index, of count, does not answer. device: NULL if it has
+ * no handle. */
 void nvml_roll_silent(const struct nvml *nvml, struct nvml_roll *roll, uint32_t index,
                       uint32_t count, nvml_device device, int status,
                       struct backend_machine *out);
-/* Adds those that NVML does not list. */
+/* Adds the GPUs that NVML does not list. */
 void nvml_roll_end(const struct nvml_roll *roll, struct backend_machine *out);
 
-/* Fills u of a card, by its position; one that is lost stays absent, and one about which every
- * call fails for another reason (a timeout, its firmware is stuck) is unreadable. NVML_OK, or
- * the status that says that NVML itself is of no use any more. */
+/* Fills u for the card at this position. A lost card stays absent; one for which every call
+ * fails for another reason (a timeout, stuck firmware) is unreadable. NVML_OK, or the status
+ * if NVML itself no longer works. */
 int nvml_read_usage(struct nvml *nvml, int card, struct backend_usage *u);
 
 #endif

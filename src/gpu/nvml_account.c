@@ -1,10 +1,10 @@
-/* NVML's accounting mode: the driver itself remembers the most memory that each process had,
- * also after its end, so that no peak hides between two samples. It is turned on if it is off
- * and may be turned on (root; it lasts until the driver is unloaded). Called by the NVML
- * backend for every card at every sampling.
+/* NVML's accounting mode: the driver records the peak memory of each process, even after its
+ * end, so that no peak is missed between two samples. It is turned on if it is off and this is
+ * permitted (root; it lasts until the driver is unloaded). Called by the NVML backend for
+ * every GPU at every sample.
  *
- * The driver lists some thousand ended processes and forgets the oldest. Each is reported
- * once; those that had ended when this probe started, never. */
+ * The driver lists a few thousand ended processes and forgets the oldest. Each is reported
+ * once; those that had ended before this probe started are never reported. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "gpu/nvml.h"
 
 #define MIB      (UINT64_C(1) << 20)
-#define PIDS_MAX 16384 /* the driver's own bound is 4000 */
+#define PIDS_MAX 16384 /* the driver's own maximum is 4000 */
 
 void
 nvml_account_start(const struct nvml_api *api, nvml_device device, struct nvml_account *a)
@@ -59,7 +59,7 @@ find_process(struct backend_usage *u, uint32_t pid)
     return NULL;
 }
 
-/* One process of the driver's list. True when it has ended. */
+/* Handles one process of the driver's list. True if it has ended. */
 static bool
 read_process(const struct nvml_api *api, nvml_device device, const struct nvml_account *a,
              uint32_t pid, struct backend_usage *u)
@@ -81,7 +81,7 @@ read_process(const struct nvml_api *api, nvml_device device, const struct nvml_a
     return !running && !stats.running;
 }
 
-/* All pids that the driver has, in room of our own; NULL when it does not say. */
+/* All pids in the driver's list; NULL if they are not available. The caller frees it. */
 static uint32_t *
 list_pids(const struct nvml_api *api, nvml_device device, uint32_t *n)
 {

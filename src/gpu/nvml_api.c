@@ -1,5 +1,5 @@
-/* Loads libnvidia-ml.so.1 and finds the newest version of each function that it has. Only
- * the NVML backend calls this, only in berth-probe. */
+/* Loads libnvidia-ml.so.1 and finds the newest version of each function that it has. Used only
+ * by the NVML backend in berth-probe. */
 #include "gpu/nvml_api.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 struct symbol {
     size_t offset; /* of the pointer in struct nvml_api */
     bool required;
-    const char *names[NAMES_MAX]; /* in order of preference; they agree in their layout */
+    const char *names[NAMES_MAX]; /* in order of preference; all have the same signature */
 };
 
 #define MEMBER(m) offsetof(struct nvml_api, m)
@@ -96,7 +96,7 @@ nvml_api_load(struct nvml_api *api, const char *path, struct err *e)
     if (!api->library) {
         const char *words = dlerror();
         (void)err_set(e, ERR_FAILED, "cannot load NVML: %s", words);
-        /* dlopen gives words, no number. */
+        /* dlopen returns a text, but no error number. */
         e->errnum = strncmp(words, path, strlen(path)) == 0 && strstr(words, "No such file")
                         ? ENOENT
                         : 0;

@@ -1,6 +1,6 @@
-/* The little of NVML's interface that Berth uses, declared anew so that it builds and runs
- * without NVIDIA's headers: values and layouts are NVML's ABI. Functions that a library of
- * another age lacks are NULL. */
+/* The small part of NVML's interface that Berth uses, declared here so that it builds and runs
+ * without NVIDIA's headers: values and layouts are NVML's ABI. Functions missing in an older
+ * or newer library are NULL. */
 #ifndef GPU_NVML_API_H
 #define GPU_NVML_API_H
 
@@ -24,7 +24,7 @@ enum nvml_status {
     NVML_GPU_NOT_FOUND = 28,
 };
 
-/* nvmlPciInfo_t; the older versions are shorter but agree up to `device`. */
+/* nvmlPciInfo_t; older versions are shorter but agree up to `device`. */
 struct nvml_pci {
     char bus_id_legacy[16];
     uint32_t domain;
@@ -43,7 +43,7 @@ struct nvml_memory {
 struct nvml_memory_v2 {
     uint32_t version; /* NVML_MEMORY_V2 */
     uint64_t total;
-    uint64_t reserved; /* the driver's own; not in used here, but in nvml_memory's */
+    uint64_t reserved; /* by the driver; not part of used here, but of nvml_memory's */
     uint64_t free;
     uint64_t used;
 };
@@ -79,17 +79,17 @@ struct nvml_get_limits {
 };
 #define NVML_NO_LIMIT (~0ULL)
 
-/* nvmlDeviceAttributes_t: of MIG instances only. */
+/* nvmlDeviceAttributes_t: only for MIG instances. */
 struct nvml_attributes {
     uint32_t multiprocessors;
     uint32_t engines[5];
     uint32_t gpu_slices;     /* of its GPU instance */
-    uint32_t compute_slices; /* of its own, among those */
+    uint32_t compute_slices; /* of the compute instance, out of these */
     uint64_t memory_mib;
 };
 
-/* A process's record: the first version ends after used_bytes, so records are walked with
- * the stride of the function that filled them. */
+/* Record of a process: the first version ends after used_bytes, so records are walked with the
+ * stride of the function that filled them. */
 struct nvml_process {
     uint32_t pid;
     uint64_t used_bytes;   /* all ones: not reported */
@@ -133,14 +133,14 @@ struct nvml_api {
     int (*set_accounting_mode)(nvml_device, uint32_t mode);
     int (*accounting_pids)(nvml_device, uint32_t *n, uint32_t *pids);
     int (*accounting_stats)(nvml_device, uint32_t pid, struct nvml_accounting_stats *);
-    nvml_uint_fn retired_pending; /* pages, on cards before Ampere */
+    nvml_uint_fn retired_pending; /* pages; GPUs before Ampere */
     int (*temperature)(nvml_device, int sensor, uint32_t *);
     int (*energy)(nvml_device, unsigned long long *mj); /* since the driver was loaded */
     int (*handle_by_uuid)(const char *, nvml_device *);
     int (*set_limits)(nvml_device, struct nvml_set_limits *);
     int (*get_limits)(nvml_device, struct nvml_get_limits *);
     int (*mig_mode)(nvml_device, uint32_t *now, uint32_t *pending);
-    nvml_uint_fn mig_max; /* instances that there can be */
+    nvml_uint_fn mig_max; /* maximum number of instances */
     int (*mig_handle)(nvml_device, uint32_t index, nvml_device *);
     nvml_uint_fn mig_gi;
     nvml_uint_fn mig_ci;
@@ -150,12 +150,12 @@ struct nvml_api {
     int (*link_remote_type)(nvml_device, uint32_t link, uint32_t *type);
 };
 
-/* Loads the library (NULL: libnvidia-ml.so.1) and looks its functions up. -1 with e when it
- * cannot be loaded or lacks what nothing works without. */
+/* Loads the library (NULL: libnvidia-ml.so.1) and looks up its functions. -1 with e if it
+ * cannot be loaded or lacks an essential function. */
 int nvml_api_load(struct nvml_api *api, const char *path, struct err *e);
 void nvml_api_unload(struct nvml_api *api);
 
-/* NVML's own words for a status. */
+/* NVML's description of a status. */
 const char *nvml_api_words(const struct nvml_api *api, int status);
 
 #endif

@@ -1,7 +1,7 @@
-/* The NVML backend's memory limits (driver 615 on): the most that everything in a cgroup may
- * have of a card, and what it has. Only hard limits are set: a soft one is a promise to the
- * group, and the scheduler promises no memory twice. Used by the probe for samples, and once
- * for each job that is held to its VRAM. */
+/* The NVML backend's memory limits (driver 615 and later): the maximum that all processes of a
+ * cgroup may use of a GPU, and what they use. Only hard limits are set: a soft one would
+ * guarantee memory to the group, and the scheduler already reserves it. Used by the probe for
+ * samples, and once for each capped job. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 #define MIB (1ULL << 20)
 
-/* NULL: it can. */
+/* NULL: the GPU can be capped. */
 static const char *
 why_not(const struct nvml *nvml, nvml_device device, const char *uuid)
 {

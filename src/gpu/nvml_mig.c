@@ -1,11 +1,10 @@
 /* The NVML backend's MIG instances. A GPU in MIG mode runs no program itself: its instances
- * are the cards, with memory of their own, its PCI address and its health. Called by nvml.c
- * when the cards are found, and before every sample to see whether they still are the same: an
- * administrator can divide a GPU anew at any time, and a handle may then stand for another
- * instance.
+ * are the cards, with memory of their own, and the GPU's PCI address and health. Called by
+ * nvml.c at discovery, and before every sample to detect changes: an administrator can divide
+ * a GPU anew at any time, and a handle may then refer to another instance.
  *
- * A GPU instance that is divided into several compute instances has one memory, which none of
- * them is held to a part of: each counts as having the part that it has of the compute. */
+ * A GPU instance divided into several compute instances has one memory, which none of them is
+ * limited to a part of: each counts as having the same share of memory as of compute. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +12,7 @@
 #include "gpu/nvml.h"
 #include "gpu/sysfs.h"
 
-#define INSTANCES_MAX 64 /* of one GPU; drivers have at most 8 */
+#define INSTANCES_MAX 64 /* per GPU; drivers have at most 8 */
 #define GIB_MIB       1024
 
 /* --- what there is --- */
@@ -41,7 +40,7 @@ number_of(nvml_uint_fn read, nvml_device instance)
     return read && read(instance, &n) == NVML_OK ? n : UINT32_MAX;
 }
 
-/* As the driver names profiles: the memory in eighths of the GPU's, in GB and rounded. */
+/* In GB, rounded as in the driver's profile names: eighths of the GPU's memory. */
 static uint64_t
 profile_gb(uint64_t mib, uint64_t gpu_mib)
 {
@@ -52,7 +51,7 @@ profile_gb(uint64_t mib, uint64_t gpu_mib)
     return ((mib * 8 + gpu_mib - 1) / gpu_mib * gpu_gb + 4) / 8;
 }
 
-/* "NVIDIA A100-SXM4-80GB MIG 1g.10gb", which not every driver makes of it. */
+/* "NVIDIA A100-SXM4-80GB MIG 1g.10gb"; built here because not every driver returns it. */
 static void
 name_instance(const struct nvml_api *api, nvml_device gpu, nvml_device instance,
               const struct nvml_attributes *a, struct backend_card *card)
@@ -129,7 +128,7 @@ read_instance(struct nvml *nvml, nvml_device gpu, nvml_device device,
 
 /* --- one GPU --- */
 
-/* Which instances there are and what they are like; a UUID alone may come back for one of
+/* Writes the UUIDs and names of the instances; the UUID alone may be reused for an instance of
  * another size. */
 static void
 write_layout(const struct nvml_api *api, nvml_device gpu, bool is_on, struct buf *out)
@@ -148,7 +147,7 @@ write_layout(const struct nvml_api *api, nvml_device gpu, bool is_on, struct buf
     }
 }
 
-/* From now on it is watched. */
+/* True if the GPU is in MIG mode. From now on it is checked for changes. */
 static bool
 is_divided(struct nvml *nvml, nvml_device gpu)
 {
@@ -214,7 +213,7 @@ nvml_has_new_partition(const struct nvml *nvml)
         const struct nvml_divisible *d = &nvml->divisible[i];
         auto_buf struct buf layout = BUF_INIT;
         uint32_t now, pending;
-        /* One that does not answer is lost, which the sample says. */
+        /* A GPU that does not answer is lost, which the sample reports. */
         if (api->mig_mode(d->device, &now, &pending) != NVML_OK)
             continue;
         write_layout(api, d->device, now == 1, &layout);

@@ -1,5 +1,5 @@
-/* The NVML backend's GPUs that do not answer when the cards are found. Nothing else would say
- * that they are there: what was never a card is missed by nobody. Called by nvml.c. */
+/* Finds GPUs that do not answer at discovery. Nothing else would report them: a GPU that was
+ * never listed cannot be missed. Called by nvml.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ add_silent(const struct nvml *nvml, uint32_t index, const char *bus_id, int stat
     auto_free char *name = bus_id[0] ? xasprintf("GPU %u (%s)", (unsigned)index, bus_id)
                                      : xasprintf("GPU %u", (unsigned)index);
 
-    /* Others' GPUs, as in a container: they are not ours to miss. */
+    /* Other users' GPUs, as in a container: their absence is not a fault. */
     if (status == NVML_NO_PERMISSION)
         backend_machine_leave_out(out, "%s is left out: this user may not use it", name);
     else

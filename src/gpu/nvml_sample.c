@@ -1,5 +1,5 @@
-/* The NVML backend's second half: how much of a card is in use, and by which process. Called
- * for every card at every sampling. */
+/* The sampling part of the NVML backend: how much of a card is in use, and by which process.
+ * Called for every card at every sample. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,13 +8,13 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* More processes on one card than any machine has; beyond it the answer is nonsense. */
+/* More processes than any machine has on one GPU; a larger answer is invalid. */
 #define PROCESSES_MAX 65536
 
-#define UNTOUCHED   0xa5 /* no record ends in it: it would be of an exabyte */
-#define LONG_RECORD 32   /* of the drivers 535 before 535.98 */
+#define UNTOUCHED   0xa5 /* fill byte; no record ends in it: that would be an exabyte */
+#define LONG_RECORD 32   /* in drivers 535 before 535.98 */
 
-#define INSTANCE_MAX 63 /* the largest number of a GPU or compute instance that is believed */
+#define INSTANCE_MAX 63 /* largest plausible number of a GPU or compute instance */
 
 static int64_t
 mib_up(uint64_t bytes)
@@ -22,8 +22,8 @@ mib_up(uint64_t bytes)
     return (int64_t)(bytes / MIB + (bytes % MIB != 0));
 }
 
-/* The first version counts the driver's reserve as used, the second separately. Programs can
- * never have it, so it is subtracted from the total if it is reported. */
+/* The first version counts the driver's reserve as used, the second reports it separately. As
+ * programs can never use it, it is subtracted from the total if it is reported. */
 int
 nvml_read_memory(const struct nvml_api *api, nvml_device device, struct nvml_reading *out)
 {
@@ -57,7 +57,7 @@ nvml_is_broken(int status)
            status == NVML_VERSION_MISMATCH;
 }
 
-/* Neither an answer nor a reason why there is none. */
+/* True if the status is neither an answer nor a reason why there is none. */
 static bool
 has_failed(int status)
 {
@@ -65,13 +65,13 @@ has_failed(int status)
            status != NVML_FUNCTION_NOT_FOUND && status != NVML_INSUFFICIENT_SIZE;
 }
 
-/* Calls one function until the room suffices; processes come and go between two calls. */
+/* Calls one function until the buffer suffices; processes start and end between calls. */
 static int
 call_list(struct nvml *nvml, nvml_processes_fn list, nvml_device device, uint32_t *count)
 {
     for (int attempt = 0; attempt < 8; attempt++) {
         if (nvml->cap_processes == 0 || *count > nvml->cap_processes) {
-            /* Twice the room: some drivers of the 535 series write longer records. */
+            /* Twice the size: some drivers of the 535 series write longer records. */
             nvml->cap_processes = *count + 64;
             nvml->processes = xrealloc(nvml->processes,
                                        nvml->cap_processes * 2 * sizeof(struct nvml_process));
@@ -90,7 +90,7 @@ call_list(struct nvml *nvml, nvml_processes_fn list, nvml_device device, uint32_
     return NVML_INSUFFICIENT_SIZE;
 }
 
-/* Whether a record is of another instance than the card. Short records do not say. */
+/* True if a record is of another instance than the card. Short records do not tell. */
 static bool
 is_of_another(const struct nvml_instance *card, const struct nvml_process *p)
 {
@@ -98,8 +98,8 @@ is_of_another(const struct nvml_instance *card, const struct nvml_process *p)
            (p->instances[0] != card->gi || p->instances[1] != card->ci);
 }
 
-/* The length of the records that a call left in nvml->processes. Nothing but what stands behind
- * them, if they were short, says that they are long. */
+/* The length of the records in nvml->processes after a call. Long records can only be detected
+ * by data beyond where short ones would end. */
 static size_t
 record_size(const struct nvml *nvml, uint32_t count)
 {
@@ -111,7 +111,7 @@ record_size(const struct nvml *nvml, uint32_t count)
     return sizeof(struct nvml_process);
 }
 
-/* Adds the records that a call left in nvml->processes. */
+/* Adds the records in nvml->processes after a call. */
 static void
 add_records(const struct nvml *nvml, int card, enum nvml_process_kind kind, uint32_t count,
             size_t stride, struct backend_usage *u)
@@ -130,7 +130,7 @@ add_records(const struct nvml *nvml, int card, enum nvml_process_kind kind, uint
     }
 }
 
-/* One kind of process, by the newest function that works. */
+/* Reads one kind of process with the newest function that works. */
 static int
 read_list(struct nvml *nvml, int card, enum nvml_process_kind kind, struct backend_usage *u)
 {
@@ -152,8 +152,8 @@ read_list(struct nvml *nvml, int card, enum nvml_process_kind kind, struct backe
     return status;
 }
 
-/* The list counts as known when compute processes were reported; the other kinds are extras
- * that many cards and libraries do not have. */
+/* The list counts as known if compute processes were reported; the other kinds are extras that
+ * many GPUs and libraries lack. */
 static int
 read_processes(struct nvml *nvml, int card, struct backend_usage *u)
 {
@@ -166,7 +166,7 @@ read_processes(struct nvml *nvml, int card, struct backend_usage *u)
     return status;
 }
 
-/* Of an instance the temperature is its GPU's; its load is nowhere to be had. */
+/* An instance has its GPU's temperature; its load is not available. */
 static int
 read_load(const struct nvml *nvml, int card, struct backend_usage *u)
 {
@@ -189,7 +189,7 @@ read_load(const struct nvml *nvml, int card, struct backend_usage *u)
     return status;
 }
 
-/* What a divided GPU uses is no instance's alone. */
+/* The energy of a divided GPU cannot be attributed to one instance. */
 static void
 read_energy(const struct nvml *nvml, int card, struct backend_usage *u)
 {
@@ -218,7 +218,7 @@ nvml_read_health(const struct nvml_api *api, nvml_device device, struct backend_
                                                                : CARD_MEMORY_FINE;
 }
 
-/* What the processes have of a memory in which other instances have theirs too. */
+/* For a memory shared with other instances, counts only what this one's processes use. */
 static void
 sum_processes(struct backend_usage *u)
 {
@@ -249,7 +249,7 @@ nvml_read_usage(struct nvml *nvml, int card, struct backend_usage *u)
     }
     if (!nvml_card_is_lost(status) && !nvml_is_broken(status))
         status = read_processes(nvml, card, u);
-    fails = fails && has_failed(status); /* of a card that works one of the two is known */
+    fails = fails && has_failed(status); /* on a working card one of the two is known */
     if (!nvml_card_is_lost(status) && !nvml_is_broken(status))
         status = read_load(nvml, card, u);
     if (nvml_is_broken(status))

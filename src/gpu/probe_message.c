@@ -1,5 +1,5 @@
-/* Writes the probe's lines. A field without its bit in `valid` is null, which is not 0.
- * Called by berth-probe; the daemon reads what this writes. Pure. */
+/* Writes the probe's lines. A field without its bit in `valid` is written as null, which is
+ * not 0. Called by berth-probe; the daemon reads these lines. Pure. */
 #include "gpu/probe_message.h"
 
 #include "base/buf.h"
@@ -71,7 +71,7 @@ put_instance(struct jsonw *w, const struct backend_card *card)
     jsonw_end_object(w);
 }
 
-/* GPUs in MIG mode answered, though they are no cards. */
+/* Lists GPUs in MIG mode: they answered, though they are not cards themselves. */
 static void
 put_mig_gpus(struct jsonw *w, const struct backend_machine *m)
 {

@@ -1,4 +1,4 @@
-/* What the probe says, as lines of JSON: docs/protocol.md, section 3. */
+/* Writes the probe's messages as lines of JSON: docs/protocol.md, section 3. */
 #ifndef GPU_PROBE_MESSAGE_H
 #define GPU_PROBE_MESSAGE_H
 
@@ -10,17 +10,17 @@ struct backend_sample;
 struct buf;
 struct kmsg_record;
 
-/* Each appends one line with its newline. kernel_log: the newest record's number in the
- * kernel's log, -1 when that cannot be read. */
+/* Each function appends one line with its newline. kernel_log: the newest record's number in
+ * the kernel's log, -1 if that cannot be read. */
 void message_hello(struct buf *out, const char *backend, const struct backend_machine *m,
                    int64_t kernel_log);
 void message_error(struct buf *out, const char *words);
 
-/* The user whose process this is, -1 when not known. A number, because the name may come from a
+/* The user of a process, -1 if unknown. A number, because the name may have to come from a
  * directory server that does not answer, which would stop the samples. */
 typedef int64_t (*message_uid_fn)(int32_t pid);
 
-/* What the kernel's log says about cards. */
+/* Errors of GPUs found in the kernel's log. */
 void message_faults(struct buf *out, int64_t kernel_log, const struct kmsg_record *records,
                     int n);
 

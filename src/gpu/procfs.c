@@ -1,5 +1,5 @@
-/* Reads /proc/PID/stat and /proc/PID/status. Used for the holders of simulated memory and
- * for the users in a sample. */
+/* Reads /proc/PID/stat and /proc/PID/status. Used for the processes that hold simulated
+ * memory, and for the users in a sample. */
 #include "gpu/procfs.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 
-/* The head of /proc/PID/NAME, NUL-terminated. The bytes read, or -1. */
+/* Reads the beginning of /proc/PID/NAME, NUL-terminated. Returns the bytes read, or -1. */
 static ssize_t
 read_head(int32_t pid, const char *name, char *out, size_t size)
 {
@@ -33,11 +33,11 @@ procfs_start(int32_t pid, uint64_t *start)
 
     if (read_head(pid, "stat", text, sizeof text) <= 0)
         return kill(pid, 0) < 0 && errno == EPERM ? PROCFS_HIDDEN : PROCFS_DEAD;
-    /* The name in brackets may hold anything, brackets and blanks included. */
+    /* The name in brackets may contain anything, even brackets and blanks. */
     char *p = strrchr(text, ')');
     if (!p || p[1] != ' ' || p[2] == 'Z' || p[2] == 'X')
         return PROCFS_DEAD;
-    /* The state is field 3, the start time field 22. */
+    /* Field 3 is the state, field 22 the start time. */
     p += 2;
     for (int field = 3; field < 22; field++) {
         p = strchr(p, ' ');

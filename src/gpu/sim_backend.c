@@ -1,6 +1,6 @@
-/* The simulated backend: cards that exist as a folder (sim_table.h), used by `berth simjob`
- * processes. Words in the folder's file `fault`, which is read at every sampling, make it
- * misbehave as real drivers do. */
+/* The simulated backend: GPUs that exist as a folder (sim_table.h), used by `berth simjob`
+ * processes. The folder's file `fault`, read at every sample, makes it misbehave as real
+ * drivers do. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +20,8 @@ sim_open(const struct backend_config *config, void **state, struct err *e)
     return t ? 0 : -1;
 }
 
-/* The simulated nodes divide the CPUs that this process may use, in equal parts; where there
- * are fewer CPUs than nodes, nodes share one. */
+/* Divides the CPUs that this process may use equally among the simulated nodes; with fewer
+ * CPUs than nodes, nodes share one. */
 static void
 add_nodes(const struct sim_spec *spec, struct backend_machine *out)
 {
@@ -47,7 +47,7 @@ add_nodes(const struct sim_spec *spec, struct backend_machine *out)
     }
 }
 
-/* Its UUID is no card's: programs do not see it. */
+/* mig_gpu gets a UUID that no card has: programs do not see the GPU. */
 static void
 fill_instance(const struct sim_table *t, int i, struct backend_machine *m)
 {
@@ -112,7 +112,7 @@ sim_discover(void *state, struct backend_machine *out, struct err *e)
     return 0;
 }
 
-/* Does at once what cannot be reported. */
+/* Executes faults that take effect at once instead of being reported. */
 static int
 suffer(const struct sim_faults *faults, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* The words of simulated faults; see sim_faults.h. */
+/* Parses simulated faults; see sim_faults.h. */
 #include "gpu/sim_faults.h"
 
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "base/parse.h"
 #include "base/request.h"
 
-/* "lost 3": 1 when the line is of this kind and now in the set, 0 when it is not, -1. */
+/* Parses "lost 3": 1 if the line is of this kind and was added to the set, 0 if it is of
+ * another kind, -1 with e. */
 static int
 parse_card_fault(const char *line, const char *word, uint64_t *set, struct err *e)
 {

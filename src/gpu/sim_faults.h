@@ -1,4 +1,4 @@
-/* Faults of simulated cards and their driver, for tests and for trying out. */
+/* Faults of simulated GPUs and their driver, for tests and experiments. */
 #ifndef GPU_SIM_FAULTS_H
 #define GPU_SIM_FAULTS_H
 
@@ -12,15 +12,14 @@ struct sim_faults {
     bool die;
     bool error;
     bool silent_procs;
-    bool no_caps;     /* caps are refused */
-    uint64_t lost;    /* cards off the bus */
-    uint64_t unread;  /* that the driver cannot read */
-    uint64_t pending; /* with memory that waits for a reset */
-    uint64_t worn;    /* with memory that cannot be put aside */
+    bool no_caps;     /* setting caps fails */
+    uint64_t lost;    /* GPUs off the bus */
+    uint64_t unread;  /* GPUs that the driver cannot read */
+    uint64_t pending; /* GPUs with memory to be retired at the next reset */
+    uint64_t worn;    /* GPUs with memory that cannot be retired */
 };
 
-/* A line each, as "hang" or "lost 3"; sets what they say. text is cut into its lines.
- * ERR_USAGE. */
+/* Parses one fault per line, such as "hang" or "lost 3". Modifies text. -1 with ERR_USAGE. */
 int sim_faults_parse(char *text, struct sim_faults *out, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reads a simulated machine's spec, "2x24G+nvlink,1x80G". Pure. */
+/* Parses a simulated machine's spec, "2x24G+nvlink,1x80G". Pure. */
 #include "gpu/sim_spec.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ bad_spec(const char *text, const char *why, struct err *e)
                    text, why);
 }
 
-/* What the cards of one group have. */
+/* The features of one group. */
 struct features {
     bool linked, capped;
     int32_t numa;
@@ -69,7 +69,7 @@ read_feature(const char *word, const char *text, struct features *f, struct err 
     return 0;
 }
 
-/* One GPU, or its instances in its place. */
+/* Adds one GPU, or its instances instead. */
 static void
 add_gpu(const struct features *f, int32_t mib, bool linked, struct sim_spec *out)
 {
@@ -86,7 +86,7 @@ add_gpu(const struct features *f, int32_t mib, bool linked, struct sim_spec *out
     }
 }
 
-/* One group, without the comma: COUNT[xSIZE] and features in any order. */
+/* Parses one group, without the comma: COUNT[xSIZE] and features in any order. */
 static int
 add_group(char *group, const char *text, struct sim_spec *out, struct err *e)
 {

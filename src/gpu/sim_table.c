@@ -1,9 +1,9 @@
-/* Which process uses how much of the simulated cards. `usage` is an array of fixed records,
- * one per process and card; a process that changes or sums it holds an exclusive flock on it.
- * A record never crosses a page and is written by one pwrite, so a kill at any moment leaves
- * whole records; those of dead processes (pid and start time no longer match) count for
- * nothing and are cleared by the next reader. Called by the simulated backend and by simjob. A
- * table must not be used across fork: the lock belongs to the open file. */
+/* Which process uses how much of the simulated GPUs. `usage` is an array of fixed-size
+ * records, one per process and GPU; a process that changes or sums it holds an exclusive flock
+ * on it. A record never crosses a page and is written by one pwrite, so a kill at any moment
+ * leaves complete records; those of dead processes (pid and start time no longer match) are
+ * ignored and cleared by the next reader. Called by the simulated backend and by simjob. A
+ * table must not be used across fork, because the lock belongs to the open file. */
 #include "gpu/sim_table.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ struct sim_record {
     uint64_t start; /* of the process, in clock ticks since boot */
     int32_t mib;
     int32_t util;
-    uint64_t group; /* job and attempt, as group_of has them; 0: of none */
+    uint64_t group; /* job and attempt, as group_of encodes them; 0: none */
 };
 _Static_assert(sizeof(struct sim_record) == 32, "a record must not cross a page");
 
@@ -44,11 +44,11 @@ struct sim_table {
     char *text;
     struct sim_spec spec;
     char id[13];
-    int32_t pid; /* for which start is known; 0: for none */
+    int32_t pid; /* whose start time is in start; 0: not read yet */
     uint64_t start;
     uint64_t group;             /* of this process */
-    int32_t cap_mib[GPU_MAX];   /* of that group, as of the last take; 0: none */
-    struct sim_record *records; /* as last loaded, valid while the lock is held */
+    int32_t cap_mib[GPU_MAX];   /* of that group, at the last take; 0: none */
+    struct sim_record *records; /* as last loaded; valid while the lock is held */
     size_t n;
     size_t cap;
 };
@@ -102,7 +102,7 @@ table_size(struct sim_table *t, size_t *n, struct err *e)
     return 0;
 }
 
-/* Reads all records; unsound ones become free. The lock is held. */
+/* Reads all records; invalid ones become free. The lock must be held. */
 static int
 table_load(struct sim_table *t, struct err *e)
 {
@@ -143,7 +143,7 @@ table_write(struct sim_table *t, size_t at, const struct sim_record *r, struct e
     return 0;
 }
 
-/* Clears what dead processes left. The lock is held and the table loaded. */
+/* Clears the records of dead processes. The lock must be held and the table loaded. */
 static int
 table_bury(struct sim_table *t, struct err *e)
 {
@@ -175,7 +175,7 @@ record_is_mine(const struct sim_table *t, const struct sim_record *r)
     return r->pid == t->pid && r->start == t->start;
 }
 
-/* What the others leave free on a card; of the group's cap, if it has one and that is less. */
+/* What the other processes leave free on a GPU, or of the group's cap if that is less. */
 static int64_t
 card_free_mib(const struct sim_table *t, int card)
 {
@@ -192,7 +192,7 @@ card_free_mib(const struct sim_table *t, int card)
     return t->cap_mib[card] > 0 && left_mib < free_mib ? left_mib : free_mib;
 }
 
-/* The first card of the set that has no room for mib, -1 when all have. */
+/* The first GPU of the set without room for mib; -1: all have room. */
 static int
 find_full(const struct sim_table *t, uint64_t cards, int32_t mib, int32_t *free_mib)
 {
@@ -208,7 +208,7 @@ find_full(const struct sim_table *t, uint64_t cards, int32_t mib, int32_t *free_
     return -1;
 }
 
-/* Where this process's record for a card is or may go. */
+/* The slot of this process's record for a GPU, or one that it may take. */
 static size_t
 find_slot(const struct sim_table *t, int card)
 {
@@ -225,7 +225,7 @@ find_slot(const struct sim_table *t, int card)
     return slot;
 }
 
-/* Makes the record known to the loaded table as well, so that the next slot is another. */
+/* Writes the record to the loaded table as well, so that the next slot found is another. */
 static int
 put_record(struct sim_table *t, const struct sim_record *r, struct err *e)
 {
@@ -243,7 +243,7 @@ put_record(struct sim_table *t, const struct sim_record *r, struct err *e)
 
 /* --- caps --- */
 
-/* "job-7.1", at the end of a path or alone: one number. 0: it is no such name. */
+/* Encodes "job-7.1", alone or at the end of a path, as one number. 0: not such a name. */
 static uint64_t
 group_of(const char *name)
 {
@@ -354,7 +354,7 @@ sim_table_capacity_mib(const struct sim_table *t, int card)
     return t->cap_mib[card] > 0 ? t->cap_mib[card] : t->spec.total_mib[card];
 }
 
-/* --- taking --- */
+/* --- use --- */
 
 static int
 take_locked(struct sim_table *t, uint64_t cards, int32_t mib, int32_t util, int *full,
@@ -364,7 +364,7 @@ take_locked(struct sim_table *t, uint64_t cards, int32_t mib, int32_t util, int 
         return -1;
     *full = find_full(t, cards, mib, free_mib);
     if (*full >= 0) {
-        /* The dead are looked for only when their memory is needed. */
+        /* Dead processes are only looked for when their memory is needed. */
         if (table_bury(t, e) < 0)
             return -1;
         *full = find_full(t, cards, mib, free_mib);
@@ -483,7 +483,7 @@ sim_table_faults(struct sim_table *t, struct sim_faults *out, struct err *e)
     return sim_faults_parse(text, out, e);
 }
 
-/* A root daemon's cards are for all users' jobs, whatever its umask. */
+/* A root daemon's simulated GPUs are for all users' jobs, whatever its umask. */
 static int
 open_to_all(const struct sim_table *t, struct err *e)
 {
@@ -493,7 +493,7 @@ open_to_all(const struct sim_table *t, struct err *e)
                      t->dir);
 }
 
-/* Opens the folder and its usage table; what the cards are comes after. */
+/* Opens the folder and its usage table; the caller reads or writes the spec. */
 static struct sim_table *
 table_new(const char *dir, int flags, struct err *e)
 {

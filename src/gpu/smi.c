@@ -1,5 +1,5 @@
-/* The nvidia-smi backend, for machines whose NVML cannot be loaded: two runs of the program a
- * sampling. It reports less than NVML (no links, no minor numbers) and costs a process. */
+/* The nvidia-smi backend, for machines whose NVML cannot be loaded: runs the program twice per
+ * sample. It reports less than NVML (no links, no minor numbers) and costs a process. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,8 +53,8 @@ fail_with_words(struct smi *smi, int status, struct err *e)
                    n ? ": " : "", n > 300 ? 300 : n, words);
 }
 
-/* A lost card makes the status bad while the others are still listed, so rows count more
- * than the status. */
+/* A lost GPU makes nvidia-smi fail while the others are still listed, so rows count more than
+ * the exit code. */
 static int
 list_cards(struct smi *smi, struct err *e)
 {
@@ -71,7 +71,7 @@ list_cards(struct smi *smi, struct err *e)
     return 0;
 }
 
-/* One that is not listed so (by an old driver) is as good as whole. */
+/* A GPU that -L does not list with instances (an old driver) counts as undivided. */
 static void
 leave_out_divided(struct smi *smi)
 {
@@ -94,7 +94,7 @@ smi_open(const struct backend_config *config, void **state, struct err *e)
     return 0;
 }
 
-/* Without an answer the compute capabilities are not known; nothing else depends on it. */
+/* Without an answer the compute capabilities stay unknown; nothing else depends on them. */
 static void
 add_capabilities(struct smi *smi)
 {
@@ -127,7 +127,7 @@ smi_discover(void *state, struct backend_machine *out, struct err *e)
     return 0;
 }
 
-/* The use of a discovered card, found in the newest listing; absent when it is not there. */
+/* Copies the use of a discovered GPU from the newest listing; absent if it is not listed. */
 static void
 copy_usage(const struct smi *smi, const char *uuid, struct backend_usage *out)
 {
@@ -156,7 +156,7 @@ smi_sample(void *state, struct backend_sample *out, struct err *e)
         copy_usage(smi, smi->machine.cards[i].uuid, &out->use[i]);
     if (run_query(smi, "--query-compute-apps=" SMI_CSV_PROC_COLUMNS, &status, e) < 0)
         return -1;
-    /* Without a good status the lists stay unknown, which is not the same as empty. */
+    /* Without exit code 0 the lists stay unknown, which is not the same as empty. */
     if (status != 0)
         return 0;
     return smi_csv_procs(buf_str(&smi->out), smi->out.len, &smi->machine, out, e);

@@ -1,5 +1,5 @@
-/* Parses nvidia-smi's two tables. Called by the nvidia-smi backend and by the fuzzer. A
- * field in brackets ("[N/A]", "[Not Supported]", "[Unknown Error]") is one not reported. */
+/* Parses nvidia-smi's two tables. Called by the nvidia-smi backend and by the fuzzer. A field
+ * in brackets ("[N/A]", "[Not Supported]", "[Unknown Error]") is not reported. */
 #include "gpu/smi_csv.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #define COLUMNS_MAX 32
 
-/* Cuts the blanks around s, in place. */
+/* Strips the blanks around s, in place. */
 static char *
 trim(char *s)
 {
@@ -27,7 +27,7 @@ trim(char *s)
     return s;
 }
 
-/* Splits at the commas; the last column keeps what is too much. The count. */
+/* Splits at commas; the last column keeps the rest. Returns the count. */
 static int
 split(char *line, char **columns)
 {
@@ -45,7 +45,8 @@ split(char *line, char **columns)
     return n;
 }
 
-/* A number, also with the unit that "nounits" should have left out ("512 MiB", "93 %"). */
+/* Reads a number, even if followed by the unit that "nounits" should have omitted ("512 MiB",
+ * "93 %"). */
 static bool
 read_number(char *column, int64_t *out)
 {
@@ -61,8 +62,8 @@ read_text(const char *column, char *out, size_t size)
     return (size_t)snprintf(out, size, "%s", column) < size;
 }
 
-/* Names carry commas now and then; nothing quotes them. What stands between the six columns
- * in front and the two behind is the name. */
+/* Names may contain commas, which are not quoted: everything between the first six columns and
+ * the last two is the name. */
 static void
 join_name(char **columns, int n, char *out, size_t size)
 {
@@ -86,7 +87,7 @@ read_compute_mode(const char *column, struct backend_card *card)
     card->valid |= CARD_HAS_COMPUTE_MODE;
 }
 
-/* A card whose memory is the machine's (GB10) reports none: 0. */
+/* A GPU that uses the machine's memory (GB10) reports no size: 0. */
 static bool
 read_size(char *column, int64_t *mib)
 {
@@ -95,7 +96,7 @@ read_size(char *column, int64_t *mib)
            strcasecmp(column, "[Not Supported]") == 0 || read_number(column, mib);
 }
 
-/* False: the card is there in name only. */
+/* False: the GPU is listed but cannot be read. */
 static bool
 read_card(char **columns, int n, struct backend_card *card)
 {
@@ -141,8 +142,8 @@ begins_with(const char *line, const char *words)
     return strncasecmp(line, words, strlen(words)) == 0;
 }
 
-/* A line that no table has: nvidia-smi's own words. That a card is lost is said by its
- * absence; the others go on. */
+/* A line that is not a table row is a message of nvidia-smi. A message about a lost GPU is
+ * ignored, because the GPU's absence shows it and the others continue. */
 static int
 not_a_row(const char *line, struct err *e)
 {
@@ -258,7 +259,7 @@ smi_csv_procs(const char *text, size_t n, const struct backend_machine *m,
     return 0;
 }
 
-/* The card whose UUID stands in the line; -1. */
+/* The card whose UUID the line contains; -1: none. */
 static int
 card_in_line(const struct backend_machine *m, const char *line, size_t n)
 {
@@ -280,7 +281,7 @@ leave_out(struct backend_machine *m, int card)
     m->n--;
 }
 
-/* An instance's line stands, indented, behind that of its GPU. */
+/* Lines of instances are indented and follow that of their GPU. */
 void
 smi_csv_leave_out_divided(const char *text, struct backend_machine *m)
 {

@@ -1,4 +1,4 @@
-/* Small files of the kernel about a card: see sysfs.h. A missing file is a field that is not
+/* The kernel's small files about a GPU: see sysfs.h. A missing file is a field that is not
  * reported. */
 #include "gpu/sysfs.h"
 
@@ -19,7 +19,7 @@
 #include "gpu/backend.h"
 
 #define NUMA_NODE_MAX 4096
-/* A sysfs file is at most a page, which some machines have large. */
+/* A sysfs file is at most one page, which is large on some machines. */
 #define LINE_MAX_BYTES 65536
 
 char *
@@ -42,8 +42,8 @@ sysfs_read_number(const char *dir, const char *name)
     return line && parse_int(line, 0, INT64_MAX, &n, NULL) == 0 ? n : -1;
 }
 
-/* Reads 1 to max hexadecimal digits and the character behind them; where that is '\0', the
- * text ends there. NULL: not so. */
+/* Reads 1 to max hexadecimal digits followed by the character `behind` ('\0': end of the
+ * text). NULL: no match. */
 static const char *
 read_hex(const char *s, size_t max, char behind, unsigned *out)
 {
@@ -111,7 +111,7 @@ sysfs_find_nodes(const char *root, struct backend_machine *m)
         closedir(dir);
 }
 
-/* The first word of line that looks like a version: digits with a dot between them. */
+/* Finds the first word of line that looks like a version: digits and dots. */
 static void
 first_version(const char *line, char *out, size_t size)
 {
@@ -137,7 +137,7 @@ sysfs_driver_version(const char *proc, char *out, size_t size)
         first_version(buf_str(&text), out, size);
 }
 
-/* "DeviceFileMinor: 66" among the lines of the file. */
+/* Reads "DeviceFileMinor: 66" from the lines of the file. */
 static int32_t
 read_minor(const char *path)
 {

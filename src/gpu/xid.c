@@ -7,7 +7,7 @@
 
 #include "base/search.h"
 
-/* While berthd runs, its probe uses every GPU, and a reset is refused. */
+/* While berthd runs, its probe uses every GPU, so a reset would be refused. */
 #define RESET_ADVICE                                                                           \
     "reset it (stop berthd, whose jobs go on; nvidia-smi --gpu-reset; start berthd) or "       \
     "reboot, then: berth resume"
@@ -17,7 +17,7 @@
     "that the driver can repair it"
 #define BUG_ADVICE "check the program first; compute-sanitizer finds most of these errors"
 
-/* By code. */
+/* Sorted by code. */
 static const struct xid table[] = {
     {8, XID_PROGRAM, "a program's channel timed out", NULL},
     {11, XID_PROGRAM, "invalid or corrupted commands of a program", BUG_ADVICE},
@@ -71,8 +71,8 @@ xid_find(int code)
     return place < n && table[place].code == code ? &table[place] : &unknown;
 }
 
-/* "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)": only what it
- * changed to counts. */
+/* "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)": only the new
+ * action counts. */
 static enum xid_action
 verdict(const char *text)
 {

@@ -1,6 +1,6 @@
-/* The DRM backend: cards of AMD and Intel, by what the kernel says about them in /sys and
- * /proc. No library of a vendor is called. Which cards there are is drm_cards.c's to say; what
- * processes have is asked in drm_kfd.c and drm_clients.c. */
+/* The DRM backend: GPUs of AMD and Intel, as the kernel reports them in /sys and /proc,
+ * without any vendor library. drm_cards.c finds the GPUs; drm_kfd.c and drm_clients.c read
+ * what processes use. */
 #include "gpu/drm/drm.h"
 
 #include <stdlib.h>
@@ -34,9 +34,9 @@ nvidia_is_loaded(const struct drm *drm)
     return access(path, F_OK) == 0;
 }
 
-/* A driver that is loaded late, as after its installation, brings cards that this backend does
- * not have: the choice among the backends is made again. Cards that are bound to their driver
- * again may have each other's numbers. */
+/* A driver that is loaded late, as after its installation, adds GPUs that this backend does
+ * not have, so the backend is chosen anew. GPUs that are bound to their driver again may swap
+ * numbers. */
 static bool
 drm_has_changed(void *state)
 {
@@ -69,7 +69,8 @@ drm_discover(void *state, struct backend_machine *out, struct err *e)
                    out->n_left_out ? ": " : "", out->n_left_out ? out->left_out[0] : "");
 }
 
-/* Microjoules: of the card if xe says that (energy1), else of the GPU's package. */
+/* In microjoules: of the whole card if xe reports that (energy1), else of the GPU's
+ * package. */
 static void
 read_energy(const char *hwmon, struct backend_usage *u)
 {
@@ -102,7 +103,7 @@ read_sensors(const struct drm_card *card, struct backend_usage *u)
     }
 }
 
-/* A card that sleeps is not woken to ask what it does. */
+/* True if suspended: querying the GPU would wake it. */
 static bool
 is_asleep(const struct drm_card *card)
 {
@@ -111,8 +112,8 @@ is_asleep(const struct drm_card *card)
     return state && strcmp(state, "suspended") == 0;
 }
 
-/* The numbers of cards are given out anew when drivers are bound again: another card may have
- * this one's. */
+/* Card numbers are reassigned when drivers are bound again: another GPU may have this one's
+ * number. */
 static bool
 is_there(const struct drm_card *card)
 {

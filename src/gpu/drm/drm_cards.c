@@ -1,6 +1,6 @@
-/* The cards of the DRM backend: which there are, which of them are used, and what does not
- * change about them. See drm.h. Facts from the kernel's Documentation/gpu/amdgpu (driver-misc,
- * thermal), from its kgd_pp_interface.h, and from the files that its drivers make. */
+/* The GPUs of the DRM backend: which exist, which of them are usable, and their constant data.
+ * See drm.h. Based on the kernel's Documentation/gpu/amdgpu (driver-misc, thermal), its
+ * kgd_pp_interface.h, and the files that its drivers create. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@
 static const char *const driver_names[] = {
     [DRM_AMDGPU] = "amdgpu", [DRM_XE] = "xe", [DRM_I915] = "i915"};
 
-/* A card of one of the drivers, before it is known whether it is used. */
+/* A GPU of one of the drivers, before it is known whether it is usable. */
 struct found {
     char *dir;
     enum drm_driver driver;
@@ -65,7 +65,7 @@ read_render(const char *dir)
                : -1;
 }
 
-/* "card0" is one, "card0-DP-1" and "renderD128" are not. */
+/* Accepts "card0", but not "card0-DP-1" or "renderD128". */
 static bool
 read_found(const char *folder, const char *name, struct found *out)
 {
@@ -118,10 +118,10 @@ free_finds(struct finds *finds)
     finds->n = 0;
 }
 
-/* --- cards without memory of their own --- */
+/* --- GPUs without memory of their own --- */
 
-/* Two signs of a GPU in a processor: the voltage of the northbridge, and the format of the
- * metrics (1 is for cards). The second may wake the card, so it is asked for last. */
+/* Two signs of a GPU integrated in a processor: the voltage of the northbridge, and the format
+ * of the metrics (1: discrete). Reading the second may wake the GPU, so it is checked last. */
 static bool
 is_apu(const struct found *f)
 {
@@ -136,7 +136,7 @@ is_apu(const struct found *f)
            metrics.data[2] > 1;
 }
 
-/* Intel's are on the root bus, its cards behind a bridge. */
+/* Intel's integrated GPUs are on the root bus, its discrete ones behind a bridge. */
 static bool
 is_integrated(const struct found *f)
 {
@@ -156,7 +156,7 @@ leave_out(const struct found *f, struct backend_machine *m, const char *fmt, ...
                               driver_names[f->driver], why);
 }
 
-/* --- what a card is --- */
+/* --- data of a GPU --- */
 
 static int64_t
 sum_of_tiles(const char *dir)
@@ -172,7 +172,7 @@ sum_of_tiles(const char *dir)
     return sum;
 }
 
-/* Bytes; 0 or less: no file says it. Few kernels have that of i915. */
+/* In bytes; 0 or less: not reported. Few kernels have i915's file. */
 static int64_t
 read_total(const struct found *f)
 {
@@ -205,7 +205,7 @@ read_name(const struct drm *drm, const struct found *f, struct backend_card *car
         snprintf(card->name, sizeof card->name, "%s GPU %04x", maker, f->device);
 }
 
-/* The identifier that ROCm accepts, else the PCI address. */
+/* The identifier that ROCm accepts, or else the PCI address. */
 static void
 read_uuid(const struct found *f, struct backend_card *card)
 {
@@ -258,7 +258,8 @@ add_card(struct drm *drm, const struct found *f, int order, uint32_t kfd_id, int
     m->n++;
 }
 
-/* Its place among ROCm's devices, -1: KFD does not have it. How many parts it has there. */
+/* Finds its position among ROCm's devices, -1: unknown to KFD. Returns its number of
+ * partitions there. */
 static int
 find_kfd(const struct found *f, const struct drm_kfd_node *nodes, int n, int *order)
 {
@@ -266,7 +267,7 @@ find_kfd(const struct found *f, const struct drm_kfd_node *nodes, int n, int *or
 
     *order = -1;
     for (int i = 0; i < n; i++) {
-        /* the function's number means something else there */
+        /* the function number means something else in KFD */
         if (strncmp(nodes[i].bus_id, f->place.bus_id, strlen("0000:00:00")) != 0)
             continue;
         if (parts++ == 0)
@@ -291,7 +292,7 @@ consider_amd(struct drm *drm, const struct found *f, const struct drm_kfd_node *
         add_card(drm, f, order, order >= 0 ? nodes[order].id : 0, bytes, m);
 }
 
-/* Level Zero counts all of Intel's, integrated ones too, by address if it is asked to. */
+/* Level Zero counts all Intel GPUs, including integrated ones, by address if told so. */
 static void
 consider_all(struct drm *drm, const struct finds *finds, struct backend_machine *m)
 {
@@ -310,7 +311,7 @@ consider_all(struct drm *drm, const struct finds *finds, struct backend_machine 
     }
 }
 
-/* The drivers of the cards that are used. */
+/* Lists the drivers of the usable GPUs. */
 static void
 name_drivers(const struct drm *drm, struct backend_machine *m)
 {
@@ -353,7 +354,7 @@ has_place(const struct drm *drm, const struct drm_place *p)
     return false;
 }
 
-/* A card that is missing now is no difference: it is lost, and may come back. */
+/* A missing GPU does not count as a difference: it is lost, and may come back. */
 bool
 drm_cards_differ(const struct drm *drm)
 {

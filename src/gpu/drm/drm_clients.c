@@ -1,6 +1,6 @@
-/* Processes on the DRM backend's cards, from what the kernel says about their open files of
- * /dev/dri. A descriptor that was duplicated, inherited or sent to another process is still one
- * client: it counts once, for the first process that has it. See drm.h. */
+/* Processes on the DRM backend's GPUs, from the kernel's information about their open files of
+ * /dev/dri. A descriptor that was duplicated, inherited or passed to another process is still
+ * one client: it counts once, for the first process found with it. See drm.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -16,20 +16,20 @@
 
 #define FDINFO_MAX_BYTES 65536
 
-/* Anybody may have a million files open in each of their processes. Programs open their GPUs
- * early, so their descriptors have low numbers, which readdir gives first; and a sample that
- * takes longer than this is no sample. */
+/* Limits, because any user may have a million files open in each process. Programs open their
+ * GPUs early, so those descriptors have low numbers, which readdir returns first; and a sample
+ * that takes longer than LONGEST_US is useless. */
 #define FILES_MAX  8192
 #define LONGEST_US INT64_C(1000000)
 
-/* Load of one class of engines, in permille of what they could do. */
+/* Load of one class of engines, in permille of its capacity. */
 struct load {
     char name[FDINFO_NAME_MAX];
     uint64_t permille;
 };
 
 struct loads {
-    bool blind; /* a client does not say what it does */
+    bool blind; /* a client does not report its load */
     int n;
     struct load list[FDINFO_ENGINES_MAX];
 };
@@ -38,11 +38,11 @@ struct loads {
 struct walk {
     struct drm *drm;
     int64_t now_us;
-    bool all;      /* every process could be read */
-    bool too_long; /* not all were looked at, for want of time */
+    bool all;      /* every process was readable */
+    bool too_long; /* the time limit was reached before all were read */
     struct loads loads[GPU_MAX];
-    int64_t kib[GPU_MAX]; /* of the process at hand; -1: it has no client there */
-    bool silent[GPU_MAX]; /* one of its clients does not say */
+    int64_t kib[GPU_MAX]; /* of the current process; -1: no client on that GPU */
+    bool silent[GPU_MAX]; /* one of its clients does not report memory */
     struct backend_sample *out;
 };
 
@@ -89,8 +89,8 @@ add_load(struct loads *loads, const char *name, uint64_t permille)
     l->permille = permille;
 }
 
-/* What the client did since the last sampling, against the engines' own clock where they have
- * one. Counters that went backwards say nothing. */
+/* Adds the client's work since the last sample, relative to the engines' own clock if they
+ * have one. Counters that went backwards are ignored. */
 static void
 add_client_load(const struct walk *walk, const struct drm_client *before,
                 const struct fdinfo *now, struct loads *loads)
@@ -107,7 +107,7 @@ add_client_load(const struct walk *walk, const struct drm_client *before,
             continue;
         uint64_t of = e->total > 0 ? e->total - old->total : passed_ns;
         double part = of > 0 ? (double)(e->busy - old->busy) / (double)of / e->capacity : 0;
-        part = part > 1 ? 1 : part; /* whatever the counters say */
+        part = part > 1 ? 1 : part; /* in case the counters are inconsistent */
         add_load(loads, e->name, (uint64_t)(part * 1000));
     }
 }
@@ -138,7 +138,7 @@ take_client(struct walk *walk, const struct fdinfo *info)
         walk->kib[card] += info->vram_kib;
 }
 
-/* Whether the descriptor is one of /dev/dri; only those are asked what they are. */
+/* True for descriptors of /dev/dri; only for these fdinfo is read. */
 static bool
 is_drm_file(int fds, const char *name)
 {
@@ -166,8 +166,8 @@ take_files(struct walk *walk, DIR *fds, const char *process)
     }
 }
 
-/* A process that has a card open without memory there is none of its users yet: a desktop's
- * programs open every card. */
+/* A process that has a GPU open but uses no memory there does not count as a user of it: a
+ * desktop's programs open every GPU. */
 static void
 take_process(struct walk *walk, const char *process, int32_t pid)
 {
@@ -205,7 +205,8 @@ drm_clients_forget(struct drm *drm, uint64_t before)
     }
 }
 
-/* The busiest class, as the drivers' own figures have it. It takes two samplings. */
+/* Sets the load to that of the busiest class, as drivers' own figures do. Needs two
+ * samples. */
 static void
 put_load(const struct walk *walk, const struct loads *loads, struct backend_usage *u)
 {
@@ -219,9 +220,8 @@ put_load(const struct walk *walk, const struct loads *loads, struct backend_usag
     u->valid |= CARD_HAS_UTIL;
 }
 
-/* For Intel's drivers, which have no files that say it: what is used is the sum over the
- * processes, if they were all seen. AMD's have files, and these sums
- * lack what KFD runs. */
+/* For Intel's drivers, which report no memory use: the sum over the processes, if all were
+ * readable. AMD's drivers report it, and these sums would lack what KFD runs. */
 static void
 put_sums(const struct walk *walk, int card)
 {

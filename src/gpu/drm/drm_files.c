@@ -1,5 +1,5 @@
-/* Small files of sysfs for the DRM backend: see drm.h. A file that cannot be read is a value
- * that is not reported. */
+/* Small sysfs files for the DRM backend: see drm.h. An unreadable file is a value that is not
+ * reported. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>

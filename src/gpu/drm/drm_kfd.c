@@ -1,5 +1,5 @@
-/* The compute driver of AMD (KFD), below /sys/class/kfd/kfd: which GPUs it has, in which
- * order, and what each process allocated through it. See drm.h. */
+/* AMD's compute driver (KFD), below /sys/class/kfd/kfd: which GPUs it has, in which order, and
+ * what each process allocated through it. See drm.h. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,8 +28,8 @@ property(const char *text, const char *key)
                : -1;
 }
 
-/* Nodes are CPUs too, and ROCm passes over those without SIMDs. The location is the address
- * on the bus, in whose lowest bits newer kernels count partitions. */
+/* CPUs are nodes too; ROCm skips nodes without SIMDs. The location is the bus address, in
+ * whose lowest bits newer kernels count partitions. */
 static bool
 read_node(const char *dir, struct drm_kfd_node *out)
 {
@@ -62,8 +62,8 @@ drm_kfd_nodes(const char *sys_root, struct drm_kfd_node out[DRM_KFD_NODES_MAX])
     return n;
 }
 
-/* A process seen through its open files as well keeps the larger figure: drivers differ in
- * whether those count what was allocated through KFD. */
+/* For a process also seen through its open files, the larger figure is kept: drivers differ in
+ * whether those include what was allocated through KFD. */
 static void
 add_process(const struct drm *drm, const char *dir, int32_t pid, struct backend_sample *out)
 {

@@ -1,5 +1,5 @@
-/* See fdinfo.h. Lines are "key:<blanks>value[ unit]"; drivers add keys of their own, and older
- * kernels lack some, so whatever is not understood is passed over. Called by drm_clients.c. */
+/* See fdinfo.h. Lines are "key:<blanks>value[ unit]"; drivers add keys of their own and older
+ * kernels lack some, so unknown keys are ignored. Called by drm_clients.c. */
 #include "gpu/drm/fdinfo.h"
 
 #include <ctype.h>
@@ -12,9 +12,9 @@
 #include "gpu/sysfs.h"
 
 #define REGIONS_MAX 8
-#define KIB_MAX     (INT64_C(1) << 40) /* a PiB: no card has more */
+#define KIB_MAX     (INT64_C(1) << 40) /* 1 PiB: no GPU has more */
 
-/* One region of memory, by the best key so far. */
+/* One memory region, with the value of the best key so far. */
 struct region {
     char name[FDINFO_NAME_MAX];
     int rank;
@@ -26,7 +26,7 @@ struct regions {
     struct region list[REGIONS_MAX];
 };
 
-/* What follows the prefix; NULL: it begins otherwise. */
+/* The text after the prefix; NULL: key does not start with it. */
 static const char *
 after(const char *key, const char *prefix)
 {
@@ -47,7 +47,7 @@ read_count(const char *value, uint64_t *out, const char **unit)
     return true;
 }
 
-/* Bytes where there is no unit. */
+/* Without a unit the value is in bytes. */
 static bool
 read_kib(const char *value, int64_t *out)
 {
@@ -69,15 +69,16 @@ read_kib(const char *value, int64_t *out)
     return *out <= KIB_MAX;
 }
 
-/* Memory on the card: amdgpu "vram", xe "vram0", i915 "local0". The others are the host's. */
+/* Memory of the GPU: amdgpu "vram", xe "vram0", i915 "local0". Other regions are the
+ * host's. */
 static bool
 is_vram(const char *region)
 {
     return after(region, "vram") || after(region, "local");
 }
 
-/* Of several keys for a region the one that says what is on the card now: "total" counts what
- * was moved out as well, and "memory" is what kernels before 6.13 call amdgpu's. */
+/* Of several keys for a region, prefers the one for memory now on the GPU: "total" includes
+ * what was moved out, and "memory" is amdgpu's key in kernels before 6.13. */
 static void
 take_memory(const char *region, int rank, const char *value, struct regions *all)
 {
@@ -115,7 +116,7 @@ engine_named(struct fdinfo *out, const char *name)
     return e;
 }
 
-/* "drm-engine-capacity-" begins as "drm-engine-" does, so it is asked for first. */
+/* "drm-engine-capacity-" also begins with "drm-engine-", so it is checked first. */
 static void
 take_engine(const char *key, const char *value, struct fdinfo *out)
 {

@@ -1,5 +1,5 @@
-/* See pci_names.h. Lines of the list: "1002  Vendor", below it "\t744c  Device", below that
- * "\t\t....  ...." for boards. Called once for each card without a name of its own. */
+/* See pci_names.h. Lines of the list: "1002 Vendor", below it "\t744c Device", below that
+ * "\t\t.... ...." for boards. Called once for each GPU that reports no name. */
 #include "gpu/drm/pci_names.h"
 
 #include <stdio.h>
