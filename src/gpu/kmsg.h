@@ -2,7 +2,7 @@
  *
  *   4,1234,5678901234,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=4711, name=python, GPU has ...
  *
- * In MIG mode the address is followed by " GPU-I:05 GPU-CI:00" or only the first of them.
+ * In MIG mode the address is followed by " GPU-I:05 GPU-CI:00" or only one of them.
  *
  * The head consists of priority, number, microseconds since boot, and flags; lines that begin
  * with a blank continue the previous record (Documentation/ABI/testing/dev-kmsg of the

@@ -15,7 +15,7 @@
 #define INSTANCES_MAX 64 /* per GPU; drivers have at most 8 */
 #define GIB_MIB       1024
 
-/* --- what there is --- */
+/* --- listing --- */
 
 static uint32_t
 list_instances(const struct nvml_api *api, nvml_device gpu, nvml_device out[INSTANCES_MAX])

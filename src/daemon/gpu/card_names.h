@@ -1,4 +1,4 @@
-/* GPUs as people name them: by number, or by UUID or the beginning of one. */
+/* GPUs as users name them: by number, or by UUID or its beginning. */
 #ifndef DAEMON_GPU_CARD_NAMES_H
 #define DAEMON_GPU_CARD_NAMES_H
 

@@ -75,7 +75,7 @@ static const struct talk_events talk_events;
 static int start_probe(struct prober *p, struct err *e);
 static void ask(struct prober *p);
 
-/* --- the state of knowledge --- */
+/* --- known and unknown GPUs --- */
 
 static void
 set_unknown(struct prober *p, const char *why)
@@ -110,7 +110,7 @@ set_known(struct prober *p)
     turn_event_end(p->cards->inst);
 }
 
-/* --- ends --- */
+/* --- end of a probe --- */
 
 static void
 drop_fresh(struct prober *p)

@@ -61,7 +61,7 @@ wall_offset_us(void)
     return clock_wall_us() - clock_boot_us();
 }
 
-/* --- cards --- */
+/* --- GPUs --- */
 
 static struct series *
 card_begin(struct instance *inst, const struct card *c)

@@ -101,7 +101,7 @@ run_slice(struct rpc *rpc, const struct work_kind *kind, struct caller *c, void 
     return rc >= 0 && out->full ? budget_too_long(out, e) : rc;
 }
 
-/* --- what is kept of one that is under way --- */
+/* --- stored progress --- */
 
 /* Stores the progress in the same commit as the piece just done. */
 static void
@@ -318,7 +318,7 @@ on_idle(uv_idle_t *idle)
     go_on(rpc, x);
 }
 
-/* --- beginning and leaving --- */
+/* --- begin and end --- */
 
 static struct works *
 works_of(struct rpc *rpc)

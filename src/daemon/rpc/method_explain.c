@@ -73,7 +73,7 @@ facts_of(const struct instance *inst, const struct job *job)
     return f;
 }
 
-/* --- jobs that wait --- */
+/* --- pending jobs --- */
 
 static void
 put_place_in_line(const struct answer *a, const struct job *job)
@@ -215,7 +215,7 @@ explain_waiting(const struct answer *a, const struct job *job)
     put_blocked(a->out, &why);
 }
 
-/* --- jobs that run --- */
+/* --- running jobs --- */
 
 static void
 add_cards(struct buf *out, const struct attempt *run)
@@ -321,7 +321,7 @@ explain_array(const struct answer *a, const struct job *job)
     jsonw_knull(a->out, "help");
 }
 
-/* --- jobs that have ended --- */
+/* --- ended jobs --- */
 
 static void
 put_ending(struct jsonw *w, const struct job *job, const struct advice_facts *f)

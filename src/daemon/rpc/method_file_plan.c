@@ -61,7 +61,7 @@ call_lines(const struct sync *s, struct blocked *why)
     call_line(s, &why->waits_for);
 }
 
-/* --- what would become of a line --- */
+/* --- the fate of a line --- */
 
 struct fate {
     bool is_new; /* it would become a job: determined once, since turns between the phases may
@@ -88,7 +88,7 @@ struct look {
     size_t at; /* position in the phase */
 };
 
-/* The job that a line would be; the caller frees it. */
+/* The job that a line would become; the caller frees it. */
 static struct job *
 job_of(const struct look *k, const struct line *line)
 {
@@ -328,7 +328,7 @@ write_line(const struct look *k, struct jsonw *out, size_t i)
     jsonw_end_object(out);
 }
 
-/* --- in pieces --- */
+/* --- the phases --- */
 
 typedef int (*phase_fn)(struct look *k, struct jsonw *out, int64_t until_us, struct err *e);
 

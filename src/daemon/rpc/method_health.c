@@ -79,7 +79,7 @@ say(struct checkup *c, enum verdict v, const char *name, const char *fmt, ...)
         c->worst = v;
 }
 
-/* --- the cards --- */
+/* --- the GPUs --- */
 
 static void
 check_probe(const struct rpc *rpc, struct checkup *c)

@@ -128,7 +128,7 @@ put_users(const struct rpc *rpc, struct exposition *x)
                          daemon_user_name(users[i].uid), NULL);
 }
 
-/* --- cards --- */
+/* --- GPUs --- */
 
 typedef double (*card_fn)(const struct card *c); /* below 0: not reported */
 

@@ -381,7 +381,7 @@ requeue_next_task(struct again *r)
         put_back(rpc->inst, task);
 }
 
-/* --- one that is meant --- */
+/* --- one selected job --- */
 
 /* The states in which an array's tasks, or a job without tasks, are to be requeued. */
 static unsigned

@@ -49,7 +49,7 @@ put_known(struct jsonw *w, int64_t v)
         jsonw_null(w);
 }
 
-/* --- cards --- */
+/* --- GPUs --- */
 
 struct listing {
     struct jsonw *out;

@@ -12,7 +12,7 @@ struct instance;
 struct method {
     const char *name;
     method_fn run;
-    bool changes; /* its answer says that something is durable */
+    bool changes; /* its answer reports a durable change */
 };
 
 const struct method *methods_find(const char *name); /* NULL: none */

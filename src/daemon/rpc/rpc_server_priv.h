@@ -1,4 +1,4 @@
-/* What rpc_server.c, rpc_client.c and rpc_requests.c share. */
+/* Shared by rpc_server.c, rpc_client.c and rpc_requests.c. */
 #ifndef DAEMON_RPC_RPC_SERVER_PRIV_H
 #define DAEMON_RPC_RPC_SERVER_PRIV_H
 

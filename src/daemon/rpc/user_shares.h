@@ -22,7 +22,7 @@ void peers_free(struct peers *p);
 /* Sets the maximum of connections and of buffered bytes per user. */
 void peers_set_limits(struct peers *p, int64_t clients_max, int64_t bytes_max);
 
-/* One more connection; -1 with words when it would be too many. *group: the group that its
+/* Adds one connection; -1 with e if it would be too many. *group: the group that its
  * user counts in, that is the user alone or the range of user ids that contains it. All other
  * calls use it, so that a connection is removed from where it was added even if the ranges
  * have changed. *crowd: if all connections are taken, the group that has to give one up; else

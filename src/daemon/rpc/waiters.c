@@ -80,7 +80,7 @@ waits_free(struct waits *w)
     free(w);
 }
 
-/* --- words --- */
+/* --- output --- */
 
 static void
 write_one(struct buf *out, uint32_t id, enum job_state state, int exit_status,
@@ -121,7 +121,7 @@ waits_write_meant(const struct wait *x, struct jsonw *out)
     jsonw_end_object(out);
 }
 
-/* --- the jobs that are waited for --- */
+/* --- jobs and tasks of a wait --- */
 
 static struct waited_job *
 find_job(const struct wait *x, uint32_t id)

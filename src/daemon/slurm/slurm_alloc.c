@@ -55,7 +55,7 @@ slurm_allocs_free(struct slurm *s)
         close(TAKE_FD(s->allocs_fd));
 }
 
-/* --- their folders --- */
+/* --- folders --- */
 
 static int
 open_folders(struct slurm *s, bool make, struct err *e)
@@ -180,7 +180,7 @@ slurm_allocs_recover(struct slurm *s)
         slurm_poll_soon(s);
 }
 
-/* --- their events --- */
+/* --- events --- */
 
 /* "here HOST MIB...": the smallest GPU counts. */
 static void

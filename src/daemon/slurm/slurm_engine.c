@@ -376,7 +376,7 @@ slurm_signal(struct slurm *s, const struct job *job, int sig)
     return fd >= 0 && file_write_all(fd, text, (size_t)n) == 0;
 }
 
-/* --- words --- */
+/* --- status text --- */
 
 const char *
 slurm_trouble(const struct slurm *s)

@@ -43,7 +43,7 @@ clear_trouble(struct slurm *s)
     s->folder_us = s->folder_pause_us = 0;
 }
 
-/* --- whether it is there --- */
+/* --- presence --- */
 
 static bool
 is_in_use(const struct slurm *s)

@@ -272,7 +272,7 @@ choose(const struct slurm *s, const struct numbers *have)
     return usual ? usual : &s->waiting[0];
 }
 
-/* --- fewer --- */
+/* --- fewer allocations --- */
 
 static bool
 is_pending(const struct alloc *a)
@@ -339,7 +339,7 @@ give_back(struct slurm *s)
     }
 }
 
-/* --- more --- */
+/* --- more allocations --- */
 
 /* The largest memory of the GPUs that the job may use, as reported by allocations; 0:
  * unknown. */
@@ -432,7 +432,7 @@ slurm_refuse_like(struct slurm *s, const struct allocation_spec *spec, const cha
     }
 }
 
-/* --- words --- */
+/* --- status text --- */
 
 static void
 add_alloc_words(const struct alloc *a, int n_pending, struct buf *out)

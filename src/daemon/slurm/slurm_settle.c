@@ -92,7 +92,7 @@ slurm_refuse(struct slurm *s, struct remote *r, const char *text)
         jobs_infeasible(s->inst->state, job, words);
 }
 
-/* --- a record --- */
+/* --- with an exit record --- */
 
 /* True if Slurm may have ended the attempt. Slurm's TERM reaches every process of the command
  * and the supervisor, in any order: a shell whose program was hit first exits with that
@@ -240,7 +240,7 @@ take_record(struct slurm *s, struct remote *r, struct job *job, struct exitrec *
     end(s, r, &rec->ending);
 }
 
-/* --- no record --- */
+/* --- without an exit record --- */
 
 static void
 set_lost(const struct remote *r, struct ending *e)

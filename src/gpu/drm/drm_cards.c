@@ -36,7 +36,7 @@ struct finds {
     struct found list[GPU_MAX];
 };
 
-/* --- finding --- */
+/* --- discovery --- */
 
 static bool
 read_driver(const char *uevent, enum drm_driver *out)

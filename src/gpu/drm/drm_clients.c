@@ -62,7 +62,7 @@ client_of(struct drm *drm, int card, uint64_t id)
     const struct drm_client_key key = {.id = id, .card = (uint64_t)card};
     struct drm_client *c;
 
-    /* It does not see that all bytes of the key have been set:
+    /* The analyzer does not see that all bytes of the key are set:
      * NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
     HASH_FIND(hh, drm->clients, &key, sizeof key, c);
     if (c)
