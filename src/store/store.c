@@ -1,8 +1,9 @@
 /* Opening, closing, and the turn: a lazily begun transaction whose first failure fails the
- * rest of it. Also what SQLite's errors mean to a person, and the reserve for a full disk.
+ * rest of it. Also translates SQLite's errors for people, and keeps the reserve for a full
+ * disk.
  *
- * The log (WAL) is emptied by the daemon when it is idle, or by a commit once it has grown
- * past its bound; SQLite's own habit of doing so every 1000 pages is off, because it would
+ * The daemon empties the log (WAL) when it is idle, or a commit does once the log has grown
+ * past its bound. SQLite's automatic checkpoint every 1000 pages is off, because it would
  * stall a turn at an arbitrary moment. */
 #include "store/store.h"
 
@@ -18,24 +19,24 @@
 #include "store/store_gather.h"
 #include "store/store_priv.h"
 
-/* 4 KiB pages. Emptying the log holds the caller for some 10 ms for each 1,000 of them. A short
- * log is the faster one, too: a disk block that is written again needs no new place in the file
- * system. */
+/* Pages of 4 KiB. Emptying the log blocks the caller for some 10 ms per 1,000 pages. A short
+ * log is also faster: rewriting a disk block needs no new allocation in the file system. */
 #define WAL_IDLE_PAGES  256
 #define WAL_BOUND_PAGES 1024
 #define WAL_PAGE_BYTES  (24 + PAGE_BYTES)
-#define WAL_BOUND_BYTES (WAL_BOUND_PAGES * WAL_PAGE_BYTES) /* kept when it has been emptied */
-#define WAL_ROOM_BYTES  (1 << 20) /* so much is made for it at a time */
+#define WAL_BOUND_BYTES (WAL_BOUND_PAGES * WAL_PAGE_BYTES) /* file size kept after emptying */
+#define WAL_ROOM_BYTES  (1 << 20)                          /* allocated for the log at a time */
 #define WAL_ROOM_LEFT   (WAL_ROOM_BYTES / 8)
-#define WAL_ROOM_PART   64 /* of what is free on the disk */
-/* A file of which three quarters are unused is written anew, where what is used is too little
- * to notice: 3 MiB while others wait, 32 MiB at a start. */
+#define WAL_ROOM_PART   64 /* divisor: at most this part of the free disk space */
+/* A file of which three quarters are unused is rewritten if the used part is small enough for
+ * the delay not to be noticed: 3 MiB while others wait, 32 MiB at start. */
 #define VACUUM_MIN_PAGES  1024
 #define VACUUM_IDLE_PAGES 768
 #define VACUUM_OPEN_PAGES 8192
 #define PAGE_BYTES        4096
-/* A file that can be checked within about a second is looked through at each start, a larger
- * one only after the machine went down under it: damage there shows when it is met. */
+/* A file that can be checked within about a second is checked at each start. A larger one is
+ * checked only after the machine went down under it; other damage shows when a read meets
+ * it. */
 #define CHECK_ALWAYS_BYTES (256 << 20)
 #define RESERVE_BYTES      (1 << 20)
 
@@ -59,14 +60,14 @@ store_error_full(const struct store *s, struct err *e)
         "no space left for %s: free some on that disk; acknowledged changes are safe", s->path);
 }
 
-/* The codes that wrap a system call's errno. */
+/* Whether SQLite's error code wraps a system call's errno. */
 static int
 store_error_system(const struct store *s, struct err *e)
 {
     int errnum = sqlite3_system_errno(s->db);
 
     if (errnum == 0 && (sqlite3_errcode(s->db) & 0xff) == SQLITE_IOERR)
-        errnum = errno; /* a commit that fails does not keep it: see store_step */
+        errnum = errno; /* a failed commit does not set sqlite3_system_errno: see store_step */
     if (errnum == ENOSPC || errnum == EDQUOT)
         return store_error_full(s, e);
     if (errnum)
@@ -97,7 +98,7 @@ store_read_failed(const struct store *s, struct err *e)
     }
 }
 
-/* The same, and the turn has failed. */
+/* As store_read_failed, and marks the turn as failed. */
 static int
 write_failed(struct store *s, struct err *e)
 {
@@ -220,8 +221,8 @@ store_rollback(struct store *s)
     s->env_id = 0;
 }
 
-/* Whether the log is as large as what it could still grow by: on a small disk its usual bound
- * would fill everything. */
+/* True if the free disk space is less than the log may still grow by: on a small disk the
+ * usual bound would fill everything. */
 static bool
 store_disk_is_tight(const struct store *s)
 {
@@ -231,7 +232,7 @@ store_disk_is_tight(const struct store *s)
            (double)fs.f_bavail * (double)fs.f_frsize < 2.0 * s->wal_pages * PAGE_BYTES;
 }
 
-/* The commit is durable by now, so trouble here only puts the emptying off. */
+/* The commit is already durable, so an error here only postpones the emptying. */
 static void
 store_bound_log(struct store *s)
 {
@@ -245,8 +246,8 @@ store_bound_log(struct store *s)
     }
 }
 
-/* Writes zeros behind the end of the log's file, and never in it: a commit may have made it
- * longer than it was. -1: there is no room, and the file is as it was. */
+/* Appends zeros to the log file. Never overwrites: a commit may have extended the file. -1:
+ * there is no room, and the file is unchanged. */
 static int
 store_lengthen_log(const struct store *s, off_t to)
 {
@@ -267,10 +268,9 @@ store_lengthen_log(const struct store *s, off_t to)
     return 0;
 }
 
-/* The next commits find room in the log's file: where they need not make it longer, a disk has
- * only their pages to write, and neither the file's inode nor a journal. What is not the log's
- * is no page of it to SQLite, whatever it holds. The zeros become durable with the next
- * commit, and need not be before. */
+/* Preallocates room in the log file. A commit that does not extend the file writes only its
+ * pages, without the inode or a file system journal. SQLite ignores whatever follows the end
+ * of its log. The zeros become durable with the next commit, and need not be earlier. */
 static void
 store_make_log_room(struct store *s)
 {
@@ -287,7 +287,7 @@ store_make_log_room(struct store *s)
     s->wal_has_no_room = store_lengthen_log(s, to) < 0;
 }
 
-/* The file that is open, and its log, still under their names: a commit into removed files
+/* Fails if the open database or its log was removed or replaced: a commit into removed files
  * would not be durable. */
 static int
 store_check_names(struct store *s)
@@ -316,7 +316,7 @@ store_commit(struct store *s, struct err *e)
 {
     if (!store_has_changes(s))
         return 0;
-    (void)store_check_names(s); /* sticks to the turn */
+    (void)store_check_names(s); /* the error sticks to the turn */
     if (s->failed.code == ERR_NONE && meta_save_counters(s, NULL) == 0 &&
         store_step(s, STMT_COMMIT, &s->failed) == 0) {
         if (s->turn_dirties)
@@ -330,7 +330,7 @@ store_commit(struct store *s, struct err *e)
     }
     if (e)
         *e = s->failed;
-    /* Where a quota shows only when it is written back, it may be our zeros that do not fit. */
+    /* If a quota shows only at writeback, our zeros may be what does not fit. */
     s->wal_has_no_room = true;
     store_rollback(s);
     return -1;
@@ -422,7 +422,7 @@ store_compact(struct store *s, struct err *e)
         return 0;
     if (sqlite3_exec(s->db, "VACUUM", NULL, NULL, NULL) != SQLITE_OK) {
         int rc = store_read_failed(s, e);
-        (void)store_shrink_log(s, NULL); /* which may have taken all the room there was */
+        (void)store_shrink_log(s, NULL); /* a large log may have taken all the room */
         return rc;
     }
     return store_shrink_log(s, e);
@@ -472,7 +472,7 @@ store_reserve_restore(struct store *s, struct err *e)
 
 /* --- open and close --- */
 
-/* "ok", or the first thing that is wrong. */
+/* SQLite's result: "ok", or the first error it found. */
 int
 store_check(struct store *s, struct err *e)
 {
@@ -510,8 +510,8 @@ store_needs_check(const struct store *s)
 static int
 store_pragmas(struct store *s, struct err *e)
 {
-    /* Exclusive before the first access: then the log's index lives in our memory and no
-     * shared file is needed. cache_size in KiB, so that history costs the daemon no memory. */
+    /* EXCLUSIVE before the first access keeps the log's index in process memory, without a
+     * shared file. cache_size is in KiB, so that a long history costs the daemon no memory. */
     static const char pragmas[] =
         "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
         "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -2048;"
@@ -533,9 +533,9 @@ store_connect(struct store *s, struct err *e)
     if (sqlite3_open_v2(s->path, &s->db, flags, gather_vfs_name()) != SQLITE_OK)
         return s->db ? store_read_failed(s, e) : err_set(e, ERR_FAILED, "out of memory");
     sqlite3_extended_result_codes(s->db, 1);
-    /* Until it is known to be sound nothing is moved into it, on the way out either. */
+    /* Until the file is known to be sound, nothing is moved into it, not even on close. */
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    /* SQLite falls back to reading only; that would show at the first write. */
+    /* SQLite falls back to read-only, which would only show at the first write. */
     if (sqlite3_db_readonly(s->db, "main") == 1)
         return err_set(e, ERR_PERMISSION,
                        "%s cannot be written by this user: make it writable, "
@@ -585,8 +585,8 @@ store_open(const char *dir, struct store **out, struct err *e)
     int found;
 
     *out = NULL;
-    /* Its count of bytes in use, which nobody reads, takes a lock at each allocation. Before
-     * the first use only; later it changes nothing. */
+    /* Memory statistics, which nobody reads, take a lock at each allocation. Works only before
+     * SQLite's first use; later it is a no-op. */
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     s->dir = xstrdup(dir);
     s->path = xasprintf("%s/berth.db", dir);
@@ -596,11 +596,11 @@ store_open(const char *dir, struct store **out, struct err *e)
         store_free(s);
         return -1;
     }
-    /* Where it does not succeed, for want of room on the disk, it stays as it is. */
+    /* Best effort: without room on the disk the file stays as it is. */
     if (store_wastes(s, VACUUM_OPEN_PAGES))
         (void)store_compact(s, NULL);
     store_know_file(s);
-    /* A disk that is full already is no reason not to run what is queued. */
+    /* A full disk is no reason not to run queued jobs. */
     store_reserve_restore(s, NULL);
     *out = s;
     return 0;
@@ -612,7 +612,7 @@ store_close(struct store *s)
     if (!s)
         return;
     store_rollback(s);
-    /* When this cannot be written the next start looks the file through; no harm. */
+    /* If this fails, the next start checks the file; no harm is done. */
     if (!s->clean && meta_set(s, "clean", "1", NULL) == 0)
         store_commit(s, NULL);
     store_rollback(s);

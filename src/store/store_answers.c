@@ -1,14 +1,15 @@
-/* Answers that are kept for a while: a client whose connection is lost before it has read one
- * asks again with the same token, and gets it instead of doing the same a second time. They
- * are written in the transaction that does what they report. */
+/* Answers kept for a while: a client that loses its connection before reading an answer
+ * repeats the request with the same token and gets the stored answer, so requests are
+ * idempotent. An answer is written in the transaction that does what it reports. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "store/store_priv.h"
 
-/* A user's newest answers stay: a program asks for one thing at a time, and again within a
- * minute. Of those that name jobs by the thousand fewer do. */
+/* How many of a user's newest answers are kept: a program sends one request at a time and
+ * repeats it within a minute. Fewer large answers (those that list thousands of jobs) are
+ * kept. */
 #define KEPT        256
 #define KEPT_LARGE  4
 #define LARGE_BYTES 4096
@@ -23,7 +24,7 @@ store_answer_get(struct store *s, uint32_t uid, const char *token)
     return text;
 }
 
-/* Keeps the user's newest n of those that have more bytes than that. */
+/* Keeps the user's newest n answers of those larger than this many bytes. */
 static int
 trim(struct store *s, uint32_t uid, int bytes, int n, struct err *e)
 {

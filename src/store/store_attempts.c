@@ -1,5 +1,5 @@
-/* The attempts of jobs, one row each, kept for good: what `show` and the reports say about
- * cards, peaks and endings. */
+/* The attempts of jobs, one row each, kept as long as their job: what `show` and the reports
+ * say about GPUs, peaks and endings. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ store_attempt_insert(struct store *s, uint32_t job, const struct attempt *attemp
     static const char *const none[1] = {NULL};
     sqlite3_stmt *st;
 
-    /* The cards stand in one text, with commas between them. */
+    /* The column joins the ids with commas. */
     for (int i = 0; i < attempt->n_gpus; i++)
         if (strchr(uuids[i], ','))
             return store_failed(s, ERR_FAILED, e, "the GPU id '%s' holds a comma", uuids[i]);

@@ -1,6 +1,5 @@
-/* Statements with what their parameters hold: most rows of small tables are written, and most
- * single values read, by one call of these. Rows of jobs and attempts have binders of their own
- * (store_row.c). */
+/* Binding and running a statement in one call, for most writes to small tables and most reads
+ * of a single value. Rows of jobs and attempts have their own binders (store_row.c). */
 #include "base/buf.h"
 #include "base/err.h"
 #include "store/store_priv.h"
@@ -49,7 +48,8 @@ store_put(struct store *s, enum stmt_id id, const struct bind *binds, struct err
     return store_write(s, st, e);
 }
 
-/* The first row, left to be read and reset: 1; 0: there is none, and nothing to reset; -1. */
+/* Steps to the first row, which the caller reads and then resets. 1; 0: there is no row, and
+ * the statement is reset; -1. */
 static int
 get_row(struct store *s, enum stmt_id id, const struct bind *binds, sqlite3_stmt **st,
         struct err *e)

@@ -1,6 +1,6 @@
-/* Captured environments. Thousands of jobs come from one shell, so each distinct one is kept
- * once, found by a hash and then compared byte for byte: two users can never be given each
- * other's by a hash that was made to collide. */
+/* Captured environments. Thousands of jobs come from one shell, so each distinct environment
+ * is stored once. It is found by hash and then compared byte by byte, so a deliberate hash
+ * collision cannot give a user another user's environment. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,11 +8,11 @@
 #include "base/text.h"
 #include "store/store_priv.h"
 
-/* One script's submissions come one by one with the same environment; hashing it each time
+/* A script's submissions arrive one by one with the same environment; hashing it each time
  * would cost more than the rest of the insert. */
 #define ENV_REMEMBER_BYTES (64 * 1024)
 
-/* 48 bits of SHA-1 as a number; the index holds these. */
+/* 48 bits of SHA-1 as a number, as the index holds them. */
 static int64_t
 env_hash(const void *bytes, size_t n)
 {
@@ -43,7 +43,7 @@ env_is_remembered(const struct store *s, const void *bytes, size_t n)
            memcmp(buf_str(&s->env_bytes), bytes, n) == 0;
 }
 
-/* *id of the same bytes put before, or 0. */
+/* Sets *id to that of equal bytes stored before, or to 0. */
 static int
 env_find(struct store *s, int64_t hash, const void *bytes, size_t n, int64_t *id, struct err *e)
 {
@@ -66,7 +66,7 @@ env_add(struct store *s, int64_t hash, const void *bytes, size_t n, int64_t *id,
 int
 store_env_find(struct store *s, const void *bytes, size_t n, int64_t *id, struct err *e)
 {
-    const void *data = n ? bytes : ""; /* a NULL blob would be no bytes but NULL */
+    const void *data = n ? bytes : ""; /* a NULL pointer would bind NULL, not an empty blob */
 
     if (env_is_remembered(s, data, n)) {
         *id = s->env_id;

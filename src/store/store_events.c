@@ -1,5 +1,5 @@
-/* The event stream: numbered, appended in the same transaction as what it describes, read in
- * order by its followers, trimmed from its old end. */
+/* The event stream: numbered, appended in the transaction of the change it describes, read in
+ * order by its followers, trimmed from the old end. */
 #include "base/err.h"
 #include "store/store_priv.h"
 
@@ -25,7 +25,7 @@ store_event_last(const struct store *s)
     return s->last_seq;
 }
 
-/* The first event with seq > since: its number and time. False: there is none. */
+/* Number and time of the first event with seq > since. False: there is none. */
 static bool
 event_behind(struct store *s, int64_t since, int64_t *seq, int64_t *at_us)
 {
@@ -51,12 +51,13 @@ store_event_first(struct store *s)
     return event_behind(s, 0, &seq, &at_us) ? seq : 0;
 }
 
-/* Halving the numbers: events come in the order of their times, but for a clock that was set
- * back, and then either answer is as good. */
+/* Binary search by number. Events are in order of time unless the clock was set back; then
+ * either answer is as good. */
 int64_t
 store_event_before(struct store *s, int64_t at_us)
 {
-    int64_t low = 0, high = s->last_seq; /* low: older, or nothing; behind high: not older */
+    int64_t low = 0, high = s->last_seq; /* events up to low are older or absent; those after
+                                            high are not older */
     int64_t seq, when;
 
     while (low < high) {

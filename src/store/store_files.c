@@ -1,9 +1,9 @@
-/* Jobs files and what became of their lines. A file is a user and a path; the daemon never
- * opens it. Which jobs count for its lines is the `detached` mark: --fresh sets it, so old
- * results stay in the history and are no longer taken for this run's.
+/* Jobs files and the outcomes of their lines. A file is a user and a path; the daemon never
+ * opens it. The `detached` column says which jobs no longer count for their lines: --fresh
+ * sets it, so old results stay in the history but are not reused for the new run.
  *
- * What has been pruned of a file stays in `lines` for good, and the table `kept` counts what
- * that takes of each user, so that the daemon can refuse more of it. */
+ * The outcomes of pruned jobs stay in `lines` for good. The table `kept` counts what they take
+ * per user, so that the daemon can refuse more. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ store_file_path(struct store *s, uint32_t file, struct err *e)
     return path;
 }
 
-/* An enumerator from the file, 0 when it cannot be one. */
+/* An enumerator from a column; 0 if out of range. */
 static int
 file_enum(sqlite3_stmt *st, int col, int bound)
 {
@@ -54,7 +54,7 @@ file_enum(sqlite3_stmt *st, int col, int bound)
     return v >= 0 && v < bound ? v : 0;
 }
 
-/* Steps a bound statement over its keys. 1 when cb has ended the walk. */
+/* Steps a bound statement over its keys. Returns 1 if cb ended the walk. */
 static int
 file_walk(struct store *s, sqlite3_stmt *st, struct store_keys_at *at, store_key_cb cb,
           void *arg, struct err *e)
@@ -82,7 +82,7 @@ file_walk(struct store *s, sqlite3_stmt *st, struct store_keys_at *at, store_key
     return store_read_end(s, st, rc, e) < 0 ? -1 : rc == SQLITE_ROW;
 }
 
-/* Those that were pruned first: a job that took up the key since has a higher id. */
+/* Pruned jobs come first: a job that reused the key since then has a higher id. */
 int
 store_file_keys(struct store *s, uint32_t file, struct store_keys_at *at, store_key_cb cb,
                 void *arg, struct err *e)
@@ -103,7 +103,7 @@ store_file_keys(struct store *s, uint32_t file, struct store_keys_at *at, store_
     return st ? file_walk(s, st, at, cb, arg, e) : -1;
 }
 
-/* The number of a statement's only row; `none` where there is no row, -1 with e. */
+/* The number in a statement's only row; `none` if there is no row, -1 with e. */
 static int64_t
 one_number(struct store *s, enum stmt_id id, const struct bind *binds, int64_t none,
            struct err *e)
@@ -148,7 +148,7 @@ store_prune_files(struct store *s, uint32_t uid, uint32_t *at, int most, struct 
     return sqlite3_changes(s->db);
 }
 
-/* The last of the file's next so many jobs behind that one; 0: there are none. -1 with e. */
+/* The last of the file's next `most` jobs after `at`; 0: there are none. -1 with e. */
 static int64_t
 file_ahead(struct store *s, uint32_t file, uint32_t at, int most, struct err *e)
 {
@@ -174,7 +174,7 @@ store_file_forget(struct store *s, uint32_t file, uint32_t *at, int most, struct
     }
     if (store_put(s, STMT_LINES_FORGET, BINDS(bind_number(file), bind_number(most)), e) < 0)
         return -1;
-    return sqlite3_changes(s->db) >= most; /* or these were all */
+    return sqlite3_changes(s->db) >= most; /* else there are no more */
 }
 
 int

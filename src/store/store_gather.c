@@ -1,13 +1,13 @@
-/* Gathers what SQLite writes to its log: see store_gather.h. store.c opens the database with
- * it.
+/* The VFS that gathers SQLite's writes to its log: see store_gather.h. store.c opens the
+ * database with it.
  *
- * SQLite writes each page of a commit, and the 24 bytes in front of it, with a call of its own.
- * That is most of what a commit costs beside the disk: some 14 pages for the start of a job.
- * All of them lie one behind the other, so they are kept here and written at once, before the
- * log is flushed, read, cut or closed. Nothing else sees the log before it is flushed, since
- * the database is opened by one process alone (locking_mode EXCLUSIVE). An error shows then
- * rather than at once, which is still inside the commit. All other files are SQLite's own
- * business. */
+ * SQLite writes each page of a commit, and the 24-byte header before it, with a separate call.
+ * Apart from the disk, that is most of the cost of a commit: starting a job writes some 14
+ * pages. They are contiguous, so they are buffered here and written at once before the log is
+ * flushed, read, truncated or closed. Nothing else reads the log before the flush, because
+ * only one process opens the database (locking_mode EXCLUSIVE). A write error shows at the
+ * flush instead, which is still inside the commit. All other files use SQLite's default VFS
+ * directly. */
 #include "store/store_gather.h"
 
 #include <sqlite3.h>
@@ -16,16 +16,16 @@
 
 #include "base/buf.h"
 
-#define GATHER_MAX_BYTES 131071 /* SQLite's own way writes no more at once */
+#define GATHER_MAX_BYTES 131071 /* SQLite's default VFS writes no more at once */
 
 struct log_file {
     sqlite3_file base;
-    sqlite3_int64 at; /* where what is kept belongs */
+    sqlite3_int64 at; /* file offset of the buffered bytes */
     struct buf kept;
-    sqlite3_file *real; /* behind this struct */
+    sqlite3_file *real; /* stored right after this struct */
 };
 
-/* Whatever comes of it nothing is kept: a commit that fails writes all of it again. */
+/* The buffer is emptied even on error: a failed commit writes all of it again. */
 static int
 write_kept(struct log_file *f)
 {
@@ -150,7 +150,7 @@ static const sqlite3_io_methods log_methods = {
     .xDeviceCharacteristics = log_device,
 };
 
-/* A log is opened behind a struct of ours; any other file in its place. */
+/* A log is opened behind our struct; any other file directly in its place. */
 static int
 gather_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags)
 {

@@ -1,5 +1,5 @@
-/* Jobs in the database: inserted, updated, loaded one by one or walked. A walk holds one row
- * at a time, so a history of any length costs the daemon no memory. */
+/* Jobs in the database: inserted, updated, loaded singly or walked. A walk holds one row at a
+ * time, so the daemon's memory does not grow with the history. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ store_job_insert(struct store *s, const struct job *job, struct err *e)
     return store_write(s, st, e);
 }
 
-/* A row that an update did not find is a caller's mistake; it fails the turn. */
+/* An update that matched no row is a caller's bug; it fails the turn. */
 static int
 jobs_expect_one(struct store *s, uint32_t id, struct err *e)
 {
@@ -44,7 +44,7 @@ store_job_update(struct store *s, const struct job *job, struct err *e)
     return jobs_expect_one(s, job->id, e);
 }
 
-/* The row's job with its last attempt, whose UUIDs go to *last (to be cleared). */
+/* The row's job with its last attempt, whose UUIDs go to *last (the caller clears it). */
 static struct job *
 jobs_read(sqlite3_stmt *st, struct store_attempt *last, struct err *e)
 {
@@ -64,8 +64,8 @@ jobs_read(sqlite3_stmt *st, struct store_attempt *last, struct err *e)
     return job;
 }
 
-/* The job of this number with its last attempt, as jobs_read. NULL with ERR_NO_JOB when there
- * is none. */
+/* The job with this id and its last attempt, as jobs_read. NULL with ERR_NO_JOB if there is
+ * none. */
 static struct job *
 jobs_load(struct store *s, uint32_t id, struct store_attempt *last, struct err *e)
 {
@@ -104,13 +104,14 @@ struct jobs_walk {
     struct store *s;
     store_job_cb cb;
     void *arg;
-    bool keep;    /* the jobs are the callee's */
-    bool is_ids;  /* of STMT_JOBS_SEARCH, whose rows say whether the text was found */
-    int64_t left; /* so many more; -1: all */
+    bool keep;    /* the callback takes ownership of each job */
+    bool is_ids;  /* rows are of STMT_JOBS_SEARCH: an id, and whether the text was found */
+    int64_t left; /* jobs still to deliver; -1: no limit */
     struct store_pass pass;
 };
 
-/* Hands the job of the row at hand to cb: its result, or -1 with e filled and *bad set. */
+/* Passes the current row's job to cb. Returns cb's result, or -1 with e filled and *bad
+ * set. */
 static int
 jobs_visit(const struct jobs_walk *w, sqlite3_stmt *st, bool *bad, struct err *e)
 {
@@ -132,7 +133,7 @@ jobs_visit(const struct jobs_walk *w, sqlite3_stmt *st, bool *bad, struct err *e
     return rc;
 }
 
-/* Steps a bound statement over its rows until one of them is the last, as w->pass then says. */
+/* Steps a bound statement over its rows until the end, cb or w->pass stops it. */
 static int
 jobs_walk(struct jobs_walk *w, sqlite3_stmt *st, struct err *e)
 {
@@ -191,8 +192,8 @@ range_compare(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* The filter's ranges in ascending order, none touching another, so that no job comes twice.
- * The caller frees *out; returns how many. */
+/* Merges the filter's ranges: ascending and disjoint, so that no job comes twice. The caller
+ * frees *out. Returns the count. */
 static int
 ranges_merge(const struct store_filter *f, struct store_range **out)
 {

@@ -1,12 +1,12 @@
-/* One job found by what it is or by what it belongs to: the same command, a name, an array's
- * task. Called by the daemon at submission and for dependencies; each has an index. */
+/* Looks up one job by its fingerprint, its name, or its array and task. The daemon calls this
+ * at submission and for dependencies; each look-up has an index. */
 #include <inttypes.h>
 
 #include "base/err.h"
 #include "store/store_priv.h"
 #include "store/store_row_fields.h"
 
-/* Its row, if there is one. */
+/* Fills *out from the statement's row, if there is one. */
 static int
 lookup_one(struct store *s, enum stmt_id id, const struct bind *binds, struct found_job *out,
            struct err *e)

@@ -1,5 +1,5 @@
-/* The instance's own facts: its token, the boot it last recovered under, the numbers that
- * come next, whether its last user left in order. */
+/* Facts about the instance: its token, the boot id of its last recovery, the next job and
+ * order numbers, and whether its last shutdown was clean. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "base/parse.h"
 #include "store/store_priv.h"
 
-/* The value, which the caller frees; NULL with e filled. */
+/* The value of a key, which the caller frees; NULL with e filled. */
 static char *
 meta_get(struct store *s, const char *key, struct err *e)
 {
@@ -46,7 +46,7 @@ meta_get_number(struct store *s, const char *key, uint64_t *out, struct err *e)
     return 0;
 }
 
-/* The greatest value of a column that an index or the rowid finds directly. */
+/* The maximum of a column, for SQL that an index or the rowid answers directly. */
 static int
 meta_max(struct store *s, const char *sql, int64_t *out, struct err *e)
 {
@@ -107,7 +107,7 @@ meta_save_counter(struct store *s, const char *key, const struct counter *c, str
     return meta_set(s, key, value, e);
 }
 
-/* Within the turn's transaction, just before it is committed. */
+/* Call this in the turn's transaction, just before the commit. */
 int
 meta_save_counters(struct store *s, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* Notes: short texts under a key, of which the store knows nothing more: what a person said
- * about a card and what is wrong with it, how far the kernel's log has been read. They lie in
- * the meta table, because there are few of them and they change seldom. */
+/* Notes: short texts under a key, opaque to the store, such as an administrator's remark about
+ * a GPU, its fault, or how far the kernel log has been read. They share the meta table,
+ * because they are few and seldom change. */
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "store/store_priv.h"

@@ -1,5 +1,5 @@
-/* The outbox: notifications of jobs that have not been delivered yet. A row is written in the
- * very transaction that holds its event, and removed once it was delivered or given up. */
+/* The outbox: notifications of jobs not yet delivered. A row is written in the transaction of
+ * its event, and removed once the notification was delivered or given up. */
 #include <inttypes.h>
 
 #include "base/err.h"

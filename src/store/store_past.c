@@ -1,6 +1,6 @@
-/* What has ended, backwards in time and a bounded number at a time: what reports are summed up
- * from. Each walk goes on where its place says, so the daemon can do other things between two
- * pieces. Called by the daemon's reports alone. */
+/* Ended jobs and attempts, backwards in time and a bounded number per call: the input of
+ * reports. Each walk resumes at its place, so the daemon can do other work between calls. Only
+ * the daemon's reports call this. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "store/store_priv.h"
 #include "store/store_row_fields.h"
 
-/* Columns of STMT_ENDED; the attempt's begin at PAST_NUMBER. */
+/* Columns of STMT_ENDED; the attempt's columns start at PAST_NUMBER. */
 enum {
     PAST_ID,
     PAST_UID,
@@ -58,7 +58,7 @@ read_job(sqlite3_stmt *st, struct store_ended *x)
     strncpy(x->user, user ? user : "", sizeof x->user - 1);
 }
 
-/* Adds the attempt of this row to what the job's attempts came to. */
+/* Adds this row's attempt to the job's totals. */
 static int
 read_attempt(sqlite3_stmt *st, struct store_ended *x)
 {
@@ -75,7 +75,7 @@ read_attempt(sqlite3_stmt *st, struct store_ended *x)
     }
     if (x->attempts++ == 0 || !x->started_us)
         x->started_us = started_us;
-    /* The cards of a cluster are not known, but that it had as many as it wanted. */
+    /* On a cluster the GPUs are not known, only that the job had as many as it asked for. */
     bool on_slurm = sqlite3_column_int(st, PAST_SLURM) != 0;
     if (started_us && run_ms > 0) {
         x->run_ms += run_ms;
@@ -98,7 +98,7 @@ read_attempt(sqlite3_stmt *st, struct store_ended *x)
     return 0;
 }
 
-/* The job of the row at hand with all its attempts; *rc is that of the step behind it. */
+/* The current row's job with all its attempts; *rc is the result of the last step. */
 static int
 read_ended(sqlite3_stmt *st, struct store_ended *x, int *rc, struct err *e)
 {

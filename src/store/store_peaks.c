@@ -1,5 +1,5 @@
-/* What is learned of every command's memory (core/learn/demands.h): a row for a user, a
- * fingerprint and a number of cards, the newest PEAKS_KEPT of them. */
+/* Learned memory use of commands (core/learn/demands.h): one row per user, fingerprint and
+ * number of GPUs. The newest PEAKS_KEPT rows are kept. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ store_peaks_put(struct store *s, const struct store_peaks_key *key, const struct
                      e);
 }
 
-/* "6100,6200": as many as are kept; a damaged number ends the list. */
+/* Reads "6100,6200", at most as many as *l holds; an invalid number ends the list. */
 static void
 peaks_read(char *text, struct learned *l)
 {

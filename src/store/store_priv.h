@@ -1,5 +1,5 @@
-/* What the store's files share: the connection, its kept statements, the rows. No file outside
- * src/store includes this. */
+/* Shared by the store's files: the connection, its prepared statements and the row mapping.
+ * Files outside src/store must not include this. */
 #ifndef STORE_STORE_PRIV_H
 #define STORE_STORE_PRIV_H
 
@@ -15,7 +15,7 @@
 #define STORE_APPLICATION_ID 0x42525448 /* "BRTH" */
 #define STORE_BOOT_ID_BYTES  64
 
-/* Every statement that is prepared once and kept; its words are in store_stmt.c. */
+/* Every statement that is prepared once and kept; the SQL is in store_stmt.c. */
 enum stmt_id {
     STMT_BEGIN,
     STMT_COMMIT,
@@ -99,15 +99,15 @@ enum stmt_id {
     STMT_COUNT
 };
 
-/* A number that is handed out, and how far the file knows of it. */
+/* A number that is handed out, and the value of it that the file has. */
 struct counter {
     uint64_t next;
     uint64_t saved;
 };
 
-/* What a column's parameter holds since the last job. */
+/* The value that a column's parameter is still bound to from the previous job. */
 struct row_bound {
-    bool is_known; /* it holds v */
+    bool is_known; /* v is valid */
     int64_t v;
 };
 #define ROW_JOB_COLUMNS_MAX 128
@@ -118,15 +118,15 @@ struct store {
     char *dir;
     char *path;
     bool in_turn;         /* a transaction is open */
-    bool clean;           /* the file says that its last user left in order */
-    bool turn_dirties;    /* this turn takes that word back */
-    struct err failed;    /* of this turn, when code is set */
-    int wal_pages;        /* in the log since it was last emptied */
-    int wal_bound;        /* when the next commit empties it */
-    int wal_looked;       /* its pages when room on the disk was looked at last */
-    int64_t wal_bytes;    /* of its file, before the last commit */
-    bool wal_has_no_room; /* it could not be made: not tried again */
-    ino_t inode;          /* of the file that is open */
+    bool clean;           /* the file records a clean shutdown */
+    bool turn_dirties;    /* this turn clears that record */
+    struct err failed;    /* the error of this turn, if code is set */
+    int wal_pages;        /* pages in the log since it was last emptied */
+    int wal_bound;        /* the next commit empties the log at this many pages */
+    int wal_looked;       /* wal_pages when free disk space was last checked */
+    int64_t wal_bytes;    /* size of the log file before the last commit */
+    bool wal_has_no_room; /* space for the log could not be reserved: not tried again */
+    ino_t inode;          /* identify the open file */
     dev_t device;
     struct counter job_id;
     struct counter order;
@@ -134,33 +134,35 @@ struct store {
     int64_t saved_seq; /* as committed */
     char token[17];
     char boot_id[STORE_BOOT_ID_BYTES];
-    struct buf env_bytes; /* the environment put last, and its id: they repeat */
+    struct buf env_bytes; /* the environment stored last, and its id, because equal ones come
+                             in a row */
     int64_t env_id;       /* 0: none remembered */
-    struct row_bound inserted[ROW_JOB_COLUMNS_MAX]; /* of the statement that inserts jobs */
+    struct row_bound inserted[ROW_JOB_COLUMNS_MAX]; /* parameters of STMT_JOB_INSERT */
 };
 
-/* store_stmt.c: a kept statement, ready to be bound. NULL with e filled when it cannot be
- * made. */
+/* store_stmt.c: a kept statement, ready to be bound. NULL with e filled if it cannot be
+ * prepared. */
 sqlite3_stmt *store_stmt(struct store *s, enum stmt_id id, struct err *e);
 void store_stmts_free(struct store *s);
 
-/* store.c: what SQLite said last, in words for a person, with what to do. -1. */
+/* store.c: fills e with SQLite's last error in plain words and with advice. Returns -1. */
 int store_read_failed(const struct store *s, struct err *e);
-/* A statement for writing, with a transaction open around it. */
+/* A statement that writes; opens the turn's transaction if needed. */
 sqlite3_stmt *store_write_stmt(struct store *s, enum stmt_id id, struct err *e);
-/* Runs a bound writing statement to its end. */
+/* Runs a bound writing statement to completion. */
 int store_write(struct store *s, sqlite3_stmt *st, struct err *e);
-/* Ends a read whose last step returned rc; rows may be left. -1 with e if that step failed. */
+/* Ends a read whose last step returned rc; unread rows are fine. -1 with e if that step
+ * failed. */
 int store_read_end(const struct store *s, sqlite3_stmt *st, int rc, struct err *e);
 int store_failed(struct store *s, enum err_code code, struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* store_bind.c: what the parameters of a statement hold, in their order. Texts and bytes stay
- * the caller's, and are there until the statement was run. */
+/* store_bind.c: the values of a statement's parameters, in order. Texts and bytes are borrowed
+ * and must stay valid until the statement has run. */
 enum bind_kind { BIND_END, BIND_NUMBER, BIND_REAL, BIND_TEXT, BIND_BYTES };
 struct bind {
     enum bind_kind kind;
-    int64_t number; /* or how many bytes; of a text -1: up to its NUL */
+    int64_t number; /* or the number of bytes; -1 for text: up to its NUL */
     double real;
     const void *bytes;
 };
@@ -183,7 +185,7 @@ bind_text(const char *text)
     return (struct bind){.kind = BIND_TEXT, .number = -1, .bytes = text};
 }
 
-/* No bytes are none, and not NULL. */
+/* n 0 binds an empty blob, not NULL. */
 static inline struct bind
 bind_bytes(const void *bytes, size_t n)
 {
@@ -193,13 +195,13 @@ bind_bytes(const void *bytes, size_t n)
 #define BINDS(...) ((const struct bind[]){__VA_ARGS__, {.kind = BIND_END}})
 #define BINDS_NONE ((const struct bind[]){{.kind = BIND_END}})
 
-/* A statement for reading, bound. NULL with e. */
+/* A bound statement for reading. NULL with e. */
 sqlite3_stmt *store_bound(struct store *s, enum stmt_id id, const struct bind *binds,
                           struct err *e);
-/* The whole of a writing statement. */
+/* Binds and runs a writing statement. */
 int store_put(struct store *s, enum stmt_id id, const struct bind *binds, struct err *e);
-/* The first column of the first row: 1; 0: there is no row; -1 with e. A text is the caller's,
- * and NULL where there is none; a number stays as it was then. */
+/* The first column of the first row: 1; 0: there is no row; -1 with e. The caller owns a text,
+ * which is NULL if there is no row; a number is then left unchanged. */
 int store_get_number(struct store *s, enum stmt_id id, const struct bind *binds, int64_t *out,
                      struct err *e);
 int store_get_text(struct store *s, enum stmt_id id, const struct bind *binds, char **out,
@@ -209,7 +211,8 @@ int store_get_bytes(struct store *s, enum stmt_id id, const struct bind *binds, 
 
 /* store_schema.c */
 int schema_create(const char *path, struct err *e);
-int schema_check_file(const char *path, struct err *e); /* 1 usable, 0 none there, -1 refused */
+int schema_check_file(const char *path, struct err *e); /* 1 usable, 0 no such file, -1
+                                                           refused */
 int schema_migrate(struct store *s, struct err *e);
 
 /* store_meta.c */
@@ -219,27 +222,27 @@ int meta_set_clean(struct store *s, bool clean, struct err *e);
 int meta_save_counters(struct store *s, struct err *e);
 void meta_counters_saved(struct store *s);
 int meta_reload_boot_id(struct store *s);
-void counter_reach(struct counter *c, uint64_t used); /* next stands above used */
+void counter_reach(struct counter *c, uint64_t used); /* raises next above used */
 
-/* store_row.c: the columns of a job and of an attempt, in one table each. */
+/* store_row.c: the columns of a job and of an attempt, from one table each. */
 void row_job_columns(struct buf *out, const char *prefix); /* "id, uid, ..." */
 void row_job_values(struct buf *out);                      /* "?1, ?2, ..." */
 void row_job_assignments(struct buf *out);                 /* "state = ?3, ..." */
 void row_attempt_columns(struct buf *out, const char *prefix);
-void row_attempt_values(struct buf *out); /* from ?2: ?1 is the job */
+void row_attempt_values(struct buf *out); /* from ?2 on; ?1 is the job */
 void row_attempt_assignments(struct buf *out);
-int row_job_count(void); /* columns of a job */
-/* All columns. bound: the statement's own, zeroed before the first job; most numbers are those
- * of the job before, and are not bound anew. */
+int row_job_count(void); /* number of columns */
+/* Binds all columns. bound: the statement's own, zeroed before the first job; numbers equal to
+ * the previous job's, as most are, are not bound again. */
 void row_bind_new_job(sqlite3_stmt *st, const struct job *job,
                       struct row_bound bound[ROW_JOB_COLUMNS_MAX]);
-/* Those that may have changed since. */
+/* These bind only the columns that may have changed since the insert. */
 void row_bind_job(sqlite3_stmt *st, const struct job *job);
 void row_bind_attempt(sqlite3_stmt *st, uint32_t job, const struct attempt *attempt,
                       const char *const *uuids);
-/* Fill from the columns that start at `first`; -1 when they make no sense. */
+/* Fill from the columns starting at `first`; -1 if a value is invalid. */
 int row_read_job(sqlite3_stmt *st, struct job *job, struct err *e);
 int row_read_attempt(sqlite3_stmt *st, int first, struct store_attempt *out, struct err *e);
-void row_attempt_clear(struct store_attempt *a); /* its uuids */
+void row_attempt_clear(struct store_attempt *a); /* frees its uuids */
 
 #endif

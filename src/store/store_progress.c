@@ -1,6 +1,6 @@
-/* What a long request that changes jobs has done so far, a row for each piece of it. A daemon
- * that comes after one that died in between reads them when the request is asked again; they go
- * with the request. Each row is written in the transaction of its piece. */
+/* Progress of a long request that changes jobs, one row per piece, each written in the piece's
+ * transaction. If the daemon dies in between, its successor reads the rows when the client
+ * repeats the request. They are removed with the request. */
 #include "base/err.h"
 #include "store/store_priv.h"
 

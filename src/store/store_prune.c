@@ -1,6 +1,6 @@
-/* What goes in time: old ended jobs with their attempts, and environments without a job. A job
- * that still counts for a line of a jobs file leaves a row in `lines`, so that a file that is
- * run again a year later starts nothing twice. Called by the daemon when it is idle, a bounded
+/* Pruning: removes old ended jobs with their attempts, and environments without a job. A job
+ * that still counts for a line of a jobs file leaves a row in `lines`, so that running the
+ * file again a year later starts nothing twice. The daemon calls this when idle, a bounded
  * number at a time. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,12 +9,12 @@
 #include "base/err.h"
 #include "store/store_priv.h"
 
-#define SAMPLE_JOBS 1000      /* by which users are compared: some milliseconds */
-#define LOOK_JOBS   5000      /* of all users, in one call */
-#define ENV_BYTES   (4 << 20) /* removed in one call: it looks at each of their pages */
+#define SAMPLE_JOBS 1000      /* compared to rank users: some milliseconds */
+#define LOOK_JOBS   5000      /* of all users, examined in one call */
+#define ENV_BYTES   (4 << 20) /* removed in one call: SQLite visits all their pages */
 
-/* Which go: walked by id, which is the order of submission, up to the first that is too young
- * to have ended long ago. */
+/* Lists the jobs to remove: by id, which is the order of submission, up to the first job
+ * submitted too recently to have ended long ago. */
 static int
 prune_list(struct store *s, int64_t before_us, uint32_t below_id, uint32_t *ids, int max,
            struct err *e)
@@ -94,7 +94,7 @@ store_prune_user(struct store *s, uint32_t uid, uint32_t *at, int max, struct er
     return store_read_end(s, st, rc, e) < 0 ? -1 : remove_jobs(s, ids, n, e);
 }
 
-/* Which go, behind *at; as store_prune_envs. */
+/* Lists the environments to remove after *at, as store_prune_envs. */
 static int
 list_envs(struct store *s, int64_t *at, int most, int64_t *ids, struct err *e)
 {
@@ -123,7 +123,7 @@ store_prune_envs(struct store *s, int64_t *at, int most, struct err *e)
     auto_free int64_t *ids = xcalloc((size_t)most, sizeof *ids);
     int n = list_envs(s, at, most, ids, e);
 
-    s->env_id = 0; /* the one remembered may be among them */
+    s->env_id = 0; /* the remembered environment may be among them */
     for (int i = 0; i < n; i++) {
         if (store_put(s, STMT_PRUNE_ENV, BINDS(bind_number(ids[i])), e) < 0)
             return -1;

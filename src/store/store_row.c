@@ -1,11 +1,10 @@
-/* The columns of a job and of an attempt: one table each says how a field of the struct
- * and a column of store_schema.c correspond; a job's attributes come in between from the rows
- * of spec/attr.c. Statements, binding and reading follow from them, so a new durable field of a
- * job or an attempt is one line here and one step in store_schema.c. Values that are more than
- * a number or a text are store_row_fields.c's.
+/* The columns of a job and of an attempt. One table each maps a field of the struct to a
+ * column of store_schema.c; a job's attributes are added from the rows of spec/attr.c.
+ * Statements, binding and reading follow from these tables, so a new durable field needs one
+ * line here and one step in store_schema.c. store_row_fields.c handles composite values.
  *
- * Bound text is borrowed: a statement must be stepped before its job changes. Whatever is read
- * is checked, for the file may be damaged: an enumerator out of range is an error. */
+ * Bound text is borrowed: step a statement before its job changes. Every value read is
+ * checked, because the file may be damaged: an enumerator out of range is an error. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -21,17 +20,17 @@
 enum column_type {
     COLUMN_I32,
     COLUMN_U32,
-    COLUMN_I64, /* and uint64_t, whose bits are kept */
+    COLUMN_I64, /* also uint64_t, whose bits are kept */
     COLUMN_U8,
     COLUMN_BOOL,
     COLUMN_STATE, /* an enum, below its bound */
     COLUMN_OUTCOME,
     COLUMN_OOM,
     COLUMN_CHOICE,  /* an enum of an attribute, below the column's bound */
-    COLUMN_CHOICE8, /* the same in a byte. Up to here they are numbers */
+    COLUMN_CHOICE8, /* the same in one byte. All kinds up to here are numbers */
     COLUMN_TYPE,    /* struct demand's gpu_type */
     COLUMN_TEXT,    /* char *, owned; NULL is NULL */
-    COLUMN_SHARED,  /* the same, of counted_text.h */
+    COLUMN_SHARED,  /* the same, from counted_text.h */
     COLUMN_ARGV,    /* char **, NULL-terminated, as a JSON array */
     COLUMN_IDS,     /* struct demand's ids and n_ids, "3,1" */
     COLUMN_WORDS,   /* char [bound] */
@@ -48,13 +47,13 @@ struct column {
     enum column_type type;
     size_t offset;
     bool fixed; /* never changes after the insert */
-    int bound;  /* of a choice; of words, their bytes with NUL */
+    int bound;  /* of a choice; of words: bytes including the NUL */
 };
 
 #define JOB(member)     offsetof(struct job, member)
 #define ATTEMPT(member) offsetof(struct attempt, member)
 
-/* What a job has beside its attributes. */
+/* Columns of a job besides its attributes. */
 static const struct column own_columns[] = {
     {"id", COLUMN_U32, JOB(id), true, 0},
     {"uid", COLUMN_U32, JOB(uid), true, 0},
@@ -89,11 +88,11 @@ static const struct column own_columns[] = {
     {"admin_held", COLUMN_BOOL, JOB(admin_held), false, 0},
     {"hooks", COLUMN_HOOKS, JOB(req.hooks), false, 0},
     {"auto_runs", COLUMN_I32, JOB(auto_runs), false, 0},
-    /* After the attributes: it is read against the tasks that were asked for. */
+    /* After the attributes, because it is checked against the requested tasks. */
     {"array_book", COLUMN_BOOK, 0, false, 0},
 };
 
-/* All of them, the book last; laid out when the first statement is. */
+/* All columns, the book last; laid out when the first statement is prepared. */
 static struct column job_columns[ROW_JOB_COLUMNS_MAX];
 static int n_job_columns;
 
@@ -131,7 +130,7 @@ static const struct column attempt_columns[] = {
 
 #define COLUMNS(table) (int)(sizeof(table) / sizeof((table)[0]))
 
-/* COLUMN_HOOKS holds all of the hooks. */
+/* One COLUMN_HOOKS column stores all hook attributes. */
 static bool
 row_has_column(const struct attr *a)
 {
@@ -183,7 +182,7 @@ row_place_of(const struct attr *a)
     return offsetof(struct job, req) + (a->kind == ATTR_DEPS ? 0 : a->at);
 }
 
-/* An array's tasks never change, and may be a long text. */
+/* The task set never changes, and may be a long text. */
 static void
 row_begin(void)
 {
@@ -207,7 +206,8 @@ row_begin(void)
     n_job_columns = n;
 }
 
-/* The name stands for its %s, its number for %d; only what changes when changing is true. */
+/* Passes each column's name and parameter number to add; with changing, only the columns that
+ * may change. */
 static void
 row_list(struct buf *out, const struct column *c, int n, int first, bool changing,
          void (*add)(struct buf *, const char *name, int number, const char *prefix),
@@ -294,7 +294,7 @@ row_job_count(void)
 
 /* --- writing --- */
 
-/* Whether the field at p is a number: which. */
+/* True if the field at p is a number, which goes to *out. */
 static bool
 row_number(enum column_type type, const void *p, int64_t *out)
 {
@@ -313,7 +313,7 @@ row_number(enum column_type type, const void *p, int64_t *out)
     return true;
 }
 
-/* One field at p into parameter `at`. */
+/* Binds the field at p to parameter `at`. */
 static void
 row_bind(sqlite3_stmt *st, int at, enum column_type type, const void *p,
          const char *const *uuids)
@@ -425,7 +425,7 @@ row_read_enum(sqlite3_stmt *st, int col, int bound, void *out)
     return 0;
 }
 
-/* One field at p from column col; 0, or -1 when the column makes no sense. */
+/* Reads column col into the field at p; 0, or -1 if the value is invalid. */
 static int
 row_read(sqlite3_stmt *st, int col, const struct column *c, void *p)
 {
@@ -513,7 +513,7 @@ row_read_attempt(sqlite3_stmt *st, int first, struct store_attempt *out, struct 
     memset(out, 0, sizeof *out);
     for (int i = 0; i < COLUMNS(attempt_columns); i++) {
         const struct column *c = &attempt_columns[i];
-        /* The struct's first member is the attempt; the cards go to both. */
+        /* The attempt is the struct's first member; COLUMN_CARDS fills both. */
         if (row_read(st, first + i, c, (char *)out + c->offset) < 0) {
             row_attempt_clear(out);
             return err_set(e, ERR_FAILED, "the database is damaged: attempt %" PRId32 ", %s",

@@ -1,6 +1,6 @@
-/* Values of a column that are more than a number or a text: lists, sets, the books of an
- * array. Each has a bind and a read that undo each other. Called by store_row.c; what is read
- * is checked, for the file may be damaged. */
+/* Composite column values: lists, sets and an array's book. Each has a bind and a read that
+ * undo each other. Called by store_row.c. Every value read is checked, because the file may be
+ * damaged. */
 #include "store/store_row_fields.h"
 
 #include <inttypes.h>
@@ -312,7 +312,7 @@ row_read_hooks(sqlite3_stmt *st, int col, struct hooks **out)
     return 0;
 }
 
-/* "s12" or "a13_4"; "S12" is one that has been met. */
+/* "s12" or "a13_4"; a capital letter ("S12") marks a dependency that has been met. */
 static int
 row_read_dep(char *text, struct dep *dep)
 {
@@ -414,8 +414,8 @@ row_read_ended(char *text, int32_t *ended)
     return 0;
 }
 
-/* "130:2,7:1". Before schema version 25 it was the highest alone: taken as that of all that did
- * not complete. */
+/* "130:2,7:1". Before schema version 25 this was only the highest status; it is taken as the
+ * status of every task that did not complete. */
 static int
 row_read_statuses(char *text, struct tasks *t)
 {
@@ -435,8 +435,8 @@ row_read_statuses(char *text, struct tasks *t)
     return 0;
 }
 
-/* After the set that was asked for, from which the total is known. Which tasks are live, their
- * own rows say. */
+/* Call this after the requested set was read, which gives the total. Live tasks have their own
+ * rows and are not in the book. */
 int
 row_read_book(sqlite3_stmt *st, int col, struct job *job)
 {

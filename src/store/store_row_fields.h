@@ -1,5 +1,5 @@
-/* Composite values of a column: see store_row_fields.c. Reads return 0, or -1 when the column
- * makes no sense. No file outside src/store includes this. */
+/* Composite column values: see store_row_fields.c. Reads return 0, or -1 if the column is
+ * invalid. Files outside src/store must not include this. */
 #ifndef STORE_STORE_ROW_FIELDS_H
 #define STORE_STORE_ROW_FIELDS_H
 
@@ -25,7 +25,7 @@ void row_bind_hooks(sqlite3_stmt *st, int at, const struct hooks *h);
 void row_bind_set(sqlite3_stmt *st, int at, const struct task_set *set);
 void row_bind_book(sqlite3_stmt *st, int at, const struct tasks *t);
 
-char *row_text(sqlite3_stmt *st, int col); /* the caller's; NULL */
+char *row_text(sqlite3_stmt *st, int col); /* the caller frees; may be NULL */
 int row_read_argv(sqlite3_stmt *st, int col, char ***out);
 int row_read_ids(sqlite3_stmt *st, int col, struct demand *d);
 int row_read_cards(sqlite3_stmt *st, int col, struct store_attempt *a);

@@ -1,5 +1,5 @@
-/* The last two completed runs of every command, by user and fingerprint: what the expectation
- * of the next run is made from. One row each, the newest RUNS_KEPT of them. */
+/* The last two completed runs of every command, one row per user and fingerprint: the basis
+ * for estimates of run time. The newest RUNS_KEPT rows are kept. */
 #include "store/store_priv.h"
 
 #define RUNS_KEPT 100000

@@ -1,8 +1,8 @@
-/* The tables, and the way from any older version of them to this one. A new database is
- * made whole under another name and then renamed, so a berth.db that is empty or cut short is
- * never a fresh one: it is damage, and refused. store_open is the only caller.
+/* The tables, and the migrations from any older version. A new database is built under another
+ * name and then renamed, so an empty or truncated berth.db is never a fresh one: it is
+ * damaged, and refused. Only store_open calls this.
  *
- * To change the tables: add a step to STEPS. Steps that have been released are never edited. */
+ * To change the tables, add a step to STEPS. Never edit a released step. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -12,9 +12,10 @@
 #include "base/err.h"
 #include "store/store_priv.h"
 
-/* jobs_state serves the restart (what has not ended), the counts and `state:failed`; its final
- * states only ever grow. jobs_file holds what still counts for a jobs file; with the rowid
- * behind it a file's jobs come in the order of their ids, which is also that of their pages. */
+/* jobs_state serves the restart (jobs that have not ended), the counts and `state:failed`; its
+ * final states only grow. jobs_file holds the jobs that still count for a jobs file; as the
+ * rowid follows its columns, a file's jobs come in order of id, which is also the order of
+ * their pages. */
 static const char schema_v1[] =
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE jobs("
@@ -84,11 +85,11 @@ static const char schema_v2[] =
     "ALTER TABLE jobs ADD COLUMN tags TEXT;"
     "ALTER TABLE jobs ADD COLUMN array_tasks TEXT;"
     "ALTER TABLE jobs ADD COLUMN array_book TEXT;"
-    /* Each holds only those that have what it is about. */
+    /* Partial indexes: each holds only the rows that have the column. */
     "CREATE INDEX jobs_array ON jobs(array_job, task) WHERE array_job <> 0;"
     "CREATE INDEX jobs_fingerprint ON jobs(fingerprint) WHERE fingerprint IS NOT NULL;"
     "CREATE INDEX jobs_name ON jobs(name) WHERE name IS NOT NULL;"
-    /* What is left of a pruned job that still counts for its line. */
+    /* What remains of a pruned job that still counts for its line. */
     "CREATE TABLE lines(file INTEGER NOT NULL, key TEXT NOT NULL, job INTEGER NOT NULL,"
     " line INTEGER NOT NULL, state INTEGER NOT NULL, outcome INTEGER, code INTEGER,"
     " signal INTEGER, PRIMARY KEY(file, key)) WITHOUT ROWID;"
@@ -101,15 +102,15 @@ static const char schema_v3[] =
     "ALTER TABLE jobs ADD COLUMN screen INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN env_setup TEXT;"
     "ALTER TABLE jobs ADD COLUMN conda TEXT;"
-    /* What an attempt and a card used over time; core/learn/trace.h, core/learn/series.h. */
+    /* Usage over time of attempts and GPUs; core/learn/trace.h, core/learn/series.h. */
     "CREATE TABLE traces(job INTEGER NOT NULL, attempt INTEGER NOT NULL, bytes BLOB NOT NULL,"
     " PRIMARY KEY(job, attempt)) WITHOUT ROWID;"
     "CREATE TABLE series(uuid TEXT PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE totals(uid INTEGER PRIMARY KEY, gpu_ms INTEGER NOT NULL);";
 
-/* jobs_ended and attempts_ended are for reports, which go backwards through what ended when;
- * each holds only what has. peaks: what the last runs of a command had of a card at most, from
- * which `vram=auto` is learned. */
+/* jobs_ended and attempts_ended serve reports, which walk backwards through ended jobs; each
+ * holds only ended rows. peaks: peak memory per GPU of a command's last runs, from which
+ * `vram=auto` is learned. */
 static const char schema_v4[] =
     "ALTER TABLE jobs ADD COLUMN vram_auto INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN auto_runs INTEGER NOT NULL DEFAULT 0;"
@@ -120,19 +121,19 @@ static const char schema_v4[] =
     " oom_runs INTEGER NOT NULL, ended_us INTEGER NOT NULL,"
     " PRIMARY KEY(uid, fingerprint, gpus)) WITHOUT ROWID;";
 
-/* outbox: notifications of jobs (hooks, webhooks, mail) that have not been delivered yet. */
+/* outbox: notifications of jobs (hooks, webhooks, mail) not yet delivered. */
 static const char schema_v5[] =
     "ALTER TABLE jobs ADD COLUMN hooks TEXT;"
     "CREATE TABLE outbox(id INTEGER PRIMARY KEY AUTOINCREMENT, job INTEGER NOT NULL,"
     " uid INTEGER NOT NULL, kind TEXT NOT NULL, target TEXT NOT NULL, event TEXT NOT NULL,"
     " tries INTEGER NOT NULL);";
 
-/* site: the settings ask for it, not the job. */
+/* site: requested by the settings, not by the job. */
 static const char schema_v6[] =
     "ALTER TABLE outbox ADD COLUMN site INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN admin_held INTEGER NOT NULL DEFAULT 0;";
 
-/* %a was the attempt in a log's name, and is an array's task now, as with Slurm. */
+/* %a in a log's name was the attempt; it is now an array's task, as in Slurm. */
 static const char schema_v7[] =
     "ALTER TABLE jobs ADD COLUMN error TEXT;"
     "ALTER TABLE jobs ADD COLUMN truncates INTEGER NOT NULL DEFAULT 0;"
@@ -146,21 +147,21 @@ static const char schema_v7[] =
     "'%%')"
     " WHERE log LIKE '%\\%a%' ESCAPE '\\';";
 
-/* jobs_env finds environments that no job has any more. */
+/* jobs_env finds environments that no job refers to. */
 static const char schema_v8[] =
     "CREATE INDEX jobs_env ON jobs(env);"
     "ALTER TABLE jobs ADD COLUMN log_max_mib INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE attempts ADD COLUMN log_cut_bytes INTEGER NOT NULL DEFAULT 0;";
 
-/* What was answered to requests that can be asked again; answers_uid is in the order in which
- * they came, because an index has the rowid behind its columns. */
+/* Answers to requests that can be repeated. answers_uid lists them in order of arrival,
+ * because the rowid follows an index's columns. */
 static const char schema_v9[] =
     "CREATE TABLE answers(id INTEGER PRIMARY KEY AUTOINCREMENT, uid INTEGER NOT NULL,"
     " token TEXT NOT NULL, bytes INTEGER NOT NULL, json TEXT NOT NULL, UNIQUE(uid, token));"
     "CREATE INDEX answers_uid ON answers(uid);";
 
-/* What long requests that are under way have done, a piece each. It was a single row of
- * `answers` before, "TOKEN so far". */
+/* Progress of long requests, one row per piece. It was a single row of `answers` before,
+ * "TOKEN so far". */
 static const char schema_v10[] =
     "CREATE TABLE progress(uid INTEGER NOT NULL, token TEXT NOT NULL, piece INTEGER NOT NULL,"
     " at_us INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY(uid, token, piece)) WITHOUT "
@@ -168,9 +169,9 @@ static const char schema_v10[] =
     "CREATE INDEX progress_at ON progress(at_us);"
     "DELETE FROM answers WHERE token LIKE '% so far';";
 
-/* kept: bytes, roughly, that `files` and `lines` take of each user; see store_files.c. A row of
- * theirs that is replaced must be updated, because REPLACE deletes without a trigger.
- * jobs_detached finds the rest of a file's jobs, which jobs_file leaves out. */
+/* kept: approximate bytes in `files` and `lines` per user; see store_files.c. Replace a row of
+ * theirs with an update, because REPLACE deletes without firing a trigger. jobs_detached finds
+ * the jobs of a file that jobs_file leaves out. */
 #define FILE_BYTES(row) "64 + 2 * length(CAST(" row "path AS BLOB))"
 #define LINE_BYTES(row) "64 + length(CAST(" row "key AS BLOB))"
 #define LINE_OWNER(row) "(SELECT uid FROM files WHERE id = " row "file)"
@@ -200,7 +201,7 @@ static const char schema_v11[] =
                                                               " WHERE uid = " LINE_OWNER(
                                                                   "old.") "; END;";
 
-/* cap_mib: what the attempt was held to. */
+/* cap_mib: the VRAM cap enforced on the attempt. */
 static const char schema_v12[] =
     "ALTER TABLE jobs ADD COLUMN vram_cap INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE attempts ADD COLUMN cap_mib INTEGER NOT NULL DEFAULT 0;";
@@ -208,7 +209,7 @@ static const char schema_v12[] =
 static const char schema_v13[] =
     "ALTER TABLE jobs ADD COLUMN on_exceed INTEGER NOT NULL DEFAULT 0;";
 
-/* slurm_*: where Slurm has an attempt; see struct attempt. */
+/* slurm_*: the Slurm job that runs an attempt; see struct attempt. */
 static const char schema_v14[] =
     "ALTER TABLE jobs ADD COLUMN engine INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE attempts ADD COLUMN slurm_key TEXT NOT NULL DEFAULT '';"
@@ -222,7 +223,7 @@ static const char schema_v15[] =
 static const char schema_v16[] =
     "ALTER TABLE jobs ADD COLUMN gpu_cc_tenths INTEGER NOT NULL DEFAULT 0;";
 
-/* numa_nodes: a mask of those to whose CPUs the attempt was bound. */
+/* numa_nodes: mask of the nodes to whose CPUs the attempt was bound. */
 static const char schema_v17[] =
     "ALTER TABLE jobs ADD COLUMN cpu_bind INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE attempts ADD COLUMN numa_nodes INTEGER NOT NULL DEFAULT 0;";
@@ -235,7 +236,7 @@ static const char schema_v19[] = "ALTER TABLE jobs ADD COLUMN pack INTEGER NOT N
 static const char schema_v20[] =
     "ALTER TABLE jobs ADD COLUMN singleton INTEGER NOT NULL DEFAULT 0;";
 
-/* lined_us: see struct job. What waits for others may have waited for them until now. */
+/* lined_us: see struct job. Jobs with dependencies may have waited for them until now. */
 static const char schema_v21[] =
     "ALTER TABLE jobs ADD COLUMN lined_us INTEGER NOT NULL DEFAULT 0;"
     "UPDATE jobs SET lined_us = max(submitted_us, wanted_begin_us)"
@@ -249,14 +250,14 @@ static const char schema_v23[] =
 
 static const char schema_v24[] = "ALTER TABLE jobs ADD COLUMN submitted_as TEXT;";
 
-/* array_book: how many tasks ended with each exit status, where it was the highest alone. Both
- * are read, and daemons of before do not read this. */
+/* array_book: counts tasks per exit status, where it held only the highest status before. This
+ * version reads both forms; older daemons cannot read the new one. */
 static const char schema_v25[] = "";
 
-/* A user's newest, behind 100,000 tasks or all that others have submitted. */
+/* Finds a user's newest job, even behind 100,000 tasks or other users' jobs. */
 static const char schema_v26[] = "CREATE INDEX jobs_user ON jobs(uid) WHERE array_job = 0;";
 
-/* deps: those that have been met have a capital letter, which daemons of before do not read. */
+/* deps: a capital letter marks a met dependency, which older daemons cannot read. */
 static const char schema_v27[] =
     "ALTER TABLE jobs ADD COLUMN stop_grace_ms INTEGER NOT NULL DEFAULT -1;";
 
@@ -287,7 +288,8 @@ schema_version(sqlite3 *db)
     return version;
 }
 
-/* All steps from this version on, in one transaction. 0, or -1 with the db's error set. */
+/* Applies all steps from this version on, in one transaction. 0, or -1 with the db's error
+ * set. */
 static int
 schema_apply(sqlite3 *db, int version)
 {
@@ -376,7 +378,8 @@ schema_sync_folder(const char *path, struct err *e)
     return 0;
 }
 
-/* A fresh, empty file that only we may read; SQLite takes its mode for what goes beside it. */
+/* Creates a new, empty file with access for its owner only; SQLite copies the mode to the
+ * files beside it. */
 static int
 schema_make_file(const char *path, struct err *e)
 {
@@ -390,7 +393,7 @@ schema_make_file(const char *path, struct err *e)
     return 0;
 }
 
-/* What went wrong while a new file was filled, before there is a store to ask. */
+/* Explains an error while filling a new file, when there is no store to ask yet. */
 static int
 schema_create_failed(sqlite3 *db, const char *path, struct err *e)
 {
@@ -431,14 +434,14 @@ schema_create(const char *path, struct err *e)
     return schema_sync_folder(path, e);
 }
 
-/* A number in a database's header: four bytes, the greatest first. */
+/* A number in a database's header: four bytes, big-endian. */
 static uint32_t
 schema_header_u32(const unsigned char *at)
 {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* Without a database there must be no log of one either. */
+/* A log without its database is an error too. */
 static int
 schema_check_absent(const char *path, struct err *e)
 {
@@ -452,8 +455,8 @@ schema_check_absent(const char *path, struct err *e)
     return 0;
 }
 
-/* Looks at the first 100 bytes before SQLite does: it would take an empty file for a new
- * database. Offsets: https://www.sqlite.org/fileformat.html, 1.3. */
+/* Checks the first 100 bytes before SQLite opens the file, because SQLite would take an empty
+ * file for a new database. Offsets: https://www.sqlite.org/fileformat.html, 1.3. */
 int
 schema_check_file(const char *path, struct err *e)
 {

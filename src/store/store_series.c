@@ -1,7 +1,6 @@
-/* What cards and attempts used over time, as the daemon encoded it (core/learn/series.h,
- * core/learn/trace.h), and each user's GPU time in all. Bytes that only the daemon understands
- * lie in tables of their own, so that no list of jobs reads past them. An attempt's go with its
- * job. */
+/* Usage over time of GPUs and attempts, as encoded by the daemon (core/learn/series.h,
+ * core/learn/trace.h), and each user's total GPU time. These blobs have their own tables, so
+ * that listing jobs does not read past them. An attempt's trace is removed with its job. */
 #include "base/err.h"
 #include "store/store_priv.h"
 

@@ -1,14 +1,13 @@
-/* The words of every statement that the store keeps prepared. Those over whole jobs and
- * attempts are put together from the column tables in store_row.c, so a new column has one
- * place. */
+/* The SQL of every prepared statement. Statements over whole jobs and attempts are composed
+ * from the column tables in store_row.c, so a new column is added in one place. */
 #include "base/err.h"
 #include "store/store_priv.h"
 
-/* The last attempt rides along with its job; most jobs of a long queue have none. */
+/* Joins each job's last attempt; most jobs of a long queue have none. */
 #define LAST_ATTEMPT                                                                           \
     " FROM jobs j LEFT JOIN attempts a ON a.job = j.id AND"                                    \
     " a.number = (SELECT max(number) FROM attempts WHERE job = j.id)"
-/* What is searched: argv is a JSON list, of which the quotes between words do not count. */
+/* The text that is searched. argv is a JSON list; the quotes between its words are removed. */
 #define WORDS                                                                                  \
     "coalesce(j.name, '') || char(10) || coalesce(j.command, '')"                              \
     " || replace(coalesce(j.argv, ''), '\",\"', ' ') || char(10) || coalesce(j.tags, '')"
@@ -23,8 +22,8 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_COMMIT] = "COMMIT",
     [STMT_META_GET] = "SELECT value FROM meta WHERE key = ?1",
     [STMT_META_SET] = "INSERT OR REPLACE INTO meta(key, value) VALUES(?1, ?2)",
-    /* A row for each that may contain it, so that the clock can be looked at in between: a job
-     * may have megabytes to search. */
+    /* One row per candidate, so that the deadline can be checked in between: a job may have
+     * megabytes to search. */
     [STMT_JOBS_SEARCH] = ("SELECT j.id, (?9 < 0 OR j.uid = ?9) AND instr(lower(" WORDS "), ?8)"
                           " FROM jobs j" MATCHES " ORDER BY j.id DESC"),
     [STMT_ENV_FIND] = "SELECT id FROM envs WHERE hash = ?1 AND bytes = ?2",
@@ -63,7 +62,7 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_KEPT_ABOVE] = "SELECT uid FROM kept WHERE bytes > ?1 LIMIT 1",
     [STMT_FILES_AHEAD] = ("SELECT max(id) FROM (SELECT id FROM files WHERE id > ?1"
                           " ORDER BY id LIMIT ?2)"),
-    /* The last stays, so that its number is not given to another one. */
+    /* The last file stays, so that its number is not reused. */
     [STMT_FILES_PRUNE] =
         ("DELETE FROM files WHERE id > ?1 AND id <= ?2 AND uid = ?3"
          " AND id < (SELECT max(id) FROM files)"
@@ -72,8 +71,8 @@ static const char *const SQL[STMT_COUNT] = {
          " AND detached = 0)"
          " AND NOT EXISTS (SELECT 1 FROM jobs WHERE file = files.id AND file <> 0"
          " AND detached <> 0)"),
-    /* A task goes behind its array, which has a lower number: whoever runs an array again
-     * counts those without a row as tasks that never left it. */
+    /* A task is pruned after its array, which has a lower id: rerunning an array counts tasks
+     * without a row as tasks that never left it. */
     [STMT_PRUNE_LIST] =
         ("SELECT id, state, submitted_us, ended_us, array_job <> 0 AND EXISTS (SELECT 1"
          " FROM jobs a WHERE a.id = jobs.array_job AND (a.state < ?1 OR a.id >= ?2"
@@ -82,7 +81,7 @@ static const char *const SQL[STMT_COUNT] = {
         ("SELECT id, uid, state, array_job <> 0 AND EXISTS (SELECT 1 FROM jobs a"
          " WHERE a.id = jobs.array_job AND (a.state < ?2 OR a.id <= ?1)) FROM jobs"
          " WHERE id > ?1 ORDER BY id"),
-    /* Of ?2 jobs, evenly over all numbers; each environment of a user counts once. */
+    /* Samples ?2 jobs, evenly over all ids; each environment of a user counts once. */
     [STMT_LARGEST_USER] =
         ("WITH RECURSIVE n(id, step) AS (SELECT min(id), 1 + (max(id) - min(id)) / ?2"
          " FROM jobs UNION ALL SELECT id + step, step FROM n WHERE id IS NOT NULL"
@@ -201,7 +200,7 @@ stmt_insert_attempt(struct buf *sql)
     buf_adds(sql, ")");
 }
 
-/* The statements that are made from the column tables. */
+/* Composes a statement from the column tables. */
 static void
 stmt_compose(struct buf *sql, enum stmt_id id)
 {
@@ -214,7 +213,7 @@ stmt_compose(struct buf *sql, enum stmt_id id)
     } else if (id == STMT_JOB_LOAD) {
         stmt_select_jobs(sql, " WHERE j.id = ?1");
     } else if (id == STMT_JOBS_LIVE) {
-        /* Asked for in this way it looks at the index of states and not at every old job. */
+        /* This form makes SQLite use the index of states instead of scanning every old job. */
         stmt_select_jobs(sql, " WHERE j.id IN (SELECT id FROM jobs WHERE state < ?1)"
                               " ORDER BY j.id");
     } else if (id == STMT_JOBS_UP) {

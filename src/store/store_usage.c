@@ -1,5 +1,5 @@
-/* What each user has used, as of some moment: written with the end that charged it, read once
- * at start. What it means is core/plan/fair.h's. */
+/* Each user's usage as of some moment: written with the end that is charged, read once at
+ * start. core/plan/fair.h defines its meaning. */
 #include "base/err.h"
 #include "store/store_priv.h"
 
