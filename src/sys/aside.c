@@ -1,9 +1,10 @@
-/* File access by a process of its own: see aside.h. A file system whose server has gone, or
- * that was frozen, holds whoever touches it, often where not even KILL reaches. A supervisor
- * must not wait like that: it has processes to end. stop.c and log_tail.c call this.
+/* File access in a separate process: see aside.h. A file system that is frozen, or whose
+ * server is gone, blocks every process that touches it, often beyond the reach of KILL. A
+ * supervisor must not block like that, because it has processes to end. Called by stop.c and
+ * log_tail.c.
  *
- * A process without an exit signal is seen by none of the waits that ask what is left of the
- * job. Once its parent has gone it is an ordinary child of the nursery's. */
+ * The process has no exit signal, so the waits for what is left of the job do not see it. When
+ * its parent exits it becomes an ordinary child of the nursery. */
 #include "sys/aside.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ run_child(int fd, int words, aside_fn fn, const void *ctx)
     _exit(0);
 }
 
-/* Until its end of the pipe is closed, which is the last that it has open. */
+/* Reads until the process closes its end of the pipe, the last descriptor it has open. */
 static ssize_t
 hear(int fd, int patience_ms, char *out, size_t size)
 {
@@ -61,7 +62,7 @@ aside_run(int fd, aside_fn fn, const void *ctx, int patience_ms, char *out, size
         return -1;
     auto_close int ours = ends[0];
     auto_close int theirs = ends[1];
-    pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0); /* no signal at its end */
+    pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0); /* no signal on exit */
     if (pid == 0)
         run_child(fd, theirs, fn, ctx);
     if (pid < 0)

@@ -1,7 +1,7 @@
-/* Names of cards for podman's --device: see cdi_names.h. The files are NVIDIA's, made by
- * `nvidia-ctk cdi generate`, in YAML or JSON; a name stands there as it is given, so it is
- * looked for as text. Newer files have a card by its UUID, older ones by its number alone.
- * Called by the shepherd when it starts a container, and by `berth doctor`. */
+/* GPU names for podman's --device: see cdi_names.h. `nvidia-ctk cdi generate` writes the
+ * specifications in YAML or JSON; names are written there literally, so a text search finds
+ * them. Newer files name a GPU by UUID, older ones only by index. Called by the shepherd when
+ * it starts a container, and by `berth doctor`. */
 #include "sys/cdi_names.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include "base/file.h"
 
 #define KIND           "nvidia.com/gpu"
-#define MIG            "MIG-" /* these have no numbers of their own */
+#define MIG            "MIG-" /* MIG instances have no index of their own */
 #define SPEC_MAX_BYTES (4 << 20)
 
 static const char *const folders[] = {"/etc/cdi", "/var/run/cdi"};
@@ -51,7 +51,7 @@ add_file(const char *folder, const char *name, struct buf *all)
         buf_add(all, text.data, text.len);
 }
 
-/* All specifications of NVIDIA's cards, one behind the other. */
+/* Concatenates all specifications of NVIDIA's GPUs. */
 static void
 read_all(struct buf *all)
 {

@@ -1,6 +1,6 @@
-/* cgroup v2 by its files. The nursery finds the base once; each shepherd makes, limits, kills
- * and removes the group of its attempt. Nothing here is needed for correctness of outcomes:
- * every failure is an answer that the caller lives with. */
+/* cgroup v2 through its files. The nursery finds the base once; each shepherd makes, limits,
+ * kills and removes its attempt's group. Outcomes are correct without any of this: callers
+ * tolerate every failure. */
 #include "sys/cgroup.h"
 
 #include <dirent.h>
@@ -34,7 +34,7 @@ write_at(int dirfd, const char *name, const char *text)
     return file_write_all(fd, text, strlen(text));
 }
 
-/* The start of a control file as a string; false when it cannot be read. */
+/* Reads the start of a control file as a string; false if it cannot be read. */
 static bool
 read_at(int dirfd, const char *name, char *out, size_t size)
 {
@@ -46,7 +46,7 @@ read_at(int dirfd, const char *name, char *out, size_t size)
     return n >= 0;
 }
 
-/* The number behind "key " at the start of a line; -1 when there is none. */
+/* The number after "key " at the start of a line; -1 if there is none. */
 static int64_t
 number_of_key(const char *text, const char *key)
 {
@@ -75,7 +75,8 @@ cgroup_has_word(const char *list, size_t len, const char *word)
     return false;
 }
 
-/* Whether that end of a line is the v2 tree's, or a v1 tree's with this controller. */
+/* True if this end of a mountinfo line is of the v2 tree, or of a v1 tree with this
+ * controller. */
 static bool
 is_of_tree(const char *type, const char *controller)
 {
@@ -105,8 +106,8 @@ cgroup_find_mount(const char *controller)
     return NULL;
 }
 
-/* Lets the groups below have the controllers that are to be had, one by one: a single one
- * that is missing would refuse them all. */
+/* Enables the available controllers for the groups below, one at a time: a single missing one
+ * would make the kernel refuse them all. */
 static void
 enable_controllers(int dirfd)
 {
@@ -115,9 +116,9 @@ enable_controllers(int dirfd)
         (void)write_at(dirfd, "cgroup.subtree_control", WANTED[i]);
 }
 
-/* Service managers hand on the controllers that they know, and dmem is newer than most: root
- * hands it down the path itself, from the root group to the parent of our own. They leave alone
- * what they do not know. */
+/* Service managers delegate only the controllers they know and leave others alone. dmem is
+ * newer than most of them, so root enables it itself, from the root group down to the parent
+ * of our own. */
 static void
 hand_down_dmem(const char *mount, const char *path)
 {
@@ -135,7 +136,7 @@ hand_down_dmem(const char *mount, const char *path)
     }
 }
 
-/* Whether the processes of the group are this one and its parent, and no others. */
+/* True if the group's only processes are this one and its parent. */
 static bool
 is_ours_alone(const char *pids)
 {
@@ -157,9 +158,8 @@ cgroup_make_folder(int at, const char *path)
     return 0;
 }
 
-/* A group with processes of its own cannot hand controllers on. If ours has only this process
- * and the one that started it (a service or a scope with Delegate=yes), they step into a
- * leaf. */
+/* A group with processes cannot delegate controllers. If ours holds only this process and its
+ * parent (a service or a scope with Delegate=yes), both move into a leaf. */
 static void
 step_aside(int own)
 {
@@ -241,7 +241,7 @@ cgroup_claim(const char *base)
     struct stat held, named;
     if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0)
         return -1;
-    /* Another daemon may have removed it between making and claiming. */
+    /* Another daemon may have removed the base between our making and claiming it. */
     if (fstat(fd, &held) < 0 || stat(base, &named) < 0 || held.st_ino != named.st_ino)
         return -1;
     return TAKE_FD(fd);
@@ -283,7 +283,7 @@ cgroup_remove_abandoned(const char *base)
     }
 }
 
-/* 0 or an errno value: its memory could be bounded, and is not. */
+/* 0, or an errno value if memory can be limited here but the limit could not be set. */
 static int
 set_limits(int fd, const struct cgroup_limits *l)
 {
@@ -291,10 +291,12 @@ set_limits(int fd, const struct cgroup_limits *l)
     int why = 0;
     if (l->mem_mib > 0) {
         snprintf(text, sizeof text, "%" PRId64, (int64_t)l->mem_mib * 1024 * 1024);
-        (void)write_at(fd, "memory.swap.max", "0"); /* no way out into swap */
+        (void)write_at(fd, "memory.swap.max", "0"); /* do not let the job evade the limit by
+                                                       swapping */
         if (write_at(fd, "memory.max", text) < 0 && errno != ENOENT)
             why = errno;
-        (void)write_at(fd, "memory.oom.group", "1"); /* half a killed job is of no use */
+        (void)write_at(fd, "memory.oom.group", "1"); /* a job with some processes killed is
+                                                        useless */
     }
     if (l->pids > 0) {
         snprintf(text, sizeof text, "%d", l->pids);
@@ -322,7 +324,7 @@ cgroup_create(const char *path, const struct cgroup_limits *limits, struct err *
     int fd = cgroup_open(path);
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the cgroup %s", path);
-    /* On something that is no cgroup folder nothing may be written. */
+    /* Do not write into a folder that is not a cgroup. */
     if (faccessat(fd, "cgroup.procs", W_OK, AT_EACCESS) < 0) {
         int why = errno;
         close(fd);
@@ -344,7 +346,8 @@ cgroup_enter_below(int fd, const char *name)
     return below < 0 ? -1 : write_at(below, "cgroup.procs", "0");
 }
 
-/* Adds the processes of the group that can still be read. How many it names; -1. */
+/* Adds the group's processes that are still readable. Returns how many the group lists; -1 on
+ * error. */
 static int
 read_members(int fd, struct procs *out)
 {
@@ -372,8 +375,8 @@ by_pid(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* A number may be another process's by the time that it is used. What was read between two
- * lists that have it, and is signalled if its start time is still that, was in the group. */
+/* A pid may be reused before it is signalled. A process that was read between two lists that
+ * both contain its pid, and still has the same start time, was in the group. */
 int
 cgroup_signal(int fd, int sig)
 {
@@ -416,7 +419,7 @@ kill_group(int parent, const char *name, int fd)
     (void)cgroup_signal(fd, SIGKILL);
 }
 
-/* Before Linux 5.14: what is frozen cannot fork, and KILL reaches it all the same. */
+/* For kernels before 5.14: frozen processes cannot fork, and KILL still reaches them. */
 void
 cgroup_kill(int fd)
 {
@@ -449,7 +452,7 @@ cgroup_oom_kills(int fd, bool *own)
     return n > 0 ? n : 0;
 }
 
-/* Groups hold no files that would have to go. */
+/* A group's control files need no removal. */
 static void
 remove_group(int parent, const char *name, int fd)
 {

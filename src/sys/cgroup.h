@@ -1,6 +1,7 @@
-/* cgroup v2, where it may be used: finding a subtree that this process may write, one group
- * per attempt in it, its limits and its end. All of it is optional: on a machine without
- * (v1, no delegation, containers) jobs are kept together by subreaper, session and mark. */
+/* cgroup v2, where available: finds a subtree that this process may write, makes one group per
+ * attempt in it, sets its limits and ends it. All of it is optional: on a machine without it
+ * (v1, no delegation, containers), a subreaper, the session and the mark keep a job's
+ * processes together. */
 #ifndef SYS_CGROUP_H
 #define SYS_CGROUP_H
 
@@ -17,76 +18,75 @@ struct cgroup_limits {
     int32_t pids;    /* processes and threads; 0: none */
 };
 
-/* Makes (or finds) a folder `name` in this process's own cgroup, below which groups of jobs
- * can be made, and turns on what controllers it can get. Where nothing but this process and its
- * parent live in the group they move into a leaf of it, as a group with processes cannot hand
- * controllers on. Its absolute path into out (owned by the caller, malloc). -1 with the reason
- * in words when there is no such place; then jobs simply run without. */
+/* Makes (or finds) the folder `name` in this process's own cgroup, to hold the groups of jobs,
+ * and enables the available controllers. If only this process and its parent live in the own
+ * cgroup, they move into a leaf of it, because a group with processes cannot delegate
+ * controllers. *out is its absolute path (malloc, the caller's). -1 with the reason if there
+ * is no such place; jobs then run without groups. */
 int cgroup_find_base(const char *name, char **out, struct err *e);
 
-/* Makes a base that was found once, of v2 or v1, again if it has been removed: programs that
- * tidy up remove groups that are empty. 1: it was; 0: it is there; -1 with errno. */
+/* Makes a known base (v2 or v1) again if it was removed: clean-up programs remove empty
+ * groups. 1: made again; 0: it exists; -1 with errno. */
 int cgroup_base_again(const char *base);
 
-/* Moves every process of the group at `path` (in the v2 tree, as /proc/PID/cgroup has it) into
- * the leaf `name` beside the base, but for those whose pid `keep` says yes to. How many
+/* Moves the processes of the group at `path` (in the v2 tree, as in /proc/PID/cgroup) into the
+ * leaf `name` beside the base, except those for which `keep` returns true. Returns how many
  * moved. */
 int cgroup_adopt(const char *path, const char *base, const char *name,
                  bool (*keep)(void *ctx, pid_t pid), void *ctx);
 
-/* Where the tree of a v1 controller, or that of v2 (NULL), is mounted: the caller frees; NULL
- * when it is not. */
+/* The mount point of a v1 controller's tree, or of the v2 tree (NULL). The caller frees; NULL
+ * if it is not mounted. */
 char *cgroup_find_mount(const char *controller);
 
-/* Makes the folder of a group, or finds it there. Jobs may read what their group says
- * (cpu.stat, memory.current) whatever the umask of who makes it: a supervisor that has had an
- * attempt keeps a narrow one. `at` is as openat has it. 0; -1 with errno. */
+/* Makes the folder of a group, or finds it. The mode lets jobs read their group's files
+ * (cpu.stat, memory.current) whatever the caller's umask: a supervisor keeps a narrow one
+ * after an attempt. `at` is as for openat. 0; -1 with errno. */
 int cgroup_make_folder(int at, const char *path);
 
-/* Whether a list with commas, len long, has this word. */
+/* True if the comma-separated list, len bytes long, contains the word. */
 bool cgroup_has_word(const char *list, size_t len, const char *word);
 
-/* Says that the base is in use for as long as the descriptor that comes back is open; -1 when
- * there is no such folder (any more). The descriptor is the caller's (O_CLOEXEC). */
+/* Marks the base as in use while the returned descriptor (O_CLOEXEC, the caller's) is open; -1
+ * if the folder does not exist (any more). */
 int cgroup_claim(const char *base);
 
-/* Removes the base, if it is empty and no other daemon has claimed it, and ends our claim. */
+/* Gives up our claim, and removes the base if it is empty and no other daemon has claimed
+ * it. */
 void cgroup_disclaim(const char *base, int claim);
 
-/* Removes what stands beside the base with such a name ("berth-" and eight hex digits) and
- * which no daemon claims and nothing runs in: of daemons that were killed, and never came
- * back. */
+/* Removes bases beside this one ("berth-" and eight hex digits) that no daemon claims and that
+ * hold no processes: leftovers of daemons that were killed and never came back. */
 void cgroup_remove_abandoned(const char *base);
 
-/* Makes the group and sets what limits its controllers allow (those that are missing are
- * passed over). A descriptor of its folder (O_CLOEXEC, the caller's), or -1. */
+/* Makes the group and sets its limits, as far as controllers are available (missing ones are
+ * skipped). Returns a descriptor of its folder (O_CLOEXEC, the caller's), or -1. */
 int cgroup_create(const char *path, const struct cgroup_limits *limits, struct err *e);
 
 /* Opens an existing group: its descriptor, or -1. */
 int cgroup_open(const char *path);
 
-/* Moves the calling process into a group `name` below, made for it: what limits the group
- * limits that too, and a KILL to the group reaches it. Also where the group was killed before,
- * which in some kernels (6.18) kills what is put into it later. 0; -1 with errno. */
+/* Moves the calling process into a child group `name`, which is created: the group's limits
+ * apply to it, and a KILL to the group reaches it. Works also if the group was killed before;
+ * some kernels (6.18) kill processes that enter a killed group itself. 0; -1 with errno. */
 int cgroup_enter_below(int fd, const char *name);
 
-/* KILL to everything in it and below, forks in flight included. Where the kernel cannot do that
- * at once and cannot freeze the group either, what forks meanwhile is missed: repeat. */
+/* KILLs everything in the group and below, forks in flight included. If the kernel supports
+ * neither cgroup.kill nor freezing, processes forked meanwhile are missed: repeat. */
 void cgroup_kill(int fd);
 
-/* Sends the signal (0: none) to each process that is in the group itself, of v2 or of v1. How
- * many there were; -1 when it cannot be read. */
+/* Sends the signal (0: none) to each process directly in the group (v2 or v1). Returns how
+ * many there were; -1 if the group cannot be read. */
 int cgroup_signal(int fd, int sig);
 
-/* Whether a living process is in it or below: 1, 0, -1 not known. */
+/* Whether the group or one below has a living process: 1, 0, or -1 if not known. */
 int cgroup_is_populated(int fd);
 
-/* How often the kernel killed in it for want of memory; 0 where it does not say. *own: whether
- * that was for the group's own limit, and not because the machine, or a group above, had no
- * more. */
+/* Number of OOM kills in the group; 0 if the kernel does not say. *own: true if the group's
+ * own limit caused them, not a shortage of the machine or of a parent group. */
 int64_t cgroup_oom_kills(int fd, bool *own);
 
-/* Removes the empty group with the groups that the job may have made in it. */
+/* Removes the empty group and any child groups that the job made in it. */
 int cgroup_remove(const char *path);
 
 #endif

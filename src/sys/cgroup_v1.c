@@ -1,6 +1,6 @@
-/* cgroup v1 by its files: see cgroup_v1.h. The nursery finds the bases, each shepherd makes and
- * removes the groups of its attempt, the command's process joins them before it becomes its
- * user. Whatever is missing merely does not confine. */
+/* cgroup v1 through its files: see cgroup_v1.h. The nursery finds the bases; each shepherd
+ * makes and removes its attempt's groups; the command's process joins them before it changes
+ * to its user. A missing controller is not an error: that resource is not limited. */
 #include "sys/cgroup_v1.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 const char *const cgroup_v1_names[CGROUP_V1_N] = {"memory", "pids", "cpu"};
 
-/* Our own group of it: "N:LIST:PATH" in /proc/self/cgroup. */
+/* This process's group for the controller: "N:LIST:PATH" in /proc/self/cgroup. */
 static char *
 find_own(const char *controller)
 {
@@ -76,7 +76,7 @@ write_number(int dirfd, const char *name, int64_t v)
     return fd < 0 || file_write_all(fd, text, (size_t)n) < 0 ? errno : 0;
 }
 
-/* 0 or an errno value, that of the limit on memory: what else is not limited merely is not. */
+/* 0, or the errno value of the memory limit. Failures of other limits are ignored. */
 static int
 set_limits(enum cgroup_v1 which, int fd, const struct cgroup_limits *l)
 {
@@ -85,7 +85,7 @@ set_limits(enum cgroup_v1 which, int fd, const struct cgroup_limits *l)
     case CGROUP_V1_MEMORY:
         if (bytes > 0) {
             int why = write_number(fd, "memory.limit_in_bytes", bytes);
-            /* No way out into swap, where the kernel counts that. */
+            /* Also limit swap, where the kernel accounts for it. */
             (void)write_number(fd, "memory.memsw.limit_in_bytes", bytes);
             return why;
         }
@@ -151,8 +151,8 @@ number_in(int dirfd, const char *file, const char *key)
     return at && sscanf(at + strlen(key), "%" SCNd64, &n) == 1 && n > 0 ? n : 0;
 }
 
-/* Whether the group has been as full as its limit lets it be. What did not fit any more was at
- * most a huge page, and some that a processor had in store. */
+/* True if the group has been as full as its limit allows. The allocation that failed was at
+ * most a huge page plus what a CPU holds in its per-CPU stock. */
 static bool
 was_full(int memory_fd)
 {
@@ -161,8 +161,8 @@ was_full(int memory_fd)
     return limit > 0 && peak > 0 && peak >= limit - 4 * 1024 * 1024;
 }
 
-/* failcnt also counts what reclaim could mend; with a kill it says whose limit it was. Newer
- * kernels do not count what failed at the limit of memory and swap together. */
+/* failcnt also counts failures that reclaim resolved; together with an OOM kill it shows whose
+ * limit was hit. Newer kernels do not count failures at the limit of memory plus swap. */
 int64_t
 cgroup_v1_oom_kills(int memory_fd, bool *own)
 {

@@ -1,6 +1,6 @@
-/* Trying what a place can confine: see confine.h. A group is made, its control files are looked
- * at, a device filter is put on it; then it goes. What v2 lacks is looked for in v1
- * controllers. The nursery calls confine_find once; the daemon reads its answer. */
+/* Trying what can be enforced: see confine.h. Makes a test group, checks its control files,
+ * attaches a device filter, and removes the group. v1 controllers fill in for what v2 lacks.
+ * The nursery calls confine_find once; the daemon reads its answer. */
 #include "sys/confine.h"
 
 #include <errno.h>
@@ -27,8 +27,8 @@ static const char *const names[CONFINE_PARTS] = {
     [CONFINE_VRAM] = "vram", [CONFINE_FOLDERS] = "folders",
 };
 
-/* The file in a group by which each is done, in v2 and in v1. Groups of v1 are killed process
- * by process. */
+/* The control file that shows each ability, in v2 and in v1. v1 groups are killed process by
+ * process. */
 static const struct {
     const char *v2;
     enum cgroup_v1 controller;
@@ -47,7 +47,7 @@ confine_name(enum confine_part part)
     return names[part];
 }
 
-/* Whether attempts can have a group at all. */
+/* True if attempts can have a group at all. */
 static bool
 has_groups(const struct confinement *c)
 {
@@ -59,7 +59,7 @@ has_groups(const struct confinement *c)
 
 /* --- trying --- */
 
-/* Whether a group in this folder has the file, and it can be written. */
+/* True if a group in this folder has the file and it is writable. */
 static bool
 has_file(const char *base, const char *file)
 {
@@ -79,7 +79,7 @@ try_v2(struct confinement *c)
         c->has[i] = has_file(c->base, files[i].v2);
 }
 
-/* Only what v2 has not: a controller is in one of the two trees. */
+/* Tries only what v2 lacks: a controller is in one of the two trees. */
 static void
 try_v1(const char *name, struct confinement *c)
 {
@@ -91,7 +91,7 @@ try_v1(const char *name, struct confinement *c)
         enum cgroup_v1 from = files[i].controller;
         if (c->has[i])
             continue;
-        /* Any tree will do to find the processes. */
+        /* Any tree serves to find the processes. */
         for (int k = 0; i == CONFINE_END && !c->v1[from] && k < CGROUP_V1_N; k++)
             from = c->v1[k] ? (enum cgroup_v1)k : from;
         c->has[i] = c->v1[from] && has_file(c->v1[from], files[i].v1);
@@ -133,7 +133,7 @@ try_vram(struct confinement *c)
                       c->base);
 }
 
-/* In a process and a name space of its own, so that nobody sees it. */
+/* Runs in a process and mount namespace of its own, so that nobody sees the mount. */
 _Noreturn static void
 mount_and_exit(void)
 {
@@ -175,7 +175,7 @@ find_cpus(struct confinement *c)
     c->cpus = buf_take(&list);
 }
 
-/* reason: why there is no v2 group, where there is none. */
+/* reason: why there is no v2 group, if there is none. */
 static void
 explain(struct confinement *c, const char *reason)
 {

@@ -1,4 +1,4 @@
-/* Where the programs that run containers are: see container_find.h. */
+/* Finding the container programs: see container_find.h. */
 #include "sys/container_find.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/text.h"
 
-/* Behind PATH: a daemon that was started with a short one finds them too. */
+/* Searched after PATH, for a daemon that was started with a short PATH. */
 #define USUAL_FOLDERS "/usr/local/bin:/usr/bin:/bin"
 
 static char *

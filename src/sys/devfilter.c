@@ -1,8 +1,7 @@
-/* The device filter: see devfilter.h. A BPF program of type CGROUP_DEVICE sees, at each open
- * and mknod by a process of the group, the kind, major and minor number of the device, and
- * answers 1 for yes. Attached so that those of groups above (systemd's, a container's) are
- * asked as well: it can only take away. The shepherd calls it before the command is in the
- * group. */
+/* The device filter: see devfilter.h. A BPF program of type CGROUP_DEVICE sees the kind, major
+ * and minor number at each open and mknod by a process of the group, and returns 1 to allow
+ * it. It is attached so that filters of parent groups (systemd's, a container's) run too: it
+ * can only take access away. The shepherd attaches it before the command enters the group. */
 #include "sys/devfilter.h"
 
 #include <errno.h>
@@ -19,12 +18,12 @@
 /* Documentation/admin-guide/devices.txt */
 #define NVIDIA_MAJOR 195
 #define DRM_MAJOR    226
-#define CARDS_MAX    254 /* behind them: 254 nvidia-modeset, 255 nvidiactl, which all need */
+#define CARDS_MAX    254 /* above: 254 nvidia-modeset, 255 nvidiactl, which all jobs need */
 #define MINORS_MAX   64
 #define DENIED_MAX   128
 #define MIG_MAX      128
 #define FIXED_INSNS  14
-#define MIG_GUARDS   2 /* behind them instances: 1 and 2 make and watch them, for root alone */
+#define MIG_GUARDS   2 /* below the instances: 1 and 2 manage and monitor MIG, for root only */
 
 static struct bpf_insn
 load_word(unsigned reg, int16_t offset)
@@ -51,15 +50,17 @@ answer(int32_t value)
         .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = value};
 }
 
-/* NVIDIA's: one of these: yes, else no; the same for its MIG instances, if there are any. In
- * /dev/dri: one of those: no, else yes. Anything else: yes. How many instructions. */
+/* The program. NVIDIA devices, and MIG instances if filtered: allow the listed ones, deny the
+ * rest. /dev/dri: deny the listed ones, allow the rest. Anything else: allow. Returns the
+ * number of instructions. */
 static size_t
 assemble(const struct devfilter *f, struct bpf_insn *out)
 {
     const struct bpf_insn leave = {.code = BPF_JMP | BPF_EXIT};
     const size_t mig = 7 + f->n_minors, drm = mig + 2 + f->n_mig_minors;
     const size_t yes = drm + f->n_denied, no = yes + 2;
-    const int32_t major = f->mig_major > 0 ? f->mig_major : DRM_MAJOR; /* then it never is */
+    const int32_t major = f->mig_major > 0 ? f->mig_major : DRM_MAJOR; /* else it never
+                                                                          matches */
     size_t at = 0;
     out[at++] = load_word(BPF_REG_2, offsetof(struct bpf_cgroup_dev_ctx, major));
     out[at++] = load_word(BPF_REG_3, offsetof(struct bpf_cgroup_dev_ctx, minor));
@@ -89,7 +90,7 @@ bpf(int what, union bpf_attr *attr)
     return (int)syscall(SYS_bpf, what, attr, sizeof *attr);
 }
 
-/* Before Linux 5.11 a program counts against the locked memory that root may have. */
+/* Before Linux 5.11, BPF programs count against root's locked-memory limit. */
 static int
 load_without_limit(union bpf_attr *attr)
 {

@@ -1,6 +1,5 @@
-/* dmem by its files, whose lines are "KEY BYTES" with one key for each region: see dmem.h. The
- * probe finds regions and reads use; the shepherd limits the group that it makes for an
- * attempt. */
+/* dmem through its files, which have one line "KEY BYTES" per region: see dmem.h. The probe
+ * finds regions and reads their use; the shepherd limits its attempt's group. */
 #include "sys/dmem.h"
 
 #include <errno.h>
@@ -17,7 +16,7 @@
 
 #define FILE_MAX_BYTES 65536
 
-/* The next line's key and what follows it; NULL at the end. Cuts the text. */
+/* The next line's key and the text after it; NULL at the end. Modifies the text. */
 static char *
 next_key(char **rest, const char **value)
 {
@@ -46,7 +45,7 @@ dmem_find_region(const char *root, const char *bus_id, char *out, size_t size, i
         return 0;
     char *rest = text.data;
     while ((key = next_key(&rest, &value))) {
-        /* "vram", or "vram0", "vram1" where a card has several. */
+        /* "vram", or "vram0", "vram1" on a GPU with several regions. */
         if (strncmp(key, wanted, strlen(wanted)) != 0 || strlen(key) >= size)
             continue;
         if (n++ == 0)

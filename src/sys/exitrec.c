@@ -1,6 +1,6 @@
-/* The exit record's two forms (file and message) and the `started` mark. The shepherd
- * encodes, the daemon decodes. Decoding trusts nothing: the file lies in a folder that a job
- * of the same user could write to, so every field is checked for type and range. */
+/* The exit record's two forms (file and message) and the `started` mark. The shepherd encodes,
+ * the daemon decodes. A job of the same user can write to the folder, so decoding trusts
+ * nothing: every field is checked for type and range. */
 #include "sys/exitrec.h"
 
 #include <errno.h>
@@ -17,10 +17,11 @@
 #include "base/jsonw.h"
 #include "wire/members.h"
 
-#define STARTED_MAX_BYTES 256 /* longest started mark that makes sense */
+#define STARTED_MAX_BYTES 256 /* longest plausible started mark */
 
-/* The outcomes a shepherd can know. LOST it says of a job that it ended because its unit was
- * stopped; without a record it is, as NEVER_RAN always, the daemon's conclusion. */
+/* The outcomes that a shepherd can report. It reports LOST for a job that it ended because its
+ * unit was stopped; otherwise LOST, and always NEVER_RAN, is the daemon's conclusion when
+ * there is no record. */
 static const struct {
     enum outcome outcome;
     const char *name;
@@ -130,7 +131,7 @@ get_oom(const json_t *o, enum oom_kind *out, struct err *e)
     return err_set(e, ERR_FAILED, "exit record: 'oom' must be none, cuda or host");
 }
 
-/* Not said, or a word of a later version: the command's. */
+/* A missing or unknown word (of a later version) blames the command. */
 static enum blame
 get_blame(const json_t *o)
 {
@@ -141,7 +142,7 @@ get_blame(const json_t *o)
     return BLAME_COMMAND;
 }
 
-/* What the outcome promises must be there: an exit has a code, a signal its number. */
+/* An exit must have a code, a signal its number. */
 static int
 check_status(const struct ending *en, struct err *e)
 {
@@ -211,7 +212,8 @@ exitrec_decode(const char *json, size_t n, struct exitrec *out, struct err *e)
     return rc;
 }
 
-/* Up to size - 1 bytes of a file from its start, NUL-terminated. The length; -1 with errno. */
+/* Reads up to size - 1 bytes from the start of a file and NUL-terminates them. Returns the
+ * length; -1 with errno. */
 static ssize_t
 read_start(int fd, char *out, size_t size)
 {
@@ -230,8 +232,7 @@ read_start(int fd, char *out, size_t size)
     return (ssize_t)n;
 }
 
-/* Up to size - 1 bytes of a regular file in the folder, NUL-terminated, without following a
- * link. The length; -1 with errno. */
+/* As read_start, for a regular file in the folder, without following a symbolic link. */
 static ssize_t
 read_small_at(int dirfd, const char *name, char *out, size_t size)
 {
@@ -239,14 +240,14 @@ read_small_at(int dirfd, const char *name, char *out, size_t size)
     return fd < 0 ? -1 : read_start(fd, out, size);
 }
 
-/* A note without its line's end is one whose writer was stopped: no record. */
+/* A note without a newline is incomplete, because its writer was stopped: no record. */
 static int
 read_note(int dirfd, struct exitrec *out, struct err *e)
 {
     char bytes[EXITREC_HEAD_BYTES + 1];
     if (read_small_at(dirfd, "lock", bytes, sizeof bytes) < 0)
-        return 0;             /* what that means is for exitrec_started_at to say */
-    const char *note = bytes; /* of a command that never started it is the first line */
+        return 0;             /* exitrec_started_at decides what this means */
+    const char *note = bytes; /* a command that never started has no mark before the note */
     if (strncmp(bytes, EXITREC_NOTE, strlen(EXITREC_NOTE)) != 0) {
         note = strstr(bytes, "\n" EXITREC_NOTE);
         note = note ? note + 1 : NULL;
@@ -261,7 +262,8 @@ read_note(int dirfd, struct exitrec *out, struct err *e)
 static int
 read_any(int dirfd, struct exitrec *out, struct err *e)
 {
-    char bytes[EXITREC_MAX_BYTES + 2]; /* one more than is allowed, so that excess shows */
+    char bytes[EXITREC_MAX_BYTES + 2]; /* one byte more than allowed, to detect an oversized
+                                          record */
     ssize_t n = read_small_at(dirfd, "exit", bytes, sizeof bytes);
     if (n < 0 && errno == ENOENT)
         return read_note(dirfd, out, e);
@@ -305,11 +307,11 @@ exitrec_started_at(int dirfd, int32_t *pid, int64_t *boot_us, struct err *e)
         return 0;
     if (n < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot read the attempt's lock file");
-    /* An end that is noted without a start before it is that of a command that never began. */
+    /* A note without a mark before it: the command never started. */
     if (!bytes[0] || strncmp(bytes, EXITREC_NOTE, strlen(EXITREC_NOTE)) == 0)
         return 0;
-    /* Anything in the file means that a command may have started, so what cannot be read is
-     * an error, never "it did not start". */
+    /* Any other content means that a command may have started, so an unreadable mark is an
+     * error, never "not started". */
     int64_t at = -1;
     char boot_id[40] = "";
     int fields = sscanf(bytes, "started %" SCNd32 " boot_us %" SCNd64 " boot_id %39s", pid, &at,

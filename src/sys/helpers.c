@@ -1,5 +1,5 @@
-/* Programs of other projects, in their usual places: never looked for in a user's PATH. Called
- * by the daemon, to say early what is missing, and by what delivers. */
+/* Third-party programs in their usual places, never searched in a user's PATH. Called by the
+ * daemon, which reports missing ones early, and by deliveries. */
 #include "sys/helpers.h"
 
 #include <stddef.h>

@@ -1,9 +1,9 @@
-/* Programs of other people that Berth calls: where they are. */
+/* Locations of third-party programs that Berth calls. */
 #ifndef SYS_HELPERS_H
 #define SYS_HELPERS_H
 
-/* The one that the settings name ("": none), else one of the usual places; NULL: there is none.
- * Static, or the argument. */
+/* The path named in the settings ("": none), else the first of the usual places that exists;
+ * NULL: not found. Static, or the argument. */
 const char *helper_sendmail(const char *named);
 const char *helper_curl(void);
 const char *helper_systemd_run(void);

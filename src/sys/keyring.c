@@ -18,7 +18,7 @@ keyring_leave(void)
 void
 keyring_settle(void)
 {
-    /* Over the user's quota of keys, the one that root made serves as well. */
+    /* If the user's key quota is exhausted, root's keyring stays in place. */
     (void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
     (void)syscall(SYS_keyctl, KEYCTL_LINK, KEY_SPEC_USER_KEYRING, KEY_SPEC_SESSION_KEYRING);
 }

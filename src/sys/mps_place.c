@@ -1,4 +1,5 @@
-/* See mps_place.h. The shepherd's mps/ writes and reads this, the daemon's job_mps.c reads. */
+/* See mps_place.h. The shepherd's mps/ writes and reads the state; the daemon's job_mps.c
+ * reads it. */
 #include "sys/mps_place.h"
 
 #include <inttypes.h>
@@ -11,10 +12,10 @@
 #include "base/file.h"
 #include "sys/procs.h"
 
-#define DEPTH 64 /* of a server below its keeper; more is no server */
+#define DEPTH 64 /* longest chain of parents from a server to its keeper */
 
-/* A state has this size, and ends in a line end: a file that does not is being written. The
- * first part, which does so too, is all that an earlier version wrote, and reads. */
+/* A complete state has this size and ends in a newline; anything else is still being written.
+ * The first part, which also ends in a newline, is what earlier versions write and read. */
 #define FIRST_BYTES 512
 #define STATE_BYTES 2048
 
@@ -41,7 +42,7 @@ write_first(char *out, const struct mps_state *s)
                      " %" PRIu64 " %s\n",
                      (int)s->phase, (uint32_t)s->uid, (int32_t)s->pid, s->ticks, s->said_us,
                      s->text, (int32_t)s->died_pid, s->died_ticks, s->died_text);
-    out[n] = '\n'; /* for its NUL */
+    out[n] = '\n'; /* overwrites the NUL */
 }
 
 static void
@@ -66,7 +67,7 @@ mps_state_write(int fd, const struct mps_state *s)
 
 /* --- reading --- */
 
-/* The next line, without its end. */
+/* The next line, without its newline. */
 static const char *
 take_line(char **at)
 {
@@ -109,7 +110,7 @@ read_first(char *text, struct mps_state *out)
     return true;
 }
 
-/* False: it is of an earlier boot, so nothing of it is true any more. */
+/* False: the state is of an earlier boot, so it is stale. */
 static bool
 read_second(char *text, struct mps_state *out)
 {

@@ -1,6 +1,6 @@
-/* Reading /proc. Used by the shepherd to end everything a job started, by its sweep to end
- * what a dead shepherd left, and by the daemon to find the job of a process on a card. Every
- * reader copes with the process going away in the middle. */
+/* Reading /proc. The shepherd uses it to end everything a job started, its sweep to end what a
+ * dead shepherd left, and the daemon to find the job of a process on a GPU. Every reader copes
+ * with a process that exits meanwhile. */
 #include "sys/procs.h"
 
 #include <dirent.h>
@@ -23,7 +23,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-/* The kernel's bound of arguments and environment, whatever the stack's limit (fs/exec.c). */
+/* The kernel's upper bound on arguments plus environment, whatever the stack limit
+ * (fs/exec.c). */
 #define ENVIRON_MAX_BYTES (6 * 1024 * 1024)
 
 void
@@ -40,7 +41,7 @@ procs_add(struct procs *ps, const struct proc *p)
     ps->v[ps->n++] = *p;
 }
 
-/* The whole of /proc/PID/NAME appended to out; -1 when it cannot be read. */
+/* Appends the whole of /proc/PID/NAME to out; -1 if it cannot be read. */
 static int
 read_proc_file(pid_t pid, const char *name, size_t max, struct buf *out)
 {
@@ -64,8 +65,8 @@ read_proc_file(pid_t pid, const char *name, size_t max, struct buf *out)
     }
 }
 
-/* /proc/PID/stat: "pid (name) state ppid pgrp session ...", start time the 22nd field. The
- * name may hold blanks and brackets, so everything is counted from its last bracket. */
+/* /proc/PID/stat: "pid (name) state ppid pgrp session ...", with the start time in field 22.
+ * The name may contain blanks and brackets, so fields are counted from the last bracket. */
 static int
 parse_stat(const char *text, struct proc *out)
 {
@@ -130,7 +131,7 @@ is_empty(pid_t pid, const char *name)
     return read_proc_file(pid, name, ENVIRON_MAX_BYTES, &text) == 0 && text.len == 0;
 }
 
-/* A kernel thread has neither as well, but no memory; nor has a zombie. */
+/* A kernel thread and a zombie have neither file content, but no memory either. */
 bool
 proc_is_in_exec(pid_t pid)
 {
@@ -140,7 +141,7 @@ proc_is_in_exec(pid_t pid)
            strncmp(buf_str(&text), "0 ", 2) != 0;
 }
 
-/* Its real, effective and saved id. */
+/* The process's real, effective and saved user id. */
 static bool
 read_uids(pid_t pid, uid_t ids[3])
 {
@@ -165,7 +166,7 @@ proc_is_only_of(pid_t pid, uid_t uid)
     return read_uids(pid, ids) && ids[0] == uid && ids[1] == uid && ids[2] == uid;
 }
 
-/* "NSpid:" lists its numbers from our space to the innermost. */
+/* "NSpid:" lists the process's pids from our namespace to the innermost one. */
 pid_t
 proc_pid_inside(pid_t pid)
 {
@@ -176,11 +177,11 @@ proc_pid_inside(pid_t pid)
     if (!line)
         return 0;
     line += strlen("\nNSpid:\t");
-    line += strcspn(line, "\t\n"); /* behind ours: what is nested deeper is the job's own */
+    line += strcspn(line, "\t\n"); /* skip ours; deeper namespaces are the job's own */
     return *line == '\t' ? (pid_t)strtol(line + 1, NULL, 10) : 0;
 }
 
-/* The user namespace of a process, as a file; -1: it may not be looked at. */
+/* Opens the user namespace of a process; -1: no permission. */
 static int
 open_user_space(const char *pid, struct stat *st)
 {
@@ -203,7 +204,7 @@ proc_speaks_for(pid_t pid, uid_t uid)
     auto_close int ours = open_user_space("self", &own);
     if (theirs < 0 || ours < 0)
         return false;
-    if (its.st_ino == own.st_ino) /* setuid programs make pid spaces for anybody */
+    if (its.st_ino == own.st_ino) /* setuid programs make pid namespaces for any user */
         return proc_pid_inside(pid) > 0 && proc_is_only_of(pid, 0);
     return ioctl(theirs, NS_GET_OWNER_UID, &owner) == 0 && owner == uid;
 }
@@ -263,7 +264,8 @@ proc_signal(const struct proc *p, int sig)
     auto_close int fd = proc_pidfd(p->pid);
     if (fd < 0 && errno != ENOSYS && errno != EPERM)
         return -1;
-    /* Read after the pidfd was taken: if the start time is right, the pidfd is the one. */
+    /* Read after the pidfd was opened: if the start time matches, the pidfd is of that
+     * process. */
     if (proc_read(p->pid, &now) < 0 || now.start_ticks != p->start_ticks)
         return -1;
     if (fd < 0)
@@ -285,8 +287,8 @@ pid_of_name(const char *name)
     return pid;
 }
 
-/* What has gone, or is none of our business (hidepid), is left out; but without descriptors or
- * memory nothing was looked at. */
+/* A process that is gone or hidden (hidepid) is skipped; but without descriptors or memory,
+ * the process was not examined at all. */
 static bool
 is_no_answer(int errnum)
 {
@@ -313,7 +315,7 @@ procs_read_all(struct procs *out)
     return 0;
 }
 
-/* Adds the children that one thread has made. -1 when the kernel keeps no such list. */
+/* Adds the children of one thread. -1 if the kernel does not list children. */
 static int
 add_children_of_thread(pid_t pid, pid_t tid, struct procs *out)
 {
@@ -378,7 +380,8 @@ procs_read_children(pid_t pid, struct procs *out)
     return 0;
 }
 
-/* The same from a list of all processes: repeatedly takes those whose parent was taken. */
+/* As procs_read_descendants, from a list of all processes: repeatedly adds those whose parent
+ * was added. */
 static int
 find_descendants_by_scan(pid_t root, struct procs *out)
 {
@@ -405,7 +408,7 @@ procs_read_descendants(pid_t root, struct procs *out)
     out->n = 0;
     if (add_children(root, out) < 0)
         return find_descendants_by_scan(root, out);
-    /* A zombie leader may still have threads with children, so zombies are looked into. */
+    /* A zombie leader may still have threads with children, so zombies are examined too. */
     for (size_t k = 0; k < out->n; k++)
         if (add_children(out->v[k].pid, out) < 0)
             return find_descendants_by_scan(root, out);

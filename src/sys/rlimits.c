@@ -1,5 +1,6 @@
-/* Resource limits: see rlimits.h. The daemon asks the kernel about the submitting process, so
- * that no user can claim more than they have; the shepherd sets them in the job. */
+/* Resource limits: see rlimits.h. The daemon reads those of the submitting process from the
+ * kernel, so that no user can claim more than they have; the shepherd sets them for the
+ * job. */
 #include "sys/rlimits.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 
 #define PROC_LIMITS_MAX 16384
 
-/* Ours, and the kernel's in /proc/PID/limits (fs/proc/base.c). */
+/* Our name, and the kernel's in /proc/PID/limits (fs/proc/base.c). */
 static const struct {
     const char *name, *title;
 } rows[RLIM_NLIMITS] = {
@@ -53,8 +54,8 @@ add_value(struct buf *out, const char **at)
     return 0;
 }
 
-/* Any user may read that file, while prlimit of another user's process takes a right that root
- * need not have in a container. */
+/* Any user may read this file, whereas prlimit on another user's process needs a capability
+ * that root may lack in a container. */
 int
 rlimits_of(pid_t pid, struct buf *out)
 {
@@ -96,7 +97,7 @@ rlimits_add(struct buf *out, int which, const struct rlimit *value)
     put_value(out, value->rlim_max);
 }
 
-/* A value up to `end`; -1 when it is none. */
+/* Parses a value up to `end`; -1 if invalid. */
 static int
 read_value(const char **at, char end, rlim_t *out)
 {
@@ -146,7 +147,7 @@ rlimits_parse(const char *text, struct rlimits *out, struct err *e)
     return 0;
 }
 
-/* RLIM_INFINITY is the greatest value of its type. */
+/* RLIM_INFINITY is the greatest value of its type, so plain comparison works. */
 void
 rlimits_bound(struct rlimits *own, const struct rlimits *login)
 {
@@ -181,7 +182,7 @@ rlimits_apply(const struct rlimits *limits)
             why = apply_one(limits, i);
             continue;
         }
-        /* A higher ceiling needs the rights that are about to be given up. */
+        /* Raising the hard limit needs privileges that are about to be dropped. */
         if (limits->of[i].is_set && getrlimit(RLIMIT_FSIZE, &have) == 0 &&
             limits->of[i].value.rlim_max > have.rlim_max) {
             have.rlim_max = limits->of[i].value.rlim_max;

@@ -33,7 +33,7 @@ count_fds(void)
         return -1;
     for (const struct dirent *entry; (entry = readdir(dir));)
         n += entry->d_name[0] != '.';
-    return n - 1; /* the one that looks */
+    return n - 1; /* without the descriptor used for listing */
 }
 
 static int64_t
@@ -69,7 +69,7 @@ self_sibling(const char *name)
     return xasprintf("%s/%s", slash ? self : BERTH_LIBEXECDIR, name);
 }
 
-/* A line of /proc/meminfo, in KiB there. */
+/* A value of /proc/meminfo, which is in KiB there. */
 static int64_t
 meminfo_bytes(const char *text, const char *name)
 {

@@ -1,4 +1,4 @@
-/* What this process takes of the machine, from /proc. */
+/* This process's use of the machine's resources, from /proc. */
 #ifndef SYS_SELF_H
 #define SYS_SELF_H
 
@@ -13,11 +13,11 @@ struct self {
 
 void self_read(struct self *out);
 
-/* Where the program of that name is that was installed beside this one, which an upgrade may
- * have replaced meanwhile. The caller frees. */
+/* The path of an installed program beside this one; an upgrade may have replaced this one
+ * meanwhile. The caller frees. */
 char *self_sibling(const char *name);
 
-/* What the machine has of memory for new work, and in all; -1: not known. */
+/* The machine's memory available for new work, and in total; -1: not known. */
 void self_read_memory(int64_t *available_bytes, int64_t *total_bytes);
 
 #endif

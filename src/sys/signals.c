@@ -27,7 +27,7 @@ signals_to_fd(const int *numbers, struct err *e)
 
     sigemptyset(&set);
     for (; *numbers; numbers++) {
-        /* A blocked signal is kept even if it is ignored: nohup would be in vain. */
+        /* A blocked signal is queued even if it is ignored, which would defeat nohup. */
         if (*numbers == SIGHUP && sigaction(SIGHUP, NULL, &now) == 0 &&
             now.sa_handler == SIG_IGN)
             continue;

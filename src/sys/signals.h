@@ -1,14 +1,14 @@
-/* Signals as a descriptor, for programs that wait in poll; and all as they are by default. */
+/* Signals through a descriptor, for programs that wait in poll; and resetting all signals. */
 #ifndef SYS_SIGNALS_H
 #define SYS_SIGNALS_H
 
 struct err;
 
-/* Blocks these signals (a list that ends with 0; not SIGHUP under nohup) and returns a
- * descriptor that reports them, which neither blocks nor goes along with exec; -1. */
+/* Blocks these signals (a list that ends with 0; SIGHUP is left out under nohup) and returns a
+ * non-blocking, close-on-exec descriptor that reports them; -1. */
 int signals_to_fd(const int *numbers, struct err *e);
 
-/* Every signal does what it does by default. System calls only: safe after vfork. */
+/* Resets every signal to its default action. System calls only: safe after vfork. */
 void signals_default(void);
 
 #endif

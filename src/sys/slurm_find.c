@@ -1,4 +1,4 @@
-/* Where Slurm's programs are: see slurm_find.h. */
+/* Finding Slurm's programs: see slurm_find.h. */
 #include "sys/slurm_find.h"
 
 #include <limits.h>
@@ -10,13 +10,13 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 
-/* Ours are links to one program, also those that jobs find in their PATH. */
+/* Our drop-ins are links to one program, also those in the PATH of jobs. */
 static bool
 is_ours(const char *path)
 {
     char real[PATH_MAX];
     if (!realpath(path, real))
-        return true; /* it cannot be executed either */
+        return true; /* not executable either */
     const char *slash = strrchr(real, '/');
     return strcmp(slash + 1, "berth-compat") == 0;
 }

@@ -1,8 +1,7 @@
-/* vfork and exec with the error brought back (fork, for a child that others can stop). The
- * child may share the parent's memory until it executes the program, so everything it needs is
- * laid out before and it calls nothing but system calls. Into a cgroup it is born with clone3,
- * which spares the costly move of a process between groups; where clone3 is missing it moves
- * itself. */
+/* vfork and exec that report the error to the parent (fork, for a child that others can stop).
+ * The child may share the parent's memory until the exec, so everything it needs is prepared
+ * beforehand and it makes only system calls. With clone3 it starts directly in its cgroup,
+ * which avoids the costly move between groups; without clone3 it moves itself. */
 #include "sys/spawn.h"
 
 #include <errno.h>
@@ -25,22 +24,22 @@
 #include "base/text.h"
 #include "sys/signals.h"
 
-#define FD_ABOVE 64 /* sources that lie among the targets are first moved up here */
+#define FD_ABOVE 64 /* sources that overlap the targets are first moved up here */
 
-/* What the child reports through the pipe when it does not get to the program. */
+/* What the child reports through the pipe if the exec is not reached or fails. */
 struct failure {
     int stage;
     int errnum;
 };
 
-/* All that the child needs, made by the parent. */
+/* Everything the child needs, prepared by the parent. */
 struct plan {
     const struct spawn *s;
-    char *candidates; /* owned; paths to try, each with its NUL, an empty one at the end */
-    char **sh_argv;   /* owned; argv for a file without #! line: /bin/sh, FILE, the rest */
+    char *candidates; /* owned; paths to try, each NUL-terminated, an empty one at the end */
+    char **sh_argv;   /* owned; argv for a script without a #! line: /bin/sh, FILE, the rest */
     pid_t parent;
-    int report_fd;   /* O_CLOEXEC: its end of file tells the parent that the program runs */
-    bool is_outside; /* the cgroup has still to be entered */
+    int report_fd;   /* O_CLOEXEC: end of file tells the parent that the exec succeeded */
+    bool is_outside; /* the child still has to enter its cgroup */
 };
 
 static void
@@ -79,7 +78,7 @@ make_candidates(const char *program, const char *path)
             buf_add(&out, at, n);
             buf_addc(&out, '/');
         } else {
-            buf_adds(&out, "./"); /* an empty element is the working folder, and says so */
+            buf_adds(&out, "./"); /* an empty element means the working folder */
         }
         buf_addz(&out, program);
         at += n;
@@ -111,7 +110,7 @@ reset_signals(const struct spawn *s)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Gives the program its descriptors. Two steps, because a source may be another's target. */
+/* Moves the descriptors into place, in two steps because a source may be another's target. */
 static int
 place_fds(const struct spawn *s)
 {
@@ -139,7 +138,7 @@ join_cgroup(int cgroup_fd)
     return fd < 0 || file_write_all(fd, "0\n", 2) < 0 ? errno : 0;
 }
 
-/* A folder that is not there, that may not be looked into, or whose server has gone. */
+/* Errors after which later folders are tried: missing, no access, or its server is gone. */
 static bool
 may_be_elsewhere(int errnum)
 {
@@ -158,9 +157,9 @@ may_be_elsewhere(int errnum)
     }
 }
 
-/* As execvp does it: what is not there is passed over, and so is a folder that does not answer;
- * the first reason but "not there" is remembered. A file that is no binary and has no #! line
- * is a shell script. Returns why nothing was executed. */
+/* Like execvp: skips missing files and folders that do not answer, and remembers the first
+ * error other than "not found". A file that is neither a binary nor starts with #! is a shell
+ * script. Returns why nothing was executed. */
 static int
 exec_first(const struct plan *p)
 {
@@ -186,7 +185,7 @@ prepare_and_exec(struct plan *p)
     if (s->death_signal && prctl(PR_SET_PDEATHSIG, s->death_signal) < 0)
         return (struct failure){SPAWN_CHILD, errno};
     if (s->death_signal && getppid() != p->parent)
-        _exit(127); /* it died before it could be watched */
+        _exit(127); /* the parent died before the death signal was set */
     if (s->new_session)
         setsid();
     int why = p->is_outside ? join_cgroup(s->cgroup_fd) : 0;
@@ -214,8 +213,8 @@ run_child(struct plan *p)
     _exit(127);
 }
 
-/* clone3 without a call in between, so that a child with our stack finds no frame of the C
- * library on it that its parent has yet to return from. It never leaves this one either. */
+/* Calls clone3 inline: a child that shares our stack must not return through a C library frame
+ * that its parent still needs. It never returns from this function either. */
 __attribute__((noinline)) static pid_t
 clone_child(struct clone_args *args, struct plan *p)
 {
@@ -240,8 +239,7 @@ clone_child(struct clone_args *args, struct plan *p)
     return (pid_t)rc;
 }
 
-/* Elsewhere, and where a sanitizer takes notes of whose frames the stack has, memory is
- * copied. */
+/* On other machines, and with a sanitizer that tracks stack frames, memory is copied. */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define IS_SANITIZED
@@ -256,7 +254,7 @@ clone_child(struct clone_args *args, struct plan *p)
 #define SHARES_MEMORY 0
 #endif
 
-/* A process in the cgroup from birth, stopped nowhere; -1 when clone3 cannot do that here. */
+/* Starts the child inside the cgroup; -1 if clone3 cannot do that here. */
 static pid_t
 clone_into_cgroup(struct plan *p, bool patient)
 {
@@ -269,8 +267,8 @@ clone_into_cgroup(struct plan *p, bool patient)
     return pid > 0 ? pid : -1;
 }
 
-/* Without patience the memory is shared until the program is executed; with it, copied.
- * Returns twice only through vfork's own rules: the child never leaves this function. */
+/* Without a deadline the child shares memory until the exec; with one, memory is copied. The
+ * child never returns from this function, as vfork demands. */
 static pid_t
 start_child(struct plan *p)
 {
@@ -292,7 +290,7 @@ start_child(struct plan *p)
     return pid;
 }
 
-/* Reads what the child reported; false when it reports nothing: the program runs. */
+/* Reads the child's report; false if there is none, because the program runs. */
 static bool
 read_failure(int fd, int patience_ms, struct failure *f)
 {
@@ -324,7 +322,7 @@ spawn_process(const struct spawn *s, int *errnum, enum spawn_stage *stage)
     p.candidates = make_candidates(s->argv[0], s->path);
     p.sh_argv = make_sh_argv(s->argv);
 
-    /* Signals wait meanwhile: a handler must not run in the child that shares our memory. */
+    /* Block signals meanwhile: a handler must not run in the child that shares our memory. */
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
@@ -341,7 +339,7 @@ spawn_process(const struct spawn *s, int *errnum, enum spawn_stage *stage)
         *stage = SPAWN_OK;
         return pid;
     }
-    kill(pid, SIGKILL); /* it may be another user's by now, who can stop it */
+    kill(pid, SIGKILL); /* it may run as another user by now, who can stop it */
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
     *stage = (enum spawn_stage)f.stage;
