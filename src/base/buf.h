@@ -25,16 +25,16 @@ void buf_reserve(struct buf *b, size_t more);
 void buf_add(struct buf *b, const void *bytes, size_t n);
 void buf_adds(struct buf *b, const char *s);
 void buf_addc(struct buf *b, char c);
-/* A text with its NUL, as the next of several. */
+/* Appends a text with its NUL, as the next of several. */
 void buf_addz(struct buf *b, const char *s);
 void buf_addzf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void buf_addi(struct buf *b, int64_t v); /* in decimal; several times as fast as %lld */
+void buf_addi(struct buf *b, int64_t v); /* in decimal; several times as fast as a format */
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_addv(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 void buf_drop(struct buf *b, size_t n); /* removes the first n bytes */
-/* The digits of v at the end of `room`: where they begin; how many in *n. */
+/* Writes the digits of v to the end of `room`. Returns the first digit; *n is the count. */
 const char *decimal_digits(int64_t v, char room[24], size_t *n);
 const char *buf_str(const struct buf *b); /* "" when empty; borrowed */
-char *buf_take(struct buf *b);            /* the caller frees; the buffer is empty after */
+char *buf_take(struct buf *b);            /* the caller frees; the buffer is empty afterwards */
 
 #endif

@@ -1,4 +1,5 @@
-/* See child_output.h. A child that a driver holds cannot be killed; nothing waits for it. */
+/* See child_output.h. A child that a driver holds cannot be killed, so nothing waits for
+ * it. */
 #include "base/child_output.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 
 #define OUTPUT_MAX (4 * 1024 * 1024)
 
-/* It dies of a broken pipe although we may not, and nothing that we block is blocked. */
+/* The child gets the default SIGPIPE action and an empty signal mask, whatever ours are. */
 static int
 spawn(const struct child *c, int out_fd, pid_t *pid)
 {
@@ -46,7 +47,7 @@ spawn(const struct child *c, int out_fd, pid_t *pid)
     return failed;
 }
 
-/* How long poll may take; 0: no time is left. */
+/* Time left for poll; 0: the deadline has passed. */
 static int
 left_ms(const struct child *c, int64_t deadline_us)
 {
@@ -55,7 +56,7 @@ left_ms(const struct child *c, int64_t deadline_us)
     return c->patience_ms == 0 ? -1 : left_us > 0 ? (int)(left_us / 1000 + 1) : 0;
 }
 
-/* Until the end of the output. -1: time or space ran out. */
+/* Reads to the end of the output. -1: time or space ran out. */
 static int
 read_output(const struct child *c, int fd, struct buf *out, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* The clocks and the boot id. Called by programs, never by core or spec, which take
- * times as arguments. Times are whole microseconds in 64 bits, so they never wrap. */
+/* The clocks and the boot id. Called by programs, never by core or spec, which take times as
+ * arguments. Times are whole microseconds in 64 bits, so they never wrap. */
 #include "base/clock.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* Time. Durations and limits run on CLOCK_BOOTTIME, which no clock jump moves and which
- * counts through suspend; wall time is for people. Pure code takes times as arguments. */
+/* Time. Durations and limits use CLOCK_BOOTTIME, which clock changes do not affect and which
+ * counts through suspend; wall time is for display. Pure code takes times as arguments. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -7,7 +7,7 @@
 
 int64_t clock_boot_us(void);   /* microseconds since boot */
 int64_t clock_wall_us(void);   /* microseconds since 1970 UTC */
-int64_t clock_thread_us(void); /* microseconds of CPU that this thread has had */
+int64_t clock_thread_us(void); /* CPU time of this thread in microseconds */
 
 /* The kernel's boot id (36 characters), read once; "unknown" where /proc is missing. */
 const char *clock_boot_id(void);

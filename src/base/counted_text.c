@@ -1,4 +1,4 @@
-/* Counted text: the count stands in front of the bytes. */
+/* Reference-counted text: the count is stored before the bytes. */
 #include "base/counted_text.h"
 
 #include <stddef.h>

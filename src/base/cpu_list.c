@@ -1,5 +1,5 @@
-/* Reads and writes lists of CPUs: see cpu_list.h. Used by the probe, which reads nodes' CPUs
- * from the kernel, by the daemon, and by the supervisor, which binds the job. */
+/* Reads and writes lists of CPUs: see cpu_list.h. Used by the probe, which reads the CPUs of
+ * NUMA nodes from the kernel, by the daemon, and by the supervisor, which binds the job. */
 #include "base/cpu_list.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 
-/* "3" or "0-7", cut in place. */
+/* Adds "3" or "0-7"; modifies the text. */
 static bool
 add_range(char *range, cpu_set_t *out)
 {

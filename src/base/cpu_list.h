@@ -7,10 +7,11 @@
 
 struct buf;
 
-/* False, and *out empty: it is no such list, is empty, or has CPUs beyond CPU_SETSIZE. */
+/* False, and *out empty, if the text is not such a list, is empty, or has CPUs beyond
+ * CPU_SETSIZE. */
 bool cpu_list_read(const char *text, cpu_set_t *out);
 
-/* Appended; nothing for an empty set. */
+/* Appends the list; nothing for an empty set. */
 void cpu_list_add(const cpu_set_t *set, struct buf *out);
 
 #endif

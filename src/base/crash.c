@@ -1,6 +1,6 @@
-/* Crash points for tests of recovery; see crash.h. The daemon and the shepherd call this at
- * every edge where one of them may die. Costs one getenv when the variable is not set, and
- * SIGKILL (not abort) because nothing may get a chance to clean up. */
+/* Crash points for recovery tests; see crash.h. The daemon and the shepherd call this wherever
+ * a crash must be survived. It costs one getenv if the variable is not set. SIGKILL, not
+ * abort, because nothing may get a chance to clean up. */
 #include "base/crash.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@
 
 #include "base/parse.h"
 
-/* Which pass is wanted when `wanted` names label: 1 unless it ends in ":N"; 0: not named. */
+/* The call that is due if `wanted` names label: 1, or N if it ends in ":N"; 0: not named. */
 static long
 wanted_pass(const char *wanted, const char *label)
 {
@@ -28,7 +28,7 @@ wanted_pass(const char *wanted, const char *label)
 bool
 crash_is_due(const char *label)
 {
-    static long passes; /* only one label is ever counted in a process */
+    static long passes; /* a process counts only one label */
     const char *wanted = getenv("BERTH_CRASH_AT");
     if (!wanted)
         return false;

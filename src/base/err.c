@@ -1,6 +1,6 @@
-/* Error values, their names on the wire and their exit statuses, and the allocators that
- * abort. Called by everything. An error always has a code other than ERR_NONE and a text
- * that is whole UTF-8: cutting falls on a character border. */
+/* Error values, their names on the wire, their exit statuses, and the aborting allocators.
+ * Called by everything. An error always has a code other than ERR_NONE and valid UTF-8 text:
+ * truncation respects character boundaries. */
 #include "base/err.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What each code is called on the wire, and the exit status of a command it ends. */
+/* Each code's name on the wire, and the exit status of a command that fails with it. */
 static const struct {
     const char *name;
     int exit_status;
@@ -26,7 +26,7 @@ static const struct {
 };
 #define ERR_CODES (sizeof(err_codes) / sizeof(err_codes[0]))
 
-/* Takes back the bytes of a character that was cut in the middle. */
+/* Removes the bytes of an incomplete last character. */
 static void
 cut_at_character(char *text, size_t len)
 {

@@ -1,6 +1,6 @@
-/* Whole-file reads with a bound, atomic writes, folders and flocks. Called by the programs
- * and by store; core and spec never come here. A descriptor made here is O_CLOEXEC; what is
- * written atomically is either the old content or the new, never a part. */
+/* Whole-file reads with a bound, atomic writes, folders and flocks. Called by the programs and
+ * by store; never by core and spec. Descriptors opened here are O_CLOEXEC. An atomic write
+ * leaves the old content or the new, never a part. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #define READ_CHUNK    (64 * 1024)
 #define LOCK_TRIES    4
-#define LOCK_RETRY_NS 500000 /* four times half a millisecond */
+#define LOCK_RETRY_NS 500000 /* four retries, half a millisecond apart */
 #define POLL_RETRY_NS 10000000
 
 static int
@@ -115,7 +115,7 @@ file_write_all_at(int fd, const void *bytes, size_t n, off_t offset)
     return 0;
 }
 
-/* fsync of the folder that holds name: a rename lives there. */
+/* fsyncs the folder that holds name, to make a rename durable. */
 static int
 sync_folder_of(int dirfd, const char *name)
 {
@@ -135,7 +135,7 @@ write_temp(int dirfd, const char *temp, const void *bytes, size_t n, mode_t mode
 
     if (fd < 0 || file_write_all(fd, bytes, n) < 0 || (sync && fsync(fd) < 0))
         return -1;
-    return close(TAKE_FD(fd)); /* some file systems report a full quota only here */
+    return close(TAKE_FD(fd)); /* some file systems report an exceeded quota only here */
 }
 
 static int
@@ -178,8 +178,8 @@ file_write_atomic_at(int dirfd, const char *name, const void *bytes, size_t n, m
     return file_rename_temp_at(dirfd, name, sync, e);
 }
 
-/* A folder that is new has its name in the one around it, which is to survive a loss of power
- * like what is put into it. What cannot be synced (some file systems) is left as it is. */
+/* The name of a new folder is in its parent, which must survive a power loss like the content.
+ * Best effort: some file systems cannot sync a folder. */
 static int
 make_folder(char *path, mode_t mode)
 {
@@ -228,7 +228,7 @@ file_lock(const char *path, bool *held, struct err *e)
     *held = false;
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the lock %s", path);
-    /* A process that only looks (file_is_locked_at) holds it for an instant: try again. */
+    /* file_is_locked_at in another process holds the lock for an instant: retry. */
     for (int tries = 0; tries < LOCK_TRIES; tries++) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0)
             return TAKE_FD(fd);
@@ -240,8 +240,8 @@ file_lock(const char *path, bool *held, struct err *e)
     return err_set(e, ERR_FAILED, "%s is locked by another process", path);
 }
 
-/* 1: another process holds it. In a folder where any user may make files it must not wait
- * either. */
+/* Returns 1 if another process holds the lock. Must not block on a FIFO either, in a folder
+ * where any user may create files. */
 static int
 open_locked(int dirfd, const char *name, int *fd, struct err *e)
 {
@@ -254,7 +254,7 @@ open_locked(int dirfd, const char *name, int *fd, struct err *e)
         return err_errno(e, ERR_FAILED, errno, "cannot open the lock %s", name);
     if (!S_ISREG(st.st_mode))
         return err_set(e, ERR_FAILED, "the lock %s is not a regular file", name);
-    /* A shared lock for an instant: enough to be refused, and closing gives it back. */
+    /* A shared lock for an instant shows whether it is refused; closing releases it. */
     if (flock(*fd, LOCK_SH | LOCK_NB) == 0)
         return 0;
     if (errno == EWOULDBLOCK)
@@ -315,11 +315,12 @@ file_is_same(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* The kernel gives a read lease only while no process has the file open for writing. */
+/* The kernel grants a read lease only while no process has the file open for writing. */
 bool
 file_has_writers(int fd)
 {
-    (void)fcntl(fd, F_SETSIG, SIGURG); /* another open() causes it: ignored */
+    (void)fcntl(fd, F_SETSIG, SIGURG); /* sent if another open() breaks the lease: ignored by
+                                          default */
     if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0)
         return errno == EAGAIN;
     (void)fcntl(fd, F_SETLEASE, F_UNLCK);
@@ -349,7 +350,7 @@ file_await(int fd, int patience_ms)
         int n = poll(&p, 1, (int)left_ms);
         if (n > 0)
             return true;
-        if (n < 0 && errno != EINTR) /* the kernel has no memory for it */
+        if (n < 0 && errno != EINTR) /* the kernel is out of memory */
             nanosleep(&(struct timespec){.tv_nsec = POLL_RETRY_NS}, NULL);
     }
 }

@@ -1,5 +1,5 @@
-/* Kinds of file systems: see fs_kind.h. The daemon keeps no state on a network one, because
- * there a lock may be had twice and a write that was acknowledged may be gone. */
+/* Kinds of file systems: see fs_kind.h. The daemon refuses to keep its state on a network file
+ * system, because a lock there may be granted twice and an acknowledged write may be lost. */
 #include "base/fs_kind.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static const struct {
     {0x65735546, FS_FUSE, "FUSE"},
 };
 
-/* By the magic number of statfs(2). */
+/* Looks up the magic number of statfs(2). */
 static enum fs_kind
 kind_of_type(unsigned long type, const char **name)
 {

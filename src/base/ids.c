@@ -1,4 +1,4 @@
-/* Numbers sorted by one byte after the other, from the lowest: see ids.h. */
+/* Radix sort of ids, one byte at a time from the lowest: see ids.h. */
 #include "base/ids.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 
-/* Of from into to. */
+/* Stable sort by one byte, from `from` into `to`. */
 static void
 sort_by_byte(const uint32_t *from, uint32_t *to, size_t n, int shift)
 {

@@ -1,6 +1,6 @@
-/* Writing JSON by hand. Strings go out in runs: a table says which bytes need nothing, so
- * ordinary text is one scan and one copy. What comes out is always valid JSON, whatever
- * bytes go in; balancing of brackets is the caller's. */
+/* Writing JSON by hand. Strings are copied in runs: a table says which bytes need no escape,
+ * so ordinary text is one scan and one copy. The output is valid JSON whatever the input bytes
+ * are; callers balance the brackets. */
 #include "base/jsonw.h"
 
 #include <math.h>
@@ -24,8 +24,8 @@ jsonw_bound(struct jsonw *w, size_t max)
     w->max = max;
 }
 
-/* The text will not be read, so the room is used again and again: no writer has to check for
- * it. */
+/* The output will be discarded, so the buffer is reused: writers need not check for
+ * overflow. */
 static void
 begin_anew(struct jsonw *w)
 {
@@ -33,8 +33,8 @@ begin_anew(struct jsonw *w)
     w->out->len = 0;
 }
 
-/* Room for n bytes and the comma that may stand in front, which is written: one check of
- * the buffer for each value. finish() says how far it went. */
+/* Reserves n bytes plus a comma, which is written if due: one check of the buffer per value.
+ * finish() sets the new length. */
 static inline char *
 begin(struct jsonw *w, size_t n)
 {
@@ -116,15 +116,15 @@ is_plain(unsigned char c)
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* The top bit of each byte of v that is zero (and of some above such a one). */
+/* Sets the top bit of each byte of v that is zero (and perhaps of bytes above such a byte). */
 static uint64_t
 zero_bytes(uint64_t v)
 {
     return (v - EACH(1)) & ~v & EACH(0x80);
 }
 
-/* How many bytes from s on are plain: eight at a time as long as all are. Borrows make the
- * test err only in groups that hold a special byte anyway. */
+/* The number of plain bytes from s on, tested eight at a time. Borrows give false positives
+ * only in groups that hold a special byte anyway. */
 static size_t
 count_plain(const char *s, size_t n)
 {
@@ -158,7 +158,7 @@ add_escaped(struct buf *out, unsigned char c)
     }
 }
 
-/* The bytes that are no plain ASCII at s: one character out, its length back. */
+/* Appends the non-plain character at s, escaped if needed; returns its length in bytes. */
 static size_t
 add_special(struct buf *out, const char *s, size_t n)
 {
@@ -180,7 +180,7 @@ add_special(struct buf *out, const char *s, size_t n)
     return len;
 }
 
-/* What follows the first special byte, with its quote. */
+/* Writes the rest of a string from its first special byte on, with the closing quote. */
 static void
 finish_special(struct jsonw *w, const char *s, size_t n)
 {
@@ -218,7 +218,7 @@ jsonw_strn(struct jsonw *w, const char *s, size_t n)
         finish_special(w, s + run, n - run);
 }
 
-/* Neither side of a colon has a comma. */
+/* No comma on either side of a colon. */
 static void
 put_colon(struct jsonw *w)
 {
@@ -257,13 +257,13 @@ jsonw_num(struct jsonw *w, double v)
         jsonw_null(w);
         return;
     }
-    /* The shortest of two precisions that reads back as the same number. */
+    /* The shorter of two precisions that reads back as the same number. */
     int n = snprintf(text, sizeof text, "%.15g", v);
     if (strtod(text, NULL) != v)
         n = snprintf(text, sizeof text, "%.17g", v);
     for (int i = 0; i < n; i++)
         if (text[i] == ',')
-            text[i] = '.'; /* a locale's decimal comma */
+            text[i] = '.'; /* undo a locale's decimal comma */
     put(w, text, (size_t)n);
 }
 
@@ -337,7 +337,7 @@ jsonw_knull(struct jsonw *w, const char *key)
     jsonw_null(w);
 }
 
-/* Microseconds exactly, without a detour through floating point. */
+/* Writes microseconds exactly, without floating point. */
 static void
 put_seconds(struct jsonw *w, int64_t wall_us)
 {

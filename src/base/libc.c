@@ -1,5 +1,5 @@
-/* See libc.h. Kernels before 5.9 have no close_range, those before 5.11 not its flag, which
- * headers of that time do not name: there the process's own list in /proc is walked. */
+/* See libc.h. close_range is missing before kernel 5.9, its CLOEXEC flag before 5.11 and from
+ * headers of that time: then the process's descriptor list in /proc is walked. */
 #include "base/libc.h"
 
 #include <dirent.h>

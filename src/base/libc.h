@@ -1,16 +1,15 @@
-/* Functions that newer C libraries have and glibc 2.31 lacks: the programs of the binary
- * tarball are built with that one. Every build uses these, so that all builds do the same. */
+/* Functions of newer C libraries that glibc 2.31 lacks, with which the binary tarball is
+ * built. Every build uses these, so that all builds behave alike. */
 #ifndef BASE_LIBC_H
 #define BASE_LIBC_H
 
-/* A signal's name without SIG ("TERM"); NULL for real-time signals and for other numbers. */
+/* A signal's name without SIG ("TERM"); NULL for real-time signals and unknown numbers. */
 const char *libc_signal_name(int number);
 
-/* Closes all descriptors from first on. Safe between fork and exec of a process that has one
- * thread. */
+/* Closes all descriptors >= first. Safe between fork and exec in a single-threaded process. */
 void libc_close_from(int first);
 
-/* Sets close-on-exec on all descriptors from first on. */
+/* Sets close-on-exec on all descriptors >= first. */
 void libc_cloexec_from(int first);
 
 #endif

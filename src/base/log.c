@@ -1,10 +1,10 @@
-/* The log: one line a fact, written with one write() so that lines of several processes
- * never mix. Line breaks inside a message are escaped, so a fact stays one line whatever
- * words of other people it holds; log_line.c has the forms.
+/* The log: one line per fact, each written with one write() so that lines of several processes
+ * never mix. Line breaks in a message are escaped, so a fact stays on one line whatever text
+ * it quotes; log_line.c has the formats.
  *
- * The file is put aside here, by the process that writes it, when it has grown: each step is a
- * rename, so a kill between two of them leaves whole files and nothing that the next start
- * would trip over. A process that inherited stderr writes on into the file that it had. */
+ * The process that writes the file also rotates it. Each step is a rename, so a kill in
+ * between leaves whole files and nothing that the next start would trip over. A process that
+ * inherited stderr keeps writing to the old file. */
 #include "base/log.h"
 
 #include <errno.h>
@@ -27,13 +27,13 @@
 #include "base/log_line.h"
 #include "base/parse.h"
 
-#define RETRY_BYTES (1 << 20) /* a file that could not be put aside is tried again then */
+#define RETRY_BYTES (1 << 20) /* retry a failed rotation after this many more bytes */
 
-/* The one piece of global state in base: where a process logs to is a fact of the process. */
+/* The only global state in base: the log's destination belongs to the process. */
 static struct {
     int fd;
-    char *path;     /* of fd; NULL: stderr */
-    bool is_stderr; /* as well: it moves along */
+    char *path;     /* of the open log file; NULL: stderr */
+    bool is_stderr; /* stderr is the same file and follows it */
     int64_t size, max_bytes, next_try;
     int keep;
     int journal; /* a socket; -1: none */
@@ -46,7 +46,7 @@ static struct {
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 static const int level_priorities[] = {3, 4, 6, 7}; /* of syslog */
 
-/* --- where it goes --- */
+/* --- destinations --- */
 
 static bool
 leads_stderr_to(const struct stat *file)
@@ -107,7 +107,7 @@ log_set_rotation(int64_t max_bytes, int keep)
     out.next_try = 0;
 }
 
-/* PATH.2 becomes PATH.3 and so on; a gap in the numbers is no harm. */
+/* PATH.2 becomes PATH.3 and so on; a gap in the numbers does no harm. */
 static int
 shift_files(void)
 {
@@ -152,7 +152,7 @@ log_use_journal(const char *socket_path)
     return out.journal >= 0;
 }
 
-/* --- how --- */
+/* --- settings --- */
 
 void
 log_set_level(enum log_level level)
@@ -196,7 +196,8 @@ log_set_program(const char *name)
     snprintf(out.program, sizeof out.program, "%s", name);
 }
 
-/* Never waits: a journal that is behind gets the line as text, which it may take or not. */
+/* Never blocks: if the journal lags, the line is written as text to stderr instead, best
+ * effort. */
 static bool
 send_to_journal(const struct log_stamp *stamp, const struct buf *words)
 {
@@ -224,7 +225,8 @@ write_line(struct log_stamp *stamp, const struct buf *words)
     if (out.path && out.max_bytes > 0 && out.size > 0 && out.size >= out.next_try &&
         out.size + (int64_t)line.len > out.max_bytes)
         put_aside();
-    if (file_write_all(out.fd, line.data, line.len) == 0) /* a full disk stops no caller */
+    if (file_write_all(out.fd, line.data, line.len) == 0) /* a full disk must not stop the
+                                                             caller */
         out.size += (int64_t)line.len;
 }
 

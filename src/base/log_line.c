@@ -1,6 +1,6 @@
-/* The forms of a line: see log_line.h. A caller writes key=value words and, where these do not
- * say it all, a sentence behind them; this file takes them apart again, so that no caller has
- * to know where its words go. Called by log.c. */
+/* The formats of a line: see log_line.h. A caller writes key=value words and, if needed, a
+ * sentence after them; this file parses them again, so that callers need not know the format.
+ * Called by log.c. */
 #include "base/log_line.h"
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include "base/parse.h"
 #include "base/text.h"
 
-#define FIELDS_MAX 32 /* of one line; a key that comes again counts as part of the sentence */
+#define FIELDS_MAX 32 /* per line; a repeated key counts as part of the sentence */
 #define KEY_MAX    40
 
 static void
@@ -26,7 +26,7 @@ stamp_text(int64_t at_us, char out[40])
     snprintf(out, 40, "%s.%03dZ", whole, (int)(at_us / 1000 % 1000));
 }
 
-/* --- taking apart --- */
+/* --- parsing --- */
 
 static size_t
 key_length(const char *s, size_t n)
@@ -39,7 +39,7 @@ key_length(const char *s, size_t n)
     return i < KEY_MAX && i < n && s[i] == '=' ? i : 0;
 }
 
-/* Of the value at s: its end, with *skip bytes of quotes around what lies between. */
+/* The length of the value at s; *skip is the number of bytes of its surrounding quotes. */
 static size_t
 value_length(const char *s, size_t n, size_t *skip)
 {
@@ -75,8 +75,8 @@ is_known(const struct span *known, int n, const char *key, size_t len)
 typedef void (*field_cb)(void *ctx, const char *key, size_t key_len, const char *value,
                          size_t value_len);
 
-/* Calls cb for each key=value at the head of the words, quotes taken off. Returns where the
- * sentence behind them begins. */
+/* Calls cb for each key=value at the start of the words, without quotes. Returns the offset of
+ * the sentence after them. */
 static size_t
 each_field(const char *words, size_t n, field_cb cb, void *ctx)
 {
@@ -97,7 +97,7 @@ each_field(const char *words, size_t n, field_cb cb, void *ctx)
     return at;
 }
 
-/* --- the forms --- */
+/* --- formats --- */
 
 void
 log_line_text(const struct log_stamp *s, const char *words, size_t n, struct buf *out)
@@ -112,7 +112,7 @@ log_line_text(const struct log_stamp *s, const char *words, size_t n, struct buf
     buf_addc(out, '\n');
 }
 
-/* A whole number is one in JSON too; "007" and what is longer than a number stay text. */
+/* A whole number becomes a JSON number; "007" and numbers too long stay text. */
 static void
 add_value(struct jsonw *w, const char *value, size_t n)
 {
@@ -160,7 +160,7 @@ log_line_json(const struct log_stamp *s, const char *words, size_t n, struct buf
     buf_addc(out, '\n');
 }
 
-/* A value with a line break goes with its length in front, in eight bytes, the least first. */
+/* A value with a line break is preceded by its length in eight bytes, little-endian. */
 static void
 add_entry(struct buf *out, const char *value, size_t n)
 {

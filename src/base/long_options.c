@@ -12,10 +12,10 @@
 #define OPTIONS_MAX 16
 #define FD_MAX      1023
 
-/* What getopt_long returns for those that every program has, and for the table's first. */
+/* getopt_long's return values for the common options, and for the table's first row. */
 enum { HELP = 256, VERSION, FIRST };
 
-/* The table as getopt_long wants it. */
+/* Converts the table for getopt_long. */
 static void
 make_longs(const struct long_option *table, struct option *longs)
 {

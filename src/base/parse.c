@@ -1,6 +1,6 @@
-/* Numbers, sizes, durations and index lists, strictly: the whole string or an error that
- * shows the string and says what would be right. Digits are read here and not by strtod, so
- * that no locale, no "nan" and no "0x" gets in. Called by spec, cli and the programs. */
+/* Numbers, sizes, durations and index lists, strictly: the whole string, or an error that
+ * shows the string and what would be right. strtod is not used, so that no locale, "nan" or
+ * "0x" is accepted. Called by spec, cli and the programs. */
 #include "base/parse.h"
 
 #include <inttypes.h>
@@ -38,7 +38,7 @@ is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Digits at *p, at least one, to a number; above INT64_MAX it stays there. */
+/* Reads digits at *p, at least one; clamps to INT64_MAX. */
 static bool
 scan_whole(const char **p, int64_t *out)
 {
@@ -55,7 +55,7 @@ scan_whole(const char **p, int64_t *out)
     return true;
 }
 
-/* "12", "1.5", ".5" at *p. Digits behind the 15th of the fraction do not count. */
+/* Reads "12", "1.5" or ".5" at *p. Ignores digits after the 15th decimal place. */
 static bool
 scan_decimal(const char **p, double *out)
 {
@@ -131,7 +131,7 @@ parse_bool(const char *s, bool *out, struct err *e)
     return parse_refuse(e, s, "is not true or false; write yes or no");
 }
 
-/* MiB in one of the unit, 0 for a word that is no unit. */
+/* The unit's size in MiB, 0 for an unknown unit. */
 static double
 size_unit_mib(const char *unit)
 {
@@ -171,7 +171,7 @@ parse_size_mib(const char *s, int64_t *out, struct err *e)
     return 0;
 }
 
-/* [D-]HH[:MM[:SS]] with days, HH:MM:SS or MM:SS without; seconds in *out. */
+/* [D-]HH[:MM[:SS]] with days, HH:MM:SS or MM:SS without; *out in seconds. */
 static bool
 scan_clock(const char *p, double *out)
 {
@@ -199,7 +199,7 @@ scan_clock(const char *p, double *out)
     return true;
 }
 
-/* "1d12h", "1.5h", "500ms": each unit at most once, larger ones first; ms in *out. */
+/* "1d12h", "1.5h", "500ms": each unit at most once, larger units first; *out in ms. */
 static bool
 scan_units(const char *p, double *out)
 {
@@ -250,7 +250,7 @@ parse_duration_ms(const char *s, int64_t bare_unit_ms, int64_t *out, struct err 
     return 0;
 }
 
-/* Calls for "a" or "a-b" at *p and steps over a comma. */
+/* Reads "a" or "a-b" at *p and skips a following comma. */
 static bool
 scan_index_range(const char **p, int64_t *first, int64_t *last)
 {
@@ -267,7 +267,7 @@ scan_index_range(const char **p, int64_t *first, int64_t *last)
     return !**p;
 }
 
-/* As scan_index_range, with the reasons why a range is none. */
+/* As scan_index_range, with an error message. */
 static int
 next_index_range(const char *s, const char **p, int64_t *first, int64_t *last, struct err *e)
 {
@@ -336,7 +336,7 @@ format_mib(int64_t mib, char *out)
     return out;
 }
 
-#define TENTHS_FROM_MIB 5120 /* from here a tenth of a GiB is a small part */
+#define TENTHS_FROM_MIB 5120 /* from here on, 0.1 GiB is a small fraction */
 
 char *
 format_ask_mib(int64_t mib, char *out)

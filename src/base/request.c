@@ -1,5 +1,5 @@
-/* A request's defaults and its end. Called by every door that builds one and by the job
- * that owns one. */
+/* A request's defaults, copying and freeing. Called by every entry point that builds a request
+ * and by the job that owns one. */
 #include "base/request.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/search.h"
 #include "base/text.h"
 
-/* demand is compared with memcmp, so nothing of it may be left to the compiler. */
+/* demand is compared with memcmp, so it must have no padding. */
 _Static_assert(sizeof(struct demand) == 104, "struct demand has no hidden padding");
 
 const struct request request_standard = {
@@ -182,8 +182,8 @@ request_copy(struct request *to, const struct request *from)
     }
 }
 
-/* The range that holds the task, or where one would be put: the first that ends at or
- * behind it. */
+/* The index of the range that holds the task, or at which to insert it: the first range that
+ * ends at or after it. */
 static int32_t
 range_at(const struct task_set *t, int32_t task)
 {

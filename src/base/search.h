@@ -1,10 +1,11 @@
-/* Binary search in what is sorted, by any of its fields; bsearch of libc finds no gaps. */
+/* Binary search over sorted items by any of their fields; libc's bsearch does not return the
+ * insertion point. */
 #ifndef BASE_SEARCH_H
 #define BASE_SEARCH_H
 
-/* The lowest of the numbers 0..N-1 for which BEFORE is false, N when there is none. BEFORE says
- * of the number AT, a name of the caller's choice, whether it stands before what is looked for:
- * it is true up to some number and false from there on.
+/* The lowest of the numbers 0..N-1 for which BEFORE is false, N if there is none. BEFORE is an
+ * expression over AT, a name chosen by the caller: true if item AT precedes the one looked
+ * for. It must be true up to some number and false from there on.
  *
  *     size_t place = search_first(at, n_users, users[at].uid < uid); */
 #define search_first(AT, N, BEFORE)                                                            \

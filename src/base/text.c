@@ -1,5 +1,5 @@
-/* UTF-8, what is safe to show, how wide it is, globs, suggestions, digests. Pure. Text of
- * other people never reaches a terminal but through text_add_safe. */
+/* UTF-8, safe display, display width, globs, suggestions, digests. Pure. Untrusted text
+ * reaches a terminal only through text_add_safe. */
 #include "base/text.h"
 
 #include <ctype.h>
@@ -83,9 +83,9 @@ in_ranges(uint32_t cp, const struct range *r, size_t n)
     return false;
 }
 
-/* Columns of one character. The blocks of Unicode's East Asian Width W and F and of the
- * common combining marks, coarse on purpose: a table off by a column is no harm. The
- * locale's wcwidth is not asked, because the daemon's locale says nothing about the reader. */
+/* Columns of one character: the blocks of Unicode's East Asian Width W and F and of the common
+ * combining marks. Coarse on purpose: a table off by a column does no harm. The locale's
+ * wcwidth is not used, because the daemon's locale says nothing about the reader's. */
 static int
 char_columns(uint32_t cp)
 {
@@ -132,7 +132,7 @@ text_add_json_escape(struct buf *out, const char *s, size_t len)
     buf_addf(out, "\\u%04x", (unsigned)text_code_point(s, len));
 }
 
-/* Outside of strings JSON holds no such character but line ends. */
+/* Outside strings, the only unsafe characters in JSON are line breaks. */
 void
 text_add_json(struct buf *out, const char *json, size_t n)
 {
@@ -152,7 +152,8 @@ text_add_json(struct buf *out, const char *json, size_t n)
     }
 }
 
-/* Appends the character at s, escaped where it must be; *used its bytes. Returns columns. */
+/* Appends the character at s, escaped if unsafe; *used is its length in bytes. Returns
+ * columns. */
 static int
 add_safe_char(struct buf *out, const char *s, size_t n, size_t *used)
 {
@@ -239,8 +240,8 @@ text_columns(const char *s)
     return columns;
 }
 
-/* On a mismatch only the last star needs to take one byte more: linear in memory, at worst
- * the product of the lengths in time. */
+/* On a mismatch, only the last star is extended by one byte: constant memory, time at worst
+ * the product of the lengths. */
 bool
 text_glob(const char *pattern, const char *s)
 {
@@ -281,7 +282,8 @@ fold(char c)
     return tolower((unsigned char)c);
 }
 
-/* Edits (a letter more, less, other, or two swapped) between words of at most WORD_MAX. */
+/* Edit distance (insert, delete, replace a letter, swap two) of words of at most WORD_MAX
+ * letters. */
 static int
 edit_distance(const char *a, size_t la, const char *b, size_t lb)
 {
@@ -319,7 +321,7 @@ text_nearest(const char *word, const char *const *candidates)
             continue;
         int d = edit_distance(word, len, *candidates, other);
         if (len > 1 && other > len && strncasecmp(word, *candidates, len) == 0)
-            d = 1; /* the beginning of the word */
+            d = 1; /* a prefix of the candidate */
         if ((size_t)d < len && (d < best || (d == best && !nearest))) {
             best = d;
             nearest = *candidates;
@@ -328,8 +330,8 @@ text_nearest(const char *word, const char *const *candidates)
     return nearest;
 }
 
-/* What SHA1Final does, which adds the padding byte by byte: for a short text that takes longer
- * than the digest itself. */
+/* Like SHA1Final, but adds the padding at once: byte by byte, it would take longer than the
+ * digest of a short text. */
 static void
 sha1_finish(SHA1_CTX *ctx, size_t n)
 {

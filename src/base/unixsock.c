@@ -1,5 +1,5 @@
-/* Addresses of UNIX sockets: see unixsock.h. Called by whatever listens (the daemon, a
- * supervisor) and by whatever connects (clients, the page's server, a screen window). */
+/* Addresses of UNIX sockets: see unixsock.h. Used by listeners (the daemon, a supervisor) and
+ * by connecting programs (clients, the web server, a screen window). */
 #include "base/unixsock.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* See account.h. Called by the command that people type; what runs for longer, or is linked to
- * a shared libc, asks the C library. */
+/* See account.h. Used by the interactive command; long-running programs and those linked to a
+ * shared libc use the C library. */
 #include "wire/account.h"
 
 #include <errno.h>
@@ -13,8 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 
-/* What a program of the system prints; PATH finds it. NULL with errno: it could not be
- * started. */
+/* The output of a system program found in PATH. NULL with errno if it could not be run. */
 static char *
 output_of(const char *const *argv)
 {
@@ -40,7 +39,7 @@ take_entry(const struct passwd *pw, struct account *out)
     return true;
 }
 
-/* The first entry of that name, or without one of that number. */
+/* The first entry with that name, or with that number if name is NULL. */
 static bool
 find_in(FILE *file, const char *name, uid_t uid, struct account *out)
 {

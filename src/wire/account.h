@@ -1,7 +1,6 @@
-/* Accounts of users, for programs that are linked statically: there the C library's own
- * look-ups (getpwuid, initgroups) need modules of the very version that it was built with.
- * /etc/passwd is read first; who is not in it is asked for by getent(1), which knows every
- * directory. */
+/* User accounts, for statically linked programs: the C library's own look-ups (getpwuid,
+ * initgroups) would need modules of the exact version it was built with. /etc/passwd is read
+ * first; other users are looked up with getent(1), which knows every directory. */
 #ifndef WIRE_ACCOUNT_H
 #define WIRE_ACCOUNT_H
 
@@ -17,14 +16,14 @@ struct account {
 
 #define ACCOUNT_INIT ((struct account){.name = NULL})
 
-/* False, with errno and *out empty, where there is none (ENOENT) or it cannot be looked up. May
- * wait for a directory server. */
+/* False, with errno and *out empty, if there is no such account (ENOENT) or it cannot be
+ * looked up. May block on a directory server. */
 bool account_by_uid(uid_t uid, struct account *out);
 bool account_by_name(const char *name, struct account *out);
 void account_free(struct account *a);
 #define auto_account __attribute__((cleanup(account_free)))
 
-/* All groups of that user, *n of them, for the caller to free. NULL with errno: not known. */
+/* All groups of the user, *n of them; the caller frees. NULL with errno: not known. */
 gid_t *account_groups(const struct account *a, size_t *n);
 
 #endif

@@ -1,5 +1,6 @@
-/* Frames between an attached client and a shepherd: see attach_frames.h. Nothing here allocates
- * by what a peer says: a length over the bound is refused before its bytes are kept. */
+/* Frames between an attached client and a shepherd: see attach_frames.h. A peer cannot make
+ * this allocate more than the bound: a longer frame is refused before its bytes are
+ * buffered. */
 #include "wire/attach_frames.h"
 
 #include "base/err.h"

@@ -1,6 +1,5 @@
-/* The client's side of the socket. One read buffer; a line is looked for only in bytes that
- * have not been looked at, so a 64 MiB answer costs one pass. Nothing here knows what a job
- * is. */
+/* The client's side of the socket. There is one read buffer; only new bytes are searched for a
+ * newline, so a 64 MiB answer costs one pass. This file knows nothing of jobs. */
 #include "wire/client.h"
 
 #include <errno.h>
@@ -23,18 +22,18 @@
 #include "wire/json_text.h"
 
 #define LINE_MAX_BYTES (64UL * 1024 * 1024)
-/* Whole objects of 100,000 jobs, and then some. */
+/* Enough for the full objects of 100,000 jobs. */
 #define ANSWER_MAX_BYTES (256UL * 1024 * 1024)
 #define READ_CHUNK       (64UL * 1024)
-#define AGAIN_MAX        5 /* daemons that go before they have been asked again */
-/* Daemons that go, soon after they were asked, before they have answered. */
+#define AGAIN_MAX        5 /* reconnects to daemons that exit before the requests are resent */
+/* Daemons that exit soon after a request, before answering it. */
 #define SILENT_MAX 3
-#define LASTED_US  INT64_C(10000000) /* a later death has another cause */
+#define LASTED_US  INT64_C(10000000) /* an exit later than this has another cause */
 #define NO_METHOD  (-32601)          /* JSON-RPC's */
-/* So many bytes of a request give the daemon a second more to answer. */
+/* Each such part of a request gives the daemon one more second to answer. */
 #define SECOND_MORE_BYTES (64UL * 1024)
 
-/* A request that has not been answered: kept only where it may have to be sent again. */
+/* An unanswered request, kept only if it may have to be resent. */
 struct asked {
     int64_t id;
     struct buf line;
@@ -42,40 +41,40 @@ struct asked {
 
 struct client {
     int fd;
-    char *path; /* owned; NULL: of a socket that was taken over */
+    char *path; /* owned; NULL for client_from_fd */
     bool lost;
-    int patience_ms; /* 0: endless */
-    int timeout_ms;  /* what the socket waits: patience, longer after a large request */
+    int patience_ms; /* 0: no timeout */
+    int timeout_ms;  /* the socket's timeout: patience, longer after a large request */
     int64_t last_id;
     struct buf in;
-    size_t taken;                  /* bytes of in that are dealt with */
-    uint64_t n_taken;              /* lines that were */
+    size_t taken;                  /* bytes of in already processed */
+    uint64_t n_taken;              /* lines processed */
     size_t scanned;                /* bytes of in known to hold no further newline */
-    char token[CLIENT_TOKEN_SIZE]; /* of the next request; "": none has been set */
+    char token[CLIENT_TOKEN_SIZE]; /* for the next request; "": not set */
     client_notify_fn on_notify;
     client_answer_fn on_answer;
     client_text_fn on_text;
     client_sign_fn on_sign;
     void *ctx;
-    /* client_keep */
+    /* client_keep: */
     client_again_fn again;
     void (*free_again)(void *);
     void *again_ctx;
     client_back_fn on_back;
     void *back_ctx;
-    bool stopped; /* by a person, the daemon says */
+    bool stopped; /* by a person, as announced by the daemon */
     bool renewing;
-    int renewals;        /* since something was heard, or a daemon lasted */
-    int64_t renewed_us;  /* the last time; boot clock */
-    struct asked *asked; /* n of them, in their order */
+    int renewals;        /* reconnects since the last message, or since a daemon that lasted */
+    int64_t renewed_us;  /* time of the last reconnect; boot clock */
+    struct asked *asked; /* array of n_asked, in order of sending */
     size_t n_asked, cap_asked;
-    /* the call being waited for */
+    /* The call being waited for: */
     int64_t want_id; /* 0: none */
     bool have;
-    bool raw; /* it wants text: raw_at and raw_len in in.data, or json when it came otherwise */
+    bool raw; /* wants text: raw_at and raw_len in in.data, or json for any other format */
     size_t raw_at;
     size_t raw_len;
-    char *raw_copy; /* owned; the text of a result that did not come in the usual form */
+    char *raw_copy; /* owned; text of a result that was not in berthd's own format */
     json_t *result;
     struct err error;
 };
@@ -163,7 +162,7 @@ set_timeout(struct client *c, int ms)
     struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000L};
 
     c->timeout_ms = ms;
-    /* A socket that cannot do it waits for ever, as before. */
+    /* A socket without timeouts waits forever, as by default. */
     (void)setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof tv);
     (void)setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof tv);
 }
@@ -175,8 +174,8 @@ client_set_patience(struct client *c, int ms)
     set_timeout(c, ms);
 }
 
-/* A file of 100,000 jobs is not answered as fast as one word, least of all by a busy
- * machine. */
+/* A request of 100,000 jobs takes longer to answer than a small one, least of all fast on a
+ * busy machine. */
 static void
 allow_for_size(struct client *c, size_t bytes)
 {
@@ -244,7 +243,7 @@ lose(struct client *c, int errnum, struct err *e)
     return err_set(e, ERR_UNREACHABLE, "the daemon closed the connection");
 }
 
-/* --- again --- */
+/* --- reconnecting --- */
 
 static void
 remember(struct client *c, int64_t id, const struct buf *line)
@@ -271,7 +270,7 @@ forget(struct client *c, int64_t id)
     }
 }
 
-/* 0: all is sent. -1 with errno. */
+/* 0: everything was sent. -1 with errno. */
 static int
 send_bytes(struct client *c, const char *bytes, size_t n)
 {
@@ -288,8 +287,8 @@ send_bytes(struct client *c, const char *bytes, size_t n)
     return 0;
 }
 
-/* The daemon has gone without a word that it was stopped. 0: there is a connection again, and
- * all that had no answer is on its way once more. */
+/* The daemon is gone without announcing that it was stopped. Returns 0 once reconnected and
+ * all unanswered requests are resent. */
 static int
 renew(struct client *c, int errnum, struct err *e)
 {
@@ -310,13 +309,14 @@ renew(struct client *c, int errnum, struct err *e)
 
         if (fd < 0)
             break;
-        /* The number stays: a caller that polls it has it in a list. */
+        /* Keep the descriptor's number: a caller may have it in a poll list. */
         sent = dup3(fd, c->fd, O_CLOEXEC) >= 0;
         close(fd);
         set_timeout(c, c->patience_ms);
         for (size_t i = 0; i < c->n_asked && sent; i++) {
             allow_for_size(c, c->asked[i].line.len);
-            /* One that hangs up at once may have left words, which reading finds. */
+            /* A daemon that hangs up at once may have left a message, which reading will
+             * find. */
             sent = send_bytes(c, c->asked[i].line.data, c->asked[i].line.len) == 0 ||
                    errno == EPIPE;
         }
@@ -329,21 +329,21 @@ renew(struct client *c, int errnum, struct err *e)
                    : err_set(e, ERR_UNREACHABLE, "daemons start and exit; none answers");
     }
     c->renewed_us = clock_boot_us();
-    buf_clear(&c->in); /* half of a line, of a daemon that is no more */
+    buf_clear(&c->in); /* may hold part of a line from the old daemon */
     c->taken = c->scanned = 0;
     if (c->on_back)
         c->on_back(c->back_ctx, c);
     return 0;
 }
 
-/* --- out --- */
+/* --- sending --- */
 
 static int
 send_all(struct client *c, const char *bytes, size_t n, struct err *e)
 {
     if (c->lost)
         return lose(c, 0, e);
-    /* Why it hung up may be there to be read; if not, reading says so. */
+    /* The reason for the hang-up may be readable; if not, reading reports the loss. */
     if (send_bytes(c, bytes, n) == 0 || errno == EPIPE)
         return 0;
     return renew(c, errno, e);
@@ -410,7 +410,7 @@ client_send(struct client *c, const char *method, json_t *params, struct err *e)
     return send_request(c, method, text, text ? strlen(text) : 0, e);
 }
 
-/* --- in --- */
+/* --- receiving --- */
 
 static void
 read_error(json_t *error, struct err *e)
@@ -454,8 +454,8 @@ take_answer(struct client *c, json_t *msg)
     }
 }
 
-/* A result in the form in which berthd writes it is known by its first bytes. Returns where it
- * begins in the line; 0: it is none. */
+/* Recognises a result in berthd's own format by its first bytes. Returns the result's offset
+ * in the line; 0: another format. */
 static size_t
 find_result(const char *line, size_t n, int64_t *id)
 {
@@ -496,7 +496,7 @@ take_text(struct client *c, const char *line, size_t n)
     return true;
 }
 
-/* To one who waits, that it came is all: patience begins anew with each byte. */
+/* For a waiting call the arrival alone matters: each byte restarts the timeout. */
 static void
 take_sign(const struct client *c, const json_t *params)
 {
@@ -531,8 +531,8 @@ take_line(struct client *c, const char *line, size_t n, struct err *e)
     return 0;
 }
 
-/* Stops at the answer that is waited for, so that what came behind it is delivered after
- * the caller has seen it. */
+/* Stops at the awaited answer, so that later messages are delivered after the caller has seen
+ * it. */
 static int
 take_lines(struct client *c, struct err *e)
 {
@@ -558,7 +558,7 @@ take_lines(struct client *c, struct err *e)
     return 0;
 }
 
-/* Reads once. 1: got bytes, 0: nothing there (only without waiting), -1: lost. */
+/* Reads once. 1: got bytes, 0: nothing there (only without waiting), -1: connection lost. */
 static int
 read_some(struct client *c, bool wait, struct err *e)
 {
@@ -610,7 +610,7 @@ client_wait(struct client *c, int timeout_ms, struct err *e)
     if (take_lines(c, e) < 0)
         return -1;
     if (c->n_taken != before)
-        return 0; /* it came with the last answer, and may be all that the caller waits for */
+        return 0; /* it arrived with the last answer, and may be what the caller waits for */
     if (poll(&p, 1, timeout_ms) <= 0)
         return 0;
     return client_pump(c, e);

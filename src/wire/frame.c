@@ -1,5 +1,5 @@
-/* Lines out of a byte stream; see frame.h. Reading a 20 MiB line in 64 KiB pieces must not
- * search it from the start each time, which is why there is `scanned`. */
+/* Lines from a byte stream; see frame.h. `scanned` avoids searching a 20 MiB line from the
+ * start for each 64 KiB read. */
 #include "wire/frame.h"
 
 #include <string.h>
@@ -56,7 +56,8 @@ frame_done(struct frame *f, size_t at)
 {
     buf_drop(&f->bytes, at);
     f->scanned = f->scanned > at ? f->scanned - at : 0;
-    /* One huge file must not keep its 20 MiB for the life of the connection. */
+    /* Release the memory of a huge request instead of holding 20 MiB for the life of the
+     * connection. */
     if (f->bytes.len == 0 && f->bytes.cap > ((size_t)1 << 20)) {
         buf_free(&f->bytes);
         f->bytes = (struct buf)BUF_INIT;

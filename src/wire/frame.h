@@ -1,6 +1,6 @@
-/* Cutting a byte stream into lines: one JSON object each. Used by the daemon for clients,
- * shepherds and the probe. A line over the bound is an error of the sender, found before
- * the bytes are kept. */
+/* Splits a byte stream into lines of one JSON object each. The daemon uses it for clients,
+ * shepherds and the probe. A line over the bound is the sender's error, detected before the
+ * bytes are kept. */
 #ifndef WIRE_FRAME_H
 #define WIRE_FRAME_H
 
@@ -25,7 +25,7 @@ char *frame_room(struct frame *f, size_t n);
 void frame_filled(struct frame *f, size_t n);
 
 /* The next whole line (without its newline, NUL-terminated in place) or NULL. Valid until
- * frame_done, which must be called once no more lines are wanted for now. */
+ * frame_done, which must be called after the last frame_next of a turn. */
 char *frame_next(struct frame *f, size_t *at, size_t *len);
 void frame_done(struct frame *f, size_t at);
 

@@ -1,7 +1,7 @@
-/* See json_text.h. A reader that gives up as soon as it meets what is rare: a fraction, a
- * number that may not fit, \u beyond ASCII, a key that is long or not ASCII, deep nesting, and
- * whatever is no JSON. Then json_loadb begins anew, so there is one place that judges. Called
- * by all that read messages. */
+/* See json_text.h. The reader gives up at anything rare: a fraction, a number that may not
+ * fit, \u beyond ASCII, a key that is long or not ASCII, deep nesting, and invalid JSON.
+ * json_loadb then parses from the start, so only one place judges validity. Called wherever
+ * messages are read. */
 #include "wire/json_text.h"
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 #define DEPTH_MAX  16
 #define KEY_MAX    64 /* bytes, with the NUL */
-#define DIGITS_MAX 18 /* as many fit into 64 bits */
+#define DIGITS_MAX 18 /* always fit into 64 bits */
 
 struct reader {
     const char *at, *end;
@@ -29,7 +29,7 @@ skip_space(struct reader *r)
         r->at++;
 }
 
-/* Past the character, if it comes next. */
+/* Skips the character if it comes next. */
 static bool
 take(struct reader *r, char c)
 {
@@ -49,7 +49,7 @@ hex_digit(char c)
                                   : -1;
 }
 
-/* The character that \u00XX means, at XX; -1: given up. */
+/* The character of a \u00XX escape, at XX; -1: give up. */
 static int
 read_hex(const char *at)
 {
@@ -58,7 +58,7 @@ read_hex(const char *at)
     return c == 0 ? -1 : c;
 }
 
-/* The character that an escape means, whose backslash has been passed; -1: given up. */
+/* The character of an escape, after its backslash; -1: give up. */
 static int
 read_escape(struct reader *r)
 {
@@ -76,7 +76,7 @@ read_escape(struct reader *r)
     return found ? MEANT[found - LETTERS] : -1;
 }
 
-/* Up to the quote or backslash that ends it; *high collects the bits of its bytes. */
+/* The end of a run up to a quote or backslash; ORs the run's bytes into *high. */
 static const char *
 run_end(const struct reader *r, unsigned *high)
 {
@@ -95,7 +95,7 @@ make_string(const char *text, size_t n, unsigned high)
     return high < 0x80 ? json_stringn_nocheck(text, n) : json_stringn(text, n);
 }
 
-/* One with escapes, whose first run ends at end. */
+/* Reads a string with escapes, whose first run ends at end. */
 static json_t *
 read_escaped(struct reader *r, const char *end, unsigned high)
 {
@@ -113,7 +113,7 @@ read_escaped(struct reader *r, const char *end, unsigned high)
     return NULL;
 }
 
-/* Its opening quote has been passed. */
+/* Reads a string after its opening quote. */
 static json_t *
 read_string(struct reader *r)
 {
@@ -152,7 +152,7 @@ read_word(struct reader *r, const char *word, json_t *value)
     return value;
 }
 
-/* A key and its colon. */
+/* Reads a key and its colon. */
 static bool
 read_key(struct reader *r, char key[KEY_MAX])
 {
@@ -168,7 +168,7 @@ read_key(struct reader *r, char key[KEY_MAX])
     return take(r, ':');
 }
 
-/* Its brace has been passed, as has the bracket of an array. */
+/* Reads an object's members after its brace (for an array: its items after the bracket). */
 static bool
 fill_object(struct reader *r, json_t *object)
 {
@@ -241,7 +241,7 @@ json_text_read(const char *text, size_t n, json_error_t *why)
     json_t *value = is_list ? read_value(&r) : NULL;
     skip_space(&r);
     if (value && r.at == r.end) {
-        /* As json_loadb leaves it: callers print it of JSON that they do not expect. */
+        /* As json_loadb does: callers print it for JSON that they do not expect. */
         if (why)
             why->text[0] = '\0';
         return value;

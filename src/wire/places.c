@@ -1,4 +1,4 @@
-/* Where an instance keeps its things; see places.h. */
+/* The files and folders of an instance; see places.h. */
 #include "wire/places.h"
 
 #include <limits.h>
@@ -42,9 +42,9 @@ state_home(char **out, struct err *e)
     return 0;
 }
 
-/* In /tmp any user can make what is to be ours. If another user did, the socket is below the
- * home folder; and stays there as long as there is one, or that user could lead us to and
- * fro. */
+/* In /tmp any user can create our folder first. If another user did, the socket goes below the
+ * home folder, and stays there while it exists; else that user could switch us back and
+ * forth. */
 static char *
 tmp_socket(const char *base)
 {
@@ -138,8 +138,7 @@ places_free(struct places *p)
     *p = (struct places){0};
 }
 
-/* src/<layer> of a build tree, by program: there a program's neighbours lie in sibling
- * folders. */
+/* src/<layer> of a build tree, by program: there, other programs are in sibling folders. */
 static const char *
 build_folder(const char *name)
 {

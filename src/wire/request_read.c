@@ -1,5 +1,5 @@
-/* Jobs out of JSON: see request_read.h; the members are listed in docs/protocol.md under "A job
- * in a request". */
+/* Jobs from JSON: see request_read.h; docs/protocol.md lists the members under "A job in a
+ * request". */
 #include "wire/request_read.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ read_bool(const json_t *v, const char *name, bool *out, struct err *e)
     return 0;
 }
 
-/* jansson has checked that it is UTF-8; a NUL inside would cut a command short. */
+/* jansson has checked that it is UTF-8; an embedded NUL would truncate a command. */
 static int
 read_text(const json_t *v, const char *name, char **out, struct err *e)
 {
@@ -63,7 +63,7 @@ read_text(const json_t *v, const char *name, char **out, struct err *e)
     return 0;
 }
 
-/* An empty one is none. */
+/* An empty list counts as not set. */
 static int
 read_list(const json_t *v, const struct attr *a, char ***out, struct err *e)
 {
@@ -101,7 +101,7 @@ read_devices(const json_t *v, uint64_t *out, struct err *e)
     return 0;
 }
 
-/* Some of them by UUID: as attr_read_text leaves them. */
+/* GPUs some of which are given by UUID; stored as attr_read_text does. */
 static int
 read_gpu_names(const json_t *v, struct request *r, struct err *e)
 {
@@ -178,7 +178,7 @@ read_array(const json_t *v, struct request *r, struct err *e)
     return 0;
 }
 
-/* The first word may be one that users do not write. */
+/* The first word may be NULL: a value that users cannot write. */
 static int
 read_choice(const json_t *v, const char *name, const char *const *words, int64_t *out,
             struct err *e)
@@ -196,7 +196,8 @@ read_choice(const json_t *v, const char *name, const char *const *words, int64_t
                    words[2] ? "\"" : "");
 }
 
-/* One of "after": {"type":"success","job":12,"task":3} or {"type":"any","name":"prep"}. */
+/* One element of "after": {"type":"success","job":12,"task":3} or
+ * {"type":"any","name":"prep"}. */
 static int
 read_dep(const json_t *j, struct dep *d, struct err *e)
 {
