@@ -109,8 +109,8 @@ struct dep {
     uint32_t job;  /* 0: given by name, until the daemon has looked it up */
     int32_t task;  /* task of that array; -1: the whole job */
     char *name;    /* owned; name of the user's newest such job; NULL: given by id */
-    uint8_t ended; /* 0; else the job's final state, once met, or if only its line in a jobs
-                      file is still known. Stored only as met or not met */
+    uint8_t ended; /* 0; else the job's final state, set once the dependency is met, or if the
+                      job is known only from its line in a jobs file. Stored only as met */
 };
 
 /* A set of task numbers: disjoint ranges, ascending, not adjacent. */

@@ -1,4 +1,4 @@
-/* What the end of podman or Apptainer means for the command that it was to run. */
+/* Derives the command's end from that of podman or Apptainer. */
 #ifndef SHEPHERD_ATTEMPT_CONTAINER_OUTCOME_H
 #define SHEPHERD_ATTEMPT_CONTAINER_OUTCOME_H
 
@@ -8,11 +8,11 @@ struct ending;
 struct exitrec;
 struct facts;
 
-/* Code and signal in *en, which are podman's, become the command's, where that is known. */
+/* Replaces podman's code and signal in *en by the command's, if known. */
 void container_fill_status(const struct facts *f, struct ending *en);
 
-/* Whether the command was never begun: then the outcome and its words are set, and whose
- * trouble it was where that was not what the job asked for. */
+/* True if the command never began; then sets the outcome and its text, and the blame if the
+ * job's request is not the cause. */
 bool container_fill_failure(const struct facts *f, struct exitrec *r);
 
 #endif

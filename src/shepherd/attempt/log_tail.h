@@ -7,8 +7,8 @@
 
 #define LOG_TAIL_BYTES 16384
 
-/* What stands behind `from`, or the end of it, into out (LOG_TAIL_BYTES long): how many bytes;
- * 0 when there is nothing, or the log is no regular file. */
+/* Reads the output after `from`, or the end of it, into out (LOG_TAIL_BYTES long). Returns the
+ * length; 0 if there is none, or the log is not a regular file. */
 size_t log_tail_read(int log_fd, off_t from, char *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* Recognising from its log that a job ran out of GPU memory. */
+/* Detects from a job's log that it ran out of GPU memory. */
 #ifndef SHEPHERD_ATTEMPT_OOM_H
 #define SHEPHERD_ATTEMPT_OOM_H
 
@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Looks for one of the patterns (ASCII case folded, NULL-terminated list) in the last 16 KiB
- * that were written to the log after byte `from`. log_fd may be write-only. When found, text
- * becomes the last line that has one, made safe for a terminal, at most 150 bytes. */
+/* Searches the last 16 KiB of the log after byte `from` for one of the patterns (ignoring
+ * ASCII case, NULL-terminated list). log_fd may be write-only. On a match, text becomes the
+ * last matching line, made safe for a terminal, at most 150 bytes. */
 bool oom_find_in_log(int log_fd, off_t from, char *const *patterns, char *text, size_t size);
 
 #endif

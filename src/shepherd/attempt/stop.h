@@ -1,4 +1,5 @@
-/* From the wish to end a command, or its own end, to the record of the outcome. */
+/* Ending an attempt: from a request to stop the command, or its own exit, to the recorded
+ * outcome. */
 #ifndef SHEPHERD_ATTEMPT_STOP_H
 #define SHEPHERD_ATTEMPT_STOP_H
 
@@ -8,28 +9,28 @@
 
 struct shepherd;
 
-/* Stops the command with that grace, unless it has ended. The first cause stands, but for a
- * graver one. by: the user who requested it; copied. */
+/* Stops the command with that grace, unless it has ended. The first cause counts, unless a
+ * later one is graver. by: the requesting user; copied. */
 void stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace_ms);
 
-/* Keeps which process has sent this one TERM. The caller stops the command for it. */
+/* Notes which process sent TERM to this one. The caller then stops the command. */
 void stop_note_term(struct shepherd *a, uint32_t pid, uint32_t uid);
 
-/* Waits for all ended children, and ends the attempt when nothing is left. */
+/* Reaps ended children, and ends the attempt if nothing is left. */
 void stop_reap(struct shepherd *a);
 
-/* wake_us has come: the limit, the end of the grace, the next pass of killing, the next try to
- * write the record. */
+/* Call at wake_us: the limit, the end of the grace, the next pass of killing, or the next try
+ * to write the record. */
 void stop_on_time(struct shepherd *a);
 
-/* Nothing of the job is left, or it never started: the outcome is noted, reported and kept. */
+/* Nothing of the job is left, or it never started: notes, reports and stores the outcome. */
 void stop_end(struct shepherd *a);
 
 /* A daemon has the outcome. */
 void stop_recorded(struct shepherd *a);
 
-/* After the end, and when the last daemon has gone since: waits for one that has the outcome,
- * and without any for the disk. */
+/* After the end, and when the last daemon has disconnected since: waits for a daemon that has
+ * the outcome or, without one, for the disk. */
 void stop_wait_or_leave(struct shepherd *a);
 
 #endif

@@ -1,5 +1,5 @@
-/* Whether an account may run jobs now, and within which limits, as a login of it would be
- * asked: for berth-user alone, as the answer comes from modules (PAM, nsswitch) that may
+/* Decides whether an account may run jobs now, and with which limits, by the rules for a
+ * login. Only berth-user calls this, because the modules that answer (PAM, nsswitch) may
  * hang. */
 #ifndef SHEPHERD_BEGIN_ACCOUNT_RULES_H
 #define SHEPHERD_BEGIN_ACCOUNT_RULES_H
@@ -14,18 +14,18 @@ struct passwd;
 
 struct account_rules {
     const char *service; /* PAM's service, or the absolute path of its file; "": no PAM */
-    bool locked_runs;    /* an account whose password is locked runs jobs all the same */
+    bool locked_runs;    /* run jobs even if the account's password is locked */
 };
 
 struct account_verdict {
     bool may_run;
-    int errnum;                  /* why that could not be found out; 0: it was */
-    char text[ACCOUNT_TEXT_MAX]; /* why it may not */
-    struct buf limits;           /* owned: the limits of a login that PAM has set, as
-                                    sys/rlimits.h writes them; "": none */
+    int errnum;                  /* why the check itself failed; 0: it did not */
+    char text[ACCOUNT_TEXT_MAX]; /* why the account may not */
+    struct buf limits;           /* owned: the login's limits as set by PAM, in the format of
+                                    sys/rlimits.h; "": none */
 };
 
-/* Called as root, before the process becomes the user. */
+/* Call it as root, before the process changes to the user. */
 void account_check(const struct passwd *pw, const struct account_rules *rules,
                    struct account_verdict *out);
 

@@ -1,16 +1,19 @@
-/* What the shepherd (identity.c) and berth-user (berth_user.c) say to each other over one
- * socket pair of packets: one question, one answer, each a row of NUL-terminated strings.
+/* The protocol between the supervisor (identity.c) and berth-user (berth_user.c): one question
+ * and one answer over a SEQPACKET socket pair, each a series of NUL-terminated strings.
  *
- *   uid, umask (octal), "own" or "named" (whose choice the log's place was), "read" or
- *   "write" (whether the log is to be read as well), the name the user had when the job came
- *   ("": not known), working folder, log ("": none), PAM's service ("": it is not asked),
- *   "refuse" or "run" (what becomes of jobs of a locked account), file for errors ("": none),
- *   "append" or "truncate" (log and errors are emptied first)
- *   USER_BY_NAME instead of a uid: the name is a list with commas, of which the first account
- *   that there is counts; no rules for accounts apply to it
- *   USER_YES, name, home, shell, uid, gid, groups ("4,27"), limits of a login (sys/rlimits.h) -
- *   with the folder, the log and the file for errors, open
- *   USER_NO, errno, words, what was being done (enum step of blame.h, as a number) */
+ *   Question: uid, umask (octal), "own" or "named" (who chose the log's path: the instance or
+ *   the job), "read" or "write" (whether the log must also be readable), the user's name when
+ *   the job was submitted ("": not known), working folder, log ("": none), PAM's service ("":
+ *   do not ask PAM), "refuse" or "run" (jobs of a locked account), file for standard error ("":
+ *   none), "append" or "truncate" (log and error file)
+ *
+ *   With USER_BY_NAME instead of a uid, the name is a comma-separated list, of which the first
+ *   existing account is used; no account rules apply
+ *
+ *   Success: USER_YES, name, home, shell, uid, gid, groups ("4,27"), limits of a login
+ *   (sys/rlimits.h), with open descriptors of the folder, the log and the error file
+ *
+ *   Failure: USER_NO, errno, words, the failed step (enum step of blame.h, as a number) */
 #ifndef SHEPHERD_BEGIN_BERTH_USER_H
 #define SHEPHERD_BEGIN_BERTH_USER_H
 

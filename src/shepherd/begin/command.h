@@ -11,19 +11,19 @@ struct attach;
 struct groups;
 struct spec;
 
-/* What came of it. Words and errno are for the exit record when pid is -1. */
+/* The result of a start. text and errnum go into the exit record if pid is -1. */
 struct command {
     pid_t pid;
-    pid_t screen_pid; /* of its screen session, a child too; 0: there is none */
-    int log_fd;       /* the caller closes; -1: was never opened */
-    off_t log_from;   /* where this attempt's output begins in it */
-    int error_fd;     /* the same of a file for standard error; -1: there is none */
+    pid_t screen_pid; /* of its screen session, also a child; 0: none */
+    int log_fd;       /* the caller closes; -1: not opened */
+    off_t log_from;   /* offset of this attempt's output in the log */
+    int error_fd;     /* the same for standard error's own file; -1: none */
     off_t error_from;
     int64_t boot_us; /* when it was started */
-    int setup_fd;    /* of setup.h: how far the set-up came; -1: there is none */
-    int mark_fd;     /* of container.h: how far its container came; -1: it has none */
+    int setup_fd;    /* progress of the set-up (setup.h); -1: none */
+    int mark_fd;     /* progress of the container (container.h); -1: none */
     int errnum;
-    enum blame blame; /* whose trouble that is */
+    enum blame blame; /* who is charged for the failure */
     char text[160];
 };
 
@@ -33,12 +33,12 @@ struct command {
         .pid = -1, .log_fd = -1, .error_fd = -1, .setup_fd = -1, .mark_fd = -1                 \
     }
 
-/* The value of a variable in an environment; NULL when it is not there. */
+/* The value of an environment variable; NULL if it is not set. */
 const char *command_env(char *const *env, const char *name);
 
-/* Takes on the spec's umask and working folder, opens the log, and starts the command in a
- * session of its own with the started mark in the lock file. attach NULL: the job is
- * not interactive; else its console becomes the command's standard descriptors. */
+/* Applies the spec's umask and working folder, opens the log, and starts the command in its
+ * own session, with the started mark in the lock file. attach NULL: the job is not
+ * interactive; else its console provides the command's standard descriptors. */
 void command_start(const struct spec *spec, int lock_fd, const struct groups *groups,
                    struct attach *attach, struct command *out);
 

@@ -1,4 +1,4 @@
-/* The command in a container: what is executed in its place, and what came of it. */
+/* Running the command in a container: what to execute instead of it, and how it ended. */
 #ifndef SHEPHERD_BEGIN_CONTAINER_H
 #define SHEPHERD_BEGIN_CONTAINER_H
 
@@ -14,9 +14,9 @@ struct spec;
 
 /* What to execute. */
 struct container_run {
-    char **argv, **env; /* owned; their texts are in the two below */
+    char **argv, **env; /* owned; their strings are in the two buffers below */
     struct buf words, variables;
-    int mark_fd; /* becomes the program's descriptor 3; -1: it has none. The caller closes */
+    int mark_fd; /* becomes the program's descriptor 3; -1: none. The caller closes it */
 };
 #define CONTAINER_RUN_INIT                                                                     \
     {                                                                                          \
@@ -24,30 +24,31 @@ struct container_run {
     }
 #define auto_container __attribute__((cleanup(container_clear)))
 
-/* argv: the spec's, or one that means the same; script: what it finds in /dev/fd/3, NULL:
- * nothing. -1 with words: the machine has not what it needs. */
+/* argv: the spec's, or an equivalent one; script: content of /dev/fd/3 for the command, NULL:
+ * none. -1 with words: the machine lacks something that is needed. */
 int container_prepare(const struct spec *spec, char *const *argv, char *const *env,
                       const struct identity *id, const struct rlimits *limits,
                       const char *script, struct container_run *out, struct err *e);
 void container_clear(struct container_run *run);
 
-/* How far the command came: the lines in such a file, which a container's first process
- * writes. */
+/* The command's progress, from the lines that the container's first process writes to the mark
+ * file. */
 struct container_end {
-    bool begun;  /* it was executed, or that failed */
-    int errnum;  /* why it could not be executed; 0 */
-    int trouble; /* why that was not tried: an errno; 0. It has not begun then */
+    bool begun;  /* the exec was tried */
+    int errnum;  /* why the exec failed; 0: it did not */
+    int trouble; /* errno that prevented the exec (begun is false); 0 */
     int code;    /* its exit code; -1 */
-    int signal;  /* that ended it; 0 */
+    int signal;  /* the signal that ended it; 0 */
 };
 void container_read_end(int mark_fd, struct container_end *out);
 bool container_has_ended(int mark_fd);
 
-/* Podman's own variables, each with its NUL: the job's, without those that mislead it. cards:
- * the list for NVIDIA's hook, where that and no CDI brings the GPUs in. */
+/* Appends podman's own environment, each variable NUL-terminated: the job's, without those
+ * that would mislead podman. cards: the list for NVIDIA's hook, if the hook and not CDI adds
+ * the GPUs. */
 void container_add_podman_env(char *const *env, const char *cards, struct buf *out);
 
-/* Where podman and what it executes are looked for. */
+/* Search path for podman and the programs it executes. */
 #define CONTAINER_FOLDERS "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 #endif

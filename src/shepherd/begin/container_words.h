@@ -10,20 +10,20 @@ struct spec;
 
 /* Borrowed. */
 struct container_wish {
-    const struct spec *spec; /* with a container */
-    char *const *argv;       /* what is to run in it: the spec's, or one that means the same */
-    const char *home;        /* of its user; NULL: not known */
-    const char *init;        /* berth-init */
-    char *const *cdi;        /* CDI names of its cards */
+    const struct spec *spec; /* must have a container */
+    char *const *argv;       /* command to run: the spec's, or an equivalent one */
+    const char *home;        /* the user's; NULL: not known */
+    const char *init;        /* path of berth-init */
+    char *const *cdi;        /* CDI names of its GPUs */
     uid_t uid;
     gid_t gid;
     struct rlimit files, processes;
 };
 
-/* Appends the words that execute it, each with a NUL behind it. */
+/* Appends the container's command line, each word NUL-terminated. */
 void container_add_words(const struct container_wish *w, struct buf *out);
 
-/* The same of the command that removes what a killed podman may have left. */
+/* Appends the command line that removes what a killed podman may have left. */
 void container_add_removal(const struct spec *spec, struct buf *out);
 
 #endif

@@ -8,23 +8,24 @@ struct command;
 struct last_steps;
 struct spec;
 
-/* What the session is made with; all borrowed. */
+/* Input of a start; all borrowed. */
 struct screen_wish {
     const struct spec *spec;
     char *const *env;
-    const struct last_steps *last; /* as the command's, but for terminal and mark */
+    const struct last_steps *last; /* as for the command, without terminal and mark */
     int cgroup_fd;
-    int listen_fd; /* of the attach socket, where its window comes in */
+    int listen_fd; /* the attach socket, to which the session's window connects */
 };
 
-/* Starts it, detached, and waits until its window has come: at most 15 seconds. The pid of its
- * process, a child; or -1 with the reason in out, and nothing left of it. */
+/* Starts the session, detached, and waits at most 15 s for its window to connect. Returns the
+ * pid of screen, a child; or -1 with the reason in out, and nothing left running. */
 pid_t screen_start(const struct screen_wish *w, struct command *out);
 
-/* Ends one whose command could not be started. */
+/* Ends a session whose command could not be started. */
 void screen_stop(pid_t pid);
 
-/* env as it is in a window of the session. What was made (owned) goes with screen_env_free. */
+/* env as in a window of the session. Free it with screen_env_free, which frees the new strings
+ * too. */
 char **screen_env(char *const *env, pid_t pid, const char *name);
 void screen_env_free(char **env);
 

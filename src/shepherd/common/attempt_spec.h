@@ -1,5 +1,5 @@
-/* The spec: what one attempt is to run, as the daemon wrote it into its lock file, behind the
- * first EXITREC_HEAD_BYTES. */
+/* The spec: what one attempt runs. The daemon writes it into the attempt's lock file, after
+ * the first EXITREC_HEAD_BYTES. */
 #ifndef SHEPHERD_COMMON_ATTEMPT_SPEC_H
 #define SHEPHERD_COMMON_ATTEMPT_SPEC_H
 
@@ -12,19 +12,19 @@
 
 struct err;
 
-/* What the command runs in, and which of the machine's devices are there too. The lists are
- * owned, what is in them and the texts live as long as the spec. */
+/* The container of the command, and the devices available in it. The lists are owned; their
+ * strings and the texts live as long as the spec. */
 struct container {
-    const char *image;   /* NULL: in none */
-    const char *program; /* podman, or with apptainer set Apptainer: a path, or a name */
-    const char *name;    /* of the container */
+    const char *image;   /* NULL: no container */
+    const char *program; /* podman, or Apptainer if apptainer is set: a path or a name */
+    const char *name;    /* name of the container */
     char **mounts;       /* "SOURCE:DESTINATION" or "SOURCE:DESTINATION:ro" */
     char **devices;      /* device files */
-    char **uuids;        /* of NVIDIA's cards */
-    char **indices;      /* the same cards' numbers */
-    int32_t captured;    /* so many of the variables, the first, are the submitter's shell's */
+    char **uuids;        /* of the NVIDIA GPUs */
+    char **indices;      /* indices of the same GPUs */
+    int32_t captured;    /* the first so many variables come from the submitter's shell */
     bool apptainer;
-    bool amd; /* there are cards of AMD among them */
+    bool amd; /* some GPUs are AMD's */
 };
 
 /* Strings live as long as the spec. */
@@ -34,49 +34,48 @@ struct spec {
     const char *mark;
     char **argv; /* at least one element */
     char **env;
-    char *text; /* as it was read: env points into it, when it came as a block */
+    char *text; /* as read: env points into it if it came as a block */
     const char *cwd;
     const char *log;
     struct groups_wish groups;
     struct container container;
     struct mps_wish mps;
-    const char *error; /* where standard error goes; NULL: into the log */
-    bool truncate;     /* both are emptied first */
+    const char *error; /* path for standard error; NULL: the log */
+    bool truncate;     /* truncate log and error first */
     mode_t umask;
-    int64_t uid;           /* whose job it is; -1: our own */
-    const char *user;      /* the name that went with it when the job came; NULL: not known */
-    const char *pam;       /* service that is asked about the account; NULL: none is */
-    bool locked_runs;      /* jobs of a locked account start all the same */
-    int64_t drop_caps;     /* bit N: capability N is out of the job's reach */
+    int64_t uid;           /* the job's user; -1: our own */
+    const char *user;      /* the user's name at submission; NULL: not known */
+    const char *pam;       /* PAM service to ask about the account; NULL: none */
+    bool locked_runs;      /* run jobs of a locked account */
+    int64_t drop_caps;     /* bit N: capability N is dropped from the bounding set */
     bool no_new_privs;     /* setuid programs have no effect */
-    const char *cpu_list;  /* CPUs that it is bound to, "0-15"; NULL: any */
-    const char *rlimits;   /* as sys/rlimits.h has them; NULL: ours */
-    bool login;            /* in the environment of a login */
-    bool shell;            /* argv is /bin/sh -c TEXT, as a command line is run */
-    const char *env_setup; /* shell text to be run first; NULL: none */
-    const char *conda;     /* environment to be activated first; NULL: none */
-    const char *attach;    /* the socket for clients of an interactive job; NULL: it is none */
-    bool no_client;        /* no client is on the way to that socket */
-    const char *screen;    /* name of the screen session it is shown in; NULL: in none */
-    bool pty;              /* such a job has a terminal, with this many rows and columns */
+    const char *cpu_list;  /* CPUs to bind to, "0-15"; NULL: any */
+    const char *rlimits;   /* in the format of sys/rlimits.h; NULL: ours */
+    bool login;            /* run in a login environment */
+    bool shell;            /* argv is /bin/sh -c TEXT, from a command line */
+    const char *env_setup; /* shell text to run first; NULL: none */
+    const char *conda;     /* conda environment to activate first; NULL: none */
+    const char *attach;    /* socket for clients of an interactive job; NULL: not interactive */
+    bool no_client;        /* no client is about to connect there */
+    const char *screen;    /* name of its screen session; NULL: none */
+    bool pty;              /* an interactive job has a terminal of this size */
     uint16_t rows, columns;
-    bool log_own;     /* the log's place is the instance's, not one that the job named */
-    bool log_mkdir;   /* and its own folder may be made there */
+    bool log_own;     /* the log's path is the instance's default, not chosen by the job */
+    bool log_mkdir;   /* its own folder may be made there */
     int64_t limit_ms; /* 0: none */
     int64_t grace_ms;
-    int64_t log_max_mib;     /* of the log; 0: any */
-    int64_t log_reserve_mib; /* that logs leave free on the state's disk */
-    int64_t warn_ms;         /* before the limit, warn_signal is sent */
+    int64_t log_max_mib;     /* bound on the log's size; 0: none */
+    int64_t log_reserve_mib; /* to leave free on the state's disk */
+    int64_t warn_ms;         /* send warn_signal this long before the limit */
     int32_t warn_signal;     /* 0: none */
-    bool warn_batch;         /* to the command's own process alone */
-    bool slurm;              /* it runs on a node of a cluster, as Slurm's job */
-    bool slurm_env;          /* and all of Slurm's variables are for the command */
+    bool warn_batch;         /* only to the command's own process */
+    bool slurm;              /* runs on a cluster's node, as a Slurm job */
+    bool slurm_env;          /* the command gets all of Slurm's variables */
     char **oom_patterns;
-    void *root; /* the parsed JSON that owns the strings */
+    void *root; /* parsed JSON that owns the strings */
 };
 
-/* Reads it in the attempt's lock file. Fields that are missing and may be have their zero
- * value. */
+/* Reads the spec from the attempt's lock file. Optional fields that are missing are zero. */
 int spec_read(int lock_fd, struct spec *out, struct err *e);
 void spec_free(struct spec *spec);
 

@@ -1,4 +1,4 @@
-/* The folder of a user's control daemon: in root's, and no more than a little of its room. */
+/* The folder of a user's control daemon, inside root's, with a bounded size. */
 #ifndef SHEPHERD_MPS_MPS_FOLDER_H
 #define SHEPHERD_MPS_MPS_FOLDER_H
 
@@ -6,14 +6,14 @@
 
 struct err;
 
-/* Makes the folder `name` in parent_fd, where only root (or we) can write. owner: the user
- * that root makes it for, and that gets a file system of 16 MiB on it; where none can be
- * mounted, and with owner NULL (we are that user), the folder itself. One that is mounted
- * already is used again. 0, or -1 with the reason. */
+/* Makes the folder `name` in parent_fd, where only root (or we) can write. owner: the user for
+ * whom root makes it and who gets a 16 MiB file system mounted on it. If none can be mounted,
+ * or owner is NULL (we are that user), the user gets the folder itself. Reuses an existing
+ * mount. 0, or -1 with the reason. */
 int mps_folder_make(int parent_fd, const char *name, const struct identity *owner,
                     struct err *e);
 
-/* Unmounts what was mounted there, unless it is in use. path: the folder's. */
+/* Unmounts the file system, unless it is in use. path: the folder's. */
 void mps_folder_end(int parent_fd, const char *name, const char *path);
 
 #endif

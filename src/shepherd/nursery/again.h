@@ -1,4 +1,4 @@
-/* A supervisor that takes another attempt when nothing of its last one is left. */
+/* Reuses a supervisor for another attempt once nothing of the last one is left. */
 #ifndef SHEPHERD_NURSERY_AGAIN_H
 #define SHEPHERD_NURSERY_AGAIN_H
 
@@ -6,15 +6,15 @@
 
 #include "shepherd/attempt/attempt.h"
 
-/* Where a supervisor that may be used again has its SEQPACKET socket to the nursery. */
+/* The SEQPACKET socket to the nursery of a reusable supervisor. */
 #define FD_NURSERY (FD_FOLDER + 1)
 
-/* What it says there when it could take another attempt. The nursery sends it a packet of kind
- * NURSERY_AHEAD then, or closes the socket. */
+/* Sent there by the supervisor when it can take another attempt. The nursery then sends a
+ * NURSERY_AHEAD packet, or closes the socket. */
 #define AGAIN_IDLE 'i'
 
-/* Runs the attempt on descriptors 3 to 5 and those that are handed over after it. The exit
- * status of the process, as attempt_run's. */
+/* Runs the attempt on descriptors 3 to 5, and those handed over after it. Returns the exit
+ * status, as attempt_run. */
 int again_run(bool ahead);
 
 #endif

@@ -1,4 +1,5 @@
-/* The processes that a nursery has forked, and what falls to it when one of them dies. */
+/* The processes that the nursery has forked, and the orphans it inherits when one of them
+ * dies. */
 #ifndef SHEPHERD_NURSERY_CHILDREN_H
 #define SHEPHERD_NURSERY_CHILDREN_H
 
@@ -11,49 +12,48 @@
 
 struct child {
     pid_t pid;
-    dev_t dev; /* of the lock file that it was given: says whose it is */
+    dev_t dev; /* identify the lock file it was given, and so its attempt */
     ino_t ino;
-    int link; /* to it, a supervisor that may take another attempt (again.h); -1: none */
+    int link; /* socket to a reusable supervisor (again.h); -1: none */
 };
 
 struct children {
     struct child *v; /* owned */
     size_t n, cap;
-    bool reaps_on;   /* more may have ended than were waited for */
-    bool orphaned;   /* one died out of turn: what it had started may be ours now */
-    unsigned passes; /* over such processes, since then */
+    bool reaps_on;   /* more may have ended than were reaped */
+    bool orphaned;   /* one died unexpectedly: its children may be ours now */
+    unsigned passes; /* of killing orphans since then */
     int64_t due_us;  /* boot clock: when the next pass is due */
 };
 
-/* Makes this process the one to which orphans of its children fall. */
+/* Makes this process a subreaper, to inherit orphans of its children. */
 void children_init(struct children *b);
-void children_free(struct children *b); /* what it owns; not b */
+void children_free(struct children *b); /* frees what b owns, not b */
 
-/* One more was forked, with this lock file. Takes link; -1: none. */
+/* Adds a forked child with this lock file. Takes ownership of link; -1: none. */
 void children_add(struct children *b, pid_t pid, int lock_fd, int link);
 
-/* Whether one more supervisor may be given a link. */
+/* True if another supervisor may be given a link. */
 bool children_have_room(const struct children *b);
 
-/* Hands the attempt, a packet of kind NURSERY_AHEAD, to a supervisor that has none; false:
- * there is none. */
+/* Hands the attempt, a NURSERY_AHEAD packet, to an idle supervisor; false: there is none. */
 bool children_hand_over(struct children *b, const int fds[NURSERY_FDS]);
 
-/* Lets those that have no attempt exit, and the others when theirs has ended. */
+/* Lets idle supervisors exit, and the others once their attempt has ended. */
 void children_release(struct children *b);
 
-/* Whether a child that was given the file open as lock_fd has not been waited for. */
+/* True if a child that was given this lock file has not been reaped yet. */
 bool children_has(const struct children *b, int lock_fd);
 
-/* Waits for those that have ended, at most 256: then reaps_on says that more may have. */
+/* Reaps at most 256 ended children; reaps_on says if there may be more. */
 void children_reap(struct children *b);
 
-/* KILLs what children that died out of turn have left, one pass over it when that is due. How
- * many milliseconds to wait until the next one is; -1 when nothing is left. */
+/* Makes one pass of KILL over the orphans of children that died unexpectedly, if it is due.
+ * Returns the milliseconds until the next pass; -1: nothing is left. */
 int children_end_orphans(struct children *b);
 
-/* Whether something is left that has not yet withstood so many passes that it is no longer
- * waited for: a driver can hold a process where KILL does not reach it. */
+/* True while orphans are left and worth waiting for. After many passes they are not: a driver
+ * can hold a process where KILL does not reach it. */
 bool children_are_ending(const struct children *b);
 
 #endif

@@ -6,8 +6,8 @@
 
 struct buf;
 
-/* The whole message: headers, an empty line, words. event: as followers get it. to: addresses
- * that were checked; id: different for each message, the same when one is sent again. */
+/* Writes the whole message: headers, an empty line, text. event: as followers receive it. to:
+ * checked addresses; id: unique per message, the same if it is resent. */
 void mail_write(const json_t *event, const char *to, const char *id, struct buf *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the daemon sends the nursery, and the nursery one of its supervisors: see
+/* Packets from the daemon to the nursery, and from the nursery to a supervisor: see
  * sys/nursery_packets.h. */
 #ifndef SHEPHERD_NURSERY_PACKET_H
 #define SHEPHERD_NURSERY_PACKET_H
@@ -7,24 +7,24 @@
 
 #include "sys/nursery_packets.h"
 
-/* Where descriptors go that are to be out of the way of those that are received. */
+/* Descriptors from here on do not collide with received ones. */
 #define FD_OUT_OF_THE_WAY 11
 
-/* 1 with *kind and fds filled, 0 at the end, -1 for a packet that is of no use, or cannot be
- * had now. */
+/* 1 with *kind and fds filled, 0 at the end, -1 for a packet that is invalid or cannot be
+ * received now. */
 int packet_receive(int from, char *kind, int fds[NURSERY_FDS]);
 
-/* Makes them descriptors 3, 4 and 5. */
+/* Moves them to descriptors 3, 4 and 5. */
 bool packet_put_in_place(const int fds[NURSERY_FDS]);
 
-/* Says that no process can be started, to the one that waits at the other end of ctl. */
+/* Reports to the other end of ctl that no process can be started. */
 void packet_refuse(int ctl, int errnum);
 
-/* A duplicate out of the way for fd, which is closed; fd itself if there is none. */
+/* Duplicates fd above FD_OUT_OF_THE_WAY and closes fd; returns fd itself if that fails. */
 int packet_move_up(int fd);
 
-/* After a call that failed and is made again: at once after a signal, else in a moment, as the
- * kernel has no memory for it. */
+/* Waits before a failed call is repeated: not at all after a signal, else briefly, because the
+ * kernel is out of memory. */
 void packet_rest(void);
 
 #endif

@@ -4,8 +4,8 @@
 
 #define ALLOCATION_OPTION "--slurm-allocation"
 
-/* Runs attempts out of the backlog beside this folder until there are none, or its time is
- * over; returns what the process exits with. */
+/* Runs attempts from the backlog beside this folder until there are none or the allocation's
+ * time is over. Returns the exit status. */
 int allocation_run(const char *folder);
 
 #endif

@@ -1,4 +1,4 @@
-/* How much VRAM attempts use on a node, as berth-probe says. */
+/* Measures the VRAM of attempts on a node, through berth-probe. */
 #ifndef SHEPHERD_SLURM_MEASURE_H
 #define SHEPHERD_SLURM_MEASURE_H
 
@@ -8,15 +8,15 @@
 #include "base/request.h"
 #include "wire/frame.h"
 
-/* One that is measured. */
+/* An attempt being measured. */
 struct measured {
-    pid_t root;       /* whose descendants count */
-    int32_t peak_mib; /* the most on one GPU; -1: nothing was seen */
-    int64_t sum_mib;  /* on the GPU that is being looked at; -1: nothing */
+    pid_t root;       /* its descendants count */
+    int32_t peak_mib; /* maximum on one GPU; -1: not seen */
+    int64_t sum_mib;  /* sum on the GPU being examined; -1: nothing */
     struct measured *next;
 };
 
-/* A GPU as the driver numbers it. */
+/* A GPU by the driver's numbering. */
 struct measured_gpu {
     char uuid[80];
     int32_t total_mib; /* 0: not known */
@@ -24,24 +24,24 @@ struct measured_gpu {
 };
 
 struct measure {
-    int fd;      /* to the probe; -1: nothing is measured */
-    pid_t probe; /* this process's child; 0: there is none */
+    int fd;      /* connection to the probe; -1: no measuring */
+    pid_t probe; /* a child of this process; 0: none */
     struct frame in;
-    int64_t seq, samples; /* asked for, and seen */
-    int64_t next_us;      /* boot clock: the next question */
+    int64_t seq, samples; /* requested, and received */
+    int64_t next_us;      /* boot clock: time of the next request */
     struct measured *list;
     struct measured_gpu gpus[GPU_MAX];
     int n_gpus;
 };
 
-/* Nothing is measured where the job has no GPU, or the probe cannot be started. */
+/* Without a GPU, or if the probe cannot be started, nothing is measured. */
 void measure_begin(struct measure *m);
 void measure_end(struct measure *m);
-/* m keeps a pointer to it until measure_drop. */
+/* m keeps a pointer to x until measure_drop. */
 void measure_add(struct measure *m, struct measured *x, pid_t root);
 void measure_drop(struct measure *m, const struct measured *x);
-void measure_read(struct measure *m); /* fd is readable */
-/* Asks when it is time; the milliseconds until it is again, -1: never. */
+void measure_read(struct measure *m); /* call when fd is readable */
+/* Sends a request if one is due. Returns the milliseconds until the next; -1: never. */
 int measure_ask(struct measure *m);
 
 #endif

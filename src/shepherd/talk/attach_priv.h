@@ -1,4 +1,4 @@
-/* What attach_server.c and attach_peer.c share. */
+/* Shared by attach_server.c and attach_peer.c. */
 #ifndef SHEPHERD_TALK_ATTACH_PRIV_H
 #define SHEPHERD_TALK_ATTACH_PRIV_H
 
@@ -15,40 +15,40 @@ struct peer {
     int fd; /* -1: free */
     struct buf in;
     struct buf out;
-    size_t sent; /* of out */
-    off_t at;    /* of the log, what comes next */
+    size_t sent; /* bytes of out already sent */
+    off_t at;    /* offset in the log of the next byte to send */
     bool greeted;
-    bool told_end; /* the last frame is in out, or gone */
+    bool told_end; /* the last frame is in out, or sent */
     struct attach_guest who;
-    bool heard_of; /* a daemon knows that it is here */
+    bool heard_of; /* a daemon knows of this client */
 };
 
 struct attach {
     const struct spec *spec;
     char *path;
     struct attach_socket socket;
-    bool lost;     /* the socket has no name, and could not be given one */
-    int notify_fd; /* what happens in the socket's folder, and the log's growth; -1 */
-    int log_watch; /* in it, while a client is there; -1 */
+    bool lost;     /* the socket lost its name and could not be given a new one */
+    int notify_fd; /* inotify: the socket's folder, and the log's growth; -1 */
+    int log_watch; /* watch on the log while a client is connected; -1 */
     struct console console;
     struct peer peers[ATTACH_PEERS_MAX];
-    struct buf record;    /* empty: the job has not ended */
-    bool was_used;        /* a client has been here */
+    struct buf record;    /* the exit record; empty: the job has not ended */
+    bool was_used;        /* a client has been connected */
     attach_heard_fn tell; /* NULL: no reports */
     void *tell_ctx;
-    int64_t told_until_us; /* boot clock: when the reported ones are paid for */
+    int64_t told_until_us; /* boot clock: limits the rate of reports */
 };
 
-/* attach_server.c. The kernel reports the log's growth only as long as a client wants it. */
+/* attach_server.c. Watches the log's growth only while a client needs it. */
 void attach_watch_log(struct attach *at, bool wanted);
 void attach_drop_peer(struct attach *at, struct peer *p);
-/* Tells the daemon that it is here, unless that was done, there is none, or visits come too
- * fast. */
+/* Reports the client to the daemon, unless that was done, no daemon is there, or reports come
+ * too fast. */
 void attach_tell_of(struct attach *at, struct peer *p);
 
-/* attach_peer.c. Both may drop it. */
-void peer_read(struct attach *at, struct peer *p);  /* what it says */
-void peer_write(struct attach *at, struct peer *p); /* what it has not been given yet */
-bool peer_has_more(const struct attach *at, const struct peer *p); /* to be written */
+/* attach_peer.c. Both may drop the client. */
+void peer_read(struct attach *at, struct peer *p);                 /* reads its messages */
+void peer_write(struct attach *at, struct peer *p);                /* sends pending output */
+bool peer_has_more(const struct attach *at, const struct peer *p); /* output is pending */
 
 #endif

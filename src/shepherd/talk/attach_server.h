@@ -1,4 +1,4 @@
-/* Clients that are attached to an interactive job: docs/protocol.md section 5. */
+/* Serves clients attached to an interactive job: docs/protocol.md section 5. */
 #ifndef SHEPHERD_TALK_ATTACH_SERVER_H
 #define SHEPHERD_TALK_ATTACH_SERVER_H
 
@@ -17,15 +17,15 @@ struct spec;
 #define ATTACH_PEERS_MAX 16
 #define ATTACH_POLL_MAX  (ATTACH_PEERS_MAX + 2 + CONSOLE_POLL_MAX)
 
-/* Makes the spec's attach socket, for its user alone, and listens. NULL with words; also NULL,
- * without, when the job is not interactive: everything below does nothing then. The spec is
- * borrowed. */
+/* Makes the spec's attach socket, accessible to its user only, and listens. NULL with words;
+ * also NULL, without words, if the job is not interactive: the functions below are then
+ * no-ops. The spec is borrowed. */
 struct attach *attach_open(const struct spec *spec, struct err *e);
 void attach_free(struct attach *at); /* removes the socket */
 
-/* The user who looks at the job, and perhaps types into it: reported on arrival, and on
- * leaving before the job's end, until that is heard (true). A client that was never reported
- * leaves without a report. */
+/* An attached user, who may also type. Reported on arrival, and on leaving before the job's
+ * end, repeatedly until the callback returns true. A client that was never reported leaves
+ * without a report. */
 struct attach_guest {
     uid_t uid;
     bool types;
@@ -33,32 +33,33 @@ struct attach_guest {
 typedef bool (*attach_heard_fn)(void *ctx, const struct attach_guest *who, bool came);
 void attach_tell(struct attach *at, attach_heard_fn tell, void *ctx);
 
-/* For command_start, which opens it. NULL of an attach that is NULL. */
+/* For command_start, which opens it. NULL if at is NULL. */
 struct console *attach_console(struct attach *at);
 
-/* Where clients come in; the descriptor may be another later. */
+/* The listening descriptor; it may change later. */
 int attach_listener(const struct attach *at);
 
-/* Before and after poll: at most ATTACH_POLL_MAX entries. wait_ms: for how long poll may
- * wait at the most; -1: as long as it likes. */
+/* Call before and after poll: at most ATTACH_POLL_MAX entries. wait_ms: upper bound on poll's
+ * timeout; -1: none. */
 size_t attach_fill(const struct attach *at, struct pollfd *out);
 void attach_serve(struct attach *at, const struct pollfd *polled, size_t n);
 int attach_wait_ms(const struct attach *at);
 
-/* Words of ours on the job's terminal; nothing for a job without one. */
+/* Writes our own words to the job's terminal; no-op for a job without one. */
 void attach_say(struct attach *at, const char *words);
 
-/* The log has been cut: what followed at `from` lies `bytes` further in front now (loglimit.h).
- * Clients go on where they are, or, if that has been cut out, at the line that says so. */
+/* The log was cut: bytes after `from` moved forward by `bytes` (loglimit.h). Clients continue
+ * where they were or, if that was cut out, at the line that reports the cut. */
 void attach_log_cut(struct attach *at, off_t from, int64_t bytes);
 
-/* Nothing of the job is left: what its terminal still holds goes to the log. How many bytes
- * that has no room for. */
+/* Nothing of the job is left: moves what its terminal still holds to the log. Returns the
+ * bytes that the log has no room for. */
 int64_t attach_drain(struct attach *at);
-/* The exit record that clients get once they have had the whole log. */
+/* Sets the exit record, which clients get after the whole log. */
 void attach_end(struct attach *at, const char *record, size_t n);
-/* The attempt is over and everything released: stays for clients that still read, and a moment
- * for one that has not come yet, since the log alone does not say how it ended. */
+/* The attempt is over and everything is released: stays for clients that still read, and
+ * briefly for one that has not connected yet, because the log alone does not say how the job
+ * ended. */
 void attach_linger(struct attach *at);
 
 #endif

@@ -1,5 +1,5 @@
-/* The conversation with daemons: over the descriptor the shepherd was born with and over
- * ctl.sock in the attempt's folder, for daemons that came later. */
+/* Connections to daemons: the descriptor the supervisor started with, and ctl.sock in the
+ * attempt's folder for later daemons. */
 #ifndef SHEPHERD_TALK_CTL_H
 #define SHEPHERD_TALK_CTL_H
 
@@ -15,31 +15,33 @@ struct err;
 #define CTL_POLL_MAX  (CTL_PEERS_MAX + 1)
 
 struct ctl_handler {
-    void (*greet)(void *ctx, struct buf *out); /* appends what a new connection hears first */
-    /* why: "" (it is not wanted any more), "preempt", "requeue" or "exceed"; grace -1: the
-     * spec's own */
+    void (*greet)(void *ctx, struct buf *out); /* appends the first message for a new
+                                                  connection */
+    /* why: "" (no longer wanted), "preempt", "requeue" or "exceed"; grace -1: the spec's
+     * own */
     void (*cancel)(void *ctx, const char *why, const char *by, int64_t grace_ms);
     void (*signal)(void *ctx, int sig); /* 1..64 */
     void (*recorded)(void *ctx);
 };
 
-/* first_fd (taken over) is a connected peer that is not greeted: the first ctl_say is for it.
- * handler is borrowed. */
+/* Takes ownership of first_fd, a connected peer that is not greeted: the first ctl_say is its
+ * greeting. handler is borrowed. */
 struct ctl *ctl_new(int first_fd, const struct ctl_handler *handler, void *ctx);
 void ctl_free(struct ctl *ctl);
 
-/* Makes and listens on ctl.sock in the folder. -1 leaves the shepherd with its first peer. */
+/* Makes ctl.sock in the folder and listens on it. On -1, the supervisor still has its first
+ * peer. */
 int ctl_listen(struct ctl *ctl, int dirfd, struct err *e);
 
-/* Sends to every peer; one that does not take it at once has stopped reading, and is
- * dropped. */
+/* Sends to every peer; drops a peer that does not take the message at once, because it has
+ * stopped reading. */
 void ctl_say(struct ctl *ctl, const char *bytes, size_t n);
 
-/* How many peers there are now. */
+/* Number of connected peers. */
 size_t ctl_peers(const struct ctl *ctl);
 
-/* Before and after poll: fills at most CTL_POLL_MAX entries and returns how many; serves what
- * came in on them. */
+/* Call before and after poll: fill returns the number of entries, at most CTL_POLL_MAX; serve
+ * handles what arrived on them. */
 size_t ctl_fill(const struct ctl *ctl, struct pollfd *out);
 void ctl_serve(struct ctl *ctl, const struct pollfd *polled, size_t n);
 

@@ -7,16 +7,16 @@
 
 struct err;
 
-/* Both ends, close-on-exec, no process's controlling terminal; the master does not block.
- * owner: the user who is given the terminal's file, so that it can be opened by name; -1: it
- * stays ours. rows and columns 0: 24 and 80. */
+/* Opens both ends: close-on-exec, not a controlling terminal, non-blocking master. owner: the
+ * user who gets the terminal's file, to open it by name; -1: unchanged. rows and columns 0: 24
+ * and 80. */
 int pty_open(uint16_t rows, uint16_t columns, int64_t owner, int *master, int *slave,
              struct err *e);
 
-/* The foreground processes there get WINCH. Zeros are ignored. */
+/* Sends WINCH to the terminal's foreground processes. Zeros are ignored. */
 void pty_resize(int master, uint16_t rows, uint16_t columns);
 
-/* The byte that means end of file on it at this moment, ^D mostly. */
+/* The terminal's current end-of-file byte, mostly ^D. */
 char pty_eof_byte(int master);
 
 #endif

@@ -1,4 +1,4 @@
-/* Writing into a user's file without what root may take of a disk beyond others. */
+/* Writes into a user's file without root's extra disk space. */
 #ifndef SHEPHERD_TALK_QUOTA_WRITE_H
 #define SHEPHERD_TALK_QUOTA_WRITE_H
 
@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* write(2) by root, within the quota of that user and without the blocks that file systems keep
- * for root; uid -1: as the process itself. */
+/* write(2) by root, subject to that user's quota and without the blocks that file systems
+ * reserve for root; uid -1: a plain write. */
 ssize_t quota_write(int fd, const void *bytes, size_t n, int64_t uid);
 
 #endif
