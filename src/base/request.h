@@ -164,25 +164,23 @@ uint32_t hooks_mail_types(const struct hooks *h);
 /* The texts of a request, all owned; NULL: not set. The members, and copying, freeing and
  * counting them, follow from this list. */
 #define REQUEST_TEXTS(X)                                                                       \
-    X(command)    /* shell text for /bin/sh -c; NULL: argv is set */                           \
-    X(name)       /* shown in tables, used in selectors */                                     \
-    X(gpu_names)  /* gpu-ids by UUID, with commas, until the daemon has taken it in; then the  \
-                     demand has as many numbers, which mean nothing yet */                     \
-    X(llm)        /* model of --llm in the command, if a table was consulted */                \
-    X(begin_said) /* begin_us as written, "16:00"; NULL: not known */                          \
-    X(log)        /* path of the log, %j is the job's id; NULL: the instance's                 \
-                     default */                                                                \
-    X(error)      /* path for standard error; NULL: same as log */                             \
-    X(comment)    /* free text for people */                                                   \
-    X(chdir)      /* where it runs; NULL: where it was submitted. A client makes it absolute   \
-                     before it sends it */                                                     \
-    X(env_setup)  /* shell text, run in the shell that then runs the command; "": nothing, and \
-                     no default either, until the daemon has taken it in */                    \
-    X(conda)      /* name or path of a conda environment, activated before env_setup; "" as    \
-                     above */                                                                  \
-    X(container)  /* container image; NULL: none */                                            \
-    X(submitted_as) /* what Slurm's commands show in the place of the command: the script as   \
-                       sbatch was given it, not the copy that runs; "": nothing */
+    X(command)      /* shell text for /bin/sh -c; NULL: argv is set */                         \
+    X(name)         /* shown in tables, used in selectors */                                   \
+    X(gpu_names)    /* gpu-ids given by UUID, comma-separated; until the daemon                \
+                       resolves them, demand has as many placeholder ids */                    \
+    X(llm)          /* model of --llm in the command, if a table was consulted */              \
+    X(begin_said)   /* begin_us as written, "16:00"; NULL: not known */                        \
+    X(log)          /* path of the log, %j: job id; NULL: the instance's default */            \
+    X(error)        /* path for standard error; NULL: same as log */                           \
+    X(comment)      /* free text for people */                                                 \
+    X(chdir)        /* working folder; NULL: where it was submitted. A client makes it         \
+                       absolute before it sends it */                                          \
+    X(env_setup)    /* shell text, run first in the shell that runs the command; "":           \
+                       nothing, not even the default, until the daemon has taken it in */      \
+    X(conda)        /* conda environment to activate before env_setup; "" as above */          \
+    X(container)    /* container image; NULL: none */                                          \
+    X(submitted_as) /* what Slurm's commands show as the command: the script passed            \
+                       to sbatch, not the copy that runs; "": nothing */
 
 /* The lists of texts, all owned and NULL-terminated; NULL: not set. */
 #define REQUEST_LISTS(X)                                                                       \
