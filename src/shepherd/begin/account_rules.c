@@ -1,8 +1,8 @@
-/* The rules of this machine for an account: see account_rules.h. First what shadow(5) says, in
- * words that name the mending; then PAM's account management, which knows rules of its own
- * (pam_access, sssd) but often says only that something was denied. The session that pam_limits
- * wants is opened and closed here: the job gets its limits, and nothing stays open whose end
- * could be missed. */
+/* This machine's rules for an account: see account_rules.h. First shadow(5), with messages
+ * that say how to fix the problem; then PAM's account management, which has its own rules
+ * (pam_access, sssd) but often says only that access was denied. A PAM session is opened for
+ * pam_limits and closed right away: the job gets its limits, and no session stays open whose
+ * end could be missed. */
 #include "shepherd/begin/account_rules.h"
 
 #include <errno.h>
@@ -38,8 +38,8 @@ deny(struct account_verdict *out, int errnum, const char *fmt, ...)
     out->may_run = false;
 }
 
-/* usermod -L puts a ! in front of the password. One that never was (useradd without passwd, an
- * account that logs in with keys) is ! or * with no hash behind. */
+/* usermod -L puts a ! in front of the password hash. An account that never had a password
+ * (useradd without passwd, a login with keys) has ! or * without a hash. */
 static bool
 is_locked(const char *password)
 {
@@ -52,7 +52,7 @@ check_shadow(const struct passwd *pw, const struct account_rules *rules,
 {
     const struct spwd *sp = getspnam(pw->pw_name);
     if (!sp)
-        return; /* its directory keeps that to itself; PAM's modules may know */
+        return; /* the user directory does not disclose it; PAM's modules may know */
     if (sp->sp_expire >= 0 && time(NULL) / DAY_S >= sp->sp_expire)
         deny(out, 0, "the account %s has expired (chage -E)", pw->pw_name);
     else if (!rules->locked_runs && sp->sp_pwdp && is_locked(sp->sp_pwdp))
@@ -61,7 +61,8 @@ check_shadow(const struct passwd *pw, const struct account_rules *rules,
 
 #ifdef HAVE_PAM
 
-/* Modules may say why they refuse; no user is there to answer what they ask. */
+/* Collects the modules' reasons for refusal; prompts fail, because no user is there to
+ * answer. */
 static int
 converse(int n, const struct pam_message **messages, struct pam_response **answers, void *ctx)
 {
@@ -76,15 +77,15 @@ converse(int n, const struct pam_message **messages, struct pam_response **answe
     return *answers ? PAM_SUCCESS : PAM_BUF_ERR;
 }
 
-/* A password that is due for a change is for a login to ask for; no user is there to type it
- * for a job. */
+/* An expired password does not matter: a login asks for a new one, but no user is there to
+ * type it for a job. */
 static bool
 is_permission(int rc)
 {
     return rc == PAM_SUCCESS || rc == PAM_NEW_AUTHTOK_REQD;
 }
 
-/* PAM itself did not work, so nothing is known of the account. */
+/* PAM itself failed, so nothing is known about the account. */
 static bool
 is_trouble(int rc)
 {
@@ -93,8 +94,8 @@ is_trouble(int rc)
            rc == PAM_ABORT || rc == PAM_CONV_ERR || rc == PAM_MODULE_UNKNOWN;
 }
 
-/* Unlimited wherever the kernel lets us, so that what differs afterwards is what PAM has
- * set. */
+/* Lifts all limits as far as the kernel allows, so that any later difference was set by
+ * PAM. */
 static void
 lift_limits(struct rlimit before[RLIM_NLIMITS])
 {
@@ -143,8 +144,8 @@ take_session_limits(pam_handle_t *pam, struct buf *limits)
     return rc;
 }
 
-/* PAM reads /etc/pam.d and its vendor's folder; an installation elsewhere has its file below
- * its own etc. *folder: owned, NULL for PAM's own places. The service's name. */
+/* PAM reads /etc/pam.d and its vendor folder; an installation elsewhere has its file below its
+ * own etc. *folder: owned, NULL for PAM's own places. Returns the service's name. */
 static const char *
 find_service(const char *service, char **folder)
 {
@@ -164,8 +165,8 @@ find_service(const char *service, char **folder)
     return service;
 }
 
-/* A machine without the service's file has no rules for jobs. PAM would take those of "other"
- * then, which deny everything in many places. */
+/* Without the service's file the machine has no rules for jobs. PAM would fall back to
+ * "other", which often denies everything. */
 static bool
 has_service(const char *folder, const char *name)
 {

@@ -1,10 +1,10 @@
-/* berth-init: the first process in a job's container, and the parent of its command. It is
- * linked statically, because the image has libraries of its own, or none. container.c hands it
- * descriptor 3, a file in memory of the supervisor's (container_mark.h): the variables that the
- * command gets, then what becomes of it. So the supervisor knows whether the command was begun,
- * and how it ended, whatever podman's exit status is.
+/* berth-init: the first process in a job's container, and the parent of its command. Linked
+ * statically, because the image has its own libraries, or none. container.c passes it the
+ * supervisor's memory file as descriptor 3 (container_mark.h), which holds the command's
+ * variables and receives its progress. So the supervisor knows whether the command began and
+ * how it ended, whatever podman's exit status is.
  *
- * What it does for the command is what any init does: it passes signals on and reaps. */
+ * For the command it does what any init does: it forwards signals and reaps. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -46,7 +46,7 @@ say(const char *text)
         fprintf(stderr, "berth-init: cannot tell the supervisor: %s\n", strerror(errno));
 }
 
-/* The command has not begun, and that is no fault of its own. */
+/* The command has not begun, and that is not its fault. */
 static _Noreturn void
 give_up(const char *what, int why)
 {
@@ -57,8 +57,8 @@ give_up(const char *what, int why)
     _exit(EXIT_NO_EXEC);
 }
 
-/* The variables, each behind a letter: what the job was given replaces what the image has; what
- * comes from the submitter's shell does not. The script, or NULL. */
+/* Sets the variables: those given to the job override the image's, those from the submitter's
+ * shell do not. Returns the script, or NULL. */
 static const char *
 take_variables(void)
 {
@@ -86,7 +86,8 @@ take_variables(void)
     return script;
 }
 
-/* Where the supervisor's file was, the command finds the script, if there is one. */
+/* Replaces the supervisor's file by the script, if there is one, as the command's
+ * descriptor. */
 static int
 give_script(const char *script)
 {
@@ -104,7 +105,7 @@ give_script(const char *script)
     return fd == CONTAINER_FD || dup2(fd, CONTAINER_FD) == CONTAINER_FD ? 0 : -1;
 }
 
-/* On a terminal, what is typed is for the command and not for this process. */
+/* On a terminal, makes the command and not this process the foreground process group. */
 static void
 come_to_front(void)
 {
@@ -121,7 +122,7 @@ become_command(char **argv, const char *script, const sigset_t *old)
     sigprocmask(SIG_SETMASK, old, NULL);
     if (give_script(script) < 0)
         give_up("cannot hand over the command", errno);
-    if (mark(CONTAINER_BEGUN "\n") < 0) /* or it would run again */
+    if (mark(CONTAINER_BEGUN "\n") < 0) /* without the mark it would run again */
         give_up("cannot tell the supervisor", errno);
     execvp(argv[0], argv);
     int why = errno;
@@ -130,7 +131,7 @@ become_command(char **argv, const char *script, const sigset_t *old)
     _exit(why == ENOENT ? EXIT_NO_FILE : EXIT_NO_EXEC);
 }
 
-/* All that have ended; true: the command was one of them. */
+/* Reaps all ended children; true if the command was one of them. */
 static int
 reap(pid_t command, int *status)
 {

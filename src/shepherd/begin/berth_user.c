@@ -1,8 +1,8 @@
-/* berth-user: looks a user up, asks whether the account may run jobs (account_rules.c), becomes
- * that user, enters the working folder and opens the log, hands both back, and ends. A process
- * of its own, because the account may come from a network service and the folder from a file
- * server: the shepherd gives it half a minute. Linked to the C library dynamically, as the
- * directory of users is made of modules. Speaks berth_user.h. */
+/* berth-user: looks a user up, asks whether the account may run jobs (account_rules.c),
+ * becomes that user, enters the working folder, opens the log, hands both back and exits. It
+ * is a separate process, because the account may come from a network service and the folder
+ * from a file server: the supervisor gives it 30 s. Linked dynamically to the C library,
+ * because user directories are loaded as modules. Implements the protocol of berth_user.h. */
 #include "shepherd/begin/berth_user.h"
 
 #include <errno.h>
@@ -30,16 +30,16 @@
 #define N_QUESTIONS    11
 #define GROUPS_MAX_ASK 65536
 
-#ifndef STATX_ATTR_MOUNT_ROOT /* in headers before 5.8 */
+#ifndef STATX_ATTR_MOUNT_ROOT /* missing in headers before 5.8 */
 #define STATX_ATTR_MOUNT_ROOT 0x2000
 #endif
 
 struct question {
     uid_t uid;
     mode_t umask;
-    bool by_name;   /* name lists accounts; uid is not known */
-    bool own_place; /* the log lies where the daemon puts logs */
-    bool read;      /* clients will be served from it */
+    bool by_name;   /* name is a list of accounts; uid is not known */
+    bool own_place; /* the log's path is the daemon's default */
+    bool read;      /* clients will be served from the log */
     bool truncate;
     const char *name, *cwd, *log, *error;
     struct account_rules rules;
@@ -66,7 +66,8 @@ refuse(enum step step, int errnum, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
-    /* The exit record has room for 159 bytes, and the reason is what matters. */
+    /* The exit record has room for 159 bytes, so truncate the description rather than the
+     * reason. */
     const char *why = errnum ? strerror(errnum) : "";
     snprintf(text, sizeof text, "%.*s%s%s", (int)(150 - strlen(why)), what, errnum ? ": " : "",
              why);
@@ -105,8 +106,8 @@ read_question(char *text, struct question *q)
         .truncate = strcmp(field[10], "truncate") == 0};
 }
 
-/* The C library has one buffer for what it finds, and PAM's modules look up others: what the
- * job becomes must not be what they found last. */
+/* Copies the entry: the C library has a single buffer for results, and PAM's modules look up
+ * other accounts, so the job could become the account that they found last. */
 static const struct passwd *
 keep(const struct passwd *found)
 {
@@ -119,7 +120,7 @@ keep(const struct passwd *found)
     return &kept;
 }
 
-/* The first account of a list with commas that there is. */
+/* The first existing account of a comma-separated list. */
 static const struct passwd *
 find_by_name(const char *names)
 {
@@ -134,7 +135,7 @@ find_by_name(const char *names)
     refuse(STEP_ACCOUNT, errno, "no account '%s' on this machine", names);
 }
 
-/* The account as it is now; its number may be another person's since the job came. */
+/* The account as it is now; the uid may have been given to another person since submission. */
 static const struct passwd *
 find_account(const struct question *q)
 {
@@ -151,8 +152,8 @@ find_account(const struct question *q)
     return keep(pw);
 }
 
-/* Whether another file system begins there; false too where the kernel does not say (before
- * 5.8). Asks for nothing that the file system would have to answer. */
+/* True if another file system is mounted here; also false if the kernel does not say (before
+ * 5.8). Never waits for the file system to answer. */
 static bool
 is_mounted_on(int fd)
 {
@@ -161,8 +162,8 @@ is_mounted_on(int fd)
            (x.stx_attributes & STATX_ATTR_MOUNT_ROOT);
 }
 
-/* The folder that was there. It is its user's, who can mount a file system on it (FUSE) that
- * answers, or refuses to, as the user likes: that keeps nobody else's jobs waiting. */
+/* Opens an existing folder. It belongs to the user, who can mount a file system (FUSE) on it
+ * that responds, or fails to, at will; that must delay only this user's jobs. */
 static int
 enter_log_folder(const char *folder)
 {
@@ -175,10 +176,11 @@ enter_log_folder(const char *folder)
     return TAKE_FD(fd);
 }
 
-/* The user's own folder among the logs. Only root can put anything there, so nothing that
- * lies in wait is found, and what fails is ours, but for the user's quota. One that is root's
- * yet is just being made for another job of the user's, or was when its maker was killed.
- * Returns the folder, open: the log in it is made there, whatever is mounted meanwhile. */
+/* Makes the user's own folder among the logs. Only root can create entries there, so nothing
+ * hostile can be in its place, and failures are our fault, except for the user's quota. A
+ * folder still owned by root is being made for another job of the user, or its maker was
+ * killed. Returns the open folder: the log is created in it, whatever is mounted on its path
+ * meanwhile. */
 static int
 make_log_folder(const char *log, const struct passwd *pw)
 {
@@ -207,7 +209,7 @@ become(const struct passwd *pw)
     keyring_settle();
 }
 
-/* folder: the one in which it lies, if the daemon chose its place; else -1. */
+/* folder: the log's folder, if the daemon chose its path; else -1. */
 static int
 open_log(const struct question *q, int folder)
 {
@@ -215,7 +217,7 @@ open_log(const struct question *q, int folder)
     auto_free char *inside = xasprintf("/proc/self/fd/%d/%s", folder, basename(copy));
     const struct logfile f = {folder >= 0 ? inside : q->log, q->read, q->truncate,
                               q->own_place};
-    /* The user must be able to come there by name too. */
+    /* The user must be able to reach the log by path too. */
     if (q->own_place && logfile_place_is_shut(q->log, true))
         refuse(STEP_OURS, EACCES, "cannot open the log %s", q->log);
     int fd = logfile_open(&f);
@@ -234,7 +236,7 @@ open_error(const struct question *q)
     return logfile_make_readable(fd);
 }
 
-/* log, error -1: there is none. */
+/* log, error: -1 if there is none. */
 static void
 answer(const struct passwd *pw, const char *limits, int cwd, int log, int error)
 {

@@ -1,20 +1,20 @@
-/* The party charged for a failed start: see blame.h. A job is charged only for what its own
- * request names (a folder that does not exist, a program that cannot be executed). What the
- * machine lacks for a moment is the machine's trouble; what only this user lacks (a quota, the
- * number of the user's processes, room on the disk that the user's log was sent to) keeps this
- * user's jobs waiting. Called by command.c, screen.c, identity.c and deliver.c. */
+/* Decides who is charged for a failed start: see blame.h. A job is charged only for what its
+ * own request names (a missing folder, a program that cannot be executed). A temporary
+ * shortage on the machine is charged to the machine. A shortage of only this user (quota,
+ * number of processes, space on the disk of the user's log) makes only this user's jobs wait.
+ * Called by command.c, screen.c, identity.c and deliver.c. */
 #include "shepherd/begin/blame.h"
 
 #include <errno.h>
 
-/* Descriptors and memory are the whole machine's, no matter which process runs out of them. */
+/* Descriptors and memory belong to the machine, whichever process runs out of them. */
 static bool
 is_machines(int errnum)
 {
     return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM || errnum == ENOBUFS;
 }
 
-/* Of a disk, a file server or a directory of users that is full or away for a while. */
+/* A disk, a file server or a user directory that is temporarily full or away. */
 static bool
 is_passing(int errnum)
 {
@@ -44,9 +44,9 @@ is_passing(int errnum)
     }
 }
 
-/* The instance's place for logs is the instance's to make and to keep. What lies in a user's
- * folder there (a link, a FIFO, a folder where the log goes) is that user's doing, and must not
- * keep others waiting. */
+/* The instance makes and maintains the default log place. What lies in a user's folder there
+ * (a link, a FIFO, a folder in the log's place) is that user's doing, and must not make others
+ * wait. */
 static enum blame
 blame_of_log(bool log_is_ours, int errnum)
 {
@@ -57,8 +57,8 @@ blame_of_log(bool log_is_ours, int errnum)
     return is_passing(errnum) ? BLAME_USER : BLAME_COMMAND;
 }
 
-/* What a job names may lie on a file system that a user mounted, whose every error is the
- * user's to choose. The job's process enters the working folder once more. */
+/* A path chosen by the job may be on a file system that a user mounted and whose errors the
+ * user controls. The child also enters the working folder. */
 static bool
 is_named(bool log_is_ours, enum step step)
 {
@@ -82,9 +82,9 @@ blame_of(bool log_is_ours, enum step step, int errnum)
     case STEP_ACCOUNT:
     case STEP_FOLDER:
     case STEP_ERROR:
-    case STEP_TERMINAL: /* ENOSPC: all are taken */
+    case STEP_TERMINAL: /* ENOSPC: no free pseudo-terminal */
     case STEP_CHILD:
-    case STEP_EXEC: /* EAGAIN: the user has as many processes as the user may have */
+    case STEP_EXEC: /* EAGAIN: the user is at the limit of processes */
         return is_passing(errnum) ? BLAME_USER : BLAME_COMMAND;
     }
     return BLAME_COMMAND;

@@ -1,6 +1,6 @@
-/* The last steps of a child: see child_setup.h. command.c has them taken by the command's
- * process, screen.c by the one of its session, deliver.c by a hook's. The mark comes when
- * nothing but exec is left that can fail. */
+/* The last steps of a child before the exec: see child_setup.h. command.c uses them for the
+ * command, screen.c for the screen session, deliver.c for a hook. The mark is written last,
+ * when only the exec can still fail. */
 #include "shepherd/begin/child_setup.h"
 
 #include <errno.h>
@@ -38,10 +38,10 @@ last_steps_take(void *ctx)
     if (why != 0 && m->v1_must_hold)
         return -why;
     why = 0;
-    if (m->cpus) /* a help, not a limit: it runs elsewhere rather than not at all */
+    if (m->cpus) /* best effort: better to run on other CPUs than not at all */
         (void)sched_setaffinity(0, sizeof *m->cpus, m->cpus);
     if (m->identity)
-        identity_disown(m->identity); /* opens files, which a limit may forbid */
+        identity_disown(m->identity); /* opens files, which a limit may forbid later */
     if (m->rlimits)
         why = rlimits_apply(m->rlimits);
     if (m->pty && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)

@@ -1,6 +1,6 @@
 /* From the spec to a running command, in this order: umask, working folder, log, standard
- * descriptors, process, mark, exec. attempt.c calls it once. Everything that can fail for a
- * reason a person can mend fails before the mark is written, or with the program's name. */
+ * descriptors, process, mark, exec. attempt.c calls it once. Every failure that a person can
+ * fix is detected before the mark is written, or reported with the program's name. */
 #include "shepherd/begin/command.h"
 
 #include <errno.h>
@@ -34,11 +34,11 @@
 #include "sys/rlimits.h"
 #include "sys/spawn.h"
 
-#define ARG_MAX_BYTES 131072 /* the kernel's MAX_ARG_STRLEN: one argument, its NUL counted */
+#define ARG_MAX_BYTES 131072 /* the kernel's MAX_ARG_STRLEN: one argument with its NUL */
 #define PATIENCE_MS   30000  /* for a child that another user may stop */
-#define SCRIPT_FD     3      /* where a shell finds a text that is too long to be an argument */
+#define SCRIPT_FD     3      /* from which a shell reads text too long for an argument */
 
-/* Notes why there is no command, and whose trouble that is. */
+/* Records why there is no command, and who is charged. */
 __attribute__((format(printf, 5, 6))) static void
 fail(struct command *c, const struct spec *spec, enum step step, int errnum, const char *fmt,
      ...)
@@ -50,7 +50,7 @@ fail(struct command *c, const struct spec *spec, enum step step, int errnum, con
     va_end(ap);
     c->errnum = errnum;
     c->blame = blame_of(spec->log_own, step, errnum);
-    /* The reason must survive a long path, so the path is what gets cut. */
+    /* Truncate the description (it may hold a long path) rather than the reason. */
     const char *why = strerror(errnum);
     char cut[sizeof c->text];
     text_copy_cut(cut, sizeof cut - strlen(why) - 2, what);
@@ -58,7 +58,7 @@ fail(struct command *c, const struct spec *spec, enum step step, int errnum, con
     text_copy_cut(c->text, sizeof c->text, text);
 }
 
-/* The same of something that says itself what is wrong. */
+/* As fail, for an error with a complete message. */
 static void
 fail_as(struct command *c, const struct spec *spec, enum step step, const struct err *e)
 {
@@ -78,7 +78,7 @@ open_output(const struct spec *spec, const struct logfile *f, enum step step, in
     return *fd < 0 ? -1 : 0;
 }
 
-/* The log and the file for errors, opened as the user whose job it is. */
+/* Opens the log and the error file as the job's user. */
 static int
 open_log(const struct spec *spec, struct command *c)
 {
@@ -109,9 +109,9 @@ is_shell(const char *program)
     return false;
 }
 
-/* `sh -c TEXT` with a text longer than one argument may be: the text goes into a memory file
- * that the shell reads as descriptor 3, which the text itself closes first. $0 and the
- * arguments stay what they are. */
+/* True for `sh -c TEXT` if TEXT exceeds the size of one argument: it then goes into a memory
+ * file that the shell reads as descriptor 3, which the text closes first. $0 and the arguments
+ * are unchanged. */
 static bool
 needs_script(char *const *argv)
 {
@@ -125,7 +125,8 @@ script_text(char *const *argv)
     return needs_script(argv) ? xasprintf("exec %d<&-;%s", SCRIPT_FD, argv[2]) : NULL;
 }
 
-/* argv with the script's place instead of its text; the caller frees the list. */
+/* argv with a command that sources the script instead of its text; the caller frees the
+ * list. */
 static char **
 argv_of_script(char *const *argv)
 {
@@ -147,7 +148,7 @@ command_env(char *const *env, const char *name)
     return NULL;
 }
 
-/* The variable that is longer than the kernel takes; NULL when none is. */
+/* The first variable too long for the kernel; NULL if there is none. */
 static const char *
 find_too_long(char *const *env)
 {
@@ -167,21 +168,21 @@ explain_exec(const struct spec *spec, int errnum, bool as_other, struct command 
              "cannot execute '%.60s' (the variable %.*s has %zu bytes)", program,
              (int)strcspn(too_long, "="), too_long, strlen(too_long));
     else if (errnum == ENOENT && !as_other && strchr(program, '/') &&
-             access(program, F_OK) == 0) /* of a user's files root knows nothing */
+             access(program, F_OK) == 0) /* root may not see a user's files */
         fail(c, spec, STEP_EXEC, errnum, "cannot execute '%.80s' (its interpreter is missing)",
              program);
     else
         fail(c, spec, STEP_EXEC, errnum, "cannot execute '%s'", program);
 }
 
-/* A set-up or a login may define what the first word of a command line means. */
+/* A set-up or a login may redefine the first word of a command line. */
 static bool
 is_plain(const struct spec *spec, char *const *set_up)
 {
     return spec->shell && !set_up && !spec->login && !spec->container.image;
 }
 
-/* What is executed in the place of argv, where the job has a container. */
+/* Replaces argv by the container's command line, if the job has a container. */
 static int
 enter_container(const struct spec *spec, char *const *argv, const struct last_steps *last,
                 char *const *env, const char *script, struct container_run *run,
@@ -241,7 +242,7 @@ spawn_command(const struct spec *spec, const struct last_steps *last, char *cons
         .cgroup_fd = cgroup_fd,
         .must_join = groups_must_hold(&spec->groups),
         .new_session = true,
-        .has_default_signals = true, /* berth_shepherd.c sees to that */
+        .has_default_signals = true, /* berth_shepherd.c has reset them */
         .death_signal = last->death_signal,
         .patience_ms = last->identity ? PATIENCE_MS : 0,
         .before_exec = last_steps_take,
@@ -268,7 +269,7 @@ spawn_command(const struct spec *spec, const struct last_steps *last, char *cons
                                  : "cannot prepare the process for it");
 }
 
-/* Folder and log, of a job that is our own. */
+/* Enters the folder and opens the log for a job of our own user. */
 static int
 enter_and_open(const struct spec *spec, struct command *out)
 {
@@ -289,7 +290,7 @@ note_log_length(struct command *c)
         c->error_from = st.st_size;
 }
 
-/* What the command's standard descriptors become. */
+/* Opens the command's standard descriptors. */
 static int
 open_ends(const struct spec *spec, struct console *console, struct console_ends *ends,
           struct command *out)
@@ -319,8 +320,8 @@ prepare_setup(const struct spec *spec, struct command *c)
     return -1;
 }
 
-/* In its screen session, if it is to have one: that is there first, so that the command knows
- * it, and goes when there is no command. */
+/* Starts the screen session first, if there is to be one, so that the command gets its name;
+ * ends it again if the command cannot be started. */
 static void
 start_in_screen(const struct spec *spec, const struct last_steps *last, char *const *env,
                 int cgroup_fd, const struct attach *attach, const struct console_ends *ends,
@@ -340,8 +341,7 @@ start_in_screen(const struct spec *spec, const struct last_steps *last, char *co
         screen_stop(pid);
 }
 
-/* Those of the spec that are ours too: a mask beyond our own would give the job more than
- * it inherits. */
+/* The spec's CPUs that we may use: a larger mask would give the job more than it inherits. */
 static bool
 cpus_near(const struct spec *spec, cpu_set_t *out)
 {

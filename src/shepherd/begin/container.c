@@ -1,10 +1,11 @@
-/* From a command to podman or Apptainer: see container.h. command.c asks for it before the
- * process is made, outcome.c reads how it ended. What a killed podman leaves is
- * container_removal.c's. The words are container_words.c's, names of cards sys/cdi_names.c's.
+/* Replaces a command by podman or Apptainer: see container.h. command.c calls this before it
+ * creates the process, outcome.c reads how the command ended. container_removal.c removes what
+ * a killed podman leaves, container_words.c composes the command line, sys/cdi_names.c finds
+ * the names of GPUs.
  *
- * The command's variables do not pass through podman: what a submitter's shell has, PATH or
- * LD_LIBRARY_PATH, is about this machine's files and must not replace what the image has. They
- * go to berth-init in a file in memory (container_mark.h). */
+ * The command's variables do not pass through podman: variables of the submitter's shell such
+ * as PATH or LD_LIBRARY_PATH refer to this machine's files and must not override the image's.
+ * They go to berth-init in a memory file (container_mark.h). */
 #include "shepherd/begin/container.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@
 
 /* --- the command's variables --- */
 
-/* Captured ones that are about this machine's files or about the session that submitted. */
+/* True for captured variables about this machine's files or about the submitting session. */
 static bool
 stays_outside(const char *var)
 {
@@ -47,7 +48,7 @@ stays_outside(const char *var)
     return text_begins_with(var, names);
 }
 
-/* Of what was captured too, these are the job's and not the image's. */
+/* Captured variables that nevertheless override the image's. */
 static bool
 is_own(const char *var)
 {
@@ -62,7 +63,7 @@ add_variable(struct buf *out, char kind, const char *var)
     buf_addz(out, var);
 }
 
-/* --screen puts variables of its own among them; the pointers stay. */
+/* Compares pointers, because --screen inserts its own variables. */
 static bool
 is_captured(const struct spec *spec, const char *var)
 {
@@ -94,10 +95,11 @@ open_mark(const struct spec *spec, char *const *env, const char *script, struct 
                   : fd;
 }
 
-/* --- podman's and Apptainer's own --- */
+/* --- podman's and Apptainer's environment --- */
 
-/* Podman finds the folder of its locks by itself where the one that was captured is gone with
- * the login. With a bus it would have systemd move it out of the attempt's group. */
+/* A captured XDG_RUNTIME_DIR may be gone with the login, whereas podman finds its lock folder
+ * by itself. With a bus address, podman would have systemd move it out of the attempt's
+ * group. */
 static bool
 misleads_podman(const char *var)
 {
@@ -126,8 +128,8 @@ container_add_podman_env(char *const *env, const char *cards, struct buf *out)
     buf_addz(out, "DBUS_SESSION_BUS_ADDRESS=disabled:");
 }
 
-/* Apptainer passes the variables on as users know it; what is the job's own wins over the
- * image's by the name with this in front. */
+/* Apptainer passes its environment on, as its users expect; the prefixed name makes the job's
+ * own variables override the image's. */
 static void
 add_apptainer_env(const struct spec *spec, char *const *env, struct buf *out)
 {
@@ -139,7 +141,7 @@ add_apptainer_env(const struct spec *spec, char *const *env, struct buf *out)
     }
 }
 
-/* --- the whole --- */
+/* --- the run --- */
 
 static struct rlimit
 limit_of(const struct rlimits *limits, int which)
@@ -151,7 +153,7 @@ limit_of(const struct rlimits *limits, int which)
     return own;
 }
 
-/* As podman has it for itself, more than which it cannot hand on. */
+/* Clamps to podman's own limit, because it cannot pass on more. */
 static struct rlimit
 bounded_processes(struct rlimit limit)
 {
@@ -219,7 +221,7 @@ container_prepare(const struct spec *spec, char *const *argv, char *const *env,
 
 /* --- the end --- */
 
-/* The lines behind the variables; text is cut to END_MAX bytes. */
+/* Reads the lines after the variables; text holds the last END_MAX bytes. */
 static bool
 read_lines(int fd, char *text)
 {
@@ -252,7 +254,7 @@ container_read_end(int mark_fd, struct container_end *out)
         (void)sscanf(at, CONTAINER_EXIT " %d", &out->code);
     if ((at = strstr(text, CONTAINER_SIGNAL " ")))
         (void)sscanf(at, CONTAINER_SIGNAL " %d", &out->signal);
-    /* The job can write there too. */
+    /* The job can write to the file too. */
     if (out->code > EXIT_CODE_MAX)
         out->code = -1;
     if (out->signal < 0 || out->signal > SIGNAL_MAX)

@@ -1,10 +1,9 @@
-/* `podman rm` for a container whose podman did not come to its end: see container_removal.h.
- * stop.c starts it once nothing else of the attempt is left, sweep.c for a supervisor that was
- * killed.
+/* Runs `podman rm` for a container whose podman was killed: see container_removal.h. stop.c
+ * starts it once nothing else of the attempt is left, sweep.c does so for a killed supervisor.
  *
- * A process of its own does all of it: enters the attempt's groups, looks the account up, and
- * waits for podman. So whatever runs as the user, or answers for the user's account, has the
- * job's limits and devices and ends with its groups, and the supervisor waits for nothing. */
+ * A separate process enters the attempt's groups, looks the account up, and waits for podman.
+ * So everything that runs as the user, or answers for the user's account, has the job's limits
+ * and devices and ends with its groups, and the supervisor never blocks. */
 #include "shepherd/begin/container_removal.h"
 
 #include <errno.h>
@@ -27,8 +26,9 @@
 #include "sys/spawn.h"
 
 #define PATIENCE_MS 30000 /* for a child that its user may stop */
-#define FD_FIRST    3     /* behind the standard descriptors */
-/* Where its monitor was killed too, Podman 5 only notes that at first, and fails. */
+#define FD_FIRST    3     /* after the standard descriptors */
+/* If the container's monitor was killed too, Podman 5 fails the first time and only records
+ * that. */
 #define TRIES_MAX 3
 
 static pid_t
@@ -40,7 +40,7 @@ spawn_podman(const struct spec *spec, const struct identity *id)
     container_add_podman_env(spec->env, "void", &variables);
     auto_free char **argv = spawn_envp(words.data, words.len);
     auto_free char **env = spawn_envp(variables.data, variables.len);
-    const struct groups none = GROUPS_NONE; /* it is born where its parent is */
+    const struct groups none = GROUPS_NONE; /* it starts in its parent's groups */
     struct last_steps last = {.identity = id,
                               .v1_fds = none.v1_fds,
                               .lock_fd = -1,
@@ -72,8 +72,8 @@ run_podman(const struct spec *spec, const struct identity *id)
     return pid > 0 && status == 0;
 }
 
-/* The groups are entered while their descriptors are open; then nothing of the supervisor's is
- * kept: with its lock an attempt would seem to have a supervisor. */
+/* Enters the groups while their descriptors are open, then closes everything of the
+ * supervisor's: if its lock stayed open, the attempt would seem to have a supervisor. */
 static int
 run_removal(const struct spec *spec, const struct groups *groups, pid_t parent)
 {

@@ -1,13 +1,13 @@
-/* What podman and Apptainer are told: see container_words.h. Called by container.c. Pure.
+/* The command lines for podman and Apptainer: see container_words.h. Called by container.c.
+ * Pure.
  *
- * Podman makes a container that is like the job outside of one in all but its files: its user,
- * its network, shared memory and limits, the home and the working folder. It gets no group of
- * its own (--cgroups=disabled, which needs crun) and so stays in the attempt's: limits,
- * measuring and killing see its processes like any others. Its processes have a pid space of
- * their own, by which kill.c tells them from podman's, and which the kernel ends with
- * berth-init.
+ * Podman makes a container in which only the files differ from a job without one: same user,
+ * network, shared memory and limits, home and working folder. It gets no group of its own
+ * (--cgroups=disabled, which needs crun) and so stays in the attempt's: limits, measuring and
+ * killing cover its processes like any others. Its processes have their own pid namespace, by
+ * which kill.c tells them from podman's, and the kernel ends them with berth-init.
  *
- * Apptainer does all that by itself; only folders and cards are to be named. */
+ * Apptainer does all that by default; only folders and GPUs need options. */
 #include "shepherd/begin/container_words.h"
 
 #include <string.h>
@@ -29,14 +29,15 @@ is_below(const char *path, const char *folder)
     return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
-/* The image keeps its root; and the options that name folders separate them by colons. */
+/* Not /, because the image keeps its own root; nor a path with the separators of mount
+ * options. */
 static bool
 can_be_mounted(const char *folder)
 {
     return folder && folder[0] == '/' && folder[1] && !strpbrk(folder, ":,");
 }
 
-/* Home and working folder, in that place of the image where they are outside. */
+/* Mounts home and working folder at the same paths as outside. */
 static void
 add_folders(const struct container_wish *w, const char *option, struct buf *out)
 {
@@ -55,7 +56,8 @@ add_limit(const char *name, const struct rlimit *limit, struct buf *out)
               (unsigned long long)limit->rlim_max);
 }
 
-/* Root's containers are root's; others' map their user to itself, and keep its groups. */
+/* Root's containers run as root; other users are mapped to themselves and keep their
+ * groups. */
 static void
 add_user(const struct container_wish *w, struct buf *out)
 {
@@ -76,16 +78,16 @@ add_podman(const struct container_wish *w, struct buf *out)
         "run",
         "--rm",
         "--init",
-        "--entrypoint=", /* the job has a command */
+        "--entrypoint=", /* the job brings its own command */
         "--cgroups=disabled",
         "--network=host",
         "--uts=host",
-        "--volume=/dev/shm:/dev/shm", /* 64 MiB would be too little for data loaders */
+        "--volume=/dev/shm:/dev/shm", /* the default of 64 MiB is too small for data loaders */
         "--log-driver=none",
-        "--security-opt=label=disable", /* or SELinux keeps it out of the home */
+        "--security-opt=label=disable", /* else SELinux denies access to the home */
         "--preserve-fds=1",             /* container_mark.h */
         "--env=BERTH_MARK",
-        "--env=NVIDIA_VISIBLE_DEVICES", /* an image's own `all` would mean all cards */
+        "--env=NVIDIA_VISIBLE_DEVICES", /* an image's own `all` would add all GPUs */
     };
     buf_addz(out, c->program);
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
@@ -102,7 +104,7 @@ add_podman(const struct container_wish *w, struct buf *out)
         buf_addz(out, "--interactive");
     if (w->spec->pty) {
         buf_addz(out, "--tty");
-        buf_addz(out, "--detach-keys="); /* all keys are the command's */
+        buf_addz(out, "--detach-keys="); /* all keys go to the command */
     }
     add_folders(w, "--volume=", out);
     buf_addzf(out, "--workdir=%s", w->spec->cwd);

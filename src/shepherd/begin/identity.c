@@ -1,8 +1,7 @@
-/* Running as the user: see identity.h. The names of users may come from a service on the
- * network and their folders from a file server, so both are asked for by a process of its own,
- * berth-user (berth_user.c), that can be given up. The shepherd stays root: it must be able to
- * end whatever the job becomes, and its record is out of the user's reach. command.c calls
- * this. */
+/* Running as the user: see identity.h. User accounts may come from a network service and
+ * folders from a file server, so a separate process, berth-user (berth_user.c), asks for both
+ * and can be abandoned. The supervisor stays root: it must be able to end the job whatever it
+ * becomes, and its record must be out of the user's reach. command.c calls this. */
 #include "shepherd/begin/identity.h"
 
 #include <errno.h>
@@ -33,7 +32,7 @@
 #include "sys/self.h"
 #include "sys/spawn.h"
 
-#define PATIENCE_MS 30000 /* a directory or file server that takes longer is away */
+#define PATIENCE_MS 30000 /* a directory or file server that takes longer counts as down */
 
 void
 identity_free(struct identity *id)
@@ -45,9 +44,9 @@ identity_free(struct identity *id)
     *id = (struct identity)IDENTITY_INIT;
 }
 
-#define N_FDS 3 /* folder, log, file for errors */
+#define N_FDS 3 /* folder, log, error file */
 
-/* What is asked; see berth_user.h. */
+/* The question to berth-user; see berth_user.h. */
 struct question {
     int64_t uid; /* -1: by name */
     const char *name, *cwd, *log;
@@ -100,7 +99,8 @@ start_helper(int theirs, int *errnum)
     return spawn_process(&s, errnum, &stage);
 }
 
-/* One packet with up to N_FDS descriptors. Its length; 0: it went without a word; -1: errno. */
+/* Receives one packet with up to N_FDS descriptors. Returns its length; 0: the peer closed
+ * without an answer; -1: errno. */
 static ssize_t
 receive(int fd, char *text, size_t size, int fds[N_FDS])
 {
@@ -124,7 +124,7 @@ receive(int fd, char *text, size_t size, int fds[N_FDS])
     return n;
 }
 
-/* The next of the strings in a packet; NULL behind the last. */
+/* The next string in a packet; NULL after the last. */
 static const char *
 next_string(const char **at, const char *end)
 {
@@ -158,7 +158,7 @@ read_groups(const char *list, struct identity *id)
     return 0;
 }
 
-/* USER_NO errno words step. */
+/* Parses: USER_NO errno words step. */
 static int
 read_refusal(const struct question *question, const char *const *fields, struct command *out)
 {
@@ -172,7 +172,7 @@ read_refusal(const struct question *question, const char *const *fields, struct 
     return -1;
 }
 
-/* USER_YES name home shell uid gid groups limits, or a refusal. */
+/* Parses USER_YES name home shell uid gid groups limits, or a refusal. */
 static int
 read_answer(const struct question *question, const char *at, const char *end,
             struct identity *id, struct command *out)
@@ -217,7 +217,7 @@ ask(const struct question *question, int ours, struct identity *id, struct comma
     if (n > 0)
         return read_answer(question, id->answer, id->answer + n, id, out);
     if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
-        n = 0; /* before it had read the question */
+        n = 0; /* it exited before reading the question */
     out->errnum = n < 0 ? errno : ECHILD;
     out->blame = blame_of(question->log_is_ours, STEP_ACCOUNT, out->errnum);
     snprintf(out->text, sizeof out->text, "cannot prepare the job as its user: %s",
@@ -249,8 +249,9 @@ open_as(const struct question *question, struct identity *id, struct command *ou
         return -1;
     }
     int rc = ask(question, ours, id, out);
-    bool is_away = out->errnum == ETIMEDOUT; /* waited for with everything else, when it goes */
-    kill(pid, SIGKILL);                      /* it may be the user's by now, who can stop it */
+    bool is_away = out->errnum == ETIMEDOUT; /* reaped later with all other children */
+    kill(pid, SIGKILL);                      /* it may run as the user by now, who can stop
+                                                it */
     while (!is_away && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
     return rc;
@@ -296,7 +297,7 @@ identity_open_account(const char *names, const char *cwd, struct identity *id,
     return open_as(&question, id, out);
 }
 
-/* A change of user clears the parent-death signal. */
+/* Set again after a change of user, which clears the parent-death signal. */
 static int
 die_with(pid_t parent, int sig)
 {
@@ -320,8 +321,8 @@ identity_bound(const struct identity *id, struct rlimits *limits, bool *is_set, 
     return 0;
 }
 
-/* To the kernel's audit the user does what the job does, not the administrator who restarted
- * the daemon. */
+/* Makes the kernel's audit attribute the job to its user, not to the administrator who
+ * restarted the daemon. */
 static void
 be_audited_as(uid_t uid)
 {
@@ -335,7 +336,7 @@ be_audited_as(uid_t uid)
         (void)file_write_all(fd, digits + n, sizeof digits - n);
 }
 
-/* A service may protect itself from the killer of processes; its jobs get no such favour. */
+/* A service may have a protective OOM score; its jobs must not inherit it. */
 static void
 be_an_ordinary_victim(void)
 {
@@ -344,19 +345,21 @@ be_an_ordinary_victim(void)
         (void)file_write_all(fd, "0", 1);
 }
 
-/* Out of the bounding set, no program that is executed later gets it, setuid or not. */
+/* Dropped from the bounding set, a capability is unavailable to all later programs, setuid or
+ * not. */
 static int
 drop_from_reach(uint64_t capabilities)
 {
     for (int i = 0; capabilities >> i; i++)
         if ((capabilities >> i & 1) && prctl(PR_CAPBSET_DROP, i, 0, 0, 0) < 0 &&
-            errno != EINVAL) /* this kernel has none with that number */
+            errno != EINVAL) /* this kernel has no such capability */
             return -1;
     return 0;
 }
 
-/* Becoming a user has cleared the effective ones. What a container may have given the daemon to
- * inherit would come back with the next program. Root's own jobs keep what root has. */
+/* Changing the user has cleared the effective set. Inheritable capabilities that a container
+ * gave the daemon would return at the next exec, so clear those too. Root's own jobs keep
+ * root's. */
 static int
 give_up_capabilities(const struct identity *id)
 {
@@ -393,7 +396,7 @@ identity_become(const struct identity *id, int death_signal)
         setresuid(id->uid, id->uid, id->uid) < 0)
         return errno;
     if (id->uid != 0 && setuid(0) == 0)
-        return EPERM; /* never with a way back */
+        return EPERM; /* never continue if root could be regained */
     if (give_up_capabilities(id) < 0 ||
         (id->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0))
         return errno;

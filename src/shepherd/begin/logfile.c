@@ -1,5 +1,5 @@
-/* Opening a job's files of output; see logfile.h. Called by command.c in the shepherd, and by
- * berth_user.c where the shepherd is root. */
+/* Opening a job's output files; see logfile.h. Called by command.c in the supervisor, and by
+ * berth_user.c if the supervisor is root. */
 #include "shepherd/begin/logfile.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include "base/err.h"
 #include "base/file.h"
 
-/* -1 with errno, that of the first folder that cannot be made. Of an instance's own place only
- * the last is: where the others are gone, more is wrong than a folder. */
+/* -1 with the errno of the first folder that cannot be made. Makes only the last folder of the
+ * instance's own place: if others are missing, more is wrong than a folder. */
 static int
 make_folders(const struct logfile *f)
 {
@@ -44,7 +44,7 @@ logfile_place_is_shut(const char *path, bool users_folder)
     return is_shut;
 }
 
-/* O_NONBLOCK only so that a FIFO without reader is an error and not a wait. */
+/* O_NONBLOCK only makes a FIFO without a reader an error instead of a wait. */
 int
 logfile_open(const struct logfile *f)
 {

@@ -1,6 +1,6 @@
-/* The environment of a login: see login_env.h. command.c calls this just before the command's
- * process is made. The text that the shell is given is always the same: what is to be run
- * comes as arguments, so nothing in it is ever read as shell. */
+/* A login environment: see login_env.h. command.c calls this just before it creates the
+ * command's process. The shell always gets the same script, with the command in arguments, so
+ * no user text is parsed as shell code. */
 #include "shepherd/begin/login_env.h"
 
 #include <stdbool.h>
@@ -14,8 +14,8 @@
 
 #define N_ACCOUNT 4
 
-/* Shells that take -l, -c and "$@" as sh does; for any other shell sh is used. as becomes what
- * it calls itself then, with the dash by which profiles recognise a login. */
+/* Shells that take -l, -c and "$@" as sh does; any other shell is replaced by sh. *as is its
+ * argv[0], with the dash by which profiles recognise a login. */
 static const char *
 usable_shell(const char *shell, const char **as)
 {
@@ -52,7 +52,7 @@ login_argv(const char *shell, char *const *argv)
     return out;
 }
 
-/* The account's four come first, so that it is known what to free. */
+/* The account's four variables come first, so that login_env_free knows which to free. */
 char **
 login_env(const struct identity *id, char *const *env)
 {

@@ -1,7 +1,7 @@
-/* The size of a log: see loglimit.h. The command writes into the file itself, so no process
- * stands between to count: the size is looked at, the sooner the less room is left. What is
- * written behind a cut goes to the new end, as logs are opened for appending. Called by
- * attempt.c. */
+/* The size of a log: see loglimit.h. The command writes the file itself, so no process in
+ * between can count: the size is checked periodically, the more often the less room is left.
+ * After a cut, the command continues at the new end, because logs are opened for appending.
+ * Called by attempt.c. */
 #include "shepherd/begin/loglimit.h"
 
 #include <fcntl.h>
@@ -20,11 +20,11 @@
 #define MIB          (INT64_C(1) << 20)
 #define LOOK_MIN_US  INT64_C(20000)
 #define LOOK_MAX_US  INT64_C(1000000)
-#define BYTES_PER_US INT64_C(4000) /* so fast may the fastest writer be */
-#define SMALL_BYTES  MIB           /* what every log may have, however full the disk is */
-#define FLOOD_PART   8             /* of the reserve: what writes so much then fills the disk */
-#define TAIL_BYTES   (MIB / 4)     /* that stay of what came last */
-#define TRIES        3             /* to read an end behind which nothing comes meanwhile */
+#define BYTES_PER_US INT64_C(4000) /* speed of the fastest expected writer */
+#define SMALL_BYTES  MIB           /* what every log may have, even on a full disk */
+#define FLOOD_PART   8             /* of the reserve: such growth fills the disk */
+#define TAIL_BYTES   (MIB / 4)     /* of the latest output, kept in a cut */
+#define TRIES        3             /* to read an end to which nothing is added meanwhile */
 
 void
 loglimit_begin(struct loglimit *l, int fd, off_t from, int folder_fd, int64_t max_mib,
@@ -42,7 +42,7 @@ loglimit_begin(struct loglimit *l, int fd, off_t from, int folder_fd, int64_t ma
         return;
     l->fd = fd;
     l->begin = from;
-    l->is_low = true; /* if it is, all of this log came since */
+    l->is_low = true; /* if it is low, all of this log was written since */
     l->next_us = clock_boot_us();
     loglimit_look(l);
 }
@@ -59,7 +59,7 @@ disk_is_low(const struct loglimit *l, int64_t *room)
     return *room < 0;
 }
 
-/* Where the log is open for writing alone it is opened anew, which root may not everywhere. */
+/* Reopens a write-only log for reading; root may be refused on some file systems. */
 static ssize_t
 read_at(const struct loglimit *l, char *out, off_t at)
 {
@@ -72,7 +72,7 @@ read_at(const struct loglimit *l, char *out, off_t at)
     return pread(fd, out, TAIL_BYTES, at);
 }
 
-/* Whole lines at the end of a log of this many bytes, if there are any; their length. */
+/* The whole lines at the end of a log of this size; returns their length, 0 if none. */
 static size_t
 read_tail(const struct loglimit *l, int64_t size, char *tail)
 {
@@ -86,8 +86,8 @@ read_tail(const struct loglimit *l, int64_t size, char *tail)
     return (size_t)n - skip;
 }
 
-/* Its head stays, and its last lines, for it may end at any moment. They are put behind the cut
- * in one write, as the command goes on writing meanwhile. */
+/* Cuts out the middle. Keeps the head, and also the last lines, because the job may end at any
+ * moment. Writes them after the cut in one write, because the command keeps writing. */
 static void
 cut(struct loglimit *l, int64_t *size, int64_t head, bool low)
 {
@@ -96,7 +96,7 @@ cut(struct loglimit *l, int64_t *size, int64_t head, bool low)
     size_t kept = 0;
     struct stat now;
 
-    /* What comes between the last look and the cut is lost, and not counted. */
+    /* Output between the last look and the cut is lost and not counted. */
     for (int i = 0; i < TRIES; i++) {
         kept = read_tail(l, *size, tail);
         if (file_look(l->fd, &now) < 0 || now.st_size - l->begin == *size)
@@ -126,7 +126,7 @@ clamp(int64_t v, int64_t min, int64_t max)
 static void
 count_growth(struct loglimit *l, bool low, int64_t size)
 {
-    if (low && !l->is_low) { /* from now on */
+    if (low && !l->is_low) { /* the low state begins */
         l->low_size = l->last_size = size;
         l->low_grown = 0;
     }
@@ -134,8 +134,8 @@ count_growth(struct loglimit *l, bool low, int64_t size)
     l->low_grown += size > l->last_size ? size - l->last_size : 0;
 }
 
-/* Of a log on a disk that is nearly full. Another user or another log may have filled it, so
- * what was written before stays, unless it is this log that goes on filling it. */
+/* How much of a log to keep on a nearly full disk. Another user or log may have filled it, so
+ * earlier output stays, unless this log keeps filling the disk. */
 static int64_t
 head_when_low(const struct loglimit *l)
 {
@@ -143,7 +143,7 @@ head_when_low(const struct loglimit *l)
     return floods || l->low_size < SMALL_BYTES / 2 ? SMALL_BYTES / 2 : l->low_size;
 }
 
-/* How much more there may be. */
+/* Checks and cuts; returns how much more may be written. */
 static int64_t
 look(struct loglimit *l)
 {

@@ -1,5 +1,5 @@
-/* Which command lines need no shell: see plain_command.h. Only what every shell reads alike is
- * taken; whatever is in doubt is the shell's. */
+/* Decides which command lines need no shell: see plain_command.h. Accepts only what every
+ * shell parses alike; anything doubtful is left to the shell. */
 #include "shepherd/begin/plain_command.h"
 
 #include <stdbool.h>
@@ -13,12 +13,12 @@
 
 #define LINE_MAX_BYTES 4096
 
-/* Characters that stand for themselves in every place of a word but the first. */
+/* Characters without special meaning anywhere in a word but at its start. */
 #define SAFE                                                                                   \
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"                           \
     "_./,:@%+-="
 
-/* What a POSIX shell, dash or bash carries out itself, in the order of strcmp. */
+/* Built-ins and keywords of a POSIX shell, dash or bash, in strcmp order. */
 static const char *const builtins[] = {
     ".",       ":",       "alias",  "bg",      "bind",     "break",    "builtin",   "caller",
     "case",    "cd",      "chdir",  "command", "compgen",  "complete", "compopt",   "continue",
@@ -40,14 +40,14 @@ is_builtin(const char *word)
     return at < n && strcmp(builtins[at], word) == 0;
 }
 
-/* An assignment, a job of the shell's (%1), an option or nothing is no program. */
+/* Not an assignment, a shell job (%1), an option or an empty word. */
 static bool
 is_program(const char *word)
 {
     return *word && !strchr("%-+", *word) && !strchr(word, '=') && !is_builtin(word);
 }
 
-/* Bash passes functions on as BASH_FUNC_name%%, and may be what /bin/sh is. */
+/* Bash exports functions as BASH_FUNC_name%%, and /bin/sh may be bash. */
 static bool
 is_function(const char *word, char *const *env)
 {

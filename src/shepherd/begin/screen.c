@@ -1,8 +1,9 @@
-/* The screen session of a job: see screen.h. command.c starts it, as the job's user and in its
- * cgroup, before the command. The command is no child of screen's: it has a terminal of the
- * shepherd's, as with --pty, and the session's window is one client of that (window.c). So its
- * status is waitpid's, the log is whole and nothing waits for a terminal that a user scrolls
- * in; a session that is killed takes nothing with it. stop.c passes on that it was closed. */
+/* A job's screen session: see screen.h. command.c starts it before the command, as the job's
+ * user and in its cgroup. The command is not screen's child: as with --pty, it has a terminal
+ * of the supervisor's, and the session's window is one client of that (window.c). So its
+ * status is waitpid's, the log is complete, and nothing waits for a terminal that a user
+ * scrolls in; killing the session does not end the job. stop.c reports that the session was
+ * closed. */
 #include "shepherd/begin/screen.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@
 #include "sys/spawn.h"
 
 #define PATIENCE_MS 15000
-#define SLICE_MS    50 /* where the kernel has no pidfds */
+#define SLICE_MS    50 /* polling interval without pidfds */
 #define STOP_MS     2000
 #define N_OURS      3
 #define WORDS_MAX   512
@@ -59,7 +60,7 @@ screen_env_free(char **env)
     free(env);
 }
 
-/* In a session of its own it needs no terminal: -D -m neither forks nor wants one. */
+/* In a session of its own screen needs no terminal: -D -m neither forks nor opens one. */
 static pid_t
 spawn_screen(const struct screen_wish *w, int words_fd, int *errnum, enum spawn_stage *stage)
 {
@@ -89,7 +90,7 @@ spawn_screen(const struct screen_wish *w, int words_fd, int *errnum, enum spawn_
     return spawn_process(&s, errnum, stage);
 }
 
-/* Whether the process ends, or a descriptor (-1: none) becomes readable, in time. */
+/* Waits until the process ends, the descriptor (-1: none) becomes readable, or the timeout. */
 static void
 await(pid_t pid, int fd, int64_t ms)
 {
@@ -113,7 +114,7 @@ is_readable(int fd)
     return poll(&p, 1, 0) > 0;
 }
 
-/* What it said last, on one line. */
+/* Its latest output, on one line. */
 static void
 read_words(int fd, char *out, size_t size)
 {
@@ -162,7 +163,7 @@ screen_start(const struct screen_wish *w, struct command *out)
     bool ended = proc_has_ended(pid);
     screen_stop(pid);
     read_words(words_fd, words, sizeof words);
-    out->errnum = ended ? 0 : ETIMEDOUT; /* the command's, as far as can be known */
+    out->errnum = ended ? 0 : ETIMEDOUT; /* charged to the command, as far as is known */
     snprintf(out->text, sizeof out->text, "no screen session: %s",
              words[0] ? words
              : ended  ? "screen exited without a message"

@@ -1,11 +1,11 @@
-/* The set-up of a job: see setup.h. command.c asks for it before the command's process is made,
- * outcome.c once that has ended. bash runs a fixed text in which nothing is the user's; the
- * set-up is a file that it reads, the command what it evaluates or becomes. Whatever goes wrong
- * on the way - also an `exit 0` in the set-up, or no /dev/fd - ends before the command.
+/* A job's set-up: see setup.h. command.c prepares it before it creates the command's process,
+ * outcome.c checks it once that has ended. bash runs a fixed script without user text; the
+ * set-up is a file that it sources, the command is evaluated or executed by it. Any failure on
+ * the way - also an `exit 0` in the set-up, or a missing /dev/fd - ends it before the command.
  *
- * The file holds the set-up's text and begins a comment behind it, in which the shell writes a
- * letter for each step that is done; so it is known which one stopped, and no status of the
- * set-up is taken for the command's. */
+ * The file holds the set-up's text and ends in an open comment, to which the shell appends a
+ * letter for each completed step. So the failed step is known, and a status of the set-up is
+ * not mistaken for the command's. */
 #include "shepherd/begin/setup.h"
 
 #include <errno.h>
@@ -27,21 +27,21 @@
 #define FD_ABOVE 64
 
 #define STEP_CONDA    'c' /* the environment is active */
-#define STEP_NO_CONDA 'n' /* there is no conda */
+#define STEP_NO_CONDA 'n' /* conda was not found */
 #define STEP_DONE     'd' /* the command is next */
 
-/* $1: the file's descriptor. $2: a conda environment, or "". $3 to $6: the job's cards, which
- * profiles and set-ups do not change: "NAME=VALUE" or "". $7: `text` with $8, a command line,
- * which is evaluated in this very shell; or `argv` with a program and its arguments, which this
- * shell becomes. A command line that is one program replaces this shell, so that no shell
- * stays to wait.
+/* $1: the file's descriptor. $2: a conda environment, or "". $3 to $6: variables that select
+ * the job's GPUs, which profiles and set-ups must not change: "NAME=VALUE" or "". $7: `text`
+ * with $8, a command line, which this shell evaluates; or `argv` with a program and its
+ * arguments, which replace this shell. A command line that is a single program replaces the
+ * shell too, so that no shell stays to wait.
  *
- * All of it is one line, for bash counts on from where it evaluates: what it says of the
- * command is to begin with line 1, as that is what its user has written. */
+ * The script is a single line, because bash continues line numbers in evaluated text: its
+ * error messages about the command should count from line 1, as its user wrote it. */
 static const char SCRIPT[] =
     "berth_mark=$1 berth_conda=$2 berth_cards=(\"${@:3:4}\") berth_kind=$7; "
     "berth_command=(\"${@:8}\"); "
-    "set --; " /* what is sourced below must not take these for its own */
+    "set --; " /* hide our arguments from sourced files */
     "berth_find_conda() {"
     "  for berth_root in ${CONDA_PREFIX:+\"$CONDA_PREFIX/../..\" \"$CONDA_PREFIX\"}"
     "      ~/anaconda3 ~/miniconda3 /opt/conda ~/miniforge3 ''; do"
@@ -60,7 +60,7 @@ static const char SCRIPT[] =
     "  if ! berth_find_conda; then printf n >&$berth_mark; berth_no_conda; exit; fi;"
     "  . \"$berth_root/etc/profile.d/conda.sh\" && conda activate \"$berth_conda\" || exit;"
     "  set --; "
-    /* Shells that are not interactive seldom know `conda activate`: a set-up may say it. */
+    /* Non-interactive shells seldom define `conda activate`, but a set-up may use it. */
     "elif ! declare -F conda >/dev/null; then"
     "  conda() {"
     "    if berth_find_conda; then"
@@ -74,7 +74,7 @@ static const char SCRIPT[] =
     "  berth_stand_in=1; "
     "fi; "
     "printf c >&$berth_mark; "
-    ". /dev/fd/$berth_mark; " /* not behind || or &&, where its `set -e` would mean nothing */
+    ". /dev/fd/$berth_mark; " /* not with || or &&, which would disable its `set -e` */
     "berth_status=$?; "
     "[ $berth_status = 0 ] || exit $berth_status; "
     "printf d >&$berth_mark; "
@@ -119,7 +119,7 @@ setup_open(const struct spec *spec, struct err *e)
     return TAKE_FD(fd);
 }
 
-/* The whole variable; "": the job does not have it. */
+/* The whole "NAME=VALUE"; "": not set. */
 static const char *
 variable_of(char *const *env, const char *name)
 {
@@ -144,7 +144,7 @@ setup_argv(const struct spec *spec, char *const *argv, int fd, char number[12])
                            variable_of(spec->env, "ZE_AFFINITY_MASK"),
                            spec->shell ? "text" : "argv"};
     const size_t n_front = sizeof front / sizeof front[0];
-    char *const *rest = spec->shell ? argv + 2 : argv; /* /bin/sh -c TEXT */
+    char *const *rest = spec->shell ? argv + 2 : argv; /* skips "/bin/sh -c" */
     size_t n = text_list_len(rest), at = 0;
     snprintf(number, 12, "%d", fd);
     char **out = xcalloc(n_front + n + 1, sizeof *out);
@@ -155,7 +155,7 @@ setup_argv(const struct spec *spec, char *const *argv, int fd, char number[12])
     return out;
 }
 
-/* On one line. */
+/* Copies two texts to one line. */
 static void
 put_line(char *out, size_t size, const char *before, const char *text)
 {

@@ -1,7 +1,7 @@
-/* The window of a screen session: see window.h. screen executes it, as the job's user; it is a
- * client of the attach socket like any other (docs/protocol.md section 5), and nothing depends
- * on it: what the job writes is in the log whether this reads or not. Its terminal is raw, so
- * that every key that screen lets through reaches the terminal of the job. */
+/* The window of a screen session: see window.h. screen executes it as the job's user. It is an
+ * ordinary client of the attach socket (docs/protocol.md section 5), and nothing depends on
+ * it: the job's output is in the log whether this reads or not. Its terminal is raw, so that
+ * every key that screen passes on reaches the job's terminal. */
 #include "shepherd/begin/window.h"
 
 #include <errno.h>
@@ -24,15 +24,15 @@
 #include "wire/attach_frames.h"
 
 #define CHUNK    16384
-#define HELD_MAX 65536 /* in either direction; then its source waits */
+#define HELD_MAX 65536 /* in either direction; beyond that, its source waits */
 
 struct window {
     int socket, signals;
-    struct buf in;  /* from the job, not cut into frames yet */
+    struct buf in;  /* from the job, not yet split into frames */
     struct buf out; /* to the job */
     struct buf show;
-    bool over; /* nothing more comes from the job */
-    bool gone; /* there is no terminal to show it on */
+    bool over; /* the job sends nothing more */
+    bool gone; /* the terminal is gone */
 };
 
 static int
@@ -73,7 +73,7 @@ make_raw(void)
     (void)tcsetattr(STDIN_FILENO, TCSANOW, &t);
 }
 
-/* As much of it as goes now; false when the reader has gone. */
+/* Writes as much as possible without blocking; false if the reader is gone. */
 static bool
 pour(int fd, struct buf *from)
 {
@@ -107,7 +107,7 @@ take_frames(struct window *w)
     buf_drop(&w->in, done);
 }
 
-/* What the job has written; false when there is nothing now. */
+/* Reads the job's output; false if there is none now. */
 static bool
 read_job(struct window *w)
 {
@@ -135,7 +135,7 @@ read_terminal(struct window *w)
         w->gone = true;
 }
 
-/* Asked to end, it still shows what is there already. */
+/* When asked to end, it still shows what has arrived. */
 static void
 read_signals(struct window *w)
 {

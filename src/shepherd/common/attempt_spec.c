@@ -1,6 +1,6 @@
-/* Reads the spec from the attempt's lock file. Called by the shepherd at its start and by its
- * sweep. The daemon writes the file, so what is wrong here is a defect or a damaged disk: it is
- * said, never guessed. */
+/* Reads the spec from the attempt's lock file. Called by the supervisor at its start and by
+ * its sweep. The daemon writes the file, so an invalid one is a bug or a damaged disk: it is
+ * reported, never guessed. */
 #include "shepherd/common/attempt_spec.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "wire/json_text.h"
 #include "wire/members.h"
 
-#define SPEC_MAX_BYTES (64 * 1024 * 1024) /* as one request on the daemon's socket */
+#define SPEC_MAX_BYTES (64 * 1024 * 1024) /* same bound as a request on the daemon's socket */
 
 void
 spec_free(struct spec *spec)
@@ -117,16 +117,16 @@ get_all(const json_t *o, struct spec *s, struct err *e)
     return 0;
 }
 
-/* --- the environment of a command on a node of a cluster --- */
+/* --- the environment of a command on a cluster's node --- */
 
-/* Which GPUs it may use only Slurm knows. Frameworks take most SLURM_* variables for a sign
- * that srun started them, so a job gets those only where it asked for them. */
+/* Only Slurm knows which GPUs the job may use. Frameworks take most SLURM_* variables as a
+ * sign that srun started them, so a job gets those only on request. */
 static const char *const always[] = {
     "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
     "ZE_AFFINITY_MASK",     "GPU_DEVICE_ORDINAL",     "SLURM_JOB_ID",
     "SLURM_JOB_GPUS",       "SLURM_ARRAY_JOB_ID",     "SLURM_CLUSTER_NAME",
     "SLURM_CONF",           "SLURMD_NODENAME",        NULL};
-/* Of the submitting machine, where they mean nothing here. */
+/* Set for the submitting machine, meaningless here. */
 static const char *const ours[] = {"CUDA_VISIBLE_DEVICES",
                                    "NVIDIA_VISIBLE_DEVICES",
                                    "ROCR_VISIBLE_DEVICES",
@@ -151,9 +151,9 @@ is_of_slurm(const char *var, bool all)
     return is_among(var, always) || (all && strncmp(var, "SLURM_", 6) == 0);
 }
 
-/* The environment with Slurm's own variables in the place of those that have their names, for
- * which the caller frees the list alone: the strings are env's and the process's. all: every
- * SLURM_* variable, else those that say which job it is. */
+/* The environment with Slurm's own variables in place of equally named ones. The caller frees
+ * only the list: the strings belong to env and to the process. all: every SLURM_* variable,
+ * else only those that identify the job. */
 static char **
 cluster_env(char *const *env, bool all)
 {
@@ -170,13 +170,13 @@ cluster_env(char *const *env, bool all)
 
 /* --- the lock file --- */
 
-/* The environment stands behind the first line as it is handed to execve: NUL-terminated
- * strings. As JSON it would be most of what a short job's shepherd does. */
+/* The environment follows the first line in the form that execve takes: NUL-terminated
+ * strings. Parsing it as JSON would be most of a supervisor's work for a short job. */
 static int
 take_env_block(struct spec *s, char *bytes, size_t n, struct err *e)
 {
     if (n == 0)
-        return 0; /* then "env" in the object has it */
+        return 0; /* "env" in the object has it */
     if (bytes[n - 1] != '\0')
         return err_set(e, ERR_FAILED, "the environment is cut off");
     free(s->env);
@@ -184,7 +184,7 @@ take_env_block(struct spec *s, char *bytes, size_t n, struct err *e)
     return 0;
 }
 
-/* The rest of the file after its head, read at once: it is complete before anything refers to
+/* Reads the rest of the file after its head at once: it is complete before anything refers to
  * it. */
 static char *
 read_text(int lock_fd, size_t *n, struct err *e)

@@ -1,5 +1,5 @@
-/* Groups of v2 and v1 as one thing: see groups.h. Attempts, sweeps and hooks are confined,
- * found and ended by them. Nothing here is needed for correctness of outcomes. */
+/* Groups of v2 and v1 under one interface: see groups.h. Attempts, sweeps and hooks use them
+ * to confine, find and end processes. Outcomes are correct without them. */
 #include "shepherd/common/groups.h"
 
 #include <signal.h>
@@ -22,7 +22,7 @@ number_of(const json_t *from, const char *key)
     return v < 0 ? 0 : v > INT32_MAX ? INT32_MAX : (int32_t)v;
 }
 
-/* A list of minor numbers, at most max; -1 when it is something else. */
+/* Reads a list of minor numbers, at most max; -1 if invalid. */
 static int32_t
 read_minors(const json_t *list, size_t max, int32_t *out)
 {

@@ -1,5 +1,5 @@
-/* See mps_client.h. attempt.c calls it before the command is started, outcome.c asks at its
- * end. The lock goes with the supervisor, however that ends. */
+/* See mps_client.h. attempt.c calls it before it starts the command, outcome.c at its end. The
+ * lock is released with the supervisor, however that ends. */
 #include "shepherd/common/mps_client.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "wire/members.h"
 
-/* Its keeper may have to wait for another's to end first. */
+/* The keeper may first have to wait for another one to end. */
 #define PATIENCE_US (MPS_TURN_US + MPS_ANSWER_US + INT64_C(5000000))
 #define PAUSE_NS    2000000
 
@@ -50,7 +50,7 @@ open_files(const struct mps_wish *wish, struct mps_client *c, struct err *e)
     return 0;
 }
 
-/* 1: it is there. 0: not yet. -1: it will not be. */
+/* 1: ready. 0: not yet. -1: it failed. */
 static int
 look(const struct mps_wish *wish, struct mps_client *c, struct err *e)
 {
@@ -123,7 +123,7 @@ mps_lost(const struct mps_client *c, char *out, size_t size)
     if (is_same && now.phase == MPS_READY && mps_state_lives(&now))
         return;
     if (is_same_control(&now, &c->joined) && mps_control_lives(&now))
-        return; /* another has taken it over, or will */
+        return; /* another keeper has taken it over, or will */
     if (is_same && now.phase == MPS_DIED)
         snprintf(out, size, "%s", now.text);
     else if (now.died_pid == c->joined.pid && now.died_ticks == c->joined.ticks)

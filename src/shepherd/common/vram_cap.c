@@ -1,5 +1,5 @@
-/* Caps on VRAM: see vram_cap.h. attempt.c sets one before the command starts; it goes with the
- * group (groups.c), at the end of the attempt or of its sweep. */
+/* VRAM caps: see vram_cap.h. attempt.c sets one before it starts the command; it is lifted
+ * with the group (groups.c), at the end of the attempt or of its sweep. */
 #include "shepherd/common/vram_cap.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "sys/self.h"
 #include "sys/spawn.h"
 
-#define PATIENCE_MS 10000 /* a driver that takes longer hangs */
+#define PATIENCE_MS 10000 /* a driver that takes longer is hung */
 #define MIB         (INT64_C(1) << 20)
 
 void
@@ -36,7 +36,7 @@ vram_cap_read(const json_t *spec, struct cap_wish *out)
         out->mib = (int32_t)mib;
 }
 
-/* --- by the kernel --- */
+/* --- through the kernel --- */
 
 static int
 set_dmem(const struct cap_wish *wish, int group_fd, int64_t bytes, struct err *e)
@@ -52,7 +52,7 @@ set_dmem(const struct cap_wish *wish, int group_fd, int64_t bytes, struct err *e
     return 0;
 }
 
-/* --- by the probe's backends --- */
+/* --- through the probe --- */
 
 static pid_t
 start_probe(const struct cap_wish *wish, const char *mib, int out, struct err *e)
@@ -89,7 +89,7 @@ start_probe(const struct cap_wish *wish, const char *mib, int out, struct err *e
     return pid;
 }
 
-/* What it says until it ends. False: it took too long. */
+/* Reads its output until it ends. False: the deadline passed. */
 static bool
 hear(int fd, char *text, size_t size)
 {
@@ -129,7 +129,7 @@ ask_probe(const struct cap_wish *wish, const char *mib, struct err *e)
     if (pid < 0)
         return -1;
     if (!hear(in, text, sizeof text)) {
-        kill(pid, SIGKILL); /* waited for with everything else, when the driver lets it go */
+        kill(pid, SIGKILL); /* reaped later, when the driver lets it go */
         return err_set(e, ERR_FAILED, "the driver has not answered within %d s",
                        PATIENCE_MS / 1000);
     }
@@ -147,7 +147,7 @@ vram_cap_set(const struct cap_wish *wish, int group_fd, struct err *e)
     if (!wish->sim_dir && group_fd < 0)
         return err_set(e, ERR_FAILED, "its cgroup could not be made");
     if (set_dmem(wish, group_fd, wish->mib * MIB, e) < 0)
-        return -1; /* what was set goes with the group */
+        return -1; /* caps already set are lifted with the group */
     snprintf(mib, sizeof mib, "%d", wish->mib);
     return wish->by ? ask_probe(wish, mib, e) : 0;
 }
@@ -164,7 +164,7 @@ vram_cap_clear(const struct cap_wish *wish)
 {
     auto_close int fd = json_array_size(wish->keys) > 0 ? cgroup_open(wish->group) : -1;
     struct err e;
-    /* Each kind is lifted, whatever comes of the other. */
+    /* Lifts each kind even if the other fails. */
     if (fd >= 0 && set_dmem(wish, fd, -1, &e) < 0)
         complain(wish, &e);
     if (wish->by && ask_probe(wish, "none", &e) < 0)
