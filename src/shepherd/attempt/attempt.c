@@ -1,7 +1,6 @@
-/* The shepherd's one job, an attempt: started from its spec, then a loop over its children's
- * signals, its time limit, the daemons that talk to it and the clients that are attached, until
- * its outcome is kept. How it is ended is stop.c's; berth_shepherd.c and nursery_main.c call
- * it. */
+/* The supervisor's task, one attempt: starts it from its spec, then loops over its children's
+ * signals, its time limit, connected daemons and attached clients until its outcome is stored.
+ * stop.c ends it; berth_shepherd.c and nursery_main.c call this. */
 #include "shepherd/attempt/attempt.h"
 
 #include <errno.h>
@@ -36,21 +35,22 @@
 #include "sys/nursery_packets.h"
 #include "sys/signals.h"
 
-/* ctl.sock is for a daemon that comes after this one; making it costs what a short job does. */
+/* ctl.sock is only for a later daemon, and making it costs as much as a short job. */
 #define LISTEN_AFTER_US (50 * MS_US)
-/* A terminal's user learns of the limit at most so long before, or in its last tenth. */
+/* A terminal's user is warned of the limit this long before it, or in its last tenth if that
+ * is shorter. */
 #define NOTICE_MAX_US (300 * S_US)
 #define NOTICE_PART   10
-/* Between TERM and KILL when the machine shuts down: half of what dist/berth-jobs@.service.in
- * gives all of it, so that the record is on the disk before. */
+/* Grace at machine shutdown: half of the stop timeout in dist/berth-jobs@.service.in, so that
+ * the record is on disk before it expires. */
 #define UNIT_GRACE_MAX_MS 30000
-/* poll counts in an int of milliseconds, and does not count a machine's sleep. */
+/* poll's timeout is an int of milliseconds, and does not count suspend. */
 #define POLL_MAX_US   (60 * S_US)
-#define POLL_PAUSE_NS 100000000 /* when the kernel has no memory for a poll */
-/* For a commit, which takes that long on a disk that hangs: then the attempt is begun anew. */
+#define POLL_PAUSE_NS 100000000 /* pause after poll fails for lack of kernel memory */
+/* Timeout for the commit, which a hanging disk may delay; then the attempt is started anew. */
 #define GO_PATIENCE_US (60 * S_US)
 
-/* --- what daemons say --- */
+/* --- messages from daemons --- */
 
 static void
 on_greet(void *ctx, struct buf *out)
@@ -93,7 +93,7 @@ on_guest(void *ctx, const struct attach_guest *who, bool came)
 
 /* --- time --- */
 
-/* Once, and whatever comes of it: at the limit it is stopped all the same. */
+/* Only once, and best effort: the job is stopped at the limit in any case. */
 static void
 warn(struct shepherd *a)
 {
@@ -101,12 +101,13 @@ warn(struct shepherd *a)
     if (!a->spec.warn_batch)
         kill_notify(a->command.pid, a->spec.warn_signal, &a->own);
     else if (!a->facts.command_gone)
-        kill_command(a->command.pid, a->spec.warn_signal, &a->own); /* ours: not waited for */
+        kill_command(a->command.pid, a->spec.warn_signal, &a->own); /* our own child, not yet
+                                                                       reaped */
     a->record.warned_us = clock_wall_us();
     say_warned(a);
 }
 
-/* To the terminal, where the user sees it. */
+/* Announces the limit on the job's terminal. */
 static void
 give_notice(struct shepherd *a)
 {
@@ -137,22 +138,23 @@ sooner(int64_t a_us, int64_t b_us)
     return !a_us ? b_us : !b_us || a_us < b_us ? a_us : b_us;
 }
 
-/* When time is to be acted on next; 0: never. */
+/* Next time to act; 0: never. */
 static int64_t
 next_us(const struct shepherd *a)
 {
     return sooner(a->notice_us, sooner(a->warn_us, a->wake_us));
 }
 
-/* Of what is that near, poll's own patience will do: a short job makes no timer. */
+/* Deadlines within a second use poll's timeout, so a short job needs no timer. */
 static bool
 is_soon(int64_t at_us)
 {
     return at_us && at_us - clock_boot_us() < S_US;
 }
 
-/* On the boot clock, so that a machine's sleep counts and a clock that is set does not. Where
- * no timer is to be had poll wakes up by itself (patience_ms), and it is tried again then. */
+/* Uses the boot clock, which counts through suspend and is not affected when the wall clock is
+ * set. If the timer cannot be made or set, poll's timeout serves (patience_ms), and it is
+ * retried then. */
 static void
 arm_timer(struct shepherd *a)
 {
@@ -187,7 +189,7 @@ read_signals(struct shepherd *a)
             stop_note_term(a, si.ssi_pid, si.ssi_uid);
         }
     }
-    if (children) /* first: what has ended by itself was not stopped */
+    if (children) /* first: a command that has exited by itself was not stopped */
         stop_reap(a);
     if (stop)
         stop_because(a, CAUSE_SHUTDOWN, a->term_by, a->spec.grace_ms);
@@ -197,7 +199,7 @@ read_signals(struct shepherd *a)
                                                           : UNIT_GRACE_MAX_MS);
 }
 
-/* Until then; -1: for ever. */
+/* Milliseconds until at_us, for poll; -1: no timeout. */
 static int
 wait_ms(int64_t at_us)
 {
@@ -209,15 +211,15 @@ wait_ms(int64_t at_us)
     return left_us > 0 ? (int)(left_us / MS_US) + 1 : 0;
 }
 
-/* Whether ctl.sock is made in time though a daemon is there. Not at the end, unless that daemon
- * takes long: it says `recorded` in a moment. */
+/* True if ctl.sock is due although a daemon is connected. After the end, only once the record
+ * is written because that daemon took long; normally `recorded` arrives in a moment. */
 static bool
 listens_in_time(const struct shepherd *a)
 {
     return a->listen_us && (a->phase != PHASE_ENDED || a->written);
 }
 
-/* How long poll may sleep. */
+/* Timeout for poll. */
 static int
 patience_ms(const struct shepherd *a)
 {
@@ -231,7 +233,7 @@ patience_ms(const struct shepherd *a)
     return own_ms < 0 || (attach_ms >= 0 && attach_ms < own_ms) ? attach_ms : own_ms;
 }
 
-/* At once when the daemon goes, so that the next one finds us. */
+/* Makes ctl.sock at once when the daemon disconnects, so that the next one finds us. */
 static void
 listen_if_due(struct shepherd *a)
 {
@@ -239,12 +241,12 @@ listen_if_due(struct shepherd *a)
         return;
     if (ctl_peers(a->ctl) > 0 && (!listens_in_time(a) || clock_boot_us() < a->listen_us))
         return;
-    /* On a full disk there is no room for its name: again in a while. */
+    /* A full disk has no room for its name: retry later. */
     a->listen_us = ctl_listen(a->ctl, FD_FOLDER, NULL) < 0 ? clock_boot_us() + S_US : 0;
 }
 
-/* After a poll that failed: whatever the reason, the job goes on and is looked after. What can
- * be read without waiting is looked at after a pause. */
+/* After a failed poll: whatever the reason, the job keeps running and being supervised.
+ * Pauses, then marks everything that can be read without blocking as readable. */
 static void
 rest(struct pollfd *fds, size_t n)
 {
@@ -254,7 +256,7 @@ rest(struct pollfd *fds, size_t n)
     if (errno == EINTR)
         return;
     nanosleep(&pause, NULL);
-    fds[0].revents = POLLIN; /* does not block */
+    fds[0].revents = POLLIN; /* reading it does not block */
 }
 
 static void
@@ -268,10 +270,10 @@ one_turn(struct shepherd *a)
     size_t n_attach = attach_fill(a->attach, fds + 2 + n);
     if (poll(fds, n + n_attach + 2, patience_ms(a)) < 0)
         rest(fds, n + n_attach + 2);
-    if (fds[0].revents || a->reaps_on) /* before any wish to stop it, for the same reason */
+    if (fds[0].revents || a->reaps_on) /* before any request to stop, for the same reason */
         read_signals(a);
     if (fds[1].revents)
-        a->armed_us = -1; /* it has fired: setting it again clears it */
+        a->armed_us = -1; /* it fired: setting it again clears it */
     if (a->timer_fd < 0)
         a->armed_us = -1;
     if (fds[1].revents || a->timer_fd < 0)
@@ -289,7 +291,8 @@ one_turn(struct shepherd *a)
     listen_if_due(a);
 }
 
-/* Everything that could be sent from outside waits in a descriptor or is not looked at. */
+/* Blocks all signals: those that matter are read from a descriptor, others from outside are
+ * ignored. */
 static int
 take_signals(struct shepherd *a, struct err *e)
 {
@@ -306,7 +309,7 @@ notice_before_us(int64_t limit_us)
     return limit_us / NOTICE_PART < NOTICE_MAX_US ? limit_us / NOTICE_PART : NOTICE_MAX_US;
 }
 
-/* The command runs: its start is reported first, because a client waits for that. */
+/* The command runs. Reports its start first, because a client waits for that. */
 static void
 begin_running(struct shepherd *a)
 {
@@ -344,7 +347,8 @@ end_for(struct shepherd *a, const char *what, const struct err *e)
     end_unstarted(a, what, e, e->errnum ? BLAME_MACHINE : BLAME_COMMAND);
 }
 
-/* That it cannot be held is not the job's fault: the daemon decides whether it runs without. */
+/* A failure to set the cap is not the job's fault: the daemon decides whether the job runs
+ * without it. */
 static bool
 cap_vram(struct shepherd *a)
 {
@@ -352,13 +356,13 @@ cap_vram(struct shepherd *a)
     struct err e;
     if (cap->mib == 0 || vram_cap_set(cap, a->facts.groups.fd, &e) == 0)
         return true;
-    cap->mib = 0; /* nothing is to be lifted */
+    cap->mib = 0; /* no cap to lift later */
     end_unstarted(a, "", &e, BLAME_CAP);
     return false;
 }
 
-/* Whether it is to end though its command has not begun. What has to be waited for before that
- * can take a minute, in which daemons come and go. */
+/* True if the attempt is to end before its command has begun. Preparations can block for a
+ * minute, in which daemons connect and disconnect. */
 static bool
 is_called_off(void *ctx)
 {
@@ -372,8 +376,8 @@ is_called_off(void *ctx)
     return a->facts.cause != CAUSE_NONE;
 }
 
-/* Without a record it is an attempt that never ran, which the daemon knows what to make of, and
- * from which clients turn to the next. */
+/* Leaves without a record, which the daemon treats as an attempt that never ran; attached
+ * clients move on to the next attempt. */
 static void
 leave_unstarted(struct shepherd *a)
 {
@@ -383,7 +387,7 @@ leave_unstarted(struct shepherd *a)
     a->done = true;
 }
 
-/* The same of MPS as of a bound on VRAM. */
+/* A failure to join MPS is handled like that of the VRAM cap. */
 static bool
 join_mps(struct shepherd *a)
 {
@@ -395,7 +399,7 @@ join_mps(struct shepherd *a)
     return false;
 }
 
-/* What leaves nothing behind, wherever this process is killed. */
+/* Preparations that leave nothing behind if this process is killed. */
 static int
 get_ready(struct shepherd *a, struct err *e)
 {
@@ -406,9 +410,9 @@ get_ready(struct shepherd *a, struct err *e)
     return take_signals(a, e);
 }
 
-/* The daemon has said that the start is durable. False: it cannot say so any more, or does not
- * for so long that something is wrong with it. It then takes the end of this process for what
- * it is, that of an attempt that never ran. */
+/* Waits for the daemon to confirm that the start is durable. False: it no longer can, or
+ * something is wrong, because it takes too long. It then treats this process's exit as that of
+ * an attempt that never ran. */
 static bool
 hear_go(void)
 {
@@ -433,8 +437,9 @@ hear_go(void)
     return memcmp(word, NURSERY_GO, sizeof word) == 0;
 }
 
-/* Ready before the start is durable, so that nothing but that is waited for. What fails then is
- * tried again by start(): that a process or a descriptor was lacking may be over by then. */
+/* Prepares before the start is durable, so that nothing else remains to wait for. start()
+ * retries whatever fails here, because a lack of processes or descriptors may be over by
+ * then. */
 static bool
 wait_ahead(struct shepherd *a)
 {
@@ -463,8 +468,8 @@ start(struct shepherd *a)
         return;
     }
     attach_tell(a->attach, on_guest, a);
-    /* What cannot be confined runs all the same, but for a job that is to reach no cards but
-     * its own, or has a bound on its memory: other people's jobs count on that. */
+    /* Best effort, except for a job that must not reach other GPUs or has a memory bound:
+     * other users' jobs depend on those. */
     if (groups_make(&a->spec.groups, &a->facts.groups, &e) < 0) {
         end_for(a, "cannot confine it: ", &e);
         return;
@@ -485,7 +490,8 @@ start(struct shepherd *a)
         stop_end(a);
 }
 
-/* Of what has more to it than a group, a log and processes, this process is the end. */
+/* True if this process may be reused: the attempt had no more than a group, a log and
+ * processes, and all of its processes are gone. */
 static bool
 is_clean(const struct shepherd *a)
 {
@@ -518,7 +524,7 @@ attempt_run(bool ahead, bool *clean)
         *clean = is_clean(&a);
     attach_tell(a.attach, NULL, NULL);
     ctl_free(a.ctl);
-    close(FD_LOCK); /* all that is left is for clients that watch */
+    close(FD_LOCK); /* only clients that watch are left */
     close(FD_FOLDER);
     attach_linger(a.attach);
     attach_free(a.attach);

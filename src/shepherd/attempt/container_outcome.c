@@ -1,7 +1,7 @@
-/* How a command in a container ended: see container_outcome.h. For podman berth-init has
- * written it down (container.h): podman's status may be its own (125: no such image), or that
- * of a command that says the same. Apptainer becomes the command; its own failures are 255,
- * with a line FATAL behind nothing but its own lines. Called by outcome.c. */
+/* How a command in a container ended: see container_outcome.h. With podman, berth-init has
+ * recorded it (container.h), because podman's exit status is ambiguous: 125 may be podman's
+ * own (no such image) or the command's. Apptainer becomes the command; its own failures exit
+ * with 255 and print a FATAL line after only its own lines. Called by outcome.c. */
 #include "shepherd/attempt/container_outcome.h"
 
 #include <ctype.h>
@@ -20,13 +20,13 @@
 #include "shepherd/common/attempt_spec.h"
 #include "sys/exitrec.h"
 
-#define WHY_MAX         512 /* of what podman or Apptainer say; an ending keeps less of it */
+#define WHY_MAX         512 /* of a message of podman or Apptainer; the record keeps less */
 #define SIGNAL_STATUS   128
 #define SIGNAL_MAX      64
 #define APPTAINER_FATAL 255
-#define FATAL_START     "FATAL:   " /* Apptainer pads the level of each of its lines */
+#define FATAL_START     "FATAL:   " /* Apptainer pads the level on each line */
 
-/* The last line that begins like this, without that, on one line; false: there is none. */
+/* The rest of the last line with this start, on one line; false: there is none. */
 static bool
 find_line(const char *log, const char *start, char *out, size_t size)
 {
@@ -45,7 +45,7 @@ find_line(const char *log, const char *start, char *out, size_t size)
     return true;
 }
 
-/* The end of what went to standard error since the attempt began; its length. */
+/* Reads the end of standard error since the attempt began; returns its length. */
 static size_t
 read_errors(const struct command *c, char log[LOG_TAIL_BYTES + 1])
 {
@@ -55,7 +55,7 @@ read_errors(const struct command *c, char log[LOG_TAIL_BYTES + 1])
     return n;
 }
 
-/* What podman said last; "" when nothing is found. */
+/* podman's last message; "" if none is found. */
 static void
 read_complaint(const struct facts *f, char *out, size_t size)
 {
@@ -73,7 +73,7 @@ is_apptainers(const char *line)
     return text_begins_with(line, levels);
 }
 
-/* Whether it was Apptainer that ended, and why: a command that has begun may end with the same
+/* True if Apptainer itself failed, and why: a command that has begun may end with the same
  * status and similar words, but after other output of its own. */
 static bool
 read_fatal(const struct facts *f, char *out, size_t size)
@@ -98,7 +98,7 @@ container_fill_status(const struct facts *f, struct ending *en)
         return;
     container_read_end(f->command->mark_fd, &end);
     bool killed = end.begun && end.code < 0 && en->code > SIGNAL_STATUS &&
-                  en->code <= SIGNAL_STATUS + SIGNAL_MAX; /* with berth-init */
+                  en->code <= SIGNAL_STATUS + SIGNAL_MAX; /* range of berth-init's statuses */
     if (end.signal > 0 || killed) {
         en->signal = end.signal > 0 ? end.signal : en->code - SIGNAL_STATUS;
         en->code = -1;
@@ -120,8 +120,8 @@ fail(struct ending *en, const char *what, const char *why)
     text_copy_cut(en->text, sizeof en->text, text);
 }
 
-/* What podman and Apptainer, which are written in Go, call it when the machine, or its user,
- * has no more of something for a while. */
+/* The errno of a temporary shortage in a message of podman or Apptainer, which are written in
+ * Go; 0: none. */
 static int
 passing_trouble(const char *words)
 {
@@ -141,8 +141,9 @@ passing_trouble(const char *words)
     return 0;
 }
 
-/* The job waits for the end of it, with its user's others: what is in the log and in the mark
- * is its user's to write, and must not keep anybody else waiting. */
+/* Makes the job wait with the user's other jobs until the shortage is over. The user can write
+ * the log and the mark, so the machine must not be blamed, or other users' jobs would wait
+ * too. */
 static void
 excuse(struct exitrec *r, const char *what, int errnum, const char *why)
 {
@@ -155,7 +156,7 @@ excuse(struct exitrec *r, const char *what, int errnum, const char *why)
     r->blame = BLAME_USER;
 }
 
-/* The runtime has failed, and the command has not begun. */
+/* The runtime failed before the command began. */
 static void
 fill_runtime(struct exitrec *r, const char *runtime, const char *why)
 {

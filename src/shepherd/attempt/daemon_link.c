@@ -1,4 +1,4 @@
-/* The messages of a shepherd: see daemon_link.h. Called by attempt.c and stop.c. */
+/* Messages of a supervisor: see daemon_link.h. Called by attempt.c and stop.c. */
 #include "shepherd/attempt/daemon_link.h"
 
 #include <unistd.h>
@@ -116,7 +116,7 @@ say_ended(struct shepherd *a)
     auto_buf struct buf words = BUF_INIT;
     crash_point("shepherd-before-ended");
     if (a->command.pid < 0)
-        add_hello(a, &words); /* it never started: these are our first words */
+        add_hello(a, &words); /* the command never started: this is the first message */
     add_ended(a, &words);
     tell(a, &words);
 }

@@ -1,7 +1,7 @@
-/* The exit record's way to the disk, with a crash point at each of its edges. Called by
- * stop.c. First it is noted in the lock file; the file of its own follows when no daemon
- * says `recorded` soon. A rename is not followed by fsync here: mostly the daemon commits the
- * outcome to its database first, and then the folder goes. */
+/* Writes the exit record to disk, with a crash point at each step. Called by stop.c. The
+ * record is first noted in the lock file; its own file follows only if no daemon sends
+ * `recorded` soon. A rename is not followed by fsync here: normally the daemon commits the
+ * outcome to its database first, and then removes the folder. */
 #include "shepherd/attempt/exit_record.h"
 
 #include <errno.h>
@@ -27,7 +27,8 @@ record_note(int lock_fd, const struct exitrec *r)
     if (offset < 0)
         return -1;
     crash_point("shepherd-before-note");
-    /* Short, so it is either complete or absent: the reader needs the end of the line. */
+    /* The record is short, so it is complete or absent: the reader requires the final
+     * newline. */
     return file_write_all_at(lock_fd, text.data, text.len, offset);
 }
 

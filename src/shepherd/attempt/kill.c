@@ -1,7 +1,7 @@
-/* Passes over the processes that are meant. A list of processes is old the moment it is read,
- * so nothing here is one-shot: callers repeat until waitpid, or an empty list, says that it is
- * done. Called by stop.c, attempt.c and deliver.c for what their own process started, by
- * sweep.c and children.c for what a dead shepherd left. */
+/* Passes over the target processes. A process list is stale as soon as it is read, so nothing
+ * here is one-shot: callers repeat until waitpid or an empty list says that it is done. Called
+ * by stop.c, attempt.c and deliver.c for their own descendants, and by sweep.c and children.c
+ * for what a dead supervisor left. */
 #include "shepherd/attempt/kill.h"
 
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 #define PASSES_BEFORE_STOPPING 3
 #define STOP_ROUNDS_MAX        64
-/* Pids in a container: of berth-init, and of what that starts first. */
+/* Pids inside a container: berth-init, and its first child. */
 #define FIRST_INSIDE   1
 #define COMMAND_INSIDE 2
 
@@ -27,7 +27,7 @@ is_in(const struct procs *ps, pid_t pid)
     return false;
 }
 
-/* Takes the process and its descendants out of the list. */
+/* Removes the process and its descendants from the list. */
 static void
 leave_out(pid_t spared, struct procs *ps)
 {
@@ -40,8 +40,8 @@ leave_out(pid_t spared, struct procs *ps)
     ps->n = n;
 }
 
-/* Leaves those in containers, if there are any, and without a container's first process where
- * it has others: that passes on what it gets, and they would get it twice. */
+/* Keeps only processes in containers, if there are any. Drops a container's first process if
+ * it has others, because it forwards signals and they would receive them twice. */
 static void
 keep_contained(struct procs *ps)
 {
@@ -116,10 +116,11 @@ kill_signal_all(kill_find find, void *ctx, int sig)
 static bool
 is_notice(int sig)
 {
-    return sig == SIGUSR1 || sig == SIGUSR2 || sig >= 34; /* below: the C library's own */
+    return sig == SIGUSR1 || sig == SIGUSR2 || sig >= 34; /* lower ones belong to the C
+                                                             library */
 }
 
-/* In a container it is the one that berth-init started. */
+/* In a container, the command is the process that berth-init started. */
 static pid_t
 command_among(const struct procs *found, pid_t command, const struct kill_own *own)
 {
@@ -140,7 +141,7 @@ kill_command(pid_t command, int sig, const struct kill_own *own)
     }
     if (kill_find_own(&meant, &found) < 0)
         return;
-    /* It is no child of ours, so its number may be another's by now. */
+    /* It may not be our child, so its pid may have been reused. */
     pid_t pid = command_among(&found, command, own);
     for (size_t i = 0; i < found.n; i++) {
         if (found.v[i].pid == pid)
@@ -181,9 +182,9 @@ are_same(const struct procs *a, const struct procs *b)
     return same;
 }
 
-/* STOP to everything until a round finds nothing that runs, or only what it has found before:
- * with a STOP on its way nothing forks, and one that sleeps in the kernel never shows as
- * stopped. */
+/* Stops everything until a round finds no running process, or only those of the previous
+ * round: a process with a pending STOP does not fork, and one in uninterruptible sleep never
+ * shows as stopped. */
 static void
 stop_all(kill_find find, void *ctx)
 {
@@ -208,7 +209,7 @@ kill_pass(kill_find find, void *ctx, unsigned pass)
     if (pass >= PASSES_BEFORE_STOPPING)
         stop_all(find, ctx);
     if (find(ctx, &found) < 0)
-        return 1; /* not known: not done */
+        return 1; /* not known, so not done */
     signal_each(&found, SIGKILL);
     return found.n;
 }

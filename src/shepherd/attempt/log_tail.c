@@ -1,6 +1,6 @@
-/* Reading the end of a log: see log_tail.h. oom.c looks there for what CUDA programs say,
- * container_outcome.c for what podman does. It is done aside, as the log's file system may have
- * gone. */
+/* Reads the end of a log: see log_tail.h. oom.c searches it for messages of CUDA programs,
+ * container_outcome.c for podman's. Reading runs in a separate process (aside.h), because the
+ * log's file system may hang. */
 #include "shepherd/attempt/log_tail.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #define PATIENCE_MS 5000
 
-/* 0 at the file's end, and where it cannot be read. */
+/* Returns 0 at the end of the file, and if it cannot be read. */
 static size_t
 read_from(int fd, off_t from, char *out)
 {
@@ -30,8 +30,8 @@ read_from(int fd, off_t from, char *out)
     return n;
 }
 
-/* Opened as its user it can be read, where that user may read it. One that cannot is opened
- * anew, which works for a file that was moved too, but perhaps not for root. */
+/* A log that its user can read was opened readable. Else it is reopened through its
+ * descriptor, which works for a moved file too, but root may be refused. */
 static void
 read_tail(const void *ctx)
 {
@@ -41,7 +41,7 @@ read_tail(const void *ctx)
     if (fstat(ASIDE_FILE, &st) < 0 || !S_ISREG(st.st_mode))
         return;
     if (from > st.st_size)
-        from = 0; /* the job cut its log */
+        from = 0; /* the job truncated its log */
     if (st.st_size - from > LOG_TAIL_BYTES)
         from = st.st_size - LOG_TAIL_BYTES;
     size_t n = read_from(ASIDE_FILE, from, tail);

@@ -1,6 +1,6 @@
-/* Reads the end of a failed job's log for words that CUDA programs say when a card is full.
- * outcome.c asks once, at the end. A log that is no regular file (a terminal, /dev/null) has
- * no end to read and finds nothing. */
+/* Searches the end of a failed job's log for messages of CUDA programs about a full GPU.
+ * outcome.c asks once, at the end. A log that is not a regular file (a terminal, /dev/null)
+ * cannot be read back, so nothing is found. */
 #include "shepherd/attempt/oom.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 
 #define WINDOW_BYTES LOG_TAIL_BYTES
 #define TEXT_BYTES   150
-/* Of a longer line, what stands this far before the match is left out. */
+/* Of a longer line, what precedes the match by more than this is dropped. */
 #define LEAD_BYTES 100
 
 static void
@@ -23,7 +23,7 @@ fold(char *s, size_t n)
             s[i] = (char)(s[i] - 'A' + 'a');
 }
 
-/* Where the pattern's last occurrence starts; -1 when there is none. Both are folded. */
+/* Start of the pattern's last occurrence; -1 if there is none. Both texts are case-folded. */
 static ssize_t
 find_last(const char *text, size_t n, const char *pattern)
 {
@@ -57,7 +57,8 @@ find_last_of(const char *tail, size_t n, char *const *patterns)
     return best;
 }
 
-/* The line around byte `at`, safe and cut, into text. Progress bars end lines with \r. */
+/* Copies the line around byte `at`, made safe and truncated, into text. Progress bars end
+ * lines with \r. */
 static void
 copy_line(const char *tail, size_t n, size_t at, char *text, size_t size)
 {

@@ -1,6 +1,6 @@
-/* Naming the end of an attempt. stop.c asks once, when nothing of the job is left.
- * Invariant: code and signal are waitpid's or absent; only the outcome's name depends on what
- * the shepherd did. */
+/* Determines the outcome of an attempt. stop.c asks once, when nothing of the job is left.
+ * Invariant: code and signal are waitpid's or absent; the supervisor's actions affect only the
+ * outcome's name. */
 #include "shepherd/attempt/outcome.h"
 
 #include <signal.h>
@@ -33,7 +33,7 @@ fill_status(const struct facts *f, struct ending *en)
 {
     en->code = -1;
     if (!f->command_gone)
-        return; /* it cannot be killed, and has no status */
+        return; /* KILL did not end it, so there is no status */
     if (WIFEXITED(f->status))
         en->code = WEXITSTATUS(f->status);
     else if (WIFSIGNALED(f->status))
@@ -76,7 +76,7 @@ fill_cause(const struct facts *f, struct exitrec *r)
         set_text(en, "used more VRAM than it declared%s", how);
         return;
     case CAUSE_UNIT_STOPS:
-        /* Like a loss of power: no user wanted it ended, and it may run again (--requeue). */
+        /* Like a power loss: no user asked for it, and the job may run again (--requeue). */
         en->outcome = OUTCOME_LOST;
         set_text(en, "%s%s",
                  f->spec->slurm ? "its batch script on the node was killed"
@@ -145,7 +145,7 @@ fill_usage(const struct facts *f, struct ending *en)
     en->max_rss_kib = f->counted.max_rss_kib;
 }
 
-/* Whether the kernel's OOM killer was there, and in words for want of what. */
+/* True if the kernel's OOM killer was involved; the text says whose memory ran out. */
 static bool
 find_host_oom(const struct facts *f, struct ending *en)
 {
@@ -163,7 +163,7 @@ find_host_oom(const struct facts *f, struct ending *en)
     return true;
 }
 
-/* Only for jobs that ended by themselves: one that we stopped did not run out of memory. */
+/* Only for jobs that ended by themselves: a job that we stopped did not run out of memory. */
 static void
 fill_oom(const struct facts *f, struct ending *en)
 {
@@ -179,7 +179,7 @@ fill_oom(const struct facts *f, struct ending *en)
         en->oom = OOM_CUDA;
 }
 
-/* The errors that its programs got may not tell. */
+/* Explains a lost control daemon, because the errors its clients got may not. */
 static void
 fill_mps(const struct facts *f, struct ending *en)
 {

@@ -1,9 +1,9 @@
-/* The end of an attempt: see stop.h. A command that is to end gets TERM and its grace, then
- * KILL in passes until waitpid says that nothing is left; then the record is written, `ended`
- * said, and `recorded` waited for. Works the same with no daemon at all. attempt.c calls it.
+/* The end of an attempt: see stop.h. A command that must end gets TERM and its grace, then
+ * KILL in passes until waitpid says that nothing is left. Then the record is written, `ended`
+ * is sent, and `recorded` is awaited. Works the same without a daemon. attempt.c calls it.
  *
  * Invariant: the outcome comes from waitpid alone. Which of limit, cancel or shutdown came
- * first decides what it is called; code and signal stay what they were. */
+ * first decides its name; code and signal are never changed. */
 #include "shepherd/attempt/stop.h"
 
 #include <errno.h>
@@ -35,23 +35,23 @@
 #include "sys/aside.h"
 #include "sys/procs.h"
 
-#define STRAGGLERS_MAX_US  (2 * S_US)  /* what a command leaves behind gets no more grace */
+#define STRAGGLERS_MAX_US  (2 * S_US)  /* bound on the grace of a command's leftovers */
 #define KILL_PASS_FIRST_US (2 * MS_US) /* doubling to KILL_PASS_MAX_US */
 #define KILL_PASS_MAX_US   (100 * MS_US)
 /* A driver can hold a process where KILL does not reach it. */
 #define KILL_GIVE_UP_US    (60 * S_US)
 #define RECORDED_WAIT_US   (10 * S_US)
-#define RECORDED_SOON_US   (100 * MS_US) /* a daemon that is well answers before */
+#define RECORDED_SOON_US   (100 * MS_US) /* a healthy daemon answers sooner */
 #define REWRITE_FIRST_US   (100 * MS_US) /* doubling to REWRITE_MAX_US */
 #define REWRITE_MAX_US     (10 * S_US)
-#define REWRITE_GIVE_UP_US (3600 * S_US) /* a disk that stays full that long has lost more */
-/* Of killing, in which the screen session may go by itself and podman remove its container:
- * 1 s. */
+#define REWRITE_GIVE_UP_US (3600 * S_US) /* by then, a full disk has lost more */
+/* Passes (1 s in total) in which the screen session may exit by itself and podman remove its
+ * container. */
 #define GENTLE_PASSES   16
 #define REMOVAL_MAX_US  (30 * S_US)
 #define REAP_MAX        256
-#define WORDS_WAIT_MS   1000 /* for a few words to get into the log */
-#define OWN_TERM_WAIT_S 1    /* slurmstepd sends it within milliseconds, on a busy node later */
+#define WORDS_WAIT_MS   1000 /* deadline for writing a few words to the log */
+#define OWN_TERM_WAIT_S 1    /* slurmstepd sends it within milliseconds, later on a busy node */
 
 static void
 enter_phase(struct shepherd *a, enum phase phase, int64_t wake_us)
@@ -59,20 +59,21 @@ enter_phase(struct shepherd *a, enum phase phase, int64_t wake_us)
     a->phase = phase;
     a->phase_us = clock_boot_us();
     a->wake_us = wake_us;
-    a->warn_us = a->notice_us = 0; /* what is being ended needs no warning */
+    a->warn_us = a->notice_us = 0; /* a job that is being ended needs no warning */
 }
 
 /* --- the record --- */
 
-/* No daemon will record it: it is made durable here, and then there is nothing left to do. */
+/* No daemon will record the outcome: makes it durable here, then finishes. */
 static void
 keep_and_leave(struct shepherd *a)
 {
-    (void)record_sync(FD_FOLDER, NULL); /* the file is there; a failing disk says no more */
+    (void)record_sync(FD_FOLDER, NULL); /* the file exists; nothing more can be done on a
+                                           failing disk */
     a->done = true;
 }
 
-/* Whether the attempt's folder still has a name: in one that has not, nothing can be kept. */
+/* True if the attempt's folder still has a name; else nothing can be stored in it. */
 static bool
 folder_is_there(void)
 {
@@ -88,7 +89,8 @@ try_to_write(struct shepherd *a)
         a->written = true;
         return;
     }
-    /* A daemon that has recorded the outcome removes the folder: its word is on the way. */
+    /* A daemon that has recorded the outcome removes the folder, so its message is on the
+     * way. */
     if (!folder_is_there() && a->noted && ctl_peers(a->ctl) > 0 &&
         clock_boot_us() - a->phase_us < RECORDED_WAIT_US) {
         a->wake_us = a->phase_us + RECORDED_WAIT_US;
@@ -106,8 +108,8 @@ try_to_write(struct shepherd *a)
     a->wake_us = clock_boot_us() + a->backoff_us;
 }
 
-/* With the outcome noted in the lock file a daemon that dies finds it; so the file of its own
- * is made only when no `recorded` comes soon. */
+/* The next daemon finds an outcome noted in the lock file, so the record's own file is only
+ * written if no `recorded` arrives soon. */
 static void
 note_or_write(struct shepherd *a)
 {
@@ -118,7 +120,7 @@ note_or_write(struct shepherd *a)
         try_to_write(a);
 }
 
-/* Waits for `recorded` as long as a daemon is there to send it; then for the disk. */
+/* Waits for `recorded` while a daemon is connected to send it; then for the disk. */
 void
 stop_wait_or_leave(struct shepherd *a)
 {
@@ -149,19 +151,20 @@ tell_attached(struct shepherd *a)
     attach_end(a->attach, buf_str(&record), record.len);
 }
 
-/* Nothing of the job is left, or nothing came to be: puts the outcome on disk and says it. */
+/* Nothing of the job is left, or it never started: stores the outcome and reports it. */
 void
 stop_end(struct shepherd *a)
 {
     int64_t lost = attach_drain(a->attach);
     outcome_fill(&a->facts, clock_boot_us(), &a->record);
-    mps_leave(&a->facts.mps); /* clients that watch may keep this process for long */
+    mps_leave(&a->facts.mps); /* attached clients may keep this process alive for long */
     a->record.ending.log_cut_bytes = loglimit_end(&a->log) + loglimit_end(&a->errors) + lost;
     attach_log_cut(a->attach, a->log.moved_at, a->log.moved_bytes);
     a->record.ending.ended_us = clock_wall_us();
     enter_phase(a, PHASE_ENDED, 0);
     note_or_write(a);
-    /* While the daemon has not heard of the end, it would have a sweeper do this instead. */
+    /* Before the daemon hears of the end: if this process dies until then, a sweep does this
+     * instead. */
     groups_remove(&a->spec.groups);
     say_ended(a);
     tell_attached(a);
@@ -170,7 +173,7 @@ stop_end(struct shepherd *a)
 
 /* --- stopping --- */
 
-/* Its screen session ends like a person's, once: so that it leaves no name behind. */
+/* Ends the screen session once, the way a person would, so that it leaves no name behind. */
 static void
 end_screen(struct shepherd *a)
 {
@@ -188,7 +191,7 @@ kill_now(struct shepherd *a)
         if (a->facts.cause != CAUSE_NONE && !a->facts.command_gone)
             a->facts.was_killed = true;
     }
-    /* Once the command has gone, what is left of podman only keeps the job from ending. */
+    /* Once the command has exited, podman's leftovers only delay the end of the job. */
     bool contains = a->own.in_container && !a->facts.command_gone;
     a->cut_off |= a->own.in_container && a->facts.command_gone;
     bool spares = (a->own.spared > 0 || contains) && a->passes < GENTLE_PASSES;
@@ -207,7 +210,7 @@ kill_now(struct shepherd *a)
 static void
 stop_with_grace(struct shepherd *a, int64_t grace_us)
 {
-    if (a->phase == PHASE_STOPPING) { /* a second wish can only shorten what runs */
+    if (a->phase == PHASE_STOPPING) { /* a second request can only shorten the grace */
         if (clock_boot_us() + grace_us < a->wake_us)
             a->wake_us = clock_boot_us() + grace_us;
         return;
@@ -217,15 +220,16 @@ stop_with_grace(struct shepherd *a, int64_t grace_us)
     enter_phase(a, PHASE_STOPPING, clock_boot_us() + grace_us);
     struct kill_own meant = a->own;
     struct container_end end;
-    if (meant.in_container) { /* before the command is there, it is Podman that has to end */
+    if (meant.in_container) { /* before the command has begun, podman itself has to end */
         container_read_end(a->command.mark_fd, &end);
         meant.in_container = end.begun;
     }
-    /* The command may still have something to say to attached clients. */
+    /* The command may still send output to attached clients. */
     (void)kill_signal_all(kill_find_own, &meant, SIGTERM);
 }
 
-/* With Slurm's variables, and not on a node of a cluster: Slurm says it there. */
+/* True if the log should have Slurm's messages: the job has Slurm's variables and is not on a
+ * cluster's node, where Slurm writes them itself. */
 static bool
 has_slurm_words(const struct spec *spec)
 {
@@ -239,12 +243,13 @@ static void
 write_words(const void *ctx)
 {
     const char *words = ctx;
-    ssize_t rc = write(ASIDE_FILE, words, strlen(words)); /* a full disk loses it */
+    ssize_t rc = write(ASIDE_FILE, words, strlen(words)); /* lost if the disk is full */
     (void)rc;
 }
 
-/* Scripts that submit themselves again look for these words of Slurm's in the log. Only in a
- * file: anything else could block. A file can too, when its server has gone. */
+/* Scripts that resubmit themselves search the log for these messages of Slurm. Only regular
+ * files are written, because anything else could block. A file whose server is gone blocks
+ * too, hence the separate process. */
 static void
 say_as_slurm(const struct shepherd *a, enum cause cause)
 {
@@ -272,15 +277,15 @@ say_as_slurm(const struct shepherd *a, enum cause cause)
     (void)aside_run(fd, write_words, line, WORDS_WAIT_MS, NULL, 0);
 }
 
-/* Whether a user wants it ended that was only being stopped to run again. */
+/* True if a user now cancels a job that was being stopped only to run again. */
 static bool
 is_graver(enum cause now, enum cause before)
 {
     return now == CAUSE_CANCEL && (before == CAUSE_PREEMPT || before == CAUSE_REQUEUE);
 }
 
-/* The first cause stands. Of a command that has gone by itself, only the rest is stopped. The
- * words come last: nothing that a log's disk does may keep the command from being ended. */
+/* The first cause counts. If the command has exited by itself, only its leftovers are stopped.
+ * The log message comes last: a slow log disk must not delay ending the command. */
 void
 stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace_ms)
 {
@@ -299,8 +304,8 @@ stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace
 
 /* --- ended children --- */
 
-/* A session that a user closes hangs up its jobs, as a terminal's does. One that was killed
- * says nothing about the job: only the view is lost. */
+/* Closing the session hangs up the job, as closing a terminal does. A killed session says
+ * nothing about the job: only the view is lost. */
 static void
 on_screen_gone(struct shepherd *a, int status)
 {
@@ -321,9 +326,9 @@ on_screen_gone(struct shepherd *a, int status)
     }
 }
 
-/* Podman removes its container when that has ended, itself or by a process that outlives it.
- * What did not come to such an end, or was killed at it, has perhaps left a record and files;
- * true: they are being removed. */
+/* Podman, or its monitor, which outlives it, removes the container after a normal end. After
+ * any other end, or one at which they were killed, a record and files may remain; true: their
+ * removal is under way. */
 static bool
 begin_removal(struct shepherd *a)
 {
@@ -337,8 +342,8 @@ begin_removal(struct shepherd *a)
     return a->removal_pid > 0;
 }
 
-/* What is left of a command that has gone by itself. In a container nothing is: the kernel has
- * ended what it left, and podman's own (the keeper of the user's name space) ends on KILL
+/* Ends what a command that exited by itself left behind. In a container the kernel has already
+ * ended its processes, and podman's own (the keeper of the user's namespace) ends on KILL
  * alone. */
 static void
 end_stragglers(struct shepherd *a)
@@ -356,7 +361,7 @@ stop_note_term(struct shepherd *a, uint32_t pid, uint32_t uid)
     snprintf(a->term_by, sizeof a->term_by, "pid %" PRIu32 ", uid %" PRIu32, pid, uid);
 }
 
-/* A shell whose program was hit first exits with that program's status. */
+/* A shell whose child got the signal exits with that child's status. */
 static bool
 is_end_by_term(int status)
 {
@@ -364,9 +369,9 @@ is_end_by_term(int status)
            (WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM);
 }
 
-/* On a node of a cluster, of a command that ends by TERM: Slurm sends it to every process of a
- * job, one after the other, and so to this one too. Without it the command's was its own.
- * No client is served meanwhile: little is left to say of it. */
+/* On a cluster's node, for a command that ended by TERM: Slurm sends TERM to every process of
+ * a job, one after the other, so it reaches this process too; if it does not, only the command
+ * was signalled. No client is served meanwhile, because little is left to report. */
 static void
 await_own_term(struct shepherd *a)
 {
@@ -384,8 +389,8 @@ await_own_term(struct shepherd *a)
         stop_because(a, CAUSE_SHUTDOWN, a->term_by, a->spec.grace_ms);
 }
 
-/* All ended children are waited for first; then it is seen what is left. A job that makes them
- * as fast as they are waited for gets no more than its part of a turn. */
+/* Reaps ended children first, then checks what is left. The number per turn is bounded,
+ * because a job may create children as fast as they are reaped. */
 void
 stop_reap(struct shepherd *a)
 {
@@ -410,7 +415,7 @@ stop_reap(struct shepherd *a)
     if (!a->facts.command_gone || a->phase == PHASE_ENDED)
         return;
     end_screen(a);
-    /* What was born elsewhere but put into our group (a container) is no child of ours. */
+    /* A process started elsewhere but moved into our group (a container) is not our child. */
     if (pid < 0 && errno == ECHILD && !groups_are_populated(&a->facts.groups)) {
         if (!begin_removal(a))
             stop_end(a);
@@ -419,7 +424,7 @@ stop_reap(struct shepherd *a)
     }
 }
 
-/* KILL does not end something. Says so and leaves it to the machine. */
+/* Some process does not end on KILL. Reports it and leaves it to the machine. */
 static void
 give_up(struct shepherd *a)
 {
@@ -443,11 +448,11 @@ stop_on_time(struct shepherd *a)
         kill_now(a);
         return;
     case PHASE_REMOVING:
-        a->removal_pid = -1; /* whatever holds it up, the job has ended */
+        a->removal_pid = -1; /* whatever holds up the removal, the job has ended */
         kill_now(a);
         return;
     case PHASE_KILLING:
-        stop_reap(a); /* a cgroup that has become empty sends no signal */
+        stop_reap(a); /* an emptied cgroup sends no signal */
         if (a->phase != PHASE_KILLING)
             return;
         if (clock_boot_us() - a->phase_us > KILL_GIVE_UP_US)

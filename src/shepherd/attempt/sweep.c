@@ -1,16 +1,16 @@
-/* Finds an attempt's processes without the help of the shepherd that was their ancestor: by
- * cgroup, by the mark in their environment, by the session of the command, and by descent from
- * any of these. The daemon runs this (with the attempt's lock taken) before it settles an
- * attempt that has no exit record, so that what runs again runs alone.
+/* Finds an attempt's processes after the supervisor, their ancestor, has died: by cgroup, by
+ * the mark in their environment, by the command's session, and by descent from any of these.
+ * The daemon runs this, with the attempt's lock taken, before it settles an attempt that has
+ * no exit record, so that a rerun does not overlap with leftovers.
  *
- * A process is the attempt's if it has the mark; or is the command itself (its pid, and
- * started no later than the mark in the lock file was written, in this boot); or its session's
+ * A process belongs to the attempt if it has the mark; or is the command itself (its pid,
+ * started no later than the mark in the lock file was written, in this boot); or its session
  * leader is one of these; or that leader is gone and another process of the session has the
- * mark; or its parent is one of these. A living leader from elsewhere proves nothing: a user
- * may have loaded a job's environment into a shell. Nor does the mark of a process that runs
- * as another user, since any user can learn what the marks of jobs look like; in a container it
- * does, where only the user or root can have made that (proc_speaks_for). A process in the
- * middle of an exec has no readable environment, and is looked at again. */
+ * mark; or its parent is one of these. A living leader from elsewhere proves nothing, because
+ * a user may have loaded a job's environment into a shell. Nor does a mark in a process of
+ * another user, because any user can learn the form of marks; in a container it counts if only
+ * the user or root can have made that (proc_speaks_for). A process in the middle of an exec
+ * has no readable environment, and is examined again. */
 #include "shepherd/attempt/sweep.h"
 
 #include <errno.h>
@@ -36,14 +36,14 @@
 
 #define GIVE_UP_US INT64_C(20000000)
 #define PAUSE_NS   5000000
-/* One that looks like that for longer is no such case. */
+/* A process that looks like that for longer is not in an exec. */
 #define EXEC_WAIT_US INT64_C(1000000)
 
 struct sweep {
     struct spec spec;
-    int64_t since_us;    /* boot clock: when it began */
-    bool unsettled;      /* in the last look one was in the middle of an exec */
-    bool blind;          /* the last look saw nothing: processes could not be listed */
+    int64_t since_us;    /* boot clock: start of the sweep */
+    bool unsettled;      /* the last look found a process in an exec */
+    bool blind;          /* the last look could not list processes */
     int32_t command_pid; /* 0: never started, or not of this boot */
     uint64_t command_ticks;
 };
@@ -79,7 +79,7 @@ index_of(const struct procs *all, pid_t pid)
     return -1;
 }
 
-/* Whether process i is one of ours by what its session or its parent is. */
+/* True if process i belongs to the attempt by its session or its parent. */
 static bool
 belongs_by_kin(const struct procs *all, const bool *ours, size_t i)
 {
@@ -96,7 +96,7 @@ belongs_by_kin(const struct procs *all, const bool *ours, size_t i)
     return false;
 }
 
-/* Adds kin until there is no more. */
+/* Adds related processes until none is missing. */
 static void
 close_over_kin(const struct procs *all, bool *ours)
 {
@@ -133,8 +133,7 @@ find_left(void *ctx, struct procs *out)
     return 0;
 }
 
-/* Waits until the shepherd is gone, if it is not: then no other process acts on this
- * attempt. */
+/* Waits until the supervisor is gone; then no other process acts on this attempt. */
 static int
 take_lock(struct err *e)
 {
@@ -152,13 +151,13 @@ read_attempt(struct sweep *s, struct err *e)
         return -1;
     int started = exitrec_started_at(FD_FOLDER, &s->command_pid, &boot_us, e);
     if (started <= 0 || boot_us < 0)
-        s->command_pid = 0; /* a damaged mark leaves the mark in the environment */
+        s->command_pid = 0; /* a damaged mark: processes are still found by their environment */
     else
         s->command_ticks = procs_ticks_of_boot_us(boot_us);
     return 0;
 }
 
-/* One pass over both; true when nothing is left. */
+/* One pass over groups and processes; true if nothing is left. */
 static bool
 sweep_pass(struct sweep *s, const struct groups *g, unsigned pass)
 {
@@ -169,7 +168,8 @@ sweep_pass(struct sweep *s, const struct groups *g, unsigned pass)
     return found == 0 && !wait && !groups_are_populated(g);
 }
 
-/* Waits until it has ended, or until then; what it has started is the next passes'. */
+/* Waits for the removal to end, but not past until_us; later passes end what it leaves
+ * running. */
 static void
 remove_container(const struct sweep *s, const struct groups *groups, int64_t until_us)
 {
@@ -179,11 +179,11 @@ remove_container(const struct sweep *s, const struct groups *groups, int64_t unt
         nanosleep(&pause, NULL);
     if (pid > 0) {
         (void)kill(pid, SIGKILL);
-        (void)waitpid(pid, NULL, WNOHANG); /* one that does not end is the next passes' */
+        (void)waitpid(pid, NULL, WNOHANG); /* left to later passes if it does not end */
     }
 }
 
-/* Passes until one has found nothing; false: some do not end. */
+/* Repeats passes until one finds nothing; false: some processes do not end. */
 static bool
 sweep_until(struct sweep *s, const struct groups *groups, int64_t until_us)
 {
@@ -196,7 +196,7 @@ sweep_until(struct sweep *s, const struct groups *groups, int64_t until_us)
     return true;
 }
 
-/* 0: nothing is left. 1: what is left does not end. -1: not known. */
+/* 0: nothing is left. 1: leftovers do not end. -1: not known. */
 static int
 sweep_all(struct sweep *s)
 {
@@ -206,7 +206,7 @@ sweep_all(struct sweep *s)
     groups_open(&s->spec.groups, &groups);
     bool ended = sweep_until(s, &groups, until_us);
     remove_container(s, &groups, until_us);
-    /* However long that took, what is left of the removal itself gets time to end. */
+    /* However long the first passes took, leftovers of the removal get time to end. */
     if (!ended || !sweep_until(s, &groups, clock_boot_us() + GIVE_UP_US)) {
         fprintf(stderr, "berth-shepherd: job=%" PRIu32 " some of its processes do not end\n",
                 s->spec.job);
@@ -224,8 +224,9 @@ sweep_run(void)
     struct sweep s = {0};
     struct err e;
     int rc = 1;
-    /* What does not say whose it is was never handed over, so it never ran: only that it cannot
-     * be read now means that there may be something to end. */
+    /* A lock file that does not say whose attempt it is was never handed over, so the attempt
+     * never ran. Only a file that cannot be read now means that there may be something to
+     * end. */
     if (take_lock(&e) < 0 || read_attempt(&s, &e) < 0) {
         fprintf(stderr, "berth-shepherd: %s\n", e.text);
         rc = e.errnum ? -1 : 1;

@@ -1,5 +1,5 @@
-/* See mps_control.h. The user's folder is the user's to spoil, so nothing in it is touched but
- * by a process that is the user already. Called by mps_keeper.c. */
+/* See mps_control.h. The user can put anything into the user's own folder, so only processes
+ * running as that user touch its content. Called by mps_keeper.c. */
 #include "shepherd/mps/mps_control.h"
 
 #include <dirent.h>
@@ -30,7 +30,7 @@
 
 #define ORDER_MAX_BYTES 65536
 #define SPAWN_MS        30000 /* for a child that its user may stop */
-#define SAID_BYTES      16384 /* of what it writes, the first are kept */
+#define SAID_BYTES      16384 /* of its output, from the start */
 #define PAUSE_NS        2000000
 
 static const struct member members[] = {
@@ -46,7 +46,7 @@ static const struct member members[] = {
     {0},
 };
 
-/* --- made ready --- */
+/* --- preparing --- */
 
 int
 mps_control_read(int order_fd, struct mps_control *c, struct err *e)
@@ -131,7 +131,7 @@ mps_control_free(struct mps_control *c)
 
 /* --- as the user --- */
 
-/* What a control daemon that was killed has left would keep the next from starting. */
+/* Files left by a killed control daemon would keep the next one from starting. */
 static void
 empty_folder(int parent, const char *name)
 {
@@ -194,8 +194,8 @@ spawn(const struct mps_control *c, char *option, int in, int out, struct err *e)
     s.n_fds = 3;
     s.cgroup_fd = c->groups.fd;
     s.new_session = true;
-    s.death_signal = option ? 0 : SIGKILL; /* the control daemon has jobs that outlive us */
-    s.patience_ms = SPAWN_MS; /* and so a copy of us, that may do what before_exec does */
+    s.death_signal = option ? 0 : SIGKILL; /* the control daemon must outlive us for its jobs */
+    s.patience_ms = SPAWN_MS; /* also makes it a forked copy, so before_exec may do more */
     s.before_exec = option ? be_user_in_clean_folder : be_user;
     s.ctx = (void *)c;
     pid_t pid = spawn_process(&s, &errnum, &stage);
@@ -209,7 +209,7 @@ spawn(const struct mps_control *c, char *option, int in, int out, struct err *e)
     return -1;
 }
 
-/* As much as it may write, and no more: a daemon that goes on writing must not fill memory. */
+/* A memory file of fixed size: a control daemon that keeps writing must not fill memory. */
 static int
 make_said(void)
 {
@@ -227,18 +227,19 @@ mps_control_start(struct mps_control *c, struct err *e)
     c->said_fd = make_said();
     if (null < 0 || c->said_fd < 0)
         return err_errno(e, ERR_FAILED, errno, "no descriptor is to be had");
-    (void)groups_make(&c->order.groups, &c->groups, e); /* a limit, and not needed to end it */
+    (void)groups_make(&c->order.groups, &c->groups, e); /* best effort: a limit, not needed to
+                                                           end it */
     pid_t pid = spawn(c, FOREGROUND, null, c->said_fd, e);
     if (pid < 0)
         return -1;
     struct proc self = {0};
-    (void)proc_read(pid, &self); /* our child, which is there until it is waited for */
+    (void)proc_read(pid, &self); /* our child, which exists until reaped */
     c->pid = pid;
     c->ticks = self.start_ticks;
     return 0;
 }
 
-/* Its status, or -1: it did not end in time. */
+/* Its status, or -1 if it did not end in time. */
 static int
 wait_for(pid_t pid, int patience_ms)
 {
@@ -256,7 +257,7 @@ wait_for(pid_t pid, int patience_ms)
         nanosleep(&pause, NULL);
     }
     kill(pid, SIGKILL);
-    (void)waitpid(pid, &status, WNOHANG); /* else with everything else */
+    (void)waitpid(pid, &status, WNOHANG); /* else reaped later, with all others */
     return -1;
 }
 
@@ -279,7 +280,7 @@ mps_control_answers(const struct mps_control *c, int patience_ms)
     return mps_control_tell(c, "get_server_list\n", patience_ms) == 0;
 }
 
-/* The last line that it wrote. */
+/* The last line of its output. */
 static void
 last_line(int fd, char *out, size_t size)
 {

@@ -1,10 +1,9 @@
-/* See mps_folder.h. Called by mps_control.c. What a user writes into a folder in /run takes of
- * the memory of all, so root mounts a small file system on it, and what lies beneath stays
- * root's.
+/* See mps_folder.h. Called by mps_control.c. Files in /run take memory from everyone, so root
+ * mounts a small file system for the user there; the folder below the mount stays root's.
  *
- * Nothing below the folder is believed: the user may have another file system mounted on it
- * (fusermount), which never answers. So it is opened as a path alone, and /proc says what is
- * mounted there. */
+ * Nothing below the folder is trusted: the user may have mounted another file system on it
+ * (fusermount) that never answers. So the folder is opened with O_PATH only, and /proc says
+ * what is mounted there. */
 #include "shepherd/mps/mps_folder.h"
 
 #include <dirent.h>
@@ -19,16 +18,16 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 
-#define SOURCE    "berth-mps" /* by which our mounts are known */
+#define SOURCE    "berth-mps" /* identifies our mounts */
 #define OPTIONS   "size=16m,nr_inodes=1024,mode=0700"
-#define DEPTH_MAX 16 /* of what an earlier version let the user make; what is deeper stays */
-#define COVERS    16 /* mounts on top of each other that are taken off */
+#define DEPTH_MAX 16 /* of folders an earlier version let the user make; deeper ones stay */
+#define COVERS    16 /* stacked mounts that are removed */
 
 enum cover { COVER_NONE, COVER_OURS, COVER_OTHER };
 
 /* --- what is mounted there --- */
 
-/* -1: that cannot be known. */
+/* -1: not known. */
 static int
 mount_of(int fd)
 {
@@ -69,7 +68,7 @@ cover_of(int parent_fd, int fd)
 
 /* --- making it --- */
 
-/* Nothing of it is the user's any more. What deeper folders hold is not looked for. */
+/* Removes the user's files. Deeper folders are not searched. */
 static void
 empty(int fd, int depth)
 {
@@ -90,8 +89,8 @@ empty(int fd, int depth)
     }
 }
 
-/* What is beneath may have been the user's: of an earlier version, or from where nothing could
- * be mounted. */
+/* The folder below the mount may have been the user's: from an earlier version, or because
+ * nothing could be mounted. */
 static int
 take_back(int fd)
 {
@@ -115,8 +114,8 @@ mount_on(int fd, const struct identity *owner)
     return mount(SOURCE, target, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options);
 }
 
-/* The folder as a path, with nothing on it but what is ours; *is_mounted: whether that is. -1
- * with errno. */
+/* Opens the folder with O_PATH, after removing mounts that are not ours; *is_mounted: ours is
+ * mounted. -1 with errno. */
 static int
 open_uncovered(int parent_fd, const char *name, bool *is_mounted)
 {
@@ -167,6 +166,6 @@ mps_folder_end(int parent_fd, const char *name, const char *path)
     auto_close int fd = openat(parent_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || cover_of(parent_fd, fd) != COVER_OURS)
         return;
-    close(TAKE_FD(fd)); /* which would keep it busy */
+    close(TAKE_FD(fd)); /* it would keep the mount busy */
     (void)umount2(path, UMOUNT_NOFOLLOW);
 }

@@ -1,16 +1,17 @@
-/* See mps_keeper.h. The daemon has one forked for each job that is to be a client; one that
- * finds another at work for the same user stays only until its job is there. The other takes
- * the card's lock, starts the control daemon, says when it answers, and stays for as long as
- * jobs hold the user's lock (sys/mps_place.h): it needs no daemon, and outlives it as
- * supervisors do. What the control daemon leaves behind, its servers, falls to the keeper.
+/* See mps_keeper.h. The daemon has a keeper forked for each job that is an MPS client. If
+ * another keeper is already at work for the same user, the new one stays only until its job
+ * has joined. Otherwise it takes the GPU's lock, starts the control daemon, announces when
+ * that answers, and stays while jobs hold the user's lock (sys/mps_place.h). Like supervisors,
+ * it needs no daemon and outlives it. It inherits the processes that the control daemon leaves
+ * behind, its servers.
  *
- * A control daemon that ends under its jobs takes them along, so its servers are ended, and
- * the next job has another one started.
+ * If a control daemon ends while it has jobs, they are lost, so its servers are ended too, and
+ * the next job has a new one started.
  *
- * A keeper that is killed leaves a control daemon, its servers and the jobs. The nursery ends
- * what it can see of them. Where that was killed too, the next keeper on the card, for a job or
- * because the daemon noticed (job_mps.c), takes over the control daemon if it is its user's and
- * answers, or ends all of it before it starts another. */
+ * A killed keeper leaves a control daemon, its servers and the jobs. The nursery ends those it
+ * can find. If the nursery was killed too, the next keeper on the GPU, started for a job or
+ * because the daemon noticed (job_mps.c), either takes over the control daemon, if it belongs
+ * to its user and answers, or ends all of it before it starts another. */
 #include "shepherd/mps/mps_keeper.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@
 #include "sys/procs.h"
 #include "sys/signals.h"
 
-#define ARRIVE_US INT64_C(15000000) /* until the job's supervisor holds the lock */
+#define ARRIVE_US INT64_C(15000000) /* for the job's supervisor to take the lock */
 #define ASK_MS    2000
 #define QUIT_MS   10000
 #define TERM_US   INT64_C(2000000)
@@ -46,8 +47,8 @@
 #define AGAIN_MS  1000
 #define LOOK_MS   20
 
-/* One whose control daemon does not want to end is waited for: else the next user's job would
- * be no client. */
+/* A keeper whose control daemon is slow to end is waited for; otherwise the next user's job
+ * could not become a client. */
 _Static_assert(MPS_TURN_US > 2 * QUIT_MS * INT64_C(1000) + TERM_US + LEFT_US,
                "a keeper that ends slowly has not gone when the next one gives up");
 
@@ -55,14 +56,14 @@ struct keeper {
     struct mps_control control;
     struct mps_state state;
     int keeper_fd, users_fd, sig_fd;
-    int control_fd;  /* of a control daemon that is not our child; -1: it is, or none is to be
-                        had */
-    bool taken_over; /* it is not */
-    pid_t waiter;    /* waits for the users' lock; 0: none does */
-    bool unused;     /* it has got that lock */
-    bool told;       /* to end */
-    bool gone;       /* the control daemon is */
-    int status;      /* waitpid's, of that */
+    int control_fd;  /* pidfd of a control daemon that is not our child; -1: it is, or there is
+                        no pidfd */
+    bool taken_over; /* the control daemon is not our child */
+    pid_t waiter;    /* child that waits for the users' lock; 0: none */
+    bool unused;     /* it got that lock */
+    bool told;       /* asked to end */
+    bool gone;       /* the control daemon has ended */
+    int status;      /* its waitpid status */
 };
 
 static void
@@ -81,7 +82,7 @@ say(struct keeper *k, enum mps_phase phase, const char *text)
         fprintf(stderr, "berth-mps: cannot write its state: %s\n", strerror(errno));
 }
 
-/* --- one for each user and card --- */
+/* --- one per user and GPU --- */
 
 static int
 open_files(struct keeper *k, struct err *e)
@@ -96,7 +97,7 @@ open_files(struct keeper *k, struct err *e)
                : 0;
 }
 
-/* Whether the one that has the card is ours to use. */
+/* True if the GPU's keeper serves our user. */
 static bool
 is_kept(const struct keeper *k)
 {
@@ -105,7 +106,8 @@ is_kept(const struct keeper *k)
            (s.phase == MPS_STARTING || s.phase == MPS_READY) && mps_state_lives(&s);
 }
 
-/* The daemon closes its end once the job's supervisor holds the lock, or needs it no longer. */
+/* True once the daemon has closed its end: the job's supervisor holds the lock, or no longer
+ * needs it. */
 static bool
 has_arrived(int wait_ms)
 {
@@ -115,7 +117,8 @@ has_arrived(int wait_ms)
 
 enum turn { TURN_OURS, TURN_KEPT, TURN_LATE };
 
-/* Holding the users' lock while it looks: so one that is at work does not end meanwhile. */
+/* Takes the GPU's lock, or finds a keeper at work. Holds the users' lock while checking, so
+ * that such a keeper does not end meanwhile. */
 static enum turn
 take_turn(struct keeper *k)
 {
@@ -133,7 +136,7 @@ take_turn(struct keeper *k)
     }
 }
 
-/* Until the job has come, in case the other one is killed before. */
+/* Waits until the job has joined, in case the other keeper is killed before that. */
 static enum turn
 stand_by(struct keeper *k)
 {
@@ -143,7 +146,7 @@ stand_by(struct keeper *k)
         if (flock(k->keeper_fd, LOCK_EX | LOCK_NB) < 0)
             continue;
         bool refused = mps_state_read(k->keeper_fd, &s) && s.phase == MPS_FAILED;
-        return refused ? TURN_LATE : TURN_OURS; /* our job has heard of that as well */
+        return refused ? TURN_LATE : TURN_OURS; /* our job has seen that failure as well */
     }
     return TURN_KEPT;
 }
@@ -167,7 +170,7 @@ reap(struct keeper *k)
     }
     if (k->taken_over && k->control.pid > 0 && !mps_control_lives(&k->state)) {
         k->gone = true;
-        k->status = -1; /* its parent's to know */
+        k->status = -1; /* only its parent can know */
         k->control.pid = 0;
     }
 }
@@ -218,7 +221,8 @@ await_end(struct keeper *k, int64_t for_us)
     }
 }
 
-/* Servers, and whatever else a user has made of a control daemon. False: some do not end. */
+/* Ends servers and any other processes that a user started from a control daemon. False: some
+ * do not end. */
 static bool
 end_all(struct keeper *k, const struct mps_left *left, const struct groups_wish *where)
 {
@@ -251,7 +255,7 @@ bring_down(struct keeper *k)
     mps_control_end_folder(FD_FOLDER, c);
 }
 
-/* --- what a keeper that was killed has left --- */
+/* --- what a killed keeper left --- */
 
 static struct groups_wish
 groups_of(const struct mps_state *s)
@@ -273,7 +277,7 @@ end_left(struct keeper *k, const struct mps_state *before)
     return end_all(k, &left, &where);
 }
 
-/* That the next one finds what does not end. */
+/* Records leftovers that do not end, for the next keeper. */
 static void
 pass_on(struct keeper *k, const struct mps_state *before)
 {
@@ -285,7 +289,7 @@ pass_on(struct keeper *k, const struct mps_state *before)
     memcpy(k->state.group_pids, before->group_pids, sizeof k->state.group_pids);
 }
 
-/* The jobs that use it go on. */
+/* Takes over a running control daemon, so that its jobs go on. */
 static bool
 take_over(struct keeper *k, const struct mps_state *before)
 {
@@ -305,16 +309,16 @@ take_over(struct keeper *k, const struct mps_state *before)
     }
     groups_close(&c->groups);
     c->pid = 0;
-    /* Of a process that has ended it would be ready all the time. */
+    /* The pidfd of an ended process would always be ready. */
     if (k->control_fd >= 0)
         close(TAKE_FD(k->control_fd));
     return false;
 }
 
-/* --- its time --- */
+/* --- its work --- */
 
-/* A process of its own sleeps until the lock is free, which no poll can wait for; what it gets
- * is ours, as the lock belongs to the open file that both have. */
+/* A child blocks until the lock is free, which poll cannot wait for. The lock it gets is ours
+ * too, because it belongs to the open file that both share. */
 static void
 wait_for_users(struct keeper *k)
 {
@@ -340,8 +344,7 @@ read_signals(struct keeper *k)
     reap(k);
 }
 
-/* Until the job has come that it was started for, the lock is not asked for: nobody might have
- * it yet. */
+/* Does not ask for the lock until the job has joined: nobody might hold it yet. */
 static void
 attend(struct keeper *k)
 {
@@ -352,7 +355,7 @@ attend(struct keeper *k)
                              {.fd = has_come ? -1 : FD_CTL, .events = POLLIN},
                              {.fd = k->control_fd, .events = POLLIN}};
         if (has_come && k->waiter == 0)
-            wait_for_users(k); /* where no process is to be had, again in a moment */
+            wait_for_users(k); /* if fork fails, retried after AGAIN_MS */
         bool hears = k->waiter > 0 && (!k->taken_over || k->control_fd >= 0);
         (void)poll(p, 3, hears ? -1 : AGAIN_MS);
         has_come |= p[1].revents != 0 || clock_boot_us() > arrive_us;
@@ -360,7 +363,7 @@ attend(struct keeper *k)
     }
 }
 
-/* Jobs of one that has died may still ask why. */
+/* Remembers the last death: jobs of that control daemon may still ask for the reason. */
 static void
 remember_death(struct keeper *k, const struct mps_state *before)
 {
@@ -383,7 +386,7 @@ name_self(struct keeper *k, const struct mps_state *before)
     return true;
 }
 
-/* A path that is too long to be kept is not needed to find what is there. */
+/* A path too long to store is dropped: leftovers are found without it. */
 static void
 keep_path(char out[MPS_GROUP_SIZE], const char *path)
 {
@@ -391,7 +394,7 @@ keep_path(char out[MPS_GROUP_SIZE], const char *path)
     snprintf(out, MPS_GROUP_SIZE, "%s", fits ? path : "");
 }
 
-/* Said before anything of it is there. */
+/* Announces the control daemon before any process of it exists. */
 static void
 announce(struct keeper *k)
 {
@@ -404,7 +407,7 @@ announce(struct keeper *k)
     say(k, MPS_STARTING, "");
 }
 
-/* 1: the control daemon that was left answers. 0: nothing is left. -1 with the reason. */
+/* 1: a control daemon left behind answers. 0: nothing is left. -1 with the reason. */
 static int
 deal_with_left(struct keeper *k, const struct mps_state *before, bool prepared, char *why,
                size_t size)
@@ -412,7 +415,7 @@ deal_with_left(struct keeper *k, const struct mps_state *before, bool prepared, 
     bool ours = before->left_uid == k->control.order.uid;
     if (prepared && take_over(k, before))
         return 1;
-    /* Jobs use it, whatever keeps the account from being looked up. */
+    /* Its jobs depend on it, even if the account cannot be looked up now. */
     if (!prepared && ours && mps_control_lives(before)) {
         pass_on(k, before);
         return -1;
@@ -427,8 +430,8 @@ deal_with_left(struct keeper *k, const struct mps_state *before, bool prepared, 
     return -1;
 }
 
-/* 1: the control daemon answers. 0: none is wanted. -1 with the reason, of which jobs have not
- * heard yet. */
+/* 1: the control daemon answers. 0: none is wanted. -1 with the reason, which jobs have not
+ * seen yet. */
 static int
 have_one(struct keeper *k, const struct mps_state *before, char *why, size_t size)
 {
@@ -470,7 +473,7 @@ keep(struct keeper *k)
     bool died = k->gone;
     if (died) {
         mps_control_explain(&k->control, k->status, why, sizeof why);
-        say(k, MPS_DIED, why); /* before its servers go, and with them the jobs */
+        say(k, MPS_DIED, why); /* before its servers end, and with them the jobs */
     }
     bring_down(k);
     say(k, died ? MPS_DIED : MPS_ENDED, why);

@@ -1,7 +1,7 @@
-/* See mps_left.h. Called by mps_keeper.c for what it keeps and for what a keeper that was
- * killed has left: by their group, by the mark in their environment, by descent from the
- * control daemon, and those that have become the keeper's own children. The mark of another
- * user's process means nothing, as any user can put it there. */
+/* See mps_left.h. Called by mps_keeper.c for its own control daemon and for what a killed
+ * keeper left. Finds processes by their group, by the mark in their environment, by descent
+ * from the control daemon, and as children that the keeper inherited. A mark in another user's
+ * process is ignored, because any user can set it. */
 #include "shepherd/mps/mps_left.h"
 
 #include <stdlib.h>
@@ -50,7 +50,7 @@ add_descendants(const struct procs *all, bool *meant)
     }
 }
 
-/* Zombies are kin, but need no signal. */
+/* Zombies count for kinship, but need no signal. */
 static int
 find(void *ctx, struct procs *out)
 {

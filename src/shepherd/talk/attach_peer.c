@@ -1,7 +1,7 @@
-/* One attached client. It is served from the log, by offset, with one frame in memory: a client
- * that does not read costs 64 KiB and nothing else, and one that lost its connection asks for
- * the rest. Any of them may type, and what they type goes in as it comes. The window is as
- * large as the last one said. */
+/* One attached client. It is served from the log, by offset, with one frame in memory: a
+ * client that does not read costs only 64 KiB, and one that lost its connection asks for the
+ * rest. Any client may type; input is passed on in order of arrival. The last window size
+ * received applies. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdint.h>
@@ -14,9 +14,9 @@
 #include "wire/attach_frames.h"
 
 #define PART_BYTES    (ATTACH_PAYLOAD_MAX - ATTACH_OFFSET_SIZE)
-#define FRAMES_A_TURN 16 /* for one client: then it is the others' turn */
+#define FRAMES_A_TURN 16 /* sent to one client per turn, so that others get theirs */
 
-/* --- what clients say --- */
+/* --- messages from clients --- */
 
 static void
 add_hello(const struct attach *at, struct buf *out)
@@ -43,8 +43,8 @@ number_of(const json_t *o, const char *key, int64_t otherwise)
     return json_is_integer(v) && json_integer_value(v) >= 0 ? json_integer_value(v) : otherwise;
 }
 
-/* Where it begins: at an offset of the log, or a number of bytes before its end, else where
- * this attempt's output does. */
+/* The client's start offset: an offset in the log, or a number of bytes before its end; by
+ * default the start of this attempt's output. */
 static off_t
 begin_at(const struct console *c, const json_t *o)
 {
@@ -76,7 +76,7 @@ take_hello(struct attach *at, struct peer *p, const struct attach_frame *f)
     p->greeted = at->was_used = true;
     p->who.types = json_is_true(json_object_get(o, "input"));
     p->at = begin_at(&at->console, o);
-    attach_tell_of(at, p); /* before it types, and before it can be gone again */
+    attach_tell_of(at, p); /* before it types or disconnects */
     if (p->who.types)
         take_size(at, number_of(o, "rows", 0), number_of(o, "columns", 0));
     json_decref(o);
@@ -93,14 +93,14 @@ take_frame(struct attach *at, struct peer *p, const struct attach_frame *f)
     if (!p->greeted)
         return -1;
     if (!p->who.types)
-        return 0; /* it watches */
+        return 0; /* it may only watch */
     if (f->type == ATTACH_INPUT)
         console_put(&at->console, f->bytes, f->n);
     else if (f->type == ATTACH_EOF)
         console_put_eof(&at->console);
     else if (f->type == ATTACH_WINSIZE && attach_get_winsize(f, &rows, &columns) == 0)
         console_resize(&at->console, rows, columns);
-    return 0; /* what is not known is passed over: a newer client may say it */
+    return 0; /* unknown types are ignored: a newer client may send them */
 }
 
 void
@@ -127,9 +127,9 @@ peer_read(struct attach *at, struct peer *p)
         buf_drop(&p->in, done);
 }
 
-/* --- what they get --- */
+/* --- messages to clients --- */
 
-/* 1 when all of out has gone, 0 when the client does not take more now, -1 when it is gone. */
+/* 1: all of out was sent, 0: the client takes no more now, -1: it is gone. */
 static int
 flush(struct peer *p)
 {
@@ -147,16 +147,16 @@ flush(struct peer *p)
     return 1;
 }
 
-/* The next frame for it; false when it has everything. */
+/* Composes the next frame; false if the client has everything. */
 static bool
 compose(const struct attach *at, struct peer *p)
 {
     if (!p->greeted || p->told_end)
         return false;
     if (p->at > at->console.size)
-        p->at = 0; /* a log that became shorter was begun anew */
+        p->at = 0; /* a log that shrank was started anew */
     if (p->at < at->console.size) {
-        off_t left = at->console.size - p->at; /* what came since is for the next look */
+        off_t left = at->console.size - p->at; /* later output is left to the next look */
         size_t want = left < PART_BYTES ? (size_t)left : PART_BYTES;
         char *room = attach_begin_output(&p->out, (uint64_t)p->at);
         ssize_t n = pread(at->console.log_fd, room, want, p->at);

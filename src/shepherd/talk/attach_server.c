@@ -1,5 +1,5 @@
 /* Attached clients: see attach_server.h. attempt.c polls for it. This file accepts and drops
- * them; attach_peer.c moves the bytes between one of them and the job. */
+ * clients; attach_peer.c moves the bytes between a client and the job. */
 #include "shepherd/talk/attach_server.h"
 
 #include <stdint.h>
@@ -18,13 +18,13 @@
 #include "shepherd/talk/attach_socket.h"
 #include "wire/attach_frames.h"
 
-#define FIRST_WAIT_MS 10000 /* for the first client, once the job is over */
-#define STALL_MS      30000 /* a client that takes nothing for so long reads the log itself */
-#define LOST_MS       5000  /* between tries to give the socket a name again */
-#define LOOK_MS       200   /* between looks at a log of which the kernel says nothing */
+#define FIRST_WAIT_MS 10000 /* wait for the first client, once the job is over */
+#define STALL_MS      30000 /* then a client that takes nothing must read the log itself */
+#define LOST_MS       5000  /* between attempts to give the socket a name again */
+#define LOOK_MS       200   /* between looks at a log for which inotify is not available */
 #define LINGER_MAX_US (600 * INT64_C(1000000))
-/* Each report of a client to the daemon becomes an event, on the disk: a client that comes and
- * goes all day long is reported this many times, and then once in a while. */
+/* Each report of a client becomes an event in the daemon's database. A client that reconnects
+ * all day is reported this many times at once, then at this interval. */
 #define TELL_AT_ONCE  20
 #define TELL_EVERY_US (5 * INT64_C(1000000))
 
@@ -98,7 +98,7 @@ attach_watch_log(struct attach *at, bool wanted)
 
 /* --- the clients --- */
 
-/* Root is always reported: it looks at another user's job. */
+/* Root is always reported, because it watches another user's job. */
 static bool
 is_too_often(const struct attach *at, const struct peer *p, int64_t now_us)
 {
@@ -118,7 +118,7 @@ attach_tell_of(struct attach *at, struct peer *p)
         (at->told_until_us > now_us ? at->told_until_us : now_us) + TELL_EVERY_US;
 }
 
-/* A daemon may have come only now. */
+/* Repeats reports, because a daemon may have connected only now. */
 static void
 tell_who_is_here(struct attach *at)
 {
@@ -167,7 +167,7 @@ refuse(int fd, const char *words)
     (void)send(fd, out.data, out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* False when no client waits to come in. */
+/* False if no client is waiting to connect. */
 static bool
 accept_peer(struct attach *at)
 {
@@ -189,8 +189,8 @@ accept_peer(struct attach *at)
     return true;
 }
 
-/* Something has happened in its folder: if its name is gone, it gets another socket there.
- * Clients that wait at the old one come in first. */
+/* The socket's folder has changed: if the socket's name is gone, makes another socket there.
+ * Clients waiting at the old one are accepted first. */
 static void
 keep_socket(struct attach *at)
 {
@@ -207,7 +207,7 @@ keep_socket(struct attach *at)
         return;
     close(at->socket.fd);
     at->socket = made;
-    if (at->notify_fd >= 0) /* the folder may be another */
+    if (at->notify_fd >= 0) /* the folder may have been made anew */
         (void)attach_socket_watch(at->spec, at->notify_fd);
 }
 
@@ -234,7 +234,7 @@ attach_fill(const struct attach *at, struct pollfd *out)
     return n + console_fill(&at->console, out + n);
 }
 
-/* That there were any says enough: both places are looked at. */
+/* Discards the events; that there were any is enough, because both places are checked. */
 static bool
 forget_events(int fd)
 {
@@ -294,7 +294,7 @@ somebody_watches(const struct attach *at)
     return false;
 }
 
-/* a_ms or b_ms, -1: for ever. */
+/* The shorter of two timeouts; -1: none. */
 static int
 shorter(int a_ms, int b_ms)
 {
@@ -306,8 +306,8 @@ attach_wait_ms(const struct attach *at)
 {
     if (!at)
         return -1;
-    /* Without a watch, as where the user has no inotify instance left, nothing says that the
-     * log has grown. */
+    /* Without a watch, for example if the user has no inotify instance left, nothing reports
+     * that the log has grown. */
     bool must_look = at->log_watch < 0 && !at->console.pty && at->record.len == 0;
     return shorter(
         console_wait_ms(&at->console),
@@ -350,7 +350,7 @@ attach_end(struct attach *at, const char *record, size_t n)
     console_look(&at->console);
 }
 
-/* How long to wait for anything to happen; 0: there is no client to stay for. */
+/* Timeout while lingering; 0: there is no client to stay for. */
 static int
 linger_ms(const struct attach *at, int64_t since_us)
 {
@@ -375,7 +375,7 @@ attach_linger(struct attach *at)
         size_t n = attach_fill(at, fds);
         int rc = poll(fds, n, wait_ms);
         if (rc == 0 && count_peers(at) > 0)
-            return; /* those that are there read nothing */
+            return; /* the connected clients read nothing */
         if (rc > 0)
             attach_serve(at, fds, n);
     }

@@ -1,6 +1,6 @@
-/* The attach socket's name and its permissions: see attach_socket.h. It is created before
- * anything of the job, as the shepherd's own user, in a folder that users can only pass
- * through; then it is given to the job's user. */
+/* The attach socket's name and permissions: see attach_socket.h. It is created before anything
+ * of the job, as the supervisor's own user, in a folder that users can only traverse; then it
+ * is given to the job's user. */
 #include "shepherd/talk/attach_socket.h"
 
 #include <errno.h>
@@ -25,14 +25,14 @@ bind_at(int fd, int dir, const char *name)
     struct sockaddr_un addr;
     if (unixsock_at(dir, name, &addr) < 0)
         return -1;
-    (void)unlinkat(dir, name, 0); /* an attempt's number is never used again: a left-over */
+    (void)unlinkat(dir, name, 0); /* a stale socket: attempt numbers are never reused */
     mode_t before = umask(0177);
     int rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
     umask(before);
     return rc;
 }
 
-/* Where the folder has been cleaned away it is made again, as the daemon makes it. */
+/* Makes a removed folder again, as the daemon makes it. */
 static int
 open_folder(const struct spec *spec, char *path)
 {
@@ -42,7 +42,8 @@ open_folder(const struct spec *spec, char *path)
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* It gets its name when it is its user's and listens: a client that finds it gets in. */
+/* The socket gets its final name once it belongs to the user and listens, so a client that
+ * finds it can connect. */
 int
 attach_socket_listen(const struct spec *spec, struct attach_socket *out, struct err *e)
 {

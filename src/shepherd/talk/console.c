@@ -1,7 +1,7 @@
-/* The job's side of an interactive job: see console.h. A job without a terminal writes to the
- * log itself, as any job does, and keeps nothing from us but its input's pipe. What a terminal
- * shows passes through here into the log, and only from the log to clients: so a client that
- * does not read delays nothing, and one that comes back misses nothing. */
+/* The console of an interactive job: see console.h. A job without a terminal writes to the log
+ * itself, like any job; only its input passes through here. A terminal's output passes through
+ * here into the log, and only from the log to clients: so a slow client delays nothing, and a
+ * returning one misses nothing. */
 #include "shepherd/talk/console.h"
 
 #include <errno.h>
@@ -18,14 +18,14 @@
 #include "shepherd/talk/pty.h"
 #include "shepherd/talk/quota_write.h"
 
-/* A full disk is tried again; the terminal stands still meanwhile. */
+/* Retry interval for a full disk; the terminal's output waits meanwhile. */
 #define FULL_RETRY_MS 200
 #define CHUNK         65536
-#define FULL_TRIES    10 /* at the end, for which everybody waits then */
-/* Of what is left at the end: the kernel keeps 64 KiB of a terminal's output. Other processes
- * of the user's may go on writing to it. */
+#define FULL_TRIES    10 /* at the end, when everything waits for it */
+/* Bound on what is read at the end: the kernel buffers 64 KiB of a terminal's output, but
+ * other processes of the user may keep writing to it. */
 #define END_MAX   262144
-#define INPUT_MAX 65536 /* kept for a command that does not read; then typing waits */
+#define INPUT_MAX 65536 /* input held for a command that does not read */
 
 void
 console_init(struct console *c, bool pty)
@@ -88,7 +88,7 @@ console_has_room(const struct console *c)
     return c->input.len < INPUT_MAX;
 }
 
-/* Hands on what the command takes. One that reads no more loses what is left. */
+/* Passes on what the command takes. If it no longer reads, the rest is dropped. */
 static void
 pour(struct console *c)
 {
@@ -141,8 +141,8 @@ console_resize(struct console *c, uint16_t rows, uint16_t columns)
         pty_resize(c->fd, rows, columns);
 }
 
-/* As much as there is room for on the disk. The size is looked up, not counted: others may
- * append to the same file. */
+/* Writes as much as the disk has room for. Looks the size up instead of counting, because
+ * others may append to the same file. */
 static void
 write_held(struct console *c)
 {
@@ -156,7 +156,7 @@ write_held(struct console *c)
     console_look(c);
 }
 
-/* One piece of what the terminal shows; its length, 0 when there is none. */
+/* Reads one piece of terminal output; returns its length, 0 if there is none. */
 static size_t
 take_output(struct console *c)
 {
@@ -189,7 +189,7 @@ console_fill(const struct console *c, struct pollfd *out)
         events |= POLLOUT;
     if (c->pty && c->held.len == 0)
         events |= POLLIN;
-    /* With nothing to ask for, a pipe without a reader would wake poll at once, again and
+    /* Polling for nothing, a pipe without a reader would still wake poll at once, again and
      * again. */
     if (c->fd < 0 || !events)
         return 0;
@@ -223,7 +223,7 @@ console_look(struct console *c)
         c->size = st.st_size;
 }
 
-/* What a full disk has no room for. */
+/* Retries on a full disk. Returns the bytes that did not fit. */
 static int64_t
 wait_for_room(struct console *c)
 {
@@ -241,7 +241,8 @@ int64_t
 console_end(struct console *c)
 {
     size_t n = 0, part = 1;
-    if (c->slave_fd >= 0) /* the last of the job's: now the master reads to an end */
+    if (c->slave_fd >= 0) /* the job's last slave descriptor: now the master can be read to its
+                             end */
         close(TAKE_FD(c->slave_fd));
     for (; c->pty && c->fd >= 0 && part > 0 && n < END_MAX; n += part)
         part = take_output(c);

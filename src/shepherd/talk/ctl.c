@@ -1,7 +1,7 @@
-/* Peers and their lines. attempt.c owns one and acts on what comes in. A peer that sends what
- * is no JSON object, or a line without end, is dropped; an operation that is not known is
- * passed over, so a newer daemon can talk to an older shepherd. Nothing here ever blocks: a
- * daemon that hangs must not hold up a job's end. */
+/* Connections to daemons and their messages. attempt.c owns one and acts on the messages. A
+ * peer that sends anything but JSON objects, or a line without end, is dropped; an unknown
+ * operation is ignored, so that a newer daemon can talk to an older supervisor. Nothing here
+ * blocks: a hung daemon must not delay a job's end. */
 #include "shepherd/talk/ctl.h"
 
 #include <errno.h>
@@ -77,7 +77,7 @@ ctl_listen(struct ctl *ctl, int dirfd, struct err *e)
     if (rc == 0)
         rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
     if (rc < 0 && errno == EADDRINUSE) {
-        (void)unlinkat(dirfd, "ctl.sock", 0); /* we hold the lock: it is a left-over */
+        (void)unlinkat(dirfd, "ctl.sock", 0); /* stale, because we hold the lock */
         rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
     }
     if (rc < 0 || listen(fd, CTL_PEERS_MAX) < 0)
@@ -127,7 +127,7 @@ ctl_fill(const struct ctl *ctl, struct pollfd *out)
     return n;
 }
 
-/* Only root and the shepherd's own user may speak to it, whatever the folder's mode says. */
+/* Only root and the supervisor's own user are admitted, whatever the folder's mode allows. */
 static bool
 peer_is_welcome(int fd)
 {
@@ -197,7 +197,7 @@ take_line(struct ctl *ctl, const char *line, size_t n)
     return 0;
 }
 
-/* Acts on the whole lines that have come in. */
+/* Processes the complete lines received. */
 static int
 take_lines(struct ctl *ctl, struct peer *p)
 {
@@ -207,7 +207,7 @@ take_lines(struct ctl *ctl, struct peer *p)
         if (n > 0 && take_line(ctl, p->in.data, n) < 0)
             return -1;
         if (p->fd < 0)
-            return -1; /* acting on it sent a message to all, and this one did not listen */
+            return -1; /* processing it sent a message to all, which dropped this peer */
         buf_drop(&p->in, n + 1);
     }
     return p->in.len > LINE_MAX_BYTES ? -1 : 0;

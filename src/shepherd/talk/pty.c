@@ -1,6 +1,6 @@
-/* Pseudo-terminals by system calls alone: the slave is had from the master's descriptor, so no
- * name is looked up, which would be another one in another mount namespace. console.c calls
- * this. Becoming the command's controlling terminal is the child's own last step. */
+/* Pseudo-terminals through system calls: the slave is opened through the master's descriptor,
+ * not by name, which would lead elsewhere in another mount namespace. console.c calls this.
+ * The child itself takes the terminal as its controlling terminal, as its last step. */
 #include "shepherd/talk/pty.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@
 
 #define ROWS_DEFAULT    24
 #define COLUMNS_DEFAULT 80
-#define TTY_MODE        0620 /* as grantpt: others write to it through programs that may */
+#define TTY_MODE        0620 /* as grantpt: others write only through setgid programs */
 
-/* Text is UTF-8 everywhere by now, and erasing a character must not leave half of one. */
+/* Sets the size, and UTF-8 input, so that erasing a character does not leave half of one. */
 static void
 prepare(int slave, uint16_t rows, uint16_t columns)
 {

@@ -1,6 +1,7 @@
-/* A write for a user: see quota_write.h. CAP_SYS_RESOURCE passes over quotas and opens the
- * blocks that ext4 and others keep back, and so does root's number as the owner of those; the
- * rest of the process needs both. console.c writes with it what a job's terminal shows. */
+/* Writing on behalf of a user: see quota_write.h. CAP_SYS_RESOURCE bypasses quotas and gives
+ * access to reserved blocks of ext4 and others, and so does root's uid as the owner of those
+ * blocks; the rest of the process needs both. console.c uses this to write a terminal's
+ * output. */
 #include "shepherd/talk/quota_write.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@ struct caps {
     struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
 };
 
-/* False: they are not known, and nothing has changed. */
+/* False: the capabilities cannot be read, and nothing was changed. */
 static bool
 give_up_resource(struct caps *before)
 {
