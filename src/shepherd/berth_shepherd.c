@@ -1,7 +1,7 @@
-/* berth-shepherd: one process beside each running job. It outlives the daemon, so that a job
- * keeps its time limit, its end is noticed and its outcome is recorded, no matter which
- * process dies. The daemon starts one with --nursery, which forks all the others; each has
- * descriptor 3 a connection, 4 the attempt's locked file, 5 the attempt's folder
+/* berth-shepherd, the supervisor: one process beside each running job. It outlives the daemon,
+ * so that a job's time limit is enforced, its end is noticed and its outcome is recorded,
+ * whichever process dies. The daemon starts one with --nursery, which forks all others; each
+ * has descriptor 3 a connection, 4 the attempt's locked file, 5 the attempt's folder
  * (docs/protocol.md, section 4). It is not meant to be run by hand. */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 #include "shepherd/slurm/stand_in.h"
 #include "sys/signals.h"
 
-/* Nothing above standard error is for the job. */
+/* The job must not inherit anything above standard error. */
 static void
 keep_descriptors_from_the_job(void)
 {
@@ -42,7 +42,7 @@ main(int argc, char **argv)
     }
     if (argc == 3 && strcmp(argv[1], WINDOW_OPTION) == 0)
         return window_run(argv[2]);
-    signals_default(); /* an inherited "ignore" would lose a status, or reach the job */
+    signals_default(); /* an inherited SIG_IGN would lose an exit status, or reach the job */
     if (argc >= 2 && argc <= 4 && strcmp(argv[1], "--nursery") == 0) {
         keep_descriptors_from_the_job();
         if (argc < 4 && fcntl(FD_CTL, F_GETFD) < 0)
@@ -58,6 +58,6 @@ main(int argc, char **argv)
     if (fcntl(FD_FOLDER, F_GETFD) < 0 || fcntl(FD_LOCK, F_GETFD) < 0)
         return usage();
     keep_descriptors_from_the_job();
-    (void)setsid(); /* the nursery has one; a shepherd in it needs none of its own */
+    (void)setsid(); /* once for the nursery; supervisors need no session of their own */
     return sweep ? sweep_run() : attempt_run(false, NULL);
 }

@@ -1,12 +1,12 @@
-/* Attempts one after the other in one process: see again.h. To fork a supervisor, copy what it
- * writes to and wait for its end is half of what one costs that has a short job. nursery_main.c
- * calls this; children.c is the other side.
+/* Runs attempts one after the other in one process: see again.h. Forking a supervisor, copying
+ * the pages it writes to and waiting for its end is half the cost of a supervisor for a short
+ * job. nursery_main.c calls this; children.c is the other side.
  *
- * Only attempts that wait for `go` are handed over. So whatever becomes of this process between
- * packet and `go`, the daemon takes it for a supervisor that left before it began, and has
- * another one forked. What could reach from one attempt into the next goes in between: all
- * descriptors are closed, no process is left, and usage is counted by process (outcome.c). A
- * signal that was sent to end this process ends it here, rather than the next job. */
+ * Only attempts that wait for `go` are handed over. If this process dies between packet and
+ * `go`, the daemon treats it as a supervisor that exited before it began, and has another one
+ * forked. Nothing may leak from one attempt into the next: all descriptors are closed in
+ * between, no process is left, and usage is counted by process (outcome.c). A signal meant to
+ * end this process ends it here instead of the next job. */
 #include "shepherd/nursery/again.h"
 
 #include <poll.h>
@@ -18,12 +18,12 @@
 #include "shepherd/nursery/packet.h"
 #include "sys/signals.h"
 
-/* So long it waits for another attempt: long enough for jobs that follow each other. */
+/* How long to wait for another attempt: enough for jobs in quick succession. */
 #define IDLE_MS 1000
-/* Then a new process takes its place, lest anything adds up. */
+/* After this many attempts a new process replaces this one, in case anything accumulates. */
 #define ATTEMPTS_MAX 100
 
-/* All but the standard descriptors and the socket to the nursery. */
+/* Closes everything except the standard descriptors and the socket to the nursery. */
 static void
 close_all(void)
 {
@@ -32,8 +32,8 @@ close_all(void)
     libc_close_from(FD_NURSERY + 1);
 }
 
-/* Waits for a packet. With the socket shut down for reading none can come any more, so one that
- * came in time is not left lying. False: this process is to end. */
+/* Waits for a packet. On a timeout the socket is shut down for reading, so no later packet can
+ * be lost; one that arrived just before is still read. False: this process must exit. */
 static bool
 await_packet(int signals)
 {
@@ -45,7 +45,7 @@ await_packet(int signals)
     return rc >= 0 && !p[1].revents;
 }
 
-/* Whether there is another attempt, which is in place then. */
+/* Receives the next attempt and puts its descriptors in place; false: there is none. */
 static bool
 take_next(void)
 {

@@ -1,12 +1,12 @@
-/* The children of the nursery: see children.h. A supervisor ends when nothing of its job is
- * left, so what it leaves when it is killed must end: where there is no cgroup that would name
- * those processes, the kernel does, since they become children of the nearest subreaper above,
- * which is the nursery. A child that it has not forked is such a process. Called by
+/* The nursery's children: see children.h. A supervisor exits when nothing of its job is left,
+ * so whatever a killed supervisor leaves must be ended. Without a cgroup to identify those
+ * processes, the kernel does: they become children of the nearest subreaper above, which is
+ * the nursery. Any child that the nursery has not forked is such a process. Called by
  * nursery_main.c.
  *
- * This also holds for processes that have left their session and cleared their environment, and
- * needs no daemon. It does not reach what is left when supervisor and nursery are killed at the
- * same time. */
+ * This also finds processes that have left their session and cleared their environment, and
+ * needs no daemon. It does not find leftovers if supervisor and nursery are killed at the same
+ * time. */
 #include "shepherd/nursery/children.h"
 
 #include <poll.h>
@@ -24,11 +24,11 @@
 #include "shepherd/nursery/again.h"
 #include "sys/procs.h"
 
-#define LINKS_MAX    16 /* with more jobs at a time, others' supervisors end with them */
+#define LINKS_MAX    16 /* with more jobs at once, the others exit after their attempt */
 #define REAP_MAX     256
 #define PASS_MS      2
 #define PASSES_SOON  50
-#define TRY_AGAIN_MS 5000 /* after so many passes: one that does not end on KILL */
+#define TRY_AGAIN_MS 5000 /* interval after many passes, for processes that survive KILL */
 
 void
 children_init(struct children *b)
@@ -45,7 +45,7 @@ children_free(struct children *b)
     *b = (struct children){0};
 }
 
-/* Who had a folder before, which is used again, has it no more. */
+/* A folder that is reused no longer belongs to the child that had it before. */
 static void
 take_down(struct children *b, struct child *c, int lock_fd)
 {
@@ -79,7 +79,7 @@ children_has(const struct children *b, int lock_fd)
     return false;
 }
 
-/* --- supervisors that take another attempt --- */
+/* --- reusable supervisors --- */
 
 static void
 release(struct child *c)
@@ -105,7 +105,7 @@ children_have_room(const struct children *b)
     return n < LINKS_MAX;
 }
 
-/* Whether it has said that it is idle, and has not left since. */
+/* True if it has reported that it is idle, and took the attempt. */
 static bool
 takes(struct child *c, const int fds[NURSERY_FDS])
 {
@@ -117,7 +117,7 @@ takes(struct child *c, const int fds[NURSERY_FDS])
     return false;
 }
 
-/* What they say lies there until it is of use: so an idle supervisor wakes nobody. */
+/* Idle reports are only read here, so an idle supervisor wakes nobody. */
 bool
 children_hand_over(struct children *b, const int fds[NURSERY_FDS])
 {
@@ -141,7 +141,7 @@ children_hand_over(struct children *b, const int fds[NURSERY_FDS])
     return false;
 }
 
-/* --- those that have ended --- */
+/* --- ended children --- */
 
 static ssize_t
 index_of(const struct children *b, pid_t pid)
@@ -167,7 +167,7 @@ children_reap(struct children *b)
             b->orphaned = true;
             b->passes = 0;
         }
-        b->due_us = 0; /* less may be left, or more */
+        b->due_us = 0; /* there may be new orphans: run a pass now */
     }
     b->reaps_on = pid > 0;
 }

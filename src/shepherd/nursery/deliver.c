@@ -1,8 +1,8 @@
-/* One delivery, start to end: see deliver.h. It runs the program of hook_command.c as the user
- * whose job it is, or as the account of the settings' hooks, in a session of its own, for as
- * long as the settings allow; keeps what that prints in a log of that user's; ends all that it
- * has started; and reports to the daemon. When the daemon has gone meanwhile it finishes all
- * the same, and the next daemon, which cannot know, has it done again. */
+/* One delivery, start to end: see deliver.h. Runs the program of hook_command.c as the job's
+ * user, or as the account of the settings' hooks, in its own session, within the configured
+ * time; appends its output to that user's log; ends everything it started; and reports to the
+ * daemon. If the daemon has exited meanwhile, the delivery still completes, and the next
+ * daemon, which cannot know, repeats it. */
 #include "shepherd/nursery/deliver.h"
 
 #include <errno.h>
@@ -39,14 +39,14 @@
 #include "sys/rlimits.h"
 #include "sys/spawn.h"
 
-#define OUTPUT_MAX    (64 * 1024) /* of one delivery into the log */
-#define LOG_MAX       (1 << 20)   /* then it becomes hooks.log.1 */
+#define OUTPUT_MAX    (64 * 1024) /* output of one delivery kept in the log */
+#define LOG_MAX       (1 << 20)   /* then rotated to hooks.log.1 */
 #define LAST_LINE_MAX 300
 #define GRACE_MS      2000 /* between TERM and KILL */
 #define TIMED_OUT     124
 #define KILLS_MAX     3 /* a driver can hold a process where KILL does not reach it */
 #define SLICE_MAX_MS  60000
-#define SLICE_MS      50 /* where the kernel has no pidfds */
+#define SLICE_MS      50 /* polling interval without pidfds */
 #define PAUSE_NS      2000000
 #define KILL_PASSES   2000
 
@@ -55,20 +55,20 @@ struct delivery {
     struct order_run run;
     struct identity identity;
     struct groups groups;
-    char **account_env; /* owned (login_env.h); NULL: the order's own */
+    char **account_env; /* owned (login_env.h); NULL: use the order's */
     int log_fd;
     struct rlimits rlimits;
     bool has_rlimits;
     struct buf output;
-    bool cut; /* there was more of it */
+    bool cut; /* output was truncated */
     int64_t began_us;
-    int status; /* as a shell has it */
+    int status; /* exit status as in a shell */
     char text[LAST_LINE_MAX + 1];
 };
 
 /* --- account and folder --- */
 
-/* A log that has grown is put aside, by name in a folder that only its owner can write to. */
+/* Rotates a large log by name, in a folder that only its owner can write to. */
 static void
 rotate_log(const char *path)
 {
@@ -79,8 +79,8 @@ rotate_log(const char *path)
         (void)rename(path, old);
 }
 
-/* Nothing is written to what is no file: a FIFO without a reader would hold this delivery, and
- * its place among those of all users, for ever. */
+/* Writes only to regular files: a FIFO without a reader would block this delivery forever, and
+ * its slot among all users' deliveries. */
 static void
 keep_regular_log(struct delivery *d)
 {
@@ -97,7 +97,7 @@ refused(const struct command *out, struct err *e)
     return -1;
 }
 
-/* A folder that has gone meanwhile is no reason not to deliver. */
+/* A missing working folder is no reason not to deliver. */
 static int
 become_ready_as(struct delivery *d, struct err *e)
 {
@@ -127,7 +127,7 @@ become_ready_as(struct delivery *d, struct err *e)
     return identity_bound(&d->identity, &d->rlimits, &d->has_rlimits, e);
 }
 
-/* The account of the settings' hooks; the log stays root's. */
+/* Uses the account of the settings' hooks; the log stays root's. */
 static int
 become_ready_for_site(struct delivery *d, struct err *e)
 {
@@ -139,7 +139,7 @@ become_ready_for_site(struct delivery *d, struct err *e)
     return 0;
 }
 
-/* Whether it runs as another user than this process. */
+/* True if it runs as another user than this process. */
 static bool
 has_identity(const struct delivery *d)
 {
@@ -175,7 +175,7 @@ become_ready(struct delivery *d, struct err *e)
 
 /* --- the program --- */
 
-/* Its pid; what it prints comes out of *output. */
+/* Starts the program and returns its pid; *output is the read end of its output. */
 static pid_t
 start(struct delivery *d, int *output, struct err *e)
 {
@@ -216,7 +216,7 @@ start(struct delivery *d, int *output, struct err *e)
                    : err_errno(e, ERR_FAILED, errnum, "cannot execute %s", d->run.argv[0]);
 }
 
-/* What is there to read; false at the end of it. */
+/* Reads what is available; false at end of file. */
 static bool
 take_output(struct delivery *d, int fd)
 {
@@ -231,7 +231,7 @@ take_output(struct delivery *d, int fd)
     return n > 0;
 }
 
-/* The same where nothing more will come than what lies in the pipe. */
+/* Reads what is left in the pipe once nothing more will be written. */
 static bool
 take_rest(struct delivery *d, int fd)
 {
@@ -240,7 +240,7 @@ take_rest(struct delivery *d, int fd)
     return take_output(d, fd) && d->output.len > had;
 }
 
-/* What it started ends with it; nothing else waits for that. */
+/* Ends the program's leftovers; nothing else waits for them. */
 static void
 end_the_rest(const struct delivery *d)
 {
@@ -266,8 +266,8 @@ status_of(int wait_status)
     return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
-/* Until the program has ended, or its time is over: then TERM, and KILL a moment later. One
- * that does not end on that either is left. */
+/* Waits until the program has ended or its time is over: then TERM, and KILL a moment later. A
+ * program that survives KILL is abandoned. */
 static void
 follow(struct delivery *d, pid_t pid, int output)
 {
@@ -294,7 +294,7 @@ follow(struct delivery *d, pid_t pid, int output)
             until_us = clock_boot_us() + GRACE_MS * INT64_C(1000);
         }
         if (poll(p, 2, (int)(left_ms < slice_ms ? left_ms : slice_ms)) < 0)
-            nanosleep(&pause, NULL); /* the kernel may have no memory for it */
+            nanosleep(&pause, NULL); /* poll may fail because the kernel is out of memory */
         else if (p[1].revents && !take_output(d, output))
             p[1].fd = -1;
     }
@@ -306,7 +306,7 @@ follow(struct delivery *d, pid_t pid, int output)
         continue;
 }
 
-/* --- what is said of it --- */
+/* --- reporting --- */
 
 static void
 write_log(const struct delivery *d, const char *state)
@@ -378,12 +378,12 @@ deliver_run(void)
     (void)prctl(PR_SET_NAME, "berth-hook");
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (order_read(FD_LOCK, &d.order, &e) < 0)
-        return 1; /* the daemon sees that it went without a word */
+        return 1; /* the daemon sees the connection close without a result */
     d.began_us = clock_boot_us();
     bool ran = deliver(&d, &e) == 0;
     if (!ran)
         snprintf(d.text, sizeof d.text, "%.*s", LAST_LINE_MAX, e.text);
-    /* What the machine or the user lacks for a moment is no reason to give up. */
+    /* A temporary shortage of the machine or the user is no reason to give up. */
     const char *state = ran ? order_judge(&d.order, d.status, d.text)
                         : blame_of(false, STEP_EXEC, e.errnum) == BLAME_COMMAND ? "failed"
                                                                                 : "again";

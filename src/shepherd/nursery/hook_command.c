@@ -1,7 +1,7 @@
-/* Reading an order, and which program carries it out: the shell for a command of the user's,
- * curl for a webhook, sendmail for mail. No shell ever sees text from another user: a URL goes
- * to curl in a file of settings (so that it is in no list of processes either), a mail's
- * addresses are arguments that were checked when they were said. Called by deliver.c. */
+/* Reads an order and chooses the program that carries it out: the shell for a user's own
+ * command, curl for a webhook, sendmail for mail. Text from other users never reaches a shell:
+ * curl reads the URL from a config file (which also keeps it out of process lists), and a
+ * mail's addresses are arguments that were checked at submission. Called by deliver.c. */
 #include "shepherd/nursery/hook_command.h"
 
 #include <stdio.h>
@@ -179,9 +179,9 @@ order_run_free(struct order_run *r)
     buf_free(&r->extra);
 }
 
-/* --- what came of it --- */
+/* --- the result --- */
 
-/* The line that ends at *end, which moves in front of it. */
+/* The line that ends at *end, which moves to before that line. */
 static const char *
 line_before(const char *s, size_t *end, size_t *len)
 {
@@ -213,7 +213,7 @@ order_explain(const struct order *o, const struct buf *output, char *text, size_
     snprintf(text, size, "%.*s", (int)(len < size ? len : size - 1), line);
 }
 
-/* 0: no answer. */
+/* The HTTP status code; 0: no response. */
 static int64_t
 http_code(const char *text)
 {
@@ -238,7 +238,7 @@ order_judge(const struct order *o, int status, const char *text)
     code = http_code(text);
     if (status == 0 && code >= 200 && code < 300)
         return "done";
-    /* What the other side will still say tomorrow is not asked again. */
+    /* A response that will be the same tomorrow is not retried. */
     return code >= 300 && code < 500 && code != 408 && code != 425 && code != 429 ? "failed"
                                                                                   : "again";
 }

@@ -1,6 +1,6 @@
-/* The words of a mail: see mail.h. What a job is called and what it runs are its owner's
- * words, but no user's text may become a header: what goes into one is printable ASCII, or
- * encoded (RFC 2047). Called by hook_command.c. */
+/* Composes a mail: see mail.h. A job's name and command are chosen by its owner, so no user's
+ * text may become a header of its own: header values are printable ASCII or encoded (RFC
+ * 2047). Called by hook_command.c. */
 #include "shepherd/nursery/mail.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@
 #include "base/text.h"
 
 #define SUBJECT_COLUMNS 120
-#define WORD_BYTES      42 /* of one encoded word: 56 digits, 12 bytes around them */
+#define WORD_BYTES      42 /* of one encoded word: 56 base64 digits, 12 bytes around them */
 
 static const char *
 text_of(const json_t *event, const char *key)
@@ -39,7 +39,7 @@ add_base64(struct buf *out, const unsigned char *s, size_t n)
     }
 }
 
-/* In words of their own, none of which ends within a character. */
+/* Splits the text into encoded words, never within a character. */
 static void
 add_encoded(struct buf *out, const char *s)
 {

@@ -1,17 +1,17 @@
-/* The nursery: shepherds are forked from one process that is already loaded, instead of
- * executed one by one. Loading a program costs more than everything a shepherd does until
- * its command runs: on a virtual machine the C library's start alone asks CPUID dozens of
- * times, and each of those leaves the guest.
+/* The nursery: supervisors are forked from one loaded process instead of executed one by one.
+ * Loading a program costs more than everything a supervisor does until its command runs: on a
+ * virtual machine the C library's start alone executes CPUID dozens of times, each of which
+ * exits to the hypervisor.
  *
- * It is started where jobs are to live, which may be a unit of their own
- * (daemon/nursery/jobs_unit.c), and says first what can be enforced on them there. Then the
- * daemon sends a packet of one byte (sys/nursery_packets.h) with the three descriptors that
- * docs/protocol.md section 4 lists. The nursery keeps nothing of them: if it dies between
- * packet and fork they close, the lock is free, and the attempt has never run. It holds no
- * state, so the daemon starts another when sending fails.
+ * The nursery is started where jobs should live, possibly in a unit of its own
+ * (daemon/nursery/jobs_unit.c), and first reports what can be enforced on jobs there. Then the
+ * daemon sends one-byte packets (sys/nursery_packets.h) with the three descriptors listed in
+ * docs/protocol.md section 4. If the nursery dies between packet and fork, these close, the
+ * lock is released, and the attempt never ran. It holds no state, so the daemon starts another
+ * one if sending fails.
  *
- * When the daemon goes the nursery stays for as long as it has children: it is the main process
- * of their unit, and what a supervisor that is killed leaves falls to it (children.c). */
+ * When the daemon exits, the nursery stays as long as it has children: it is the main process
+ * of their unit, and inherits what a killed supervisor leaves (children.c). */
 #include "shepherd/nursery/nursery_main.h"
 
 #include <errno.h>
@@ -48,20 +48,20 @@
 #include "sys/procs.h"
 #include "sys/signals.h"
 
-#define FD_SERVED     10 /* where the socket goes, so that 3, 4 and 5 are free to be received */
+#define FD_SERVED     10 /* the socket's descriptor; leaves 3, 4 and 5 free to be received */
 #define FIND_TRIES    3
-#define SWEEP_WAIT_MS 2000 /* until a supervisor that has closed its files has gone */
+#define SWEEP_WAIT_MS 2000 /* for a supervisor that has closed its files to exit */
 
 struct nursery {
     struct children children;
     struct confinement place;
-    int claims[1 + CGROUP_V1_N]; /* the groups are in use for as long as these are open */
+    int claims[1 + CGROUP_V1_N]; /* keep the groups marked as in use while open */
     int sig_fd;
-    bool serves;   /* the daemon is there, or may be */
-    bool stopping; /* the unit is being stopped: nothing new is begun */
+    bool serves;   /* the daemon is connected, or may be */
+    bool stopping; /* the unit is being stopped: nothing new is started */
 };
 
-/* --- where it is --- */
+/* --- its place --- */
 
 static const char *
 base_of(const struct nursery *n, int i)
@@ -69,7 +69,7 @@ base_of(const struct nursery *n, int i)
     return i == CGROUP_V1_N ? n->place.base : n->place.v1[i];
 }
 
-/* False when one of the folders was removed by an exiting process before it was claimed. */
+/* False if an exiting process removed a folder before it was claimed. */
 static bool
 claim(struct nursery *n)
 {
@@ -82,7 +82,7 @@ claim(struct nursery *n)
     return all;
 }
 
-/* What others claim as well, or holds jobs, stays. */
+/* Releases the claims. Groups that others claim too, or that hold jobs, stay. */
 static void
 leave_place(struct nursery *n)
 {
@@ -105,7 +105,7 @@ find_place(struct nursery *n, const char *name)
             cgroup_remove_abandoned(base_of(n, i));
 }
 
-/* Where a base has been removed. What cannot be made again is the daemon's to say. */
+/* Makes removed bases again. The daemon reports those that cannot be made. */
 static void
 make_place_again(struct nursery *n)
 {
@@ -120,9 +120,9 @@ make_place_again(struct nursery *n)
     }
 }
 
-/* --- what is asked --- */
+/* --- requests --- */
 
-/* Whether a start would get as far as executing something: said, and nothing else done. */
+/* Shows that a start would get as far as an exec; reports it and does nothing else. */
 static int
 try_run(void)
 {
@@ -131,18 +131,18 @@ try_run(void)
     return 0;
 }
 
-/* Of what the nursery has open it gets what it was sent, and its link. */
+/* The child keeps only the descriptors it was sent, and its link. */
 _Noreturn static void
 be_a_shepherd(char kind, const int fds[NURSERY_FDS], int link)
 {
     sigset_t none;
     sigemptyset(&none);
     bool is_attempt = kind == NURSERY_ATTEMPT || kind == NURSERY_AHEAD;
-    if (!is_attempt) /* which takes them itself, and is to miss none meanwhile */
+    if (!is_attempt) /* attempts take signals from a descriptor and must not miss any before */
         sigprocmask(SIG_SETMASK, &none, NULL);
     if (!packet_put_in_place(fds)) {
         packet_refuse(fds[0], errno);
-        _exit(1); /* the lock closes with us: the attempt has never run */
+        _exit(1); /* the lock closes with this process: the attempt never ran */
     }
     bool again = link >= 0 && dup3(link, FD_NURSERY, O_CLOEXEC) == FD_NURSERY;
     libc_close_from(FD_NURSERY + again);
@@ -157,8 +157,8 @@ be_a_shepherd(char kind, const int fds[NURSERY_FDS], int link)
     _exit(again ? again_run(kind == NURSERY_AHEAD) : attempt_run(kind == NURSERY_AHEAD, NULL));
 }
 
-/* The lock of a supervisor that was killed is free a moment before its processes have become
- * ours. A sweep comes after that, and after they were ended. */
+/* The lock of a killed supervisor is free a moment before its processes become ours. Waits
+ * until they have been ended, because the sweep must come after that. */
 static void
 finish_before_sweep(struct nursery *n, int lock_fd)
 {
@@ -174,7 +174,7 @@ finish_before_sweep(struct nursery *n, int lock_fd)
     }
 }
 
-/* The two ends of a link to a supervisor that may be used again; without one it is not. */
+/* Makes the link to a reusable supervisor; without one it is not reused. */
 static void
 make_link(const struct nursery *n, char kind, int *ours, int *theirs)
 {
@@ -234,9 +234,9 @@ is_of_daemon(void *ctx, pid_t pid)
     return false;
 }
 
-/* Supervisors of a version that kept them, and their jobs, in the daemon's own service come to
- * where ours are: the service manager complains of what it finds in a service that it starts,
- * and the daemon's own limits are not for jobs. */
+/* Supervisors of an older version, which kept them and their jobs in the daemon's own service,
+ * are moved to our place: the service manager complains of processes left in a service that it
+ * starts, and the daemon's own limits are not meant for jobs. */
 static void
 adopt_from_daemon(const struct nursery *n)
 {
@@ -270,7 +270,7 @@ say_hello(const struct nursery *n)
 
 /* --- the loop --- */
 
-/* The manager of a unit of ours sends URG, which jobs do not notice, when it is stopped. */
+/* The service manager stops our unit with URG, which jobs ignore by default. */
 static int
 take_signals(struct nursery *n, struct err *e)
 {
@@ -300,7 +300,7 @@ serve(struct nursery *n)
         if (!n->serves || n->stopping)
             children_release(&n->children);
         int wait_ms =
-            children_end_orphans(&n->children); /* which may leave nothing to stay for */
+            children_end_orphans(&n->children); /* then there may be nothing to stay for */
         if (!has_work(n))
             return;
         struct pollfd p[] = {
@@ -317,7 +317,7 @@ serve(struct nursery *n)
     }
 }
 
-/* The daemon may have started us through a program that passes on no descriptors. */
+/* The daemon may have started us through a program that does not pass on descriptors. */
 static int
 connect_to(const char *path)
 {
@@ -351,8 +351,8 @@ nursery_run(const char *name, const char *socket_path)
                 socket_path ? socket_path : "descriptor 3", strerror(errno));
         return 1;
     }
-    (void)clock_boot_id(); /* read once for all of them */
-    json_object_seed(0);   /* drawn once, likewise */
+    (void)clock_boot_id(); /* read once for all children */
+    json_object_seed(0);   /* seeded once, likewise */
     children_init(&n.children);
     if (take_signals(&n, &e) < 0) {
         fprintf(stderr, "berth-shepherd: %s\n", e.text);

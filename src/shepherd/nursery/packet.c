@@ -13,7 +13,7 @@
 
 #define PAUSE_NS 100000000
 
-/* Before it closes. */
+/* Call it before ctl is closed. */
 void
 packet_refuse(int ctl, int errnum)
 {
@@ -22,7 +22,8 @@ packet_refuse(int ctl, int errnum)
     (void)send(ctl, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Descriptors that this process had no room for are missing at the end of the list. */
+/* The list is truncated if this process has no room for all descriptors: refuses the packet
+ * and closes those received. */
 static void
 refuse_cut_off(const struct cmsghdr *c)
 {
@@ -83,7 +84,7 @@ packet_move_up(int fd)
 }
 
 /* The received descriptors are the lowest free ones, so they are usually in place already. No
- * duplicate may stay: it would keep the lock held. */
+ * duplicate may remain: it would keep the lock held. */
 bool
 packet_put_in_place(const int fds[NURSERY_FDS])
 {

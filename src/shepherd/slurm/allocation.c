@@ -1,11 +1,11 @@
-/* An allocation: a Slurm job of whole GPUs in which attempts share them by VRAM; see
- * allocation.h and docs/slurm.md. This process takes lines out of the backlog while it has room
- * and time (allocation_lines.c), forks a supervisor for each, and appends to the file `events`
- * in its folder what the daemon should look at. It decides nothing about how an attempt ended:
- * the attempts' folders say that. The daemon may come and go meanwhile.
+/* An allocation: a Slurm job with whole GPUs, which attempts share by VRAM; see allocation.h
+ * and docs/slurm.md. While it has room and time, this process takes lines from the backlog
+ * (allocation_lines.c), forks a supervisor for each, and appends to the file `events` in its
+ * folder what the daemon should look at. It does not judge how an attempt ended: the attempts'
+ * folders record that. The daemon may exit and restart meanwhile.
  *
- * It ends when nothing has run for a while, when the daemon says so, when Slurm does, and at
- * the end of its time: what runs then is stopped to run again elsewhere. */
+ * It ends when it has been idle for a while, when the daemon or Slurm asks it to, and at the
+ * end of its time: running attempts are then stopped, to run again elsewhere. */
 #include "shepherd/slurm/allocation.h"
 
 #include <errno.h>
@@ -29,10 +29,10 @@
 #include "shepherd/slurm/allocation_priv.h"
 #include "shepherd/slurm/stand_in.h"
 
-#define LOOK_MS        500 /* between two looks at the backlog */
+#define LOOK_MS        500 /* between two readings of the backlog */
 #define PROBE_MS       10000
 #define SPEC_MAX_BYTES 512
-/* What a killed supervisor left is killed so often, until that, as in attempt/stop.c. */
+/* Interval and deadline for killing what a killed supervisor left, as in attempt/stop.c. */
 #define ORPHANS_PASS_MS 10
 #define ORPHANS_MAX_US  INT64_C(60000000)
 
@@ -49,7 +49,7 @@ allocation_say(struct allocation *a, const char *format, ...)
     buf_addf(&a->events, "%" PRId64 " %s\n", clock_wall_us(), line);
 }
 
-/* Closed each time, so that the daemon's machine sees it. */
+/* Closes the file each time, so that the daemon's machine sees the data. */
 static void
 write_events(struct allocation *a)
 {
@@ -59,7 +59,7 @@ write_events(struct allocation *a)
         buf_clear(&a->events);
 }
 
-/* --- what runs --- */
+/* --- running attempts --- */
 
 static void
 remove_running(struct allocation *a, struct running *r)
@@ -87,8 +87,8 @@ find_running(const struct allocation *a, pid_t pid)
     return r;
 }
 
-/* A supervisor that is killed leaves processes, which may still use its GPU: its room is free
- * when they have gone. */
+/* A killed supervisor leaves processes that may still use its GPU, so its room stays reserved
+ * until they are gone. */
 static void
 on_supervisor_gone(struct allocation *a, struct running *r, int status)
 {
@@ -97,7 +97,7 @@ on_supervisor_gone(struct allocation *a, struct running *r, int status)
         remove_running(a, r);
         return;
     }
-    r->attempt.supervisor = -1; /* the number may be another's soon */
+    r->attempt.supervisor = -1; /* the pid may be reused soon */
     r->killed_us = clock_boot_us();
     a->has_orphans = true;
     a->passes = 0;
@@ -124,8 +124,8 @@ is_ours(const void *whose, pid_t pid)
     return pid == a->measure.probe || find_running(a, pid);
 }
 
-/* One pass over what killed supervisors have left. What does not end on KILL keeps no room for
- * ever: it is the machine's trouble by then. */
+/* One pass over what killed supervisors have left. Processes that do not end on KILL do not
+ * reserve room forever: that is the machine's problem by then. */
 static void
 end_orphans(struct allocation *a, int64_t now_us)
 {
@@ -146,7 +146,7 @@ end_orphans(struct allocation *a, int64_t now_us)
     }
 }
 
-/* At the end of the time, with the grace of each before that of the allocation. */
+/* Stops attempts before the allocation ends, each early enough for its own grace. */
 static void
 cut(struct allocation *a, int64_t now_us)
 {
@@ -164,7 +164,7 @@ cut(struct allocation *a, int64_t now_us)
 
 /* --- the loop --- */
 
-/* All descriptors, the first two of which are the signals' and the probe's. */
+/* Fills in all descriptors; the first two are the signals' and the probe's. */
 static nfds_t
 fill_polls(const struct allocation *a, struct pollfd *p)
 {
@@ -260,7 +260,7 @@ open_folders(struct allocation *a, const char *folder, struct err *e)
     return 0;
 }
 
-/* Of two Slurm jobs with one key, as an unsure send can make, the first stays. */
+/* If an uncertain submission made two Slurm jobs with one key, the first one stays. */
 static int
 make_events(const struct allocation *a)
 {
@@ -269,7 +269,7 @@ make_events(const struct allocation *a)
     return fd < 0 ? -1 : 0;
 }
 
-/* Until the probe has said what there is, or that takes too long. */
+/* Waits until the probe has listed the GPUs, with a deadline. */
 static void
 await_probe(struct allocation *a)
 {
@@ -304,7 +304,7 @@ run(struct allocation *a, struct err *e)
         (void)err_errno(e, ERR_FAILED, errno, "cannot make the events of %s", a->key);
         return SLURM_TAKEN;
     }
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* of what a killed supervisor leaves */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* to inherit what a killed supervisor leaves */
     a->end_us = began_us + a->spec.limit_ms * 1000;
     measure_begin(&a->measure);
     await_probe(a);

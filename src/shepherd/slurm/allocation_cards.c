@@ -1,7 +1,7 @@
-/* The GPUs of an allocation: see allocation_cards.h. What is free is counted by the same ledger
- * and rules as at home, and so is the host: the cores and the memory that Slurm gives. Sizes
- * come from the probe, which numbers GPUs as the driver does and so as Slurm names them; where
- * it knows none, all have what the settings say. Called by allocation.c. */
+/* The GPUs of an allocation: see allocation_cards.h. Free room is computed by the same ledger
+ * and rules as on the daemon's machine, and so is the host: the cores and the memory that
+ * Slurm grants. Sizes come from the probe, which numbers GPUs as the driver and so as Slurm
+ * does; without them, all GPUs have the size in the settings. Called by allocation.c. */
 #include "shepherd/slurm/allocation_cards.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "core/ledger/ledger.h"
 #include "shepherd/slurm/measure.h"
 
-/* What Slurm names an allocation's GPUs in; a command sees its own part of each. */
+/* Variables in which Slurm lists an allocation's GPUs; a command gets its own part of each. */
 static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
                                     "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK", "SLURM_JOB_GPUS"};
 #define N_NAMES (sizeof names / sizeof names[0])
@@ -29,7 +29,7 @@ count(const char *list)
     return n;
 }
 
-/* The i-th of a list; its length in *len. */
+/* The i-th item of a list; its length in *len. */
 static const char *
 item(const char *list, int i, size_t *len)
 {
@@ -48,9 +48,9 @@ number_in_env(const char *name)
     return text && parse_int(text, 0, INT32_MAX, &n, &e) == 0 ? (int32_t)n : 0;
 }
 
-/* --- which they are --- */
+/* --- finding them --- */
 
-/* As the probe numbers it, or names it; NULL: it says nothing of it. */
+/* The probe's entry for it, by index or name; NULL: none. */
 static const struct measured_gpu *
 seen_as(const struct measure *m, const char *list, int i)
 {
@@ -116,7 +116,7 @@ hold_of(const struct allocation_cards *c, const struct demand *wanted, struct de
     for (int i = 0; i < c->n; i++)
         all_known &= c->mib[i] > 0;
     *held = *wanted;
-    held->gpu_type[0] = '\0'; /* all of them are of it */
+    held->gpu_type[0] = '\0'; /* all of them are of that type */
     if (!all_known)
         held->vram_mib = held->share_permille = 0;
 }
@@ -137,7 +137,7 @@ allocation_cards_could(const struct allocation_cards *c, const struct demand *wa
     return place_feasible(&held, c->ledger, NULL);
 }
 
-/* --- what a command sees --- */
+/* --- a command's variables --- */
 
 static char *
 part_of(const char *name, const char *list, const struct placement *p)

@@ -1,8 +1,8 @@
 /* The backlog, which all allocations read and only the daemon replaces. Any of them may start
- * any line: who makes the mark in the attempt's folder has it. So nothing is assigned, and when
- * an allocation ends, what it has not begun is where it was. Lines are tried in their order;
- * one that finds no room is passed over, but not for longer than PATIENCE_US: then nothing
- * behind it is started here until it fits. Called by allocation.c. */
+ * any line: the one that makes the mark in the attempt's folder owns the attempt. So nothing
+ * is assigned, and lines that an allocation has not started remain when it ends. Lines are
+ * tried in order. A line without room is skipped, but after PATIENCE_US nothing behind it is
+ * started here until it fits. Called by allocation.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ take_job(struct allocation *a, const struct backlog_line *line)
     bool is_taken = w && w->is_taken;
     int64_t not_before = w ? w->not_before : 0, blocked_us = w ? w->blocked_us : 0;
     if (w)
-        HASH_DEL(a->waiting, w); /* and in again, behind those that come before it now */
+        HASH_DEL(a->waiting, w); /* reinserted at its new place in the order */
     else
         w = xcalloc(1, sizeof *w);
     *w = (struct waiting){.key = key,
@@ -79,8 +79,8 @@ take_text(struct allocation *a, char *text)
     }
 }
 
-/* By its name each time, and from a folder that is opened anew: then a file system that is only
- * close-to-open shows the one that is there. */
+/* Opens the backlog by name each time, from a newly opened folder, so that a file system with
+ * only close-to-open consistency shows the current file. */
 void
 allocation_read_backlog(struct allocation *a)
 {
@@ -89,10 +89,10 @@ allocation_read_backlog(struct allocation *a)
     auto_buf struct buf text = BUF_INIT;
     auto_close int above = openat(a->dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_close int fd = above < 0 ? -1 : openat(above, "backlog", O_RDONLY | O_CLOEXEC);
-    /* "..", of a folder that was removed, is still there. */
+    /* ".." of a removed folder still exists, so check a file in the folder. */
     if (fstatat(a->dir, "spec", &st, AT_SYMLINK_NOFOLLOW) < 0 &&
         (errno == ENOENT || errno == ESTALE))
-        a->is_leaving = true; /* the daemon has given this allocation up */
+        a->is_leaving = true; /* the daemon has given up this allocation */
     if (fd < 0 || fstat(fd, &st) < 0)
         return;
     if (st.st_ino == a->backlog.st_ino && st.st_size == a->backlog.st_size &&
@@ -100,7 +100,7 @@ allocation_read_backlog(struct allocation *a)
         st.st_mtim.tv_nsec == a->backlog.st_mtim.tv_nsec)
         return;
     if (file_read_at(above, "backlog", BACKLOG_MAX_BYTES, &text, &e) < 0)
-        return; /* it comes again */
+        return; /* it is read again later */
     a->backlog = st;
     buf_addc(&text, '\0');
     take_text(a, text.data);
@@ -147,7 +147,7 @@ run_marked(struct allocation *a, struct running *r, const struct placement *p, s
     return 1;
 }
 
-/* 0: it runs here now; 1: its mark is made, and it does not; -1: it may yet. */
+/* 0: it runs here now; 1: it is marked but does not run here; -1: it may be retried. */
 static int
 try_to_run(struct allocation *a, const struct waiting *w, struct running *r,
            const struct placement *p, const struct buf *list, struct err *e)

@@ -30,8 +30,8 @@ struct running {
     struct node_attempt attempt;
     int32_t stops_seen;
     bool is_cut;       /* stopped because the allocation ends */
-    int64_t killed_us; /* boot clock: when its supervisor was killed and its leftovers remained;
-                          0: no */
+    int64_t killed_us; /* boot clock: since when its supervisor is dead and has left processes;
+                          0: it is alive */
     struct running *next;
 };
 

@@ -1,7 +1,7 @@
-/* Measuring on a node: see measure.h. The probe is asked as the daemon asks its own; a process
- * counts as an attempt's where it descends from that one's supervisor. Several on one GPU add
- * up; of several GPUs the fullest counts, as VRAM is declared for each. Called by stand_in.c
- * and allocation.c. */
+/* Measuring on a node: see measure.h. Uses the probe as the daemon does on its own machine. A
+ * process counts for the attempt whose supervisor it descends from. Processes on one GPU add
+ * up; of several GPUs the fullest counts, because VRAM is declared per GPU. Called by
+ * stand_in.c and allocation.c. */
 #include "shepherd/slurm/measure.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 #define SAMPLE_US (2 * INT64_C(1000000))
 #define READ_SIZE 16384
-#define DEPTH_MAX (1 << 22) /* the kernel has no more processes */
+#define DEPTH_MAX (1 << 22) /* upper bound on the kernel's number of processes */
 
 static bool
 has_gpu(void)
@@ -75,7 +75,7 @@ void
 measure_end(struct measure *m)
 {
     if (m->fd >= 0)
-        close(TAKE_FD(m->fd)); /* it leaves */
+        close(TAKE_FD(m->fd)); /* the probe then exits */
     frame_free(&m->in);
 }
 
@@ -96,9 +96,9 @@ measure_drop(struct measure *m, const struct measured *x)
         }
 }
 
-/* --- what the probe says --- */
+/* --- the probe's answers --- */
 
-/* Whose descendant it is; NULL: of none that is measured. */
+/* The measured attempt from which the process descends; NULL: none. */
 static struct measured *
 owner_of(const struct measure *m, json_int_t pid)
 {

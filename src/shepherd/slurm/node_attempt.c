@@ -1,11 +1,11 @@
-/* An attempt on a node of a cluster: see node_attempt.h. The folder, on a file system that both
- * sides see, is all that this process and the daemon share. Its first act is to make the file
- * `started` there, which only one of all Slurm jobs can (O_EXCL). Then it forks the supervisor
- * that every attempt has and is to that what the daemon is at home, until the outcome is known:
- * then it hangs up, and the supervisor puts its record on the disk.
+/* An attempt on a cluster's node: see node_attempt.h. This process and the daemon share only
+ * the attempt's folder, on a file system that both see. First it creates the file `started`
+ * there, which only one of all Slurm jobs can (O_EXCL). Then it forks the usual supervisor,
+ * and acts as its daemon until the outcome is known; then it closes the connection, and the
+ * supervisor writes its record to disk.
  *
- * The daemon asks for an end by the file `stop`, which holds the words for the supervisor. One
- * that nothing points out is found with the next pulse. If this process is killed, the
+ * The daemon requests an end by the file `stop`, which holds the message for the supervisor.
+ * If nothing signals its arrival, the next pulse finds it. If this process is killed, the
  * supervisor ends the command: without pulses the daemon takes the attempt for lost, and may
  * run it again. Called by stand_in.c and allocation.c. */
 #include "shepherd/slurm/node_attempt.h"
@@ -40,7 +40,7 @@
 
 #define READ_SIZE      4096
 #define STOP_MAX_BYTES 512
-#define SIGNALS_PART   4096 /* bytes of them at a time */
+#define SIGNALS_PART   4096 /* bytes read at a time */
 
 /* --- its folder --- */
 
@@ -74,7 +74,7 @@ node_attempt_close(struct node_attempt *a)
     frame_free(&a->in);
 }
 
-/* Before the command runs, so that no loss of power can have it run again. */
+/* Syncs the mark before the command runs, so that it cannot run again after a power loss. */
 static void
 sync_mark(const struct node_attempt *a)
 {
@@ -113,8 +113,8 @@ node_attempt_end_unstarted(const struct node_attempt *a, int errnum, struct err 
                      e);
 }
 
-/* The daemon removes a folder beginning with its lock: then the mark was made too late. 1: it
- * is there; 0: it is gone; -1: that cannot be known. */
+/* The daemon removes a folder starting with its lock; if that is gone, the mark came too late.
+ * 1: it exists; 0: it is gone; -1: not known. */
 static int
 has_lock(int dir)
 {
@@ -124,7 +124,7 @@ has_lock(int dir)
     return errno == ENOENT || errno == ESTALE ? 0 : -1;
 }
 
-/* The mark is ours, and the attempt is not to run: without a record it would count as lost. */
+/* The mark is ours but the attempt must not run: without a record it would count as lost. */
 static void
 take_back_mark(const struct node_attempt *a, int errnum)
 {
@@ -133,7 +133,7 @@ take_back_mark(const struct node_attempt *a, int errnum)
         (void)unlinkat(a->dir, "started", 0);
 }
 
-/* That the file could be created decides: an empty mark is one as well. */
+/* Creating the file decides, so an empty mark counts too. */
 int
 node_attempt_mark(const struct node_attempt *a, const char *more, struct err *e)
 {
@@ -157,9 +157,9 @@ node_attempt_mark(const struct node_attempt *a, const char *more, struct err *e)
     return 0;
 }
 
-/* --- what the daemon has asked for --- */
+/* --- requests from the daemon --- */
 
-/* The words for the supervisor, a line; 0: it has asked for nothing. */
+/* Reads the stop message, one line; 0: there is none. */
 static size_t
 read_stop(int dir, char *out, size_t size)
 {
@@ -182,7 +182,8 @@ say(const struct node_attempt *a, const char *words, size_t n)
         (void)send(a->talk, words, n, MSG_NOSIGNAL);
 }
 
-/* Signals, a line each, which the daemon appends; those that were passed on are behind us. */
+/* Passes on signals, which the daemon appends one per line, from where the last call
+ * stopped. */
 static bool
 pass_on_some_signals(struct node_attempt *a)
 {
@@ -204,7 +205,7 @@ pass_on_signals(struct node_attempt *a)
         ;
 }
 
-/* Behind the signals that were asked for before it, which are there once it is. */
+/* Passes on earlier signal requests first; the daemon wrote them before the stop. */
 bool
 node_attempt_pass_on_stop(struct node_attempt *a)
 {
@@ -227,8 +228,8 @@ node_attempt_requeue(const struct node_attempt *a, const char *by)
 
 /* --- the supervisor --- */
 
-/* Ends its command like one whose machine is shut down when the batch script dies without it:
- * nobody would say any more that it is alive. */
+/* If the batch script dies without ending it, the supervisor ends its command as at a machine
+ * shutdown, because no more signs of life would be sent. */
 _Noreturn static void
 be_the_supervisor(const struct node_attempt *a, int talk, char *const *vars, pid_t parent)
 {
@@ -239,10 +240,11 @@ be_the_supervisor(const struct node_attempt *a, int talk, char *const *vars, pid
     for (int i = 0; i < 3; i++)
         if (high[i] < 0 || dup3(high[i], FD_CTL + i, O_CLOEXEC) < 0)
             _exit(1);
-    libc_close_from(FD_FOLDER + 1); /* our own end of that connection, and those of others */
+    libc_close_from(FD_FOLDER + 1); /* includes our own end of the connection, and those of
+                                       other attempts */
     for (; vars && *vars; vars++)
         (void)putenv(*vars);
-    sigfillset(&all); /* until it takes them from a descriptor */
+    sigfillset(&all); /* blocked until it takes them from a descriptor */
     sigprocmask(SIG_SETMASK, &all, NULL);
     if (prctl(PR_SET_PDEATHSIG, NURSERY_UNIT_STOPS) < 0 || getppid() != parent)
         _exit(1);
@@ -276,7 +278,7 @@ node_attempt_left(const struct node_attempt *a, int wait_status)
     struct exitrec r;
     struct err e = {0};
     int32_t pid;
-    /* Not of one that was killed: what it had forked may be about to begin. */
+    /* Not after a killed supervisor: a process that it forked may be about to begin. */
     int began = WIFEXITED(wait_status) ? exitrec_started_at(a->dir, &pid, NULL, &e) : -1;
     int ended = began ? -1 : exitrec_read_at(a->dir, a->job, a->attempt, &r, &e);
     if (began || ended)
@@ -291,7 +293,7 @@ hang_up(struct node_attempt *a)
         close(TAKE_FD(a->talk));
 }
 
-/* Of a command that was never executed it is 1, as of everything that is not known. */
+/* A command that was never executed counts as 1, as does an unknown status. */
 static int
 status_of(const struct ending *e)
 {
@@ -301,8 +303,8 @@ status_of(const struct ending *e)
                                          : 1;
 }
 
-/* That it is alive, for the case that Slurm does not know it any more: a number that grows; and
- * the most VRAM that was seen. */
+/* Writes a sign of life, for when Slurm no longer knows the job: a growing number, and the
+ * peak VRAM seen. */
 static void
 say_alive(struct node_attempt *a)
 {
@@ -325,7 +327,7 @@ hear(struct node_attempt *a, const char *line, size_t len)
         return;
     if (exitrec_decode(line, len, &r, &e) == 0)
         a->status = status_of(&r.ending);
-    say_alive(a); /* with the last peak, before there is a record */
+    say_alive(a); /* with the final peak, before there is a record */
     crash_point("slurm-before-record");
     hang_up(a);
 }

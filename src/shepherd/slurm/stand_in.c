@@ -1,6 +1,6 @@
-/* The batch script of a Slurm job that is one attempt: see stand_in.h. TERM without words from
- * the daemon in the folder is Slurm's own, which reaches the supervisor and the command as
- * well. */
+/* The batch script of a Slurm job that is one attempt: see stand_in.h. A TERM without a stop
+ * message from the daemon in the folder is from Slurm itself, which sends it to the supervisor
+ * and the command too. */
 #include "shepherd/slurm/stand_in.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ patience_ms(const struct node_attempt *a, struct measure *m)
     return ms < 0 || ms > left_ms ? (int)left_ms : ms;
 }
 
-/* Until the supervisor, which outlives the command, has left. */
+/* Runs until the supervisor, which outlives the command, has exited. */
 static void
 follow(struct node_attempt *a, struct measure *m, int sig_fd)
 {
@@ -105,7 +105,7 @@ slurm_run(const char *folder)
     struct err e = {0};
     int status = SLURM_UNREADABLE;
     int rc = node_attempt_open(&a, AT_FDCWD, folder, &e);
-    /* Before the mark: who has made it says how the attempt ended. */
+    /* Before the mark: whoever has made it must report how the attempt ended. */
     auto_close int sig_fd = rc < 0 ? -1 : stand_in_signals(&e);
     if (sig_fd >= 0)
         status = run_attempt(&a, sig_fd);
