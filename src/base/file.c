@@ -319,8 +319,7 @@ file_is_same(const struct stat *a, const struct stat *b)
 bool
 file_has_writers(int fd)
 {
-    (void)fcntl(fd, F_SETSIG, SIGURG); /* sent if another open() breaks the lease: ignored by
-                                          default */
+    (void)fcntl(fd, F_SETSIG, SIGURG); /* a broken lease sends it: ignored */
     if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0)
         return errno == EAGAIN;
     (void)fcntl(fd, F_SETLEASE, F_UNLCK);

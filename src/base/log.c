@@ -225,8 +225,7 @@ write_line(struct log_stamp *stamp, const struct buf *words)
     if (out.path && out.max_bytes > 0 && out.size > 0 && out.size >= out.next_try &&
         out.size + (int64_t)line.len > out.max_bytes)
         put_aside();
-    if (file_write_all(out.fd, line.data, line.len) == 0) /* a full disk must not stop the
-                                                             caller */
+    if (file_write_all(out.fd, line.data, line.len) == 0) /* a full disk stops no caller */
         out.size += (int64_t)line.len;
 }
 

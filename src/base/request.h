@@ -78,8 +78,7 @@ struct demand {
     int32_t max_load_permille; /* only GPUs with lower utilisation; 0: not set */
     int32_t margin_mib;        /* to keep free besides it; -1: the ledger's */
     int32_t idle_mib;  /* a GPU is idle while foreign processes use less (for a share: foreign
-                          processes, and what other shares use beyond what they declared); 0:
-                          the ledger's */
+                          processes, and the undeclared use of other shares); 0: the ledger's */
     uint8_t exclusive; /* 1: no other Berth job on its GPUs */
     uint8_t n_ids;     /* number of exact GPUs, in this order; 0: any */
     uint8_t ids[REQUEST_IDS_MAX];
@@ -207,8 +206,7 @@ struct request {
     enum type_origin type_from; /* origin of demand.gpu_type */
     bool gpus_rounded;          /* a fraction above 1 was given, and rounded up */
     bool limit_bare;            /* limit_ms was given without a unit: seconds */
-    bool preemptible;           /* may be stopped for a job of higher priority; runs again
-                                   later */
+    bool preemptible;           /* may be stopped for a higher priority; runs again later */
     bool login;                 /* run in a login environment */
     bool interactive;           /* clients can attach and type */
     bool vram_auto;             /* learn demand.vram_mib from runs of the same command */
@@ -226,8 +224,7 @@ struct request {
     struct dep *deps;      /* owned */
     struct hooks *hooks;   /* owned; notifications; NULL: none */
     int32_t log_max_mib;   /* of log and error each; 0: only the settings limit it */
-    bool truncate;         /* truncate log and error before each attempt, instead of
-                              appending */
+    bool truncate;         /* empty log and error before each attempt */
     bool warn_batch;       /* send the warning only to the command's own process (B:USR2@60) */
     bool slurm_env;        /* set SLURM_* variables, and put srun in PATH */
 #define X(field) char *field;
@@ -251,12 +248,9 @@ request_grace_ms(const struct request *r)
 }
 /* Size in bytes of its texts of unbounded length. */
 int64_t request_text_bytes(const struct request *r);
-void request_free(struct request *r);                              /* frees what r owns, not
-                                                                      r */
-void request_copy(struct request *to, const struct request *from); /* overwrites to without
-                                                                      freeing it */
-void demand_init(struct demand *d);                                /* defaults to one whole
-                                                                      GPU */
+void request_free(struct request *r);                              /* what r owns, not r */
+void request_copy(struct request *to, const struct request *from); /* to is overwritten */
+void demand_init(struct demand *d);                                /* one whole GPU */
 bool demand_is_whole(const struct demand *d); /* declares neither VRAM nor a share */
 
 /* Number of GPUs wanted. */
@@ -282,8 +276,7 @@ bool task_set_has(const struct task_set *t, int32_t task);
 int32_t task_set_next(const struct task_set *t, int32_t first, int32_t last);
 bool task_set_remove(struct task_set *t, int32_t task); /* false: not in the set */
 bool task_set_add(struct task_set *t, int32_t task);    /* false: already in the set */
-void task_set_copy(struct task_set *to, const struct task_set *from); /* overwrites to without
-                                                                         freeing it */
+void task_set_copy(struct task_set *to, const struct task_set *from); /* to is overwritten */
 void task_set_free(struct task_set *t);
 
 #endif

@@ -60,7 +60,7 @@ store_error_full(const struct store *s, struct err *e)
         "no space left for %s: free some on that disk; acknowledged changes are safe", s->path);
 }
 
-/* Whether SQLite's error code wraps a system call's errno. */
+/* For SQLite's codes that wrap a system call's errno: fills e from that. Returns -1. */
 static int
 store_error_system(const struct store *s, struct err *e)
 {

@@ -165,8 +165,7 @@ int store_jobs_select(struct store *s, const struct store_filter *filter, store_
                       void *arg, struct err *e);
 /* Bounds and progress of one pass of such a walk. */
 struct store_pass {
-    int64_t stop_us; /* boot clock: the pass stops after the job at hand once this time is
-                        reached */
+    int64_t stop_us; /* boot clock: stop after the current job from then on */
     uint32_t last;   /* the last job examined, which need not contain `search` */
     bool stopped;    /* by cb or the deadline, after `last`; else all jobs were examined */
 };
@@ -271,8 +270,7 @@ struct store_runs {
 };
 typedef void (*store_runs_cb)(const struct store_runs *r, void *arg);
 
-int store_runs_put(struct store *s, const struct store_runs *r, struct err *e); /* inserts or
-                                                                                   replaces */
+int store_runs_put(struct store *s, const struct store_runs *r, struct err *e); /* or replace */
 /* Every row, newest first, at most 100,000. */
 int store_runs_load(struct store *s, store_runs_cb cb, void *arg, struct err *e);
 int store_runs_trim(struct store *s, struct err *e); /* removes the rows that load would skip */
@@ -435,8 +433,8 @@ struct store_event {
 typedef int (*store_event_cb)(const struct store_event *event, void *arg);
 
 int store_event_add(struct store *s, struct store_event *event, struct err *e);
-int64_t store_event_last(const struct store *s); /* seq of the newest event, committed or not;
-                                                    0: none */
+int64_t
+store_event_last(const struct store *s); /* seq of the newest, committed or not; 0: none */
 
 int64_t store_event_first(struct store *s); /* seq of the oldest event kept; 0: none */
 /* The seq just before the first event at this time or later: pass it as `since`. */

@@ -211,8 +211,7 @@ int store_get_bytes(struct store *s, enum stmt_id id, const struct bind *binds, 
 
 /* store_schema.c */
 int schema_create(const char *path, struct err *e);
-int schema_check_file(const char *path, struct err *e); /* 1 usable, 0 no such file, -1
-                                                           refused */
+int schema_check_file(const char *path, struct err *e); /* 1 usable, 0 missing, -1 refused */
 int schema_migrate(struct store *s, struct err *e);
 
 /* store_meta.c */

@@ -291,12 +291,10 @@ set_limits(int fd, const struct cgroup_limits *l)
     int why = 0;
     if (l->mem_mib > 0) {
         snprintf(text, sizeof text, "%" PRId64, (int64_t)l->mem_mib * 1024 * 1024);
-        (void)write_at(fd, "memory.swap.max", "0"); /* do not let the job evade the limit by
-                                                       swapping */
+        (void)write_at(fd, "memory.swap.max", "0"); /* no evading into swap */
         if (write_at(fd, "memory.max", text) < 0 && errno != ENOENT)
             why = errno;
-        (void)write_at(fd, "memory.oom.group", "1"); /* a job with some processes killed is
-                                                        useless */
+        (void)write_at(fd, "memory.oom.group", "1"); /* half a killed job is useless */
     }
     if (l->pids > 0) {
         snprintf(text, sizeof text, "%d", l->pids);

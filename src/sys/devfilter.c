@@ -59,8 +59,7 @@ assemble(const struct devfilter *f, struct bpf_insn *out)
     const struct bpf_insn leave = {.code = BPF_JMP | BPF_EXIT};
     const size_t mig = 7 + f->n_minors, drm = mig + 2 + f->n_mig_minors;
     const size_t yes = drm + f->n_denied, no = yes + 2;
-    const int32_t major = f->mig_major > 0 ? f->mig_major : DRM_MAJOR; /* else it never
-                                                                          matches */
+    const int32_t major = f->mig_major > 0 ? f->mig_major : DRM_MAJOR; /* else no match */
     size_t at = 0;
     out[at++] = load_word(BPF_REG_2, offsetof(struct bpf_cgroup_dev_ctx, major));
     out[at++] = load_word(BPF_REG_3, offsetof(struct bpf_cgroup_dev_ctx, minor));

@@ -262,8 +262,7 @@ read_note(int dirfd, struct exitrec *out, struct err *e)
 static int
 read_any(int dirfd, struct exitrec *out, struct err *e)
 {
-    char bytes[EXITREC_MAX_BYTES + 2]; /* one byte more than allowed, to detect an oversized
-                                          record */
+    char bytes[EXITREC_MAX_BYTES + 2]; /* one byte more, to detect an oversized record */
     ssize_t n = read_small_at(dirfd, "exit", bytes, sizeof bytes);
     if (n < 0 && errno == ENOENT)
         return read_note(dirfd, out, e);

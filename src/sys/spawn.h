@@ -23,8 +23,7 @@ struct spawn {
     int cgroup_fd;    /* folder of the cgroup it starts in; -1: the caller's own */
     bool must_join;   /* fail rather than execute the program outside that cgroup */
     bool new_session; /* setsid */
-    bool has_default_signals; /* the caller has default signal actions: saves sixty system
-                                 calls */
+    bool has_default_signals; /* the caller's signal actions are the default: saves 60 calls */
     int death_signal;         /* sent to it when the caller dies; 0: none */
     /* Deadline for the exec, 0: none (the caller sleeps in the kernel meanwhile). For a child
      * that changes to another user, who could stop it halfway. */

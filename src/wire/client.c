@@ -315,8 +315,7 @@ renew(struct client *c, int errnum, struct err *e)
         set_timeout(c, c->patience_ms);
         for (size_t i = 0; i < c->n_asked && sent; i++) {
             allow_for_size(c, c->asked[i].line.len);
-            /* A daemon that hangs up at once may have left a message, which reading will
-             * find. */
+            /* A daemon that hangs up at once may have left a message to read. */
             sent = send_bytes(c, c->asked[i].line.data, c->asked[i].line.len) == 0 ||
                    errno == EPIPE;
         }

@@ -101,8 +101,7 @@ warn(struct shepherd *a)
     if (!a->spec.warn_batch)
         kill_notify(a->command.pid, a->spec.warn_signal, &a->own);
     else if (!a->facts.command_gone)
-        kill_command(a->command.pid, a->spec.warn_signal, &a->own); /* our own child, not yet
-                                                                       reaped */
+        kill_command(a->command.pid, a->spec.warn_signal, &a->own); /* not reaped yet */
     a->record.warned_us = clock_wall_us();
     say_warned(a);
 }
@@ -411,8 +410,8 @@ get_ready(struct shepherd *a, struct err *e)
 }
 
 /* Waits for the daemon to confirm that the start is durable. False: it no longer can, or
- * something is wrong, because it takes too long. It then treats this process's exit as that of
- * an attempt that never ran. */
+ * something is wrong, because it takes too long. The daemon then treats this process's exit as
+ * that of an attempt that never ran. */
 static bool
 hear_go(void)
 {

@@ -47,14 +47,12 @@ struct shepherd {
     struct kill_own own; /* which processes to signal */
     bool done;           /* nothing keeps the supervisor any longer */
     unsigned passes;     /* of killing */
-    bool cut_off;        /* podman's leftovers were killed, perhaps while removing the
-                            container */
+    bool cut_off;        /* podman was killed, perhaps while removing the container */
     int64_t wake_us;     /* boot clock: when this phase acts next; 0: never */
-    int64_t warn_us;   /* boot clock: when to warn the command of its limit; 0: not any more */
-    int64_t notice_us; /* boot clock: when to announce the limit on a terminal; 0: not any
-                          more */
-    int64_t armed_us;  /* timer_fd's current setting */
-    int64_t phase_us;  /* start of this phase */
+    int64_t warn_us;     /* boot clock: when to warn the command of its limit; 0: never */
+    int64_t notice_us;   /* boot clock: when to announce the limit on a terminal; 0: never */
+    int64_t armed_us;    /* timer_fd's current setting */
+    int64_t phase_us;    /* start of this phase */
     int64_t backoff_us;
     int64_t listen_us; /* boot clock: deadline for making ctl.sock; 0: it exists */
 };

@@ -116,8 +116,7 @@ kill_signal_all(kill_find find, void *ctx, int sig)
 static bool
 is_notice(int sig)
 {
-    return sig == SIGUSR1 || sig == SIGUSR2 || sig >= 34; /* lower ones belong to the C
-                                                             library */
+    return sig == SIGUSR1 || sig == SIGUSR2 || sig >= 34; /* 32 and 33 are libc's */
 }
 
 /* In a container, the command is the process that berth-init started. */

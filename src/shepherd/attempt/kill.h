@@ -14,10 +14,8 @@ typedef int (*kill_find)(void *ctx, struct procs *out);
 
 /* Selects among this process's descendants. */
 struct kill_own {
-    pid_t spared;      /* excludes this process (a screen session) and its descendants; 0:
-                          none */
-    bool in_container; /* only processes in a container, once there are any: not podman
-                          itself */
+    pid_t spared;      /* excludes it (a screen session) and its descendants; 0: none */
+    bool in_container; /* only processes in containers, if any: not podman itself */
 };
 /* Finds this process's descendants; ctx: a struct kill_own, or NULL for all. */
 int kill_find_own(void *ctx, struct procs *out);

@@ -23,8 +23,7 @@ enum cause {
     CAUSE_REQUEUE,
     CAUSE_EXCEED,
     CAUSE_SHUTDOWN,
-    CAUSE_UNIT_STOPS, /* the unit of jobs is being stopped, mostly because the machine is shut
-                         down */
+    CAUSE_UNIT_STOPS, /* the unit of jobs is being stopped, mostly for a shutdown */
 };
 
 /* Resources used by the job's reaped processes, each including those it reaped itself.

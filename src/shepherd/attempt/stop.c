@@ -68,8 +68,7 @@ enter_phase(struct shepherd *a, enum phase phase, int64_t wake_us)
 static void
 keep_and_leave(struct shepherd *a)
 {
-    (void)record_sync(FD_FOLDER, NULL); /* the file exists; nothing more can be done on a
-                                           failing disk */
+    (void)record_sync(FD_FOLDER, NULL); /* best effort: the file exists */
     a->done = true;
 }
 

@@ -250,8 +250,7 @@ open_as(const struct question *question, struct identity *id, struct command *ou
     }
     int rc = ask(question, ours, id, out);
     bool is_away = out->errnum == ETIMEDOUT; /* reaped later with all other children */
-    kill(pid, SIGKILL);                      /* it may run as the user by now, who can stop
-                                                it */
+    kill(pid, SIGKILL);                      /* its user may have stopped it */
     while (!is_away && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
     return rc;

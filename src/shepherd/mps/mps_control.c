@@ -227,8 +227,7 @@ mps_control_start(struct mps_control *c, struct err *e)
     c->said_fd = make_said();
     if (null < 0 || c->said_fd < 0)
         return err_errno(e, ERR_FAILED, errno, "no descriptor is to be had");
-    (void)groups_make(&c->order.groups, &c->groups, e); /* best effort: a limit, not needed to
-                                                           end it */
+    (void)groups_make(&c->order.groups, &c->groups, e); /* a limit; not needed to end it */
     pid_t pid = spawn(c, FOREGROUND, null, c->said_fd, e);
     if (pid < 0)
         return -1;

@@ -56,8 +56,7 @@ struct keeper {
     struct mps_control control;
     struct mps_state state;
     int keeper_fd, users_fd, sig_fd;
-    int control_fd;  /* pidfd of a control daemon that is not our child; -1: it is, or there is
-                        no pidfd */
+    int control_fd;  /* pidfd of a control daemon that is not our child; -1: none */
     bool taken_over; /* the control daemon is not our child */
     pid_t waiter;    /* child that waits for the users' lock; 0: none */
     bool unused;     /* it got that lock */

@@ -17,8 +17,7 @@ struct order {
     char *block; /* the environment */
     char **env;
     const char *id, *kind, *target, *cwd, *log, *sendmail, *rlimits, *user, *pam;
-    const char *account; /* comma-separated names: the first existing account runs it; NULL:
-                            uid */
+    const char *account; /* comma-separated: runs as the first that exists; NULL: uid */
     uint32_t job;
     int64_t uid; /* -1: our own */
     int64_t limit_ms;
@@ -35,8 +34,7 @@ void order_free(struct order *o);
 /* The program that carries out the order. */
 #define ORDER_ARGS_MAX 64
 struct order_run {
-    const char *argv[ORDER_ARGS_MAX]; /* strings belong to the order, are static, or are in
-                                         text */
+    const char *argv[ORDER_ARGS_MAX]; /* strings: of the order, static, or in text */
     char *text;                       /* owned */
     struct buf input;                 /* its standard input */
     struct buf extra;                 /* content of its descriptor ORDER_EXTRA_FD */

@@ -20,8 +20,7 @@ struct waiting {
     bool is_taken;      /* started here or in another allocation */
     bool is_listed;     /* still in the backlog at its last reading */
     int64_t not_before; /* boot clock: retry time after it could not be opened */
-    int64_t blocked_us; /* boot clock: since when it is the first line without room; 0: it is
-                           not */
+    int64_t blocked_us; /* boot clock: since when it is first and has no room; 0: it is not */
     UT_hash_handle hh;  /* in the backlog's order */
 };
 

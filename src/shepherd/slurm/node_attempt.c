@@ -240,8 +240,7 @@ be_the_supervisor(const struct node_attempt *a, int talk, char *const *vars, pid
     for (int i = 0; i < 3; i++)
         if (high[i] < 0 || dup3(high[i], FD_CTL + i, O_CLOEXEC) < 0)
             _exit(1);
-    libc_close_from(FD_FOLDER + 1); /* includes our own end of the connection, and those of
-                                       other attempts */
+    libc_close_from(FD_FOLDER + 1); /* our own end of the connection, and others' */
     for (; vars && *vars; vars++)
         (void)putenv(*vars);
     sigfillset(&all); /* blocked until it takes them from a descriptor */

@@ -241,8 +241,7 @@ int64_t
 console_end(struct console *c)
 {
     size_t n = 0, part = 1;
-    if (c->slave_fd >= 0) /* the job's last slave descriptor: now the master can be read to its
-                             end */
+    if (c->slave_fd >= 0) /* the last slave: now the master can be read to its end */
         close(TAKE_FD(c->slave_fd));
     for (; c->pty && c->fd >= 0 && part > 0 && n < END_MAX; n += part)
         part = take_output(c);

@@ -15,8 +15,7 @@ struct err;
 #define CTL_POLL_MAX  (CTL_PEERS_MAX + 1)
 
 struct ctl_handler {
-    void (*greet)(void *ctx, struct buf *out); /* appends the first message for a new
-                                                  connection */
+    void (*greet)(void *ctx, struct buf *out); /* appends a peer's first message */
     /* why: "" (no longer wanted), "preempt", "requeue" or "exceed"; grace -1: the spec's
      * own */
     void (*cancel)(void *ctx, const char *why, const char *by, int64_t grace_ms);
