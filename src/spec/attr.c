@@ -1,6 +1,6 @@
-/* The table of job attributes, and the doors by which people say them. What the kinds of the
- * rows mean is attr_value.c's, what a row cannot say a function named in it: setters are in
- * attr_set.c and attr_hooks.c. Checks between attributes are attr_check.c's. */
+/* The table of job attributes, and the doors through which people set them. attr_value.c
+ * implements the kinds of rows; special setters are in attr_set.c and attr_hooks.c, and checks
+ * between attributes in attr_check.c. */
 #include "spec/attr.h"
 
 #include <limits.h>
@@ -19,16 +19,16 @@
 #define LINE      ATTR_COMMAND_LINE
 #define FILE_ONLY ATTR_JOBS_FILE
 
-/* What people say: with a value, or a bare word; at every door, or not at each of them. */
+/* Named rows: with a value or as a bare word; open at every door, or only at some. */
 #define VALUE_AT(NAME, DOORS, CLOSED, METAVAR, HELP)                                           \
     .name = (NAME), .doors = (DOORS), .closed = (CLOSED), .metavar = (METAVAR), .help = (HELP)
 #define VALUE(NAME, METAVAR, HELP)         VALUE_AT(NAME, BOTH, NULL, METAVAR, HELP)
 #define WORD_AT(NAME, DOORS, CLOSED, HELP) VALUE_AT(NAME, DOORS, CLOSED, NULL, HELP)
 #define WORD(NAME, HELP)                   VALUE_AT(NAME, BOTH, NULL, NULL, HELP)
-/* The rows behind it, in help. */
+/* Heads the rows that follow, in help. */
 #define TITLE(NAME) .name = (NAME)
 
-/* Where it is kept. */
+/* The field that holds the value. */
 #define FIELD_IN(STRUCT, KIND, FIELD, KEY)                                                     \
     .kind = (KIND), .at = offsetof(struct STRUCT, FIELD),                                      \
     .size = sizeof(((struct STRUCT *)NULL)->FIELD), .key = (KEY)
@@ -74,8 +74,8 @@ static const char *const binds[] = {[CPU_BIND_DEFAULT] = NULL,
                                     [CPU_BIND_OFF] = "off",
                                     NULL};
 
-/* The number of GPUs goes along only where it was given: the daemon's model table may know
- * better than the default. */
+/* Sends the number of GPUs only if it was given: the daemon's model table may provide a better
+ * value than the default. */
 static bool
 gpus_are_said(const struct request *r)
 {
@@ -87,7 +87,7 @@ gpus_are_said(const struct request *r)
 _Static_assert(TAGS_MAX == 16, "as the words below say");
 
 static const struct attr attrs[] = {
-    /* Not said as attributes, but parts of a request like them. */
+    /* Not set as attributes, but parts of a request as well. */
     {TEXT(command, "command", 0), .settled = true},
     {FIELD(ATTR_LIST, argv, "argv"), .min = 1, .max = INT32_MAX,
      .want = "a list of at least one string", .unshown = true, .settled = true},
@@ -276,7 +276,7 @@ attr_of_key(const char *key)
     return NULL;
 }
 
-/* Equal but for case and for `_` in the place of `-`. */
+/* Compares ignoring case, and treats `_` as `-`. */
 static bool
 same_name(const char *said, const char *name)
 {
@@ -294,7 +294,7 @@ attr_find(const char *name, unsigned doors)
     for (size_t i = 0; i < ATTRS; i++) {
         const struct attr *a = &attrs[i];
         if (!(a->doors & doors))
-            continue; /* neither titles nor fields without a name are open anywhere */
+            continue; /* titles and fields without a name are open at no door */
         if (same_name(name, a->name))
             return a;
         for (size_t j = 0; j < ATTR_ALIASES_MAX && a->aliases[j]; j++)
@@ -304,7 +304,8 @@ attr_find(const char *name, unsigned doors)
     return NULL;
 }
 
-/* Known, but not here: why. Unknown: the nearest known name, else all of them. */
+/* Says why a known name is closed at this door; for an unknown one, suggests the nearest name
+ * or lists all. */
 static int
 refuse_name(const char *name, enum attr_door door, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* What no single attribute can know: contradictions between them, and every range again for
- * what came over the wire. A request that request_validate has passed is one that the
- * scheduler can take as it is. Called at the end of every door. */
+/* Checks what no single attribute can: contradictions between attributes, and all ranges again
+ * for requests from the wire. The scheduler can accept any request that passes
+ * request_validate. Every door calls it last. */
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ attr_check_signal(int signal, struct err *e)
     return 0;
 }
 
-/* The first attribute that is about a GPU; NULL: none is said. */
+/* The first attribute set that concerns GPUs; NULL: none. */
 static const char *
 about_gpus(const struct request *r)
 {
@@ -58,7 +58,7 @@ about_gpus(const struct request *r)
                                   : NULL;
 }
 
-/* What asks for no GPU may not ask for one of a kind. */
+/* A request without a GPU may not ask for properties of one. */
 static int
 check_no_gpu(const struct request *r, struct err *e)
 {
@@ -120,7 +120,7 @@ unit_of(const struct attr *a)
                                       : "";
 }
 
-/* A number may also be given as its default. */
+/* Accepts the default explicitly, even if it lies outside the range. */
 static int
 check_range(const struct attr *a, const struct request *r, struct err *e)
 {
@@ -134,7 +134,7 @@ check_range(const struct attr *a, const struct request *r, struct err *e)
                    (long long)a->max);
 }
 
-/* What one row says of its field. */
+/* Checks a field against its row. */
 static int
 check_field(const struct attr *a, const struct request *r, struct err *e)
 {
@@ -181,8 +181,8 @@ check_fields(const struct request *r, struct err *e)
     return 0;
 }
 
-/* NCCL takes USR1 for itself, so it is for callers that know: Slurm's scripts, and where the
- * command's own process alone gets it. */
+/* NCCL uses USR1 itself, so USR1 is allowed only where the sender chose it knowingly: in
+ * Slurm's scripts, and where only the command's own process receives it. */
 static int
 check_warning(const struct request *r, struct err *e)
 {
@@ -228,7 +228,7 @@ check_deps(const struct request *r, struct err *e)
     return 0;
 }
 
-/* Tasks have one name, so they are no different from jobs that do. */
+/* An array's tasks share one name, so a singleton array runs one task at a time. */
 static int
 check_singleton(struct request *r, struct err *e)
 {
@@ -241,7 +241,7 @@ check_singleton(struct request *r, struct err *e)
     return 0;
 }
 
-/* A user sits before it, and before one at a time. */
+/* An interactive job has a user at its terminal, who can attend to one job at a time. */
 static int
 check_interactive(struct request *r, struct err *e)
 {
@@ -262,7 +262,7 @@ check_interactive(struct request *r, struct err *e)
     return 0;
 }
 
-/* Lines of shell may be several, so only what no text may hold is looked for. */
+/* A set-up may have several lines, so only its size and encoding are checked. */
 static int
 check_setup(const struct request *r, struct err *e)
 {
@@ -283,7 +283,7 @@ check_setup(const struct request *r, struct err *e)
     return 0;
 }
 
-/* On top of the submitter's environment, so the sum is bounded apart. */
+/* These variables are added to the submitter's environment, so their sum has its own limit. */
 static int
 check_env(const struct request *r, struct err *e)
 {
@@ -300,7 +300,7 @@ check_env(const struct request *r, struct err *e)
     return 0;
 }
 
-/* A set-up is shell text of this machine: its paths are not the image's. */
+/* A set-up is shell text of this machine, whose paths do not exist in the image. */
 static int
 check_container(const struct request *r, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* Attributes for notifications about a job, and what their values may be. A mail's address
- * ends up on a command line and in a header, a URL in a program's settings: so neither may
- * hold what means something there. Named in attr.c's table; config.c takes a URL too. */
+/* Attributes for notifications about a job, and their valid values. A mail address ends up on
+ * a command line and in a header, a URL in a program's settings, so neither may contain
+ * characters that are special there. Named in attr.c's table; config.c checks a URL too. */
 #include "spec/attr_hooks.h"
 
 #include <stdlib.h>
@@ -69,13 +69,13 @@ hooks_add_types(uint32_t bits, struct buf *out)
 
     for (size_t i = 0; i < TYPES; i++) {
         if (types[i].bits & (types[i].bits - 1) || !(types[i].bits & bits))
-            continue; /* ALL is but a shorter word */
+            continue; /* ALL is only an abbreviation */
         buf_addf(out, "%s%s", some ? "," : "", types[i].name);
         some = true;
     }
 }
 
-/* Shell text of 1 to HOOK_MAX_BYTES. "" passes. */
+/* Shell text of 1 to HOOK_MAX_BYTES. "" is valid. */
 int
 hooks_check_command(const char *text, struct err *e)
 {
@@ -88,7 +88,7 @@ hooks_check_command(const char *text, struct err *e)
     return text_is_utf8(text, n, NULL) ? 0 : err_set(e, ERR_USAGE, "it is not UTF-8 text");
 }
 
-/* http://... or https://...; "" passes. */
+/* http://... or https://...; "" is valid. */
 int
 hooks_check_url(const char *url, struct err *e)
 {
@@ -114,8 +114,8 @@ hooks_check_url(const char *url, struct err *e)
     return 0;
 }
 
-/* One address: name or name@host, of characters that mean nothing to a mailer's command line or
- * to a header. */
+/* One address: name or name@host, without characters that are special on a mailer's command
+ * line or in a header. */
 static int
 check_address(const char *address, struct err *e)
 {

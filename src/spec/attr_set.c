@@ -1,5 +1,5 @@
-/* Setters of attributes whose text says more than one value of their row's kind. Called through
- * the table of attr.c only; what attributes mean together is attr_check.c's. */
+/* Setters of attributes whose text sets more than one value of the row's kind. Called only
+ * through attr.c's table; attr_check.c checks attributes against each other. */
 #include "spec/attr_set.h"
 
 #include <ctype.h>
@@ -18,8 +18,8 @@
 #include "spec/value.h"
 #include "spec/when.h"
 
-#define LEAST_MIB       64    /* as text; less is a slip for GiB */
-#define WARN_DEFAULT_MS 60000 /* as Slurm has it */
+#define LEAST_MIB       64    /* as text; less is a typo for GiB */
+#define WARN_DEFAULT_MS 60000 /* Slurm's default */
 
 static int
 read_int32(const char *value, int64_t min, int64_t max, int32_t *out, struct err *e)
@@ -32,8 +32,8 @@ read_int32(const char *value, int64_t min, int64_t max, int32_t *out, struct err
     return 0;
 }
 
-/* "8" is 8 MiB and was meant as 8 GiB; so is "8M" of a GPU, as no program fits into so
- * little. */
+/* "8" means 8 MiB but was probably meant as 8 GiB; so does "8M" of a GPU, as no program fits
+ * into that little memory. */
 static int
 parse_needed(const char *value, bool with_unit, int32_t *out, struct err *e)
 {
@@ -70,8 +70,8 @@ attr_set_vram(struct request *r, const char *value, struct err *e)
     return 0;
 }
 
-/* A fraction is a share of one GPU; above 1 nothing but whole GPUs can be meant. As with Slurm
- * a type may stand before it, a100:2. */
+/* A fraction is a share of one GPU; above 1, only whole GPUs are valid. As in Slurm, a type
+ * may precede the number: a100:2. */
 int
 attr_set_gpus(struct request *r, const char *value, struct err *e)
 {
@@ -102,7 +102,7 @@ attr_set_gpus(struct request *r, const char *value, struct err *e)
     r->gpus_said = true;
     r->gpus_rounded = whole > 0 && v > whole;
     if (r->gpus_shared)
-        r->demand.share_permille = 0; /* what an earlier gpus=0.5 said */
+        r->demand.share_permille = 0; /* set by an earlier gpus=0.5 */
     r->gpus_shared = whole == 0 && permille > 0 && permille < 1000;
     if (r->gpus_shared)
         r->demand.share_permille = permille;
@@ -177,7 +177,8 @@ attr_set_time(struct request *r, const char *value, struct err *e)
     return 0;
 }
 
-/* USR2@60, USR2@2m, TERM (a minute before); B: before it is for the command's own process. */
+/* USR2@60, USR2@2m, TERM (a minute before the limit); a leading B: sends it only to the
+ * command's own process. */
 int
 attr_set_signal(struct request *r, const char *value, struct err *e)
 {
@@ -213,7 +214,7 @@ attr_set_priority(struct request *r, const char *value, struct err *e)
     return err_set(e, wrong.code, "%s", wrong.text);
 }
 
-/* Takes those of this type out, so that the last word wins. */
+/* Removes dependencies of this type, so that the last assignment wins. */
 static void
 drop_deps(struct request *r, enum dep_type type)
 {
@@ -292,7 +293,7 @@ attr_set_error(struct request *r, const char *value, struct err *e)
     return attr_read_text(attr_of_key("error"), r, value, e);
 }
 
-/* Only a shell knows a home folder by ~; a folder of that name is hard to remove safely. */
+/* Only a shell expands ~ to a home folder; a folder named ~ is hard to remove safely. */
 int
 attr_check_file(const char *name, struct err *e)
 {
@@ -304,7 +305,7 @@ attr_check_file(const char *name, struct err *e)
 
 /* --- its surroundings --- */
 
-/* Variables add up; of equal names the last counts. */
+/* Variables accumulate; of equal names the last wins. */
 int
 attr_set_env(struct request *r, const char *value, struct err *e)
 {
@@ -325,7 +326,7 @@ attr_set_env(struct request *r, const char *value, struct err *e)
     return 0;
 }
 
-/* One more; saying it twice means once. */
+/* Adds a mount; duplicates count once. */
 int
 attr_set_container_mount(struct request *r, const char *value, struct err *e)
 {
@@ -362,7 +363,7 @@ add_tag(struct request *r, const char *tag, struct err *e)
     return 0;
 }
 
-/* Tags add up, said together with commas or one by one. */
+/* Tags accumulate, whether comma-separated or given one by one. */
 int
 attr_set_tag(struct request *r, const char *value, struct err *e)
 {
@@ -388,7 +389,7 @@ attr_take_gpu_names(struct request *r, char *names, int n, struct err *e)
     return 0;
 }
 
-/* "MIG-1234,0": each word is one GPU, which the daemon knows by that. */
+/* "MIG-1234,0": each word is one GPU, which the daemon resolves. */
 int
 attr_read_gpu_names(struct request *r, const char *value, struct err *e)
 {

@@ -1,5 +1,6 @@
-/* The setters of attr.c's table, for text that says more than one value of its row's kind. No
- * other file includes it. Errors lack the attribute's name; attr_assign puts it in front. */
+/* Setters for attr.c's table, for attributes whose text sets more than one value of the row's
+ * kind. No other file includes this one. Errors omit the attribute's name; attr_assign
+ * prefixes it. */
 #ifndef SPEC_ATTR_SET_H
 #define SPEC_ATTR_SET_H
 
@@ -35,13 +36,13 @@ struct when_clock;
 ATTR_SETTERS(ATTR_DECLARE)
 #undef ATTR_DECLARE
 
-/* Where the row names none: as its kind has it. */
+/* For rows without a setter: parses value by the row's kind. */
 int attr_read_text(const struct attr *a, struct request *r, const char *value, struct err *e);
 
 /* "MIG-1234,0" */
 int attr_read_gpu_names(struct request *r, const char *value, struct err *e);
 
-/* Of a file for output, as text. */
+/* Checks the name of an output file, as text. */
 int attr_check_file(const char *name, struct err *e);
 
 int attr_set_begin(struct request *r, const char *value, const struct when_clock *clock,

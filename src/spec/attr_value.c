@@ -1,5 +1,5 @@
-/* What the kinds of attr.c's rows mean: reading one from text, telling whether it was said,
- * comparing it, writing it as JSON. Called by everything that goes through the rows. */
+/* Implements the kinds of attr.c's rows: parsing, detecting defaults, comparing, writing JSON.
+ * Called by all code that iterates over the rows. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -26,7 +26,7 @@ attr_field_to_set(const struct attr *a, struct request *r)
     return attr_field(a, r);
 }
 
-/* Flags, bytes and enumerators are read by their size: a bool may not be read as an enum. */
+/* Flags, bytes and enumerators are read by size: reading a bool as an enum is undefined. */
 int64_t
 attr_number(const struct attr *a, const struct request *r)
 {
@@ -147,7 +147,7 @@ same_text(const char *x, const char *y)
     return x == y || (x && y && strcmp(x, y) == 0);
 }
 
-/* None is as good as an empty one. */
+/* NULL and an empty list are equal. */
 static bool
 same_list(char *const *x, char *const *y)
 {
@@ -156,7 +156,7 @@ same_list(char *const *x, char *const *y)
     return (!x || !*x) && (!y || !*y);
 }
 
-/* Names have been looked up by then. */
+/* Names have been resolved to jobs by then. */
 static bool
 same_deps(const struct request *x, const struct request *y)
 {
@@ -255,7 +255,7 @@ write_deps(struct jsonw *w, const struct request *r)
 
         jsonw_object(w);
         jsonw_kstr(w, "type", value_dep_name(d->type));
-        if (d->name && !d->job) /* the daemon has found which job that name means */
+        if (d->name && !d->job) /* the daemon has resolved the name if job is set */
             jsonw_kstr(w, "name", d->name);
         else
             jsonw_kint(w, "job", d->job);
@@ -441,7 +441,7 @@ read_text(const struct attr *a, struct request *r, const char *value, struct err
     return 0;
 }
 
-/* An empty value takes back what was said before. */
+/* An empty value clears an earlier one. */
 static int
 read_hook(const struct attr *a, struct request *r, const char *value, struct err *e)
 {

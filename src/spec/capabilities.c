@@ -1,6 +1,6 @@
 /* Capabilities by name: see capabilities.h. The numbers are the kernel's and never change; a
- * kernel that does not have one of the newer ones has nothing to drop there. Called when a
- * setting is read, and by the daemon when an attempt is launched. */
+ * kernel without one of the newer ones has nothing to drop. Called when a setting is read, and
+ * by the daemon when it launches an attempt. */
 #include "spec/capabilities.h"
 
 #include <linux/capability.h>
@@ -57,8 +57,8 @@ static const char *const names[] = {
 };
 #define N_NAMES (sizeof names / sizeof names[0])
 
-/* All that a kernel may have, also those that this table lacks: 63 numbers, as the mask goes
- * through JSON as a signed number. */
+/* Every capability a kernel may have, including those missing in this table. 63 bits, as the
+ * mask passes through JSON as a signed number. */
 #define ALL ((UINT64_C(1) << 63) - 1)
 
 static int

@@ -7,7 +7,7 @@
 struct err;
 
 /* "sys_module,sys_rawio" in any case, with or without cap_, or "all"; "" is none. Bit N of the
- * mask is capability number N. ERR_USAGE names one that there is not. */
+ * mask is capability number N. ERR_USAGE names an unknown capability. */
 int capabilities_parse(const char *text, uint64_t *mask, struct err *e);
 
 #endif

@@ -1,7 +1,7 @@
-/* The table of settings, and setting them. A setting is added by a field in struct
- * config and a row here; reading (config_read.c), ranges, sample and `config show`
- * (config_show.c) follow. Values are read by base/parse, so 1e3, 0x10 and nan are refused in
- * YAML as everywhere. Called by berthd and by the `config` verb. */
+/* The table of settings, and setting them. To add a setting, add a field in struct config and
+ * a row here; reading (config_read.c), ranges, sample and `config show` (config_show.c) follow
+ * from it. base/parse parses the values, so YAML too accepts no 1e3, 0x10 or nan. Called by
+ * berthd and by the `config` verb. */
 #include "spec/config.h"
 
 #include <stdbool.h>
@@ -302,7 +302,7 @@ copy_list(const char *const *items, size_t n)
     return list;
 }
 
-/* Patterns are sought in text in lower case. */
+/* Patterns are matched against lower-case text. */
 static void
 lower_list(char **list)
 {
@@ -334,7 +334,7 @@ config_set_list(const struct setting *s, struct config *c, const char *const *it
     return 0;
 }
 
-/* A list in one string, separated by commas; "" is the empty list. */
+/* Parses a comma-separated list; "" is the empty list. */
 static int
 set_list_text(const struct setting *s, struct config *c, const char *value, struct err *e)
 {
@@ -348,7 +348,7 @@ set_list_text(const struct setting *s, struct config *c, const char *value, stru
     return config_set_list(s, c, items, n, e);
 }
 
-/* YAML has many words for yes and no. */
+/* Accepts YAML's words for on and off. */
 static bool
 means(const char *value, const char *choice)
 {
@@ -516,9 +516,9 @@ config_free(struct config *c)
     }
 }
 
-/* --- settings that were read again, against those in force --- */
+/* --- reloaded settings against those in force --- */
 
-/* What one field takes in struct config; 0: users, which are two. */
+/* Size of the setting's field in struct config; 0: users, which have two fields. */
 static size_t
 field_size(enum config_type type)
 {

@@ -1,7 +1,7 @@
-/* Settings out of YAML, and so out of JSON, which YAML contains: libyaml's events to rows of
- * the table in config.c. All or nothing: what is read goes into a copy, and takes the place
- * of the caller's settings only when the whole text was good. Every error has its line, and
- * all are found, as far as the text is YAML. */
+/* Reads settings from YAML, and therefore from JSON, which is a subset: maps libyaml's events
+ * to rows of the table in config.c. All or nothing: settings are read into a copy, which
+ * replaces the caller's only if the whole text is valid. Every error has its line number, and
+ * all errors are reported, as far as the text is YAML. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,20 +12,20 @@
 #include "spec/config.h"
 #include "spec/config_table.h"
 
-#define ERRORS_MAX 100 /* kept */
+#define ERRORS_MAX 100 /* errors that are kept */
 
-/* What is being read: the copy that is filled, which keys have been seen, what was wrong. */
+/* The copy being filled, the keys seen so far, and the errors. */
 struct reader {
     yaml_parser_t yaml;
     const char *name;
     struct config next;
     bool seen[CONFIG_SETTINGS];
-    struct buf *all; /* NULL: only the first is asked for */
+    struct buf *all; /* NULL: only the first error is wanted */
     struct err first;
     int n_errors;
 };
 
-/* Notes what e says, with "NAME:LINE: " in front. */
+/* Records e with "NAME:LINE: " in front. */
 static void
 note(struct reader *r, yaml_mark_t mark, const struct err *e)
 {
@@ -39,7 +39,7 @@ note(struct reader *r, yaml_mark_t mark, const struct err *e)
     r->n_errors++;
 }
 
-/* -1 (noted) when the text is no YAML from here on: there is nothing to go on with. */
+/* -1 (recorded) if the text is not YAML from here on: parsing cannot continue. */
 static int
 next_event(struct reader *r, yaml_event_t *event)
 {
@@ -77,7 +77,7 @@ opens(const yaml_event_t *event)
     return event->type == YAML_MAPPING_START_EVENT || event->type == YAML_SEQUENCE_START_EVENT;
 }
 
-/* To the end of what event has opened, if it has. */
+/* Skips to the end of the sequence or mapping that event opened, if any. */
 static int
 skip_rest(struct reader *r, const yaml_event_t *event)
 {
@@ -107,7 +107,7 @@ skip_value(struct reader *r)
     return rc;
 }
 
-/* A scalar without NUL inside, which no C string could hold. */
+/* The text of a scalar; one with a NUL inside is rejected, as no C string can hold it. */
 static const char *
 scalar_text(const yaml_event_t *event)
 {
@@ -118,7 +118,7 @@ scalar_text(const yaml_event_t *event)
     return strlen(text) == event->data.scalar.length ? text : NULL;
 }
 
-/* One item of a list: 1 when it was the list's end instead. */
+/* Reads one item of a list; 1 at the end of the list. */
 static int
 read_item(struct reader *r, const struct setting *s, char **items, size_t *n, bool *bad)
 {
@@ -146,7 +146,7 @@ read_item(struct reader *r, const struct setting *s, char **items, size_t *n, bo
     return rc;
 }
 
-/* The items up to the list's end; `start` is where its first event was. */
+/* Reads items up to the end of the list; `start` is the position of its first event. */
 static int
 read_list(struct reader *r, const struct setting *s, yaml_mark_t start)
 {
@@ -168,7 +168,7 @@ read_list(struct reader *r, const struct setting *s, yaml_mark_t start)
 
 /* --- users --- */
 
-/* One key and value of a user: 1 when it was the end of them instead. */
+/* Reads one key and value of a user; 1 at the end of the user. */
 static int
 read_user_pair(struct reader *r, struct config_user *u)
 {
@@ -231,7 +231,7 @@ read_user(struct reader *r, const yaml_event_t *key)
     return rc < 0 ? -1 : 0;
 }
 
-/* The users up to the mapping's end. */
+/* Reads users up to the end of the mapping. */
 static int
 read_users(struct reader *r)
 {
@@ -291,7 +291,7 @@ read_value(struct reader *r, const struct setting *s)
     return rc;
 }
 
-/* One key and its value. */
+/* Reads one key and its value. */
 static int
 read_pair(struct reader *r, const yaml_event_t *key)
 {
@@ -313,7 +313,7 @@ read_pair(struct reader *r, const yaml_event_t *key)
     return read_value(r, s);
 }
 
-/* Events from the start of the stream to its end: at most one document, a mapping. */
+/* Reads the whole stream: at most one document, which must be a mapping. */
 static void
 read_stream(struct reader *r)
 {

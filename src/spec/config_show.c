@@ -1,5 +1,5 @@
-/* Settings as text: those that are in force, and a sample of all with their help, ranges and
- * defaults. Both are files that config_read accepts. */
+/* Settings as text: those in force, and a sample of all with their help, ranges and defaults.
+ * config_read accepts both. */
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -24,7 +24,7 @@ config_add_quoted(struct buf *out, const char *s)
     buf_addc(out, '"');
 }
 
-/* The shortest decimal that reads back as the same fraction. */
+/* The shortest decimal that parses to the same fraction. */
 static void
 add_fraction(struct buf *out, double v)
 {

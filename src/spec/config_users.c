@@ -1,4 +1,4 @@
-/* The map `users` of the settings: what single users get instead of the defaults for all.
+/* The map `users` of the settings: limits of individual users that override the defaults.
  * Called by config.c and config_read.c. */
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,10 @@
 #define NAME_MAX_BYTES 64
 #define SHOWN_COLUMNS  60
 
-/* Of the map `users`: a row for each of these keys. */
+/* One row per key of a user in the map `users`. */
 struct user_setting {
     const char *key;
-    bool is_fraction; /* a double, else an int64_t */
+    bool is_fraction; /* a double; otherwise an int64_t */
     size_t offset;    /* in struct config_user */
     double min, max;
 };
@@ -84,7 +84,7 @@ config_user_set(struct config_user *u, const char *key, const char *value, struc
     return refuse_key(u, key, e);
 }
 
-/* 0 when u may be one more of them. */
+/* 0 if u can be added. */
 static int
 check_user(const struct config *c, const struct config_user *u, struct err *e)
 {
@@ -139,7 +139,7 @@ config_copy_users(struct config *to, const struct config *from)
     }
 }
 
-/* `{}`, or a line for each of them. */
+/* `{}`, or one line per user. */
 void
 config_add_users_text(const struct config *c, struct buf *out)
 {
@@ -162,7 +162,7 @@ config_add_users_text(const struct config *c, struct buf *out)
     }
 }
 
-/* Limits that a user has in common with all others are left out, as in the text. */
+/* Omits limits that are the same as for all users, as the text does. */
 void
 config_add_users_json(const struct config *c, struct jsonw *w)
 {

@@ -1,5 +1,5 @@
-/* Prints a request back to the user, for `submit --dry-run`: a bare 90 has become 1m30s by
- * then, a fraction a share, tomorrow a date. */
+/* Prints a request back to the user, for `submit --dry-run`, in normalised form: a bare 90 is
+ * 1m30s, a fraction a share, tomorrow a date. */
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -48,7 +48,7 @@ attr_line(const struct attr *a, const struct request *r, struct buf *out)
         line(out, a->name, "%s", buf_str(&text));
 }
 
-/* Attributes that their rows can say, in this order. */
+/* Prints the named attributes, in this order, by their rows. */
 static void
 attr_lines(const char *const *names, const struct request *r, struct buf *out)
 {

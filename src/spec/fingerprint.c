@@ -1,4 +1,4 @@
-/* The fingerprint of a command: see fingerprint.h. Called by the daemon, once for a job. */
+/* The fingerprint of a command: see fingerprint.h. Called by the daemon, once per job. */
 #include "spec/fingerprint.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/request.h"
 #include "base/text.h"
 
-/* Each part with its NUL, so that {"a b"} and {"a", "b"} differ. */
+/* Appends each part with its NUL, so that {"a b"} and {"a", "b"} differ. */
 static void
 add_part(struct buf *out, char tag, const char *text)
 {

@@ -1,7 +1,7 @@
-/* The native jobs file. One pass over its lines (jobsfile_lines.c) makes a request of each; a
- * second, over the commands only, gives them their identity. Called by `berth run` at every
- * change of the file, so 100,000 lines take some tens of milliseconds. All or nothing: a file
- * with an error yields no lines at all. */
+/* The native jobs file. A first pass over its lines (jobsfile_lines.c) makes a request of
+ * each; a second, over the commands only, gives them their identity. `berth run` calls it at
+ * every change of the file, so 100,000 lines must take only some tens of milliseconds. All or
+ * nothing: a file with an error yields no lines. */
 #include "spec/jobsfile.h"
 
 #include <stdbool.h>
@@ -18,18 +18,18 @@
 #include "spec/jobsfile_priv.h"
 #include "spec/models.h"
 
-#define TOKEN_MAX_BYTES 8192 /* one key=value; a log's path is the longest that is sense */
+#define TOKEN_MAX_BYTES 8192 /* one key=value; the longest sensible one is a log's path */
 
-/* Whether the line, from its first letter, begins with attributes: `[[` and `[ ` are the
- * shell's test. */
+/* True if the line, from its first non-blank byte, begins with attributes: `[[` and `[ ` are
+ * the shell's test. */
 static bool
 has_attributes(const char *s, size_t n)
 {
     return n > 0 && s[0] == '[' && (n == 1 || (s[1] != '[' && !jobsfile_is_blank(s[1])));
 }
 
-/* Whether the comma at `at` ends a token: values are lists, too, so behind a = only one does
- * behind which a blank, the end or another name=value stands. */
+/* True if the comma at `at` ends a token. Values can be lists, so a comma after a = ends the
+ * token only if a blank, the end or another name=value follows. */
 static bool
 is_separator(const char *s, size_t at, size_t n, bool in_value)
 {
@@ -43,9 +43,9 @@ is_separator(const char *s, size_t at, size_t n, bool in_value)
     return end < n && s[end] == '=' && attr_find(word, ATTR_JOBS_FILE | ATTR_COMMAND_LINE);
 }
 
-/* Where what begins at `at` ends: a token at a blank or a comma, the block (in_token false) at
- * its `]`. Behind a quote that follows a = none counts up to the next such quote. *hidden: the
- * quote that keeps the first `]` from counting, or n. */
+/* End of the token (at a blank or comma) or, with in_token false, of the block (at its `]`)
+ * that begins at `at`. Text in quotes after a = is skipped. *hidden: the opening quote that
+ * hides the first `]`, or n. */
 static size_t
 end_of(const char *s, size_t at, size_t n, bool in_token, size_t *hidden)
 {
@@ -70,8 +70,8 @@ end_of(const char *s, size_t at, size_t n, bool in_token, size_t *hidden)
     return at;
 }
 
-/* Takes the quotes off a value that has them, also behind a name as in env=NAME="a b"; false
- * when something sticks to them. */
+/* Strips the quotes from a value, also after a name as in env=NAME="a b"; false if text
+ * adjoins them. */
 static bool
 unquote(char *value)
 {
@@ -89,7 +89,7 @@ unquote(char *value)
     return true;
 }
 
-/* One key=value or word of the block; token is a copy that may be cut up. */
+/* Parses one key=value or word of the block; token is a copy that may be modified. */
 static void
 parse_token(struct parser *p, struct request *r, char *token, size_t offset, bool after_value)
 {
@@ -111,8 +111,8 @@ parse_token(struct parser *p, struct request *r, char *token, size_t offset, boo
                                : "");
 }
 
-/* The block from its `[` at offset `at`; returns the offset behind its `]`, 0 when it has
- * none. */
+/* Parses the block that begins with `[` at offset `at`; returns the offset after its `]`, or 0
+ * if that is missing. */
 static size_t
 parse_attributes(struct parser *p, struct request *r, size_t at)
 {
@@ -162,8 +162,8 @@ push_line(struct parser *p, const struct request *r, size_t start)
         .req = *r, .line = first->number, .column = start < first->len ? (int)start + 1 : 1};
 }
 
-/* The command, from its first byte; its bounds are those of the stripped text. `[]` before it
- * says that it is shell, whatever it looks like. */
+/* Takes the command between at and end, with surrounding blanks already stripped. A preceding
+ * `[]` marks it as shell, even if it looks like attributes. */
 static void
 parse_command(struct parser *p, struct request *r, size_t start, size_t at, size_t end)
 {
@@ -213,7 +213,7 @@ parse_line(struct parser *p)
         request_free(&r);
 }
 
-/* The place in the table for this identity: its own, or the first free one behind. */
+/* The slot of this identity in the table: its own, or the first free one after it. */
 static size_t
 find_slot(const struct jobsfile *f, const uint32_t *slots, size_t mask, const char *key)
 {
@@ -227,8 +227,9 @@ find_slot(const struct jobsfile *f, const uint32_t *slots, size_t mask, const ch
     return slot;
 }
 
-/* Identities: the digest of the command, and which of its equals it is. The table holds the
- * first line (+1) of each digest; counts[i] how often line i's digest has been seen. */
+/* Sets the identities: the digest of the command, and its ordinal among equal commands. The
+ * table holds the first line (+1) of each digest; counts[i] is how often line i's digest has
+ * occurred. */
 static void
 give_keys(struct jobsfile *f)
 {
@@ -246,7 +247,7 @@ give_keys(struct jobsfile *f)
             slots[slot] = (uint32_t)i + 1;
         uint32_t earlier = counts[slots[slot] - 1]++;
         if (earlier == 0)
-            memcpy(line->key + 12, "#0", 3); /* nearly always, and much faster */
+            memcpy(line->key + 12, "#0", 3); /* the usual case, and much faster */
         else
             snprintf(line->key + 12, sizeof line->key - 12, "#%u", earlier);
     }

@@ -17,9 +17,9 @@ struct when_clock;
 
 struct jobsfile_line {
     struct request req;          /* command set, validated */
-    char key[JOBSFILE_KEY_SIZE]; /* identity: attributes are no part of it */
-    int line;                    /* 1-based; of a continued line the first */
-    int column;                  /* 1-based: where it begins there */
+    char key[JOBSFILE_KEY_SIZE]; /* identity; does not depend on the attributes */
+    int line;                    /* 1-based; the first physical line of a continued one */
+    int column;                  /* 1-based: where the job begins in that line */
 };
 
 struct jobsfile {
@@ -29,20 +29,20 @@ struct jobsfile {
     size_t n_errors;
 };
 
-/* Parses len bytes (a NUL among them is an error, none is needed behind them). file_name is
- * for messages, clock for moments such as begin=16:00; NULL: only what needs none. 0, or -1
- * with the first error in e, all of them (up to the bound) in out->errors, and no lines.
- * Columns count characters from 1. *out need not be initialised and is to be freed in both
- * cases. */
+/* Parses len bytes (a NUL among them is an error; no terminator is needed). file_name is used
+ * in messages, clock for times such as begin=16:00; NULL: only times that need no clock.
+ * Returns 0, or -1 with the first error in e, all of them (up to the bound) in out->errors,
+ * and no lines. Columns count characters from 1. *out need not be initialised; the caller
+ * frees it in both cases. */
 int jobsfile_parse(const char *file_name, const char *text, size_t len,
                    const struct when_clock *clock, struct jobsfile *out, struct err *e);
 
-/* models_apply on every line, and what follows from it. -1 with "FILE:LINE:COLUMN: ..." for the
- * first line that cannot have what its model needs. */
+/* Applies models_apply to every line and checks the result. -1 with "FILE:LINE:COLUMN: ..."
+ * for the first line that contradicts what its model needs. */
 struct models;
 int jobsfile_apply_models(struct jobsfile *f, const char *file_name, const struct models *m,
                           struct err *e);
 
-void jobsfile_free(struct jobsfile *f); /* what it owns; not f */
+void jobsfile_free(struct jobsfile *f); /* frees the contents, not f */
 
 #endif

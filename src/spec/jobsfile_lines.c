@@ -1,6 +1,6 @@
-/* The lines of a jobs file: cuts the text, checks that each line is plain text, joins what
- * backslashes continue, and says where in the file a fault is. What a line means is
- * jobsfile.c's. A long line is never walked twice per byte. */
+/* The lines of a jobs file: splits the text, checks that each line is plain text, joins lines
+ * that backslashes continue, and locates errors in the file. jobsfile.c parses the lines.
+ * Takes linear time, also for long lines. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ count_characters(const char *s, size_t n)
     return count;
 }
 
-/* A path too long for a message loses its front. */
+/* Truncates the front of a path that is too long for a message. */
 static const char *
 shown_name(const char *name)
 {
@@ -74,7 +74,7 @@ jobsfile_piece_at(const struct logical *line, size_t offset)
     return &line->pieces[i];
 }
 
-/* The first byte that has no place in a jobs file; len when there is none. */
+/* The first byte that is invalid in a jobs file; len if there is none. */
 static size_t
 find_bad_byte(const char *s, size_t len)
 {
@@ -122,7 +122,7 @@ check_bytes(struct parser *p, const struct piece *piece)
                         c, c);
 }
 
-/* Takes the next physical line off the text. */
+/* Takes the next physical line from the text. */
 static struct piece
 next_piece(struct parser *p)
 {
@@ -138,7 +138,7 @@ next_piece(struct parser *p)
     return piece;
 }
 
-/* An odd number of backslashes at the end: the last of them is not itself escaped. */
+/* True if an odd number of backslashes ends the line, so that the last is not escaped. */
 static bool
 is_continued(const struct piece *piece)
 {
@@ -166,8 +166,8 @@ is_comment_or_blank(const struct piece *piece)
     return i == piece->len || piece->text[i] == '#';
 }
 
-/* Joins what the backslashes connect: the shell takes backslash and newline out, and so the
- * command is the same line as without. */
+/* Joins continued lines. Like the shell, it removes backslash and newline, so the command
+ * equals the one written on a single line. */
 static void
 join_pieces(struct parser *p, struct piece piece)
 {

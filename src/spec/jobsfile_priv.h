@@ -1,4 +1,4 @@
-/* What jobsfile.c and jobsfile_lines.c share. */
+/* Shared by jobsfile.c and jobsfile_lines.c. */
 #ifndef SPEC_JOBSFILE_PRIV_H
 #define SPEC_JOBSFILE_PRIV_H
 
@@ -9,7 +9,7 @@
 
 struct jobsfile;
 
-/* One physical line: where it lies in the text, and where in the joined one. */
+/* One physical line, and its offset in the logical line. */
 struct piece {
     const char *text;
     size_t len;
@@ -17,9 +17,9 @@ struct piece {
     int number;
 };
 
-/* What is between a line's start and the end of its last continuation. */
+/* A logical line: one physical line with its continuations. */
 struct logical {
-    const char *text; /* into the file, or into joined when there are several pieces */
+    const char *text; /* points into the file, or into joined if there are several pieces */
     size_t len;
     struct piece *pieces; /* owned */
     size_t n_pieces, cap_pieces;
@@ -29,7 +29,7 @@ struct logical {
 struct parser {
     const char *file_name;
     const struct when_clock *clock; /* NULL: none */
-    const char *at, *end;           /* what has not been read */
+    const char *at, *end;           /* the unread text */
     int number;                     /* of the line at `at` */
     struct logical line;
     struct jobsfile *out;
@@ -48,21 +48,21 @@ jobsfile_is_quote(char c)
     return c == '"' || c == '\'';
 }
 
-/* Reads the next line that is neither blank nor a comment into p->line, passing over those
- * with an error in them. A comment does not continue, as in the shell. */
+/* Reads the next line that is neither blank nor a comment into p->line; lines with an error
+ * are reported and skipped. A comment does not continue, as in the shell. */
 bool jobsfile_next_line(struct parser *p);
 
-/* Notes an error at a byte of a physical line. */
+/* Records an error at a byte of a physical line. */
 void jobsfile_report(struct parser *p, const struct piece *piece, size_t offset,
                      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* Whether the command, which begins at byte `at` of the line, is a slip of its writer's; then
- * the error is noted. behind_block: attributes stand before it. */
+/* True, and reports an error, if the command, which begins at byte `at` of the line, looks
+ * like misplaced attributes. behind_block: attributes precede it. */
 bool jobsfile_is_slip(struct parser *p, const char *command, size_t at, bool behind_block);
 
-/* The physical line that holds a byte of the logical one. */
+/* The physical line that contains a byte of the logical line. */
 const struct piece *jobsfile_piece_at(const struct logical *line, size_t offset);
 
-/* Notes an error at a byte of p->line. */
+/* Records an error at a byte of p->line. */
 #define jobsfile_report_at(p, offset, ...)                                                     \
     do {                                                                                       \
         const struct piece *piece_ = jobsfile_piece_at(&(p)->line, (offset));                  \

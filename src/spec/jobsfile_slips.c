@@ -1,5 +1,6 @@
-/* What looks like attributes and would run as shell: a second block behind the first, and
- * `vram=8G true` without brackets. Called by jobsfile.c with the command of a line. */
+/* Detects text that looks like attributes and would run as shell: a second block after the
+ * first, and `vram=8G true` without brackets. Called by jobsfile.c with the command of a
+ * line. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@
 #include "spec/attr.h"
 #include "spec/jobsfile_priv.h"
 
-/* Variables of the shell as people name them; any text would be a value of theirs. */
+/* Common names of shell variables that are also attributes; as attributes they accept any
+ * text. */
 static bool
 is_usual_variable(const char *name)
 {
@@ -22,7 +24,7 @@ is_usual_variable(const char *name)
     return usual[i] != NULL;
 }
 
-/* The attribute whose name are the first n bytes, in small letters; NULL. */
+/* The attribute named by the first n bytes, in lower case; NULL: none. */
 static const struct attr *
 find(const char *s, size_t n)
 {
@@ -32,7 +34,8 @@ find(const char *s, size_t n)
     return a && strcspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == n ? a : NULL;
 }
 
-/* Whether the command begins with NAME=VALUE, of which an attribute would take the value. */
+/* True if the command begins with NAME=VALUE, where NAME is an attribute that accepts
+ * VALUE. */
 static bool
 is_assignment(const struct parser *p, const char *s, size_t n)
 {

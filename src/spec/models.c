@@ -1,5 +1,5 @@
-/* The table of models; see models.h. Sorted by name once, then searched by halves: a table may
- * have thousands, and each line of a jobs file asks. Called by the daemon for the setting
+/* The model table; see models.h. Sorted by name, for binary search: it may have thousands of
+ * entries, and each line of a jobs file looks one up. Called by the daemon for the setting
  * `models`, by `berth submit --models` and `berth run --models`. */
 #include "spec/models.h"
 
@@ -32,7 +32,7 @@ struct model {
 };
 
 struct models {
-    struct model *at; /* owned; by name */
+    struct model *at; /* owned; sorted by name */
     size_t n;
     struct need standard;
 };
@@ -92,7 +92,7 @@ parse_need(const char *text, struct need *out, struct err *e)
     return 0;
 }
 
-/* The value behind a key, a need. */
+/* Reads the value of a key as a requirement. */
 static int
 read_need(struct reader *r, const char *of, struct need *out, struct err *e)
 {
@@ -224,7 +224,7 @@ compare(const void *a, const void *b)
     return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-/* Sorts, and refuses a name that is there twice. */
+/* Sorts by name, and refuses duplicates. */
 static int
 sort(struct reader *r, struct err *e)
 {
@@ -278,7 +278,7 @@ models_count(const struct models *m)
     return m->n;
 }
 
-/* --- asking --- */
+/* --- look-up --- */
 
 static struct need
 find(const struct models *m, const char *name)
@@ -301,8 +301,8 @@ llm_of_argv(char *const *argv)
     return NULL;
 }
 
-/* A word of shell text, with its quotes taken off; what only the shell can know ($MODEL)
- * stays as it is written, and is a model like any other unknown one. */
+/* Returns one word of shell text without its quotes. Text that only the shell can expand
+ * ($MODEL) is left as it is, and is then an unknown model. */
 static char *
 take_word(const char *s)
 {

@@ -1,7 +1,7 @@
-/* Slurm's options of sbatch: one table of what each becomes here, or why it cannot be
- * honoured. What has no meaning on one machine and does no harm (a partition, an account,
- * --nodes=1) is accepted; what would change what the job may count on is named. Called by
- * script.c. The same table stands in berth-script(7). */
+/* sbatch's options: one table of how each is honoured, or why it cannot be. Options that have
+ * no meaning on one machine and do no harm (a partition, an account, --nodes=1) are accepted;
+ * an option that would change what the job relies on is reported. Called by script.c.
+ * berth-script(7) has the same table. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,15 +16,15 @@
 #include "spec/script_priv.h"
 #include "spec/value.h"
 
-#define NICE_DEFAULT 100 /* Slurm's, for --nice without a number */
+#define NICE_DEFAULT 100 /* Slurm's default for --nice without a number */
 
 typedef int (*handler)(struct sbatch *s, const char *value, struct err *e);
 
 struct row {
     struct script_option option;
     handler apply;    /* NULL: attr, or accepted without effect */
-    const char *attr; /* what it sets; without apply it takes the value as it is; NULL */
-    const char *why;  /* it cannot be honoured; NULL: it can */
+    const char *attr; /* the attribute it sets, to value as it is if apply is NULL; NULL */
+    const char *why;  /* why it cannot be honoured; NULL: it can */
 };
 
 int
@@ -39,7 +39,7 @@ sbatch_set(struct sbatch *s, const char *attr, const char *value, struct err *e)
 
 /* --- the GPUs --- */
 
-/* "2", "a100", "a100:2" as Slurm has them behind gpu: or --gpus. */
+/* "2", "a100", "a100:2", as Slurm accepts after gpu: or in --gpus. */
 static int
 set_gpus(struct sbatch *s, const char *value, struct err *e)
 {
@@ -54,8 +54,8 @@ set_gpus(struct sbatch *s, const char *value, struct err *e)
     if (strchr(name, ':') || strchr(name, ',') || strchr(name, '('))
         return sbatch_refuse(
             e, "%s: only one type of GPU and a number are supported, as in a100:2", value);
-    /* Several options are one request: --gres=gpu:a100:2 and --gpus-per-task=1. The same one
-     * again is another. */
+    /* Different options form one request: --gres=gpu:a100:2 and --gpus-per-task=1. Repeating
+     * an option replaces its earlier value. */
     if (name[0])
         s->type_row = s->row;
     else if (s->r->type_from == TYPE_WITH_GPUS && s->type_row != s->row) {
@@ -83,8 +83,8 @@ on_gres(struct sbatch *s, const char *value, struct err *e)
 
 /* --- the host --- */
 
-/* One way replaces another. A variable counts less than a script that says it in another way,
- * and more than one that says it in the same: sbatch does so. */
+/* Each way to specify memory replaces the others. As in sbatch, a variable yields to a script
+ * that specifies it in another way, and overrides one that specifies it in the same way. */
 static bool
 is_memory_taken(struct sbatch *s, enum sbatch_memory way)
 {
@@ -95,7 +95,7 @@ is_memory_taken(struct sbatch *s, enum sbatch_memory way)
     return true;
 }
 
-/* In MiB, as Slurm: KiB are rounded up, 0 is nothing. */
+/* In MiB, as in Slurm: KiB are rounded up, 0 means none. */
 static int
 parse_mem(const char *value, int64_t *mib, struct err *e)
 {
@@ -115,7 +115,7 @@ parse_mem(const char *value, int64_t *mib, struct err *e)
     return 0;
 }
 
-/* A bare number is MiB with Slurm. What no program fits into may be meant as GiB. */
+/* As in Slurm, a bare number is MiB. A value too small for any program may be meant as GiB. */
 static void
 note_mem(struct sbatch *s, const char *value, int64_t mib)
 {
@@ -178,7 +178,7 @@ on_cpus_per_gpu(struct sbatch *s, const char *value, struct err *e)
     return parse_int(value, 1, CPUS_MAX, &s->cpus_per_gpu, e);
 }
 
-/* Books each task's share of what it is said of, once it is known how many tasks there are. */
+/* Books one task's cores; finish_tasks multiplies them once the number of tasks is known. */
 static int
 on_cpus_per_task(struct sbatch *s, const char *value, struct err *e)
 {
@@ -219,7 +219,7 @@ on_ntasks_per_node(struct sbatch *s, const char *value, struct err *e)
     return parse_int(value, 1, CPUS_MAX, &s->ntasks_per_node, e);
 }
 
-/* One node is enough for "1-4". */
+/* "1-4" is accepted, as one node is enough. */
 static int
 on_nodes(struct sbatch *s, const char *value, struct err *e)
 {
@@ -230,7 +230,7 @@ on_nodes(struct sbatch *s, const char *value, struct err *e)
     return sbatch_refuse(e, "%s: there is one machine", value);
 }
 
-/* A job without GPUs shares the machine all the same: settle_exclusive. */
+/* A job without GPUs shares the machine nevertheless: settle_exclusive. */
 static int
 on_exclusive(struct sbatch *s, const char *value, struct err *e)
 {
@@ -244,8 +244,8 @@ on_exclusive(struct sbatch *s, const char *value, struct err *e)
 
 /* --- its time --- */
 
-/* [R][B]:SIG[@[seconds]]. B is the batch shell alone; R lets a job overlap with reservations,
- * of which there are none. */
+/* [R][B]:SIG[@[seconds]]. B signals only the batch shell; R lets a job overlap with
+ * reservations, which do not exist here. */
 static int
 on_signal(struct sbatch *s, const char *value, struct err *e)
 {
@@ -261,7 +261,7 @@ on_signal(struct sbatch *s, const char *value, struct err *e)
     return sbatch_set(s, "signal", meant, e);
 }
 
-/* Nicer is lower. */
+/* A higher nice value is a lower priority. */
 static int
 on_nice(struct sbatch *s, const char *value, struct err *e)
 {
@@ -286,8 +286,8 @@ on_no_requeue(struct sbatch *s, const char *value, struct err *e)
 
 /* --- words --- */
 
-/* Sites name their kinds of GPUs by features: a100, h100. A type that is said outright counts
- * more, wherever it stands: settle_constraint. */
+/* Sites name their types of GPUs by features: a100, h100. A type that is given explicitly
+ * takes precedence, wherever it is: settle_constraint. */
 static int
 on_constraint(struct sbatch *s, const char *value, struct err *e)
 {
@@ -310,7 +310,8 @@ on_constraint(struct sbatch *s, const char *value, struct err *e)
     return 0;
 }
 
-/* What means nothing on one machine. Some of it the script may read again. */
+/* An option without meaning on one machine. The script may read some of these values from its
+ * environment. */
 static int
 on_ignored(struct sbatch *s, const char *name, const char *value)
 {
@@ -334,7 +335,7 @@ on_export(struct sbatch *s, const char *value, struct err *e)
     return 0;
 }
 
-/* Slurm looks at the first letter. */
+/* As Slurm does, checks only the first letter. */
 static int
 on_open_mode(struct sbatch *s, const char *value, struct err *e)
 {
@@ -347,7 +348,7 @@ on_open_mode(struct sbatch *s, const char *value, struct err *e)
                       e);
 }
 
-/* Some of Slurm's words are about what Berth does not have; the others count all the same. */
+/* Ignores Slurm's events that Berth does not have; the others apply. */
 static int
 on_mail_type(struct sbatch *s, const char *value, struct err *e)
 {
@@ -360,7 +361,7 @@ on_mail_type(struct sbatch *s, const char *value, struct err *e)
 
     while ((word = strsep(&rest, ","))) {
         int i = 0;
-        if (strcasecmp(word, "NONE") == 0) /* whatever else is said */
+        if (strcasecmp(word, "NONE") == 0) /* overrides all other words */
             return sbatch_set(s, "mail-type", word, e);
         while (foreign[i] && strcasecmp(word, foreign[i]) != 0)
             i++;
@@ -393,7 +394,7 @@ on_nothing(struct sbatch *s, const char *value, struct err *e)
 #define LAYOUT "the layout on the machine cannot be chosen"
 
 static const struct row rows[] = {
-    /* What is honoured. */
+    /* Honoured. */
     {{"array", 'a', YES}, sbatch_set_array, "array", NULL},
     {{"begin", 'b', YES}, NULL, "begin", NULL},
     {{"clusters", 'M', YES}, sbatch_set_clusters, NULL, NULL},
@@ -433,7 +434,7 @@ static const struct row rows[] = {
     {{"tasks-per-node", 0, YES}, on_ntasks_per_node, NULL, NULL},
     {{"time", 't', YES}, sbatch_set_time, "time", NULL},
     {{"verbose", 'v', NO}, on_nothing, NULL, NULL},
-    /* What means nothing on one machine. */
+    /* Without meaning on one machine. */
     {{"account", 'A', YES}, NULL, NULL, NULL},
     {{"acctg-freq", 0, YES}, NULL, NULL, NULL},
     {{"batch", 0, YES}, NULL, NULL, NULL},
@@ -466,7 +467,7 @@ static const struct row rows[] = {
     {{"use-min-nodes", 0, NO}, NULL, NULL, NULL},
     {{"wait-all-nodes", 0, YES}, NULL, NULL, NULL},
     {{"wckey", 0, YES}, NULL, NULL, NULL},
-    /* What a job would miss. */
+    /* Refused: the job would lack something. */
     {{"bb", 0, YES}, NULL, NULL, "there is no burst buffer"},
     {{"bbf", 0, YES}, NULL, NULL, "there is no burst buffer"},
     {{"container", 0, YES},

@@ -1,5 +1,5 @@
-/* What options of sbatch come to together, once all are read: cores and memory for each GPU or
- * core, tasks, and what only counts where nothing else was said. Called by script.c. */
+/* Settles combined sbatch options after all are read: cores and memory per GPU or core, tasks,
+ * and options that apply only if nothing else was set. Called by script.c. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -9,7 +9,7 @@
 #include "spec/attr.h"
 #include "spec/script_priv.h"
 
-/* each times count into *field; 0, or -1 with e. */
+/* Stores each * count in *field; 0, or -1 with e. */
 static int
 multiply(int64_t each, int64_t count, int64_t max, int32_t *field, struct err *e)
 {
@@ -20,7 +20,8 @@ multiply(int64_t each, int64_t count, int64_t max, int32_t *field, struct err *e
     return 0;
 }
 
-/* What the command line says counts more, and is laid over the script only later. */
+/* The number of GPUs. The command line takes precedence, though it is applied after the
+ * script. */
 static int
 gpus_of(const struct sbatch *s)
 {
@@ -29,7 +30,7 @@ gpus_of(const struct sbatch *s)
                : over && over->n_ids      ? over->n_ids
                                           : s->r->demand.gpus;
 
-    return gpus < 0 ? 1 : gpus; /* not said */
+    return gpus < 0 ? 1 : gpus; /* not set */
 }
 
 static int
@@ -49,7 +50,8 @@ settle_over(struct sbatch *s)
         s->cpus_per_gpu = 0;
 }
 
-/* Slurm refuses it beside cores for each task, and without GPUs goes by its default. */
+/* Slurm refuses --cpus-per-gpu together with cores per task, and without GPUs uses its
+ * default. */
 static int
 finish_cpus(struct sbatch *s, struct err *e)
 {
@@ -98,7 +100,7 @@ settle_constraint(struct sbatch *s)
     s->constraint[0] = '\0';
 }
 
-/* Scripts for nodes of cores alone have it too. */
+/* Drops --exclusive for jobs without GPUs: scripts for CPU-only nodes often contain it. */
 static void
 settle_exclusive(struct sbatch *s)
 {
@@ -110,7 +112,7 @@ settle_exclusive(struct sbatch *s)
     s->exclusive = false;
 }
 
-/* Slurm gives a job the GPUs that it names and no others. */
+/* As in Slurm, a job that requests no GPUs gets none. */
 static void
 settle_gpus(struct request *r)
 {
@@ -122,7 +124,8 @@ settle_gpus(struct request *r)
     r->gpus_said = true;
 }
 
-/* Without a number of tasks there are as many as share out --gpus, as with Slurm. */
+/* If no number of tasks is given, derives it from --gpus and --gpus-per-task, as Slurm
+ * does. */
 static int
 count_tasks(struct sbatch *s, struct err *e)
 {
@@ -139,8 +142,8 @@ count_tasks(struct sbatch *s, struct err *e)
     return 0;
 }
 
-/* The script runs once; srun in it starts the tasks, which it finds in the environment. What is
- * booked for each of them is multiplied, unless a total was said behind it. */
+/* The script runs once; srun in it starts the tasks, whose number is in the environment.
+ * Resources per task are multiplied, unless a later option set a total. */
 static int
 finish_tasks(struct sbatch *s, struct err *e)
 {
@@ -191,7 +194,7 @@ sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e)
         *what = "--ntasks";
         rc = finish_tasks(s, e);
     }
-    if (rc == 0 && s->cpus_per_gpu) { /* before what is multiplied by cores */
+    if (rc == 0 && s->cpus_per_gpu) { /* before finish_mem, which multiplies by cores */
         *line = s->cpus_line;
         *what = "--cpus-per-gpu";
         rc = finish_cpus(s, e);

@@ -1,6 +1,6 @@
-/* Values of sbatch's options that mean something else in an attribute, or nothing there: an
- * empty one, a limit of 0, the one node and the one cluster, files, dependencies; and the words
- * for what cannot be honoured. Called by sbatch.c. */
+/* Values of sbatch's options that an attribute reads differently or not at all: empty values,
+ * a limit of 0, the one node and the one cluster, files, dependencies; also the errors for
+ * what cannot be honoured. Called by sbatch.c. */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ sbatch_refuse(struct err *e, const char *fmt, ...)
     return 1;
 }
 
-/* The number from begin to end; -1: it is none, or has more than nine digits. */
+/* The number between begin and end; -1: not a number, or more than nine digits. */
 static int
 number_in(const char *begin, const char *end)
 {
@@ -49,7 +49,7 @@ number_in(const char *begin, const char *end)
     return number;
 }
 
-/* "0", "00:00", "0-0", "-1". */
+/* True for Slurm's values for no limit: "0", "00:00", "0-0", "-1". */
 static bool
 is_unlimited(const char *value)
 {
@@ -57,8 +57,8 @@ is_unlimited(const char *value)
            strcmp(value, "-1") == 0 || (value[0] == '0' && !value[strspn(value, "0:-")]);
 }
 
-/* Slurm adds up the fields of D-[H[:M[:S]]], H:M:S and M:S, however large each is. -1: it is
- * none of these. */
+/* Slurm adds up the fields of D-[H[:M[:S]]], H:M:S and M:S, however large each is. -1: none of
+ * these forms. */
 static int64_t
 seconds_of(const char *value)
 {
@@ -84,7 +84,7 @@ seconds_of(const char *value)
     return ((days * DAY_HOURS + fields[0]) * 60 + fields[1]) * 60 + fields[2];
 }
 
-/* Slurm counts limits in minutes and rounds up. */
+/* As in Slurm, limits are in minutes and rounded up. */
 int
 sbatch_set_time(struct sbatch *s, const char *value, struct err *e)
 {
@@ -97,7 +97,7 @@ sbatch_set_time(struct sbatch *s, const char *value, struct err *e)
     return 0;
 }
 
-/* "$UNSET" is as if nothing had been said. */
+/* An empty value, such as from "$UNSET", clears the field. */
 static int
 set_text(struct sbatch *s, char **field, const char *attr, const char *value, struct err *e)
 {
@@ -120,7 +120,7 @@ sbatch_set_comment(struct sbatch *s, const char *value, struct err *e)
     return set_text(s, &s->r->comment, "comment", value, e);
 }
 
-/* "1-3, 5", "[1-3]%2"; with no number, or 0, behind the % there is no limit. */
+/* "1-3, 5", "[1-3]%2"; no number, or 0, after the % means no limit. */
 int
 sbatch_set_array(struct sbatch *s, const char *value, struct err *e)
 {
@@ -150,7 +150,7 @@ script_node_is(const char *word, const char *host)
            (n > 0 && strlen(host) == n && strncasecmp(word, host, n) == 0);
 }
 
-/* Whether "07" is in "01-03,07", where 7 is not. */
+/* True if "07" is in "01-03,07"; digits are compared with their width, so 7 is not. */
 static bool
 is_in_ranges(const char *digits, size_t n, const char *ranges, const char *end)
 {
@@ -169,7 +169,8 @@ is_in_ranges(const char *digits, size_t n, const char *ranges, const char *end)
     return false;
 }
 
-/* Whether a word of n bytes of a list of nodes, as gpu-node[01-03,07], means this one. */
+/* True if the first n bytes of word, an entry of a list of nodes such as gpu-node[01-03,07],
+ * name host. */
 static bool
 names_node(const char *word, size_t n, const char *host)
 {
@@ -186,7 +187,7 @@ names_node(const char *word, size_t n, const char *host)
            is_in_ranges(host + before, digits, open + 1, shut);
 }
 
-/* That a job is not to run on other machines is kept anyway. */
+/* Excluding other machines has no effect, as the job never runs there. */
 int
 sbatch_set_excluded(struct sbatch *s, const char *value, struct err *e)
 {
@@ -203,7 +204,7 @@ sbatch_set_excluded(struct sbatch *s, const char *value, struct err *e)
     return 0;
 }
 
-/* All nodes of the list are the job's, so each of them has to be this one. */
+/* The job needs all nodes of the list, so each of them must be this one. */
 int
 sbatch_set_nodes_by_name(struct sbatch *s, const char *value, struct err *e)
 {
@@ -217,7 +218,7 @@ sbatch_set_nodes_by_name(struct sbatch *s, const char *value, struct err *e)
     return 0;
 }
 
-/* Of several it may run on any. */
+/* Of several clusters, one that fits is enough. */
 int
 sbatch_set_clusters(struct sbatch *s, const char *value, struct err *e)
 {
@@ -239,8 +240,8 @@ is_no_file(const char *value)
     return strcasecmp(value, "none") == 0;
 }
 
-/* With a backslash anywhere no letter stands for something else, and each backslash only keeps
- * what is behind it. */
+/* A backslash anywhere disables all % letters; each backslash only escapes the next
+ * character. */
 static void
 add_literally(const char *value, struct buf *out)
 {
@@ -253,8 +254,8 @@ add_literally(const char *value, struct buf *out)
     }
 }
 
-/* A file for output or errors. Slurm's letters are Berth's, but for three that are about what a
- * job of one task on one node has not: they have one value. */
+/* A file for output or errors. Berth has the same letters as Slurm, except three for steps,
+ * tasks and nodes: a job of one task on one node has a fixed value for each. */
 static int
 set_file(struct sbatch *s, const char *attr, const char *value, struct err *e)
 {
@@ -312,7 +313,7 @@ sbatch_set_input(struct sbatch *s, const char *value, struct err *e)
 
 /* --- dependencies --- */
 
-/* "12:13_2", the jobs behind one type. */
+/* "12:13_2", the jobs of one dependency type. */
 static int
 add_deps(struct sbatch *s, enum dep_type type, const char *ids, struct err *e)
 {
@@ -358,7 +359,7 @@ drop_deps(struct request *r)
     r->n_deps = 0;
 }
 
-/* A bare number is afterany, alone and in afterany:12,13. */
+/* A bare number means afterany, alone and in afterany:12,13. */
 static bool
 is_bare(const char *term, const char *before)
 {
@@ -366,7 +367,7 @@ is_bare(const char *term, const char *before)
            (!before || strncasecmp(before, "afterany:", 9) == 0);
 }
 
-/* "12_*" is "12": all tasks of the array. */
+/* Replaces "12_*" by "12": all tasks of the array. */
 static char *
 without_stars(const char *value)
 {

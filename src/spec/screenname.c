@@ -1,6 +1,6 @@
 /* The names of screen sessions: see screenname.h. The daemon's launch.c makes them for the
- * shepherd, which starts the session, and job_view.c for people. Scripts that look for sessions
- * know the form gpujob_0,1_train_12. */
+ * supervisor, which starts the session, and job_view.c shows them. Scripts that look for
+ * sessions rely on the form gpujob_0,1_train_12. */
 #include "spec/screenname.h"
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ is_plain(char c)
            c == '_' || c == '-';
 }
 
-/* Runs of anything else become one _ each. */
+/* Replaces each run of other characters by one _. */
 static void
 add_plain(struct buf *out, const char *s, size_t n)
 {
@@ -49,7 +49,7 @@ add_mode_of_argv(struct buf *out, char *const *argv)
     return false;
 }
 
-/* Quotes around a value are the shell's. */
+/* Strips the shell's quotes from the value. */
 static bool
 add_mode_of_shell(struct buf *out, const char *command)
 {

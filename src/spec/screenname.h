@@ -1,4 +1,4 @@
-/* What a job's screen session is called. Pure. */
+/* The name of a job's screen session. Pure. */
 #ifndef SPEC_SCREENNAME_H
 #define SPEC_SCREENNAME_H
 
@@ -7,11 +7,11 @@
 struct buf;
 struct request;
 
-#define SCREEN_NAME_MAX 60 /* bytes; with pid, folder and user it is the name of a socket */
+#define SCREEN_NAME_MAX 60 /* bytes; with pid, folder and user it names a socket */
 
-/* Appends gpujob_GPUS_MODE_ID: the indices of its cards, ascending (none: "cpu"); the value of
- * --mode in its command, else its name, else "unknown", without what a name should not hold;
- * its number, which is never cut. */
+/* Appends gpujob_GPUS_MODE_ID: the indices of its GPUs, ascending (none: "cpu"); the value of
+ * --mode in its command, else its name, else "unknown", with unsuitable characters removed;
+ * its job id, which is never truncated. */
 void screen_name(const struct request *r, uint64_t cards, uint32_t job, struct buf *out);
 
 #endif

@@ -1,6 +1,6 @@
-/* Finds the option lines of a script, cuts them into words as a shell would, and hands each
- * option to the attributes (#BERTH) or to sbatch.c (#SBATCH). Every complaint has its line,
- * and all are collected, so that they are reported together. Called by `berth submit`. */
+/* Finds the option lines of a script, splits them into words as a shell would, and passes each
+ * option to the attributes (#BERTH) or to sbatch.c (#SBATCH). Every message has its line
+ * number, and all are collected and reported together. Called by `berth submit`. */
 #include "spec/script.h"
 
 #include <stdlib.h>
@@ -14,10 +14,10 @@
 #include "spec/attr.h"
 #include "spec/script_priv.h"
 
-#define WORDS_MAX   64 /* of one line */
+#define WORDS_MAX   64 /* per line */
 #define OPTIONS_MAX 128
 
-/* #BERTH's options that are no attributes. */
+/* #BERTH's options that are not attributes. */
 enum { OWN_EXPORT, OWN_COUNT };
 static const struct script_option own[OWN_COUNT] = {
     [OWN_EXPORT] = {"export", 0, TAKES_VALUE},
@@ -30,17 +30,17 @@ struct reader {
     struct script *out;
     struct sbatch sbatch;
     int line;
-    bool foreign_said;   /* that lines of another batch system are there */
-    bool slurm_env_said; /* by #BERTH --slurm-env, so #SBATCH lines do not decide it */
+    bool foreign_said;   /* lines of another batch system were reported */
+    bool slurm_env_said; /* set by #BERTH --slurm-env, so #SBATCH lines do not decide it */
 };
 
-/* One option line, and how far it has been read. */
+/* One option line, and how much of it has been read. */
 struct directive {
     const char *mark; /* "#SBATCH" */
     bool is_sbatch;
     char *words[WORDS_MAX]; /* owned */
     int n, at;
-    const char *cluster; /* the rest of "-HQ" */
+    const char *cluster; /* remaining letters of combined options such as "-HQ" */
 };
 
 static void
@@ -98,8 +98,8 @@ script_add_variable(struct script *s, char *entry)
     add_to(&s->variables, entry);
 }
 
-/* "FILE:LINE: #SBATCH --name: words" into the list that rc says: -1 errors, 1 unsupported. From
- * elsewhere (line 0) "--name: words". */
+/* Adds "FILE:LINE: #SBATCH --name: words" to the list for rc: -1 errors, 1 unsupported. For
+ * options from elsewhere (line 0): "--name: words". */
 static void
 complain(struct reader *rd, int rc, int line, const char *mark, const char *name,
          const char *words)
@@ -116,9 +116,9 @@ complain(struct reader *rd, int rc, int line, const char *mark, const char *name
 
 /* --- words --- */
 
-/* The next word at *p into a new string: blanks end it, quotes and backslashes are the
- * shell's. NULL at the end and at a comment, which sbatch has begin in a word too; *open: a
- * quote was not closed. */
+/* Returns the next word at *p as a new string: blanks end it, quotes and backslashes work as
+ * in the shell. NULL at the end and at a comment, which in sbatch can begin inside a word;
+ * *open: a quote was not closed. */
 static char *
 take_word(const char **p, const char *end, bool is_sbatch, bool *open)
 {
@@ -145,7 +145,7 @@ take_word(const char **p, const char *end, bool is_sbatch, bool *open)
     return xstrdup(buf_str(&word));
 }
 
-/* False, with the complaint made, when the line cannot be cut up. */
+/* False, with a message added, if the line cannot be split. */
 static bool
 take_words(struct reader *rd, struct directive *d, const char *p, const char *end)
 {
@@ -166,7 +166,7 @@ take_words(struct reader *rd, struct directive *d, const char *p, const char *en
 
 /* --- options --- */
 
-/* The row of an option at this door: attributes come behind the own ones. */
+/* Row i of the options of #BERTH or #SBATCH lines; attributes follow #BERTH's own options. */
 static bool
 row_at(bool is_sbatch, int i, struct script_option *out)
 {
@@ -190,8 +190,8 @@ row_at(bool is_sbatch, int i, struct script_option *out)
     return a != NULL;
 }
 
-/* sbatch reads its lines by getopt_long, which takes a name that is cut short where only one
- * option begins so. -1: none does, or several. */
+/* sbatch uses getopt_long, which accepts a unique prefix of an option's name. -1: none, or
+ * ambiguous. */
 static int
 find_cut_short(const char *name, size_t n, struct script_option *out)
 {
@@ -207,7 +207,7 @@ find_cut_short(const char *name, size_t n, struct script_option *out)
     return n_found == 1 ? found : -1;
 }
 
-/* By name (n bytes) or, with n 0, by letter; -1: none. */
+/* Finds an option by name (n bytes) or, if n is 0, by letter; -1: none. */
 static int
 find_row(bool is_sbatch, const char *name, size_t n, char letter, struct script_option *out)
 {
@@ -265,7 +265,7 @@ apply_berth(struct reader *rd, int row, const char *value, struct err *e)
     return 0;
 }
 
-/* Gives the option its value and applies it. */
+/* Finds the option's value and applies it. */
 static void
 settle(struct reader *rd, struct directive *d, int row, const struct script_option *o,
        const char *attached)
@@ -350,7 +350,7 @@ begins_with(const char *s, const char *end, const char *mark)
            (s + n == end || s[n] == ' ' || s[n] == '\t');
 }
 
-/* Slurm reads #PBS lines too: without a word, what they ask for would be lost. */
+/* Slurm reads #PBS lines too: without a note, what they request would be lost silently. */
 static void
 note_foreign(struct reader *rd, const char *s, const char *end)
 {
@@ -365,7 +365,7 @@ note_foreign(struct reader *rd, const char *s, const char *end)
     rd->foreign_said = true;
 }
 
-/* One line without its newline; false: it is the first command. */
+/* Reads one line without its newline; false: it is the first command. */
 static bool
 read_line(struct reader *rd, const char *s, const char *end)
 {

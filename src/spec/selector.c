@@ -1,6 +1,6 @@
-/* The selector grammar. Called by the command line, to refuse nonsense before it asks, and
- * by the daemon, which matches jobs. State names are core's; they are repeated here because
- * spec stands beside core, and a test holds the two together. */
+/* The selector grammar. Called by the command line, to refuse invalid text before it sends a
+ * request, and by the daemon, which matches jobs. State names are duplicated from core,
+ * because spec may not depend on core; a test compares the two. */
 #include "spec/selector.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 #define SHOWN_COLUMNS 60
 
-/* Not SUSPENDED, which nothing leads to: so it would select nothing. */
+/* Omits SUSPENDED, which no job reaches, so it would select nothing. */
 static const char *const state_names[] = {
     "PENDING",   "HELD",    "STARTING",      "RUNNING",   "COMPLETING", "COMPLETED", "FAILED",
     "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "PREEMPTED", "INFEASIBLE", "LOST",      NULL,
@@ -46,7 +46,7 @@ push(struct selector *s, enum selector_kind kind, const char *pattern, size_t n)
         (struct selector_term){.kind = kind, .pattern = pattern ? xstrndup(pattern, n) : NULL};
 }
 
-/* Digits to a job's number, 1..UINT32_MAX. */
+/* Scans digits as a job's number, 1..UINT32_MAX. */
 static bool
 scan_id(const char **p, uint32_t *out)
 {
@@ -86,7 +86,7 @@ scan_tasks(const char **p, int32_t *first, int32_t *last)
     return *first <= *last;
 }
 
-/* They are sorted, so what is said in 8 MiB of a request must not be a million of them. */
+/* Terms are sorted, so an 8 MiB request must not hold a million of them. */
 static int
 check_said(const struct selector *s, struct err *e)
 {
@@ -97,7 +97,7 @@ check_said(const struct selector *s, struct err *e)
                    SELECTOR_SAID_MAX);
 }
 
-/* What follows "12_": "3", or "[3-5,9]". */
+/* Parses the text after "12_": "3", or "[3-5,9]". */
 static int
 add_tasks(struct selector *s, const char *piece, const char *p, uint32_t array, struct err *e)
 {
@@ -201,7 +201,7 @@ add_tag(struct selector *s, const char *text, size_t n, struct err *e)
     return add_pattern(s, SELECT_TAG, text, n, e);
 }
 
-/* Bytes up to the next comma that stands in no brackets. */
+/* Number of bytes up to the next comma outside brackets. */
 static size_t
 piece_length(const char *text)
 {
@@ -212,7 +212,7 @@ piece_length(const char *text)
     return n;
 }
 
-/* Hands the pieces between commas to add; an empty one is an error. */
+/* Passes each piece between commas to add; an empty one is an error. */
 static int
 add_each(struct selector *s, const char *text, const char *whole,
          int (*add)(struct selector *, const char *, size_t, struct err *), struct err *e)
@@ -229,7 +229,7 @@ add_each(struct selector *s, const char *text, const char *whole,
     }
 }
 
-/* "word:rest" with a word that is none of ours. */
+/* Refuses "word:rest" with an unknown word. */
 static int
 refuse_prefix(const char *text, size_t n, struct err *e)
 {
@@ -277,7 +277,7 @@ selector_add(struct selector *s, const char *text, struct err *e)
     return -1;
 }
 
-/* Numbers first, tasks behind them, then the rest. */
+/* Sort order: numbers, then tasks, then the rest. */
 static int
 rank_of(const struct selector_term *t)
 {
@@ -303,8 +303,8 @@ compare_terms(const void *a, const void *b)
     return (x->first_task > y->first_task) - (x->first_task < y->first_task);
 }
 
-/* Whether what y selects was put into x, which stands before it in the order of
- * compare_terms. */
+/* Merges y into x, which precedes it in the order of compare_terms. False: they cannot be
+ * merged. */
 static bool
 joined(struct selector_term *x, const struct selector_term *y)
 {
@@ -371,8 +371,8 @@ is_each(const struct selector_term *t)
     return t->kind == SELECT_IDS && t->each;
 }
 
-/* Where so many numbers are said that looking each of them up would hold up others, only those
- * that stand more or less alone are. True: that has changed some. */
+/* If so many numbers are given that looking up each would delay other clients, looks up only
+ * those in short runs and treats the others as ranges. True: some terms changed. */
 static bool
 spread_numbers(struct selector *s)
 {
@@ -441,7 +441,7 @@ term_matches(const struct selector_term *t, const struct selector_job *job)
     return false;
 }
 
-/* The last of the sorted terms that does not begin behind this key; NULL: none does. */
+/* The last of the sorted terms that does not begin after key; NULL: none. */
 static const struct selector_term *
 find_sorted(const struct selector *s, const struct selector_term *key)
 {

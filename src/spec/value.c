@@ -1,5 +1,5 @@
-/* Values that only attributes have; see value.h. Called by attr_set.c, script.c, and by the
- * daemon for what comes over the socket in the same words. */
+/* Values specific to attributes; see value.h. Called by attr_set.c, script.c, and by the
+ * daemon for values in the same form from the socket. */
 #include "spec/value.h"
 
 #include <math.h>
@@ -50,8 +50,8 @@ value_check_env(const char *s, struct err *e)
     return 0;
 }
 
-/* What podman and apptainer take as an image is theirs to say; what is refused here would be an
- * option, or several words, on their command lines. */
+/* podman and apptainer decide which image names are valid; this refuses only names that would
+ * be an option, or several words, on their command lines. */
 int
 value_check_image(const char *s, struct err *e)
 {
@@ -66,7 +66,7 @@ value_check_image(const char *s, struct err *e)
     return 0;
 }
 
-/* A path that can stand in such an option of theirs. */
+/* A path that is safe in such an option. */
 static bool
 is_mount_path(const char *s, size_t n)
 {
@@ -143,7 +143,7 @@ value_tenths(const char *s, uint8_t *out, struct err *e)
     return 0;
 }
 
-/* Digits at *p to a number of at most max. */
+/* Scans digits at *p as a number of at most max. */
 static bool
 scan_number(const char **p, int64_t max, int64_t *out)
 {
@@ -182,7 +182,8 @@ static const char tasks_many[] =
 
 _Static_assert(TASK_RANGES_MAX == 16384, "as tasks_many says");
 
-/* "a", "a-b" or "a-b:step" at *p, and the comma behind it. NULL, or what is wrong. */
+/* Parses "a", "a-b" or "a-b:step" at *p, and a comma after it. Returns NULL, or what is
+ * wrong. */
 static const char *
 scan_range(const char **p, struct ranges *r)
 {
@@ -227,7 +228,7 @@ compare_ranges(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* In order, those that overlap or touch as one. */
+/* Sorts the ranges and merges those that overlap or touch. */
 static void
 join_ranges(struct ranges *r)
 {
@@ -286,7 +287,8 @@ value_tasks(const char *s, struct task_set *out, int32_t *max, struct err *e)
 
 /* --- deps --- */
 
-/* Digits alone are an id, with _ and digits a task of that array; else it is a name. */
+/* Digits alone are an id; followed by _ and digits, a task of that array; anything else is a
+ * name. */
 static bool
 read_id(const char *s, struct dep *d)
 {
@@ -314,7 +316,7 @@ read_dep(const char *s, struct dep *d, struct err *e)
     d->task = -1;
     if (!s[strspn(s, "0123456789_")])
         return parse_refuse(e, s, "is not a job; write ids (12,13), a task (12_3) or names");
-    if (strncmp(s, "name:", 5) == 0) /* as a selector has it */
+    if (strncmp(s, "name:", 5) == 0) /* as in a selector */
         s += 5;
     if (value_check_text(s, NAME_MAX_BYTES, e) < 0)
         return err_prefix(e, "a job's name");

@@ -1,5 +1,5 @@
-/* Moments; see when.h. Days are counted on the local clock, so that tomorrow 16:00 is right
- * over a change of the hour; converting back is left to the caller's mktime. */
+/* Times; see when.h. Days are counted on the local clock, so that tomorrow 16:00 is right
+ * across a daylight saving change; the caller's mktime converts back. */
 #include "spec/when.h"
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 static const char want[] =
     "is not a time; write now+2h, 16:00, tomorrow, 2026-12-24 or 2026-12-24T18:30";
 
-/* n digits at *p, a number from min to max. */
+/* Scans n digits at *p, a number from min to max. */
 static bool
 scan_digits(const char **p, int n, int min, int max, int *out)
 {
@@ -40,7 +40,7 @@ scan_char(const char **p, char c)
     return true;
 }
 
-/* "PM", " am" at *p: half of the day. False: there is one, which the hour does not allow. */
+/* Applies "PM" or " am" at *p. False: it is there, but the hour does not allow it. */
 static bool
 scan_half(const char **p, struct tm *tm)
 {
@@ -56,7 +56,7 @@ scan_half(const char **p, struct tm *tm)
     return true;
 }
 
-/* "9:00", "16:00", "16:00:30" or "4:00PM" at *p, into the fields of tm. */
+/* Scans "9:00", "16:00", "16:00:30" or "4:00PM" at *p into tm. */
 static bool
 scan_time(const char **p, struct tm *tm)
 {
@@ -108,7 +108,7 @@ days_since_epoch(const struct tm *tm)
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/* "Z", "+01:00" or "-0530" at *p, seconds east; false when there is none. */
+/* Scans "Z", "+01:00" or "-0530" at *p as seconds east of UTC; false if there is none. */
 static bool
 scan_zone(const char **p, int64_t *east)
 {
@@ -167,7 +167,7 @@ parse_date(const char *s, const struct when_clock *clock, int64_t *out, struct e
     return *p ? parse_refuse(e, s, want) : to_us(s, clock, tm, out, e);
 }
 
-/* --- dates as Slurm has them, the month in front --- */
+/* --- Slurm's dates, month first --- */
 
 static bool
 is_six_digits(const char *s)
@@ -175,7 +175,7 @@ is_six_digits(const char *s)
     return strspn(s, "0123456789") == 6;
 }
 
-/* "12/24", "12/24/26", "12/24/2026" or "122426" at *p; *year 0: it has none. */
+/* Scans "12/24", "12/24/26", "12/24/2026" or "122426" at *p; *year 0: no year given. */
 static bool
 scan_month_first(const char **p, struct tm *tm, int *year)
 {
@@ -201,7 +201,7 @@ scan_month_first(const char **p, struct tm *tm, int *year)
     return true;
 }
 
-/* Of a day without a year the next one, or the last. */
+/* Resolves a day without a year to the next one, or the last. */
 static int
 settle_year(const char *s, const struct when_clock *clock, struct tm tm, int64_t *out,
             struct err *e)
@@ -228,7 +228,7 @@ parse_month_first(const char *s, const struct when_clock *clock, int64_t *out, s
         return parse_refuse(e, s, want);
     if (*p && (!strchr("-Tt ", *p++) || !scan_time(&p, &tm) || *p))
         return parse_refuse(e, s, want);
-    /* A leap year's where none is said: to_time carries the day over in another. */
+    /* Without a year, allows 29 February: to_time carries it over in other years. */
     if (tm.tm_mday > days_of(year ? year : 2000, tm.tm_mon + 1))
         return parse_refuse(e, s, want);
     if (!year)
@@ -282,9 +282,8 @@ parse_after_now(const char *s, const char *duration, const struct when_clock *cl
     return 0;
 }
 
-/* today, tomorrow, noon, midnight and the like, and a time behind the first two. NULL when s
- * begins with none of them; else what is behind, tm as the word says. *roll: tomorrow, if it
- * has passed. */
+/* Parses today, tomorrow, noon, midnight and the like. NULL if s begins with none of them;
+ * else the rest of s, with tm set. *roll: move to the next day if the time has passed. */
 static const char *
 take_day(const char *s, struct tm *tm, bool *roll)
 {
@@ -310,7 +309,7 @@ take_day(const char *s, struct tm *tm, bool *roll)
     return NULL;
 }
 
-/* A day by its word, or a time of the day. */
+/* Parses a day by name, or a time of day. */
 static int
 parse_day(const char *s, const struct when_clock *clock, int64_t *out, struct err *e)
 {
@@ -331,14 +330,14 @@ parse_day(const char *s, const struct when_clock *clock, int64_t *out, struct er
         return parse_refuse(e, s, want);
     if (to_us(s, clock, tm, out, e) < 0)
         return -1;
-    /* By the calendar: a day in which the clock changes has not 24 hours. */
+    /* Changes the day of the month, as a day with a clock change does not have 24 hours. */
     if (!roll || !clock || clock->past == (*out <= clock->now_us))
         return 0;
     tm.tm_mday += clock->past ? -1 : 1;
     return to_us(s, clock, tm, out, e);
 }
 
-/* now, now+1h, "now + 1hour"; NULL: it is none of these, else what is behind the plus. */
+/* Matches now, now+1h, "now + 1hour"; returns the text after the plus, or NULL. */
 static const char *
 after_now(const char *s)
 {
@@ -353,7 +352,7 @@ after_now(const char *s)
     return s[0] ? s : NULL;
 }
 
-/* "16:00 tomorrow" as "tomorrow 16:00"; NULL: no time of the day stands in front of a day. */
+/* Turns "16:00 tomorrow" into "tomorrow 16:00"; NULL: s is not a time followed by a day. */
 static char *
 day_first(const char *s)
 {

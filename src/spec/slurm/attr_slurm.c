@@ -1,5 +1,6 @@
-/* What jobs on Slurm cannot ask for: see attr_slurm.h. Dependencies, begin, hold and priority
- * decide at home when one is sent; retries, limits and logs are Berth's there too. */
+/* Attributes that jobs on Slurm cannot have: see attr_slurm.h. Dependencies, begin, hold and
+ * priority are applied locally, before a job is sent; retries, limits and logs remain
+ * Berth's. */
 #include "spec/slurm/attr_slurm.h"
 
 #include <stdbool.h>

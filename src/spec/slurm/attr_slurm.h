@@ -1,11 +1,11 @@
-/* Jobs with `on: slurm`: what of their attributes cannot be had there. */
+/* Attributes that jobs with `on: slurm` cannot have. */
 #ifndef SPEC_SLURM_ATTR_SLURM_H
 #define SPEC_SLURM_ATTR_SLURM_H
 
 struct err;
 struct request;
 
-/* ERR_USAGE where the request asks for what cannot be had on a cluster. */
+/* ERR_USAGE if the request needs something that a cluster cannot provide. */
 int slurm_check(const struct request *r, struct err *e);
 
 #endif
