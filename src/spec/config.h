@@ -43,8 +43,7 @@ struct config {
     int64_t mig_wait_ms;        /* how long a removed MIG instance may take to come back */
     int64_t vram_wait_ms;       /* longest wait for an ended job's VRAM to be freed */
     int64_t grace_ms;           /* between TERM and KILL, for jobs that set none */
-    int64_t idle_exit_s;        /* idle time after which a `berth run` daemon exits; 0:
-                                   never */
+    int64_t idle_exit_s;        /* idle time after which a `berth run` daemon exits; 0: no */
     char **oom_patterns;        /* owned, NULL-terminated; lower case */
     int64_t oom_retries;        /* for jobs that set none */
     int gpu_env;                /* enum config_gpu_env */

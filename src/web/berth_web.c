@@ -1,6 +1,6 @@
-/* berth-web: options, the listening socket, the loop. What is served is in http_server.c; how
- * berthd is asked in upstream.c. It runs as any user, starts no daemon, and has that user's
- * rights there. */
+/* berth-web: options, the listening socket, the loop. http_server.c serves pages; upstream.c
+ * queries berthd. It runs as any user, starts no daemon, and has that user's rights at the
+ * daemon. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,9 +130,10 @@ end(struct program *p)
     gate_free(&p->gate);
     if (p->options.unix_path && p->server)
         unlink(p->options.unix_path);
-    uv_walk(&p->loop, on_left, NULL); /* the signals */
+    uv_walk(&p->loop, on_left, NULL); /* the signal handles */
     uv_run(&p->loop, UV_RUN_NOWAIT);
-    /* Busy when a log is still being read, from a file server that does not answer. */
+    /* Fails with EBUSY while a log is still being read from a file server that does not
+     * answer. */
     (void)uv_loop_close(&p->loop);
 }
 

@@ -1,5 +1,5 @@
-/* HTTP: see http_server.h. libmicrohttpd has an epoll descriptor and a next time at which it
- * wants to be called; both are the loop's business here. */
+/* HTTP: see http_server.h. libmicrohttpd provides an epoll descriptor and a time of its next
+ * call; our loop watches both. */
 #include "web/http_server.h"
 
 #include <microhttpd.h>
@@ -12,12 +12,12 @@
 #include "web/pages/live_pages.h"
 #include "web/web_request.h"
 
-/* More than all that may listen (128), be silent or read (visitors.h): the others wait for the
- * daemon, and soon have an answer. */
+/* More than the maxima of listening (128), silent and reading connections (visitors.h): the
+ * rest wait for the daemon, and are answered soon. */
 #define CONNECTIONS_MAX  384
-#define IDLE_S           30 /* one that says nothing, or does not read, for so long */
+#define IDLE_S           30 /* limit for a connection that sends nothing or does not read */
 #define CONNECTION_BYTES 16384
-#define RUNS_MAX         16 /* before the others in the loop have their turn */
+#define RUNS_MAX         16 /* runs in a row before other handles of the loop get a turn */
 
 struct server {
     struct web web;
@@ -59,7 +59,7 @@ on_timer(uv_timer_t *timer)
     run(timer->data);
 }
 
-/* A resumed connection is not looked at before the next run. */
+/* MHD looks at a resumed connection only in its next run. */
 static void
 on_resume(void *ctx)
 {
@@ -150,7 +150,7 @@ http_server_free(struct server *s)
 {
     if (!s)
         return;
-    /* Nothing may be suspended when it stops. */
+    /* No connection may be suspended when MHD stops. */
     request_end_all(&s->web);
     stream_end(s->web.stream);
     for (int i = 0; i < RUNS_MAX; i++)

@@ -1,5 +1,5 @@
-/* HTTP: libmicrohttpd driven by our loop, every request gated, routed and answered, from the
- * cache or when the daemon has answered. One thread. */
+/* The HTTP server: drives libmicrohttpd from our loop. Every request passes the gate, is
+ * routed, and is answered from the cache or when the daemon has replied. One thread. */
 #ifndef WEB_HTTP_SERVER_H
 #define WEB_HTTP_SERVER_H
 
@@ -18,14 +18,14 @@ struct server_parts {
     struct live *live;
     const struct gate *gate;
     const struct page_context *page;
-    bool check_peers; /* only root and the user who runs this may connect */
+    bool check_peers; /* only root and this process's user may connect */
 };
 
-/* Serves the listening socket, which it owns from now on. */
+/* Serves the listening socket and takes ownership of it. */
 struct server *http_server_new(uv_loop_t *loop, int listener, const struct server_parts *parts,
                                struct err *e);
 struct stream *http_server_stream(struct server *s);
-/* Answers every waiting request, and closes. */
+/* Answers every waiting request, and closes the server. */
 void http_server_free(struct server *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a path means: see route.h. */
+/* Maps paths to routes: see route.h. */
 #include "web/route.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static const struct {
     {"/api/v1/events", {.kind = ROUTE_EVENTS}},
 };
 
-/* Behind the number of a job. */
+/* Paths that follow a job's number. */
 static const struct {
     const char *prefix, *suffix;
     struct route route;
@@ -38,7 +38,7 @@ static const struct {
     {"/api/v1/jobs/", "/log", {.kind = ROUTE_LOG, .query = QUERY_JOB}},
 };
 
-/* "12/series": the number and what is behind it. */
+/* "12/series": the number and the rest. */
 static bool
 split_number(const char *s, int64_t *out, const char **rest)
 {

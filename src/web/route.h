@@ -1,4 +1,4 @@
-/* What a path means. Pure; docs/web.md lists the same. */
+/* Maps a path to what it names. Pure; docs/web.md lists the paths. */
 #ifndef WEB_ROUTE_H
 #define WEB_ROUTE_H
 
@@ -9,10 +9,10 @@
 
 enum route_kind {
     ROUTE_NONE,
-    ROUTE_PAGE,   /* HTML, from the answer to a query */
+    ROUTE_PAGE,   /* HTML, made from the answer to a query */
     ROUTE_DATA,   /* the answer itself */
     ROUTE_LOG,    /* the end of a job's log */
-    ROUTE_EVENTS, /* the stream */
+    ROUTE_EVENTS, /* the event stream */
     ROUTE_ASSET,  /* compiled in */
     ROUTE_LOGIN,
     ROUTE_LOGOUT,
@@ -21,9 +21,9 @@ enum route_kind {
 struct route {
     enum route_kind kind;
     enum query_kind query; /* of a page, data, log */
-    int64_t job;           /* where the path names one */
+    int64_t job;           /* if the path names one */
     const char *asset;     /* its name; borrowed from the path */
-    bool is_open;          /* also without the token */
+    bool is_open;          /* accessible without the token */
 };
 
 void route_find(const char *path, struct route *out);

@@ -58,7 +58,7 @@ open_tcp(const struct options *o, char *address, size_t size, struct err *e)
     return TAKE_FD(fd);
 }
 
-/* The file of a server that died is in the way; that of one that lives is not touched. */
+/* Removes the socket of a server that died; refuses if one is still listening. */
 static int
 clear_way(const struct sockaddr_un *addr, struct err *e)
 {
@@ -94,7 +94,7 @@ open_unix(const struct options *o, char *address, size_t size, struct err *e)
     memcpy(addr.sun_path, o->unix_path, strlen(o->unix_path) + 1);
     if (clear_way(&addr, e) < 0)
         return -1;
-    old = umask(0117); /* access to the file is access to the page: owner and group */
+    old = umask(0117); /* access to the file is access to the page: for owner and group */
     rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
     umask(old);
     if (rc < 0 || listen(fd, BACKLOG) < 0)

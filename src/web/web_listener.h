@@ -1,4 +1,4 @@
-/* The socket at which browsers arrive. */
+/* The listening socket. */
 #ifndef WEB_WEB_LISTENER_H
 #define WEB_WEB_LISTENER_H
 
@@ -7,7 +7,7 @@
 struct err;
 struct options;
 
-/* The descriptor, listening; -1. address: what to type into a browser, or the file's name. */
+/* The listening descriptor, or -1. address: the URL for a browser, or the socket's path. */
 int web_listener_open(const struct options *o, char *address, size_t size, struct err *e);
 
 #endif

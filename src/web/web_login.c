@@ -1,5 +1,5 @@
-/* The forms: see web_login.h. A session is a cookie that no script can read and no other site's
- * request carries. */
+/* The login and logout forms: see web_login.h. A session is a cookie that scripts cannot read
+ * and other sites' requests do not carry. */
 #include "web/web_login.h"
 
 #include <stdlib.h>
@@ -52,7 +52,8 @@ header(const struct login *l, const char *name)
     return MHD_lookup_connection_value(l->connection, MHD_HEADER_KIND, name);
 }
 
-/* What our own page sends. The parser for multipart bodies takes much more than a token. */
+/* Our own page sends only this type. A parser for multipart bodies accepts much more than a
+ * token. */
 static bool
 is_our_encoding(const char *type)
 {
@@ -68,7 +69,7 @@ login_new(struct MHD_Connection *connection, bool leaves)
 
     l->connection = connection;
     l->leaves = leaves;
-    /* A body of any other type has no token in it. */
+    /* Bodies of other types contain no token. */
     if (is_our_encoding(header(l, MHD_HTTP_HEADER_CONTENT_TYPE)))
         l->form = MHD_create_post_processor(connection, FORM_BYTES, on_field, l);
     return l;
@@ -101,7 +102,7 @@ login_cookie(const struct login *l)
     return l->cookie;
 }
 
-/* Behind a proxy that speaks TLS the cookie is for TLS only. */
+/* Behind a proxy that uses TLS, the cookie is restricted to TLS. */
 static char *
 make_cookie(const struct login *l, const char *value, int seconds)
 {
@@ -127,7 +128,7 @@ login_finish(struct login *l, const struct gate *g, const struct page_context *p
     const char *next;
 
     if (l->form)
-        MHD_destroy_post_processor(l->form); /* hands over what it still has */
+        MHD_destroy_post_processor(l->form); /* delivers buffered data */
     l->form = NULL;
     next = gate_next_path(buf_str(&l->next));
     if (l->leaves) {

@@ -130,7 +130,7 @@ static const struct long_option table[] = {
     {NULL, 0, 0, NULL},
 };
 
-/* Together they have to make sense. */
+/* Checks the options against each other. */
 static int
 check(const struct options *o, struct err *e)
 {

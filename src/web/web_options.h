@@ -14,19 +14,20 @@ struct options {
     const char *dir;
     const char *socket;
     const char *token_file;
-    const char *unix_path; /* to listen there instead of at an address */
+    const char *unix_path; /* listen there instead of at an address */
     struct sockaddr_storage address;
     socklen_t address_len;
     bool is_loopback;
-    bool allow_local;                         /* every user of this machine may look */
-    const char *names[OPTIONS_NAMES_MAX + 1]; /* hosts by which it is known */
+    bool allow_local;                         /* let every user of this machine connect */
+    const char *names[OPTIONS_NAMES_MAX + 1]; /* names by which it is reached */
     int ready_fd;                             /* -1: none */
 };
 
-/* 0: go on; 1: help or version was printed; -1: unusable. */
+/* 0: continue; 1: help or version was printed; -1: invalid. */
 int web_options_parse(int argc, char **argv, struct options *out, struct err *e);
 
-/* "127.0.0.1:80", "[::1]:80", "localhost:80", ":80" is refused. Fills address. */
+/* Parses "127.0.0.1:80", "[::1]:80", "localhost:80" or "unix:/path" into out; refuses
+ * ":80". */
 int web_options_parse_listen(const char *text, struct options *out, struct err *e);
 
 #endif

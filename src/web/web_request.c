@@ -1,6 +1,6 @@
-/* Requests: see web_request.h. The order is: is it for us (Host, no other site's page), may
- * they look (peer, token), what do they want (route), and then the answer: at once, or when the
- * cache or the log's reader has it. Meanwhile the connection is suspended. */
+/* Requests: see web_request.h. Each is checked in this order: is it for us (Host, no other
+ * site's page), may the visitor see it (peer, token), what does it ask for (route). It is
+ * answered at once, or suspended until the cache or the log reader has the answer. */
 #include "web/web_request.h"
 
 #include <stdlib.h>
@@ -24,19 +24,19 @@
 #define LOG_BYTES 65536
 
 struct request {
-    struct request *next, **at; /* among those that wait */
+    struct request *next, **at; /* in the list of waiting requests */
     struct web *web;
     struct MHD_Connection *connection;
     struct route route;
     struct query query;
-    bool is_page; /* a person reads the answer */
+    bool is_page; /* the answer is HTML for a person */
     bool begun;
     bool suspended;
     struct waiter *waiter;
     struct reading *reading;
     struct reply *reply; /* the answer, once it is there */
-    struct login *login; /* a form that is being sent */
-    struct err refused;  /* an argument of no use */
+    struct login *login; /* a form being received */
+    struct err refused;  /* an invalid argument */
 };
 
 static const char *
@@ -82,7 +82,7 @@ answer(struct request *r, struct reply *reply)
     resume(r);
 }
 
-/* The same for one made for this request alone. */
+/* The same for a reply made only for this request. */
 static void
 answer_own(struct request *r, struct reply *reply)
 {
@@ -130,7 +130,7 @@ on_log(void *ctx, struct reply *reply)
     answer(r, reply);
 }
 
-/* Where the log is stands in the job. */
+/* Reads the log that the job's object names. */
 static void
 on_job_of_log(void *ctx, struct reply *data)
 {
@@ -207,11 +207,12 @@ visitor_of(struct MHD_Connection *connection)
     return info ? info->socket_context : NULL;
 }
 
-/* Whether the other end is root or the user who runs this. Asked once for each connection. */
+/* True if the peer is root or this process's user. Queried once per connection. */
 static bool
 is_own_peer(const struct request *r)
 {
-    /* libmicrohttpd 1.0 gives both answers in the same place: one is read before the next. */
+    /* libmicrohttpd 1.0 returns both results in the same buffer, so read one before the next
+     * call. */
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     const int fd = info ? info->connect_fd : -1;
@@ -322,7 +323,7 @@ begin(struct request *r, const char *url, const char *method)
     }
 }
 
-/* An unknown path gets a page for a browser, and JSON for a program. */
+/* Unknown paths get a page for a browser, and JSON for a program. */
 static bool
 is_page(const struct request *r, const char *url)
 {
@@ -361,7 +362,8 @@ request_new(struct web *w, struct MHD_Connection *connection, const char *url,
     r->connection = connection;
     route_find(url, &r->route);
     r->is_page = is_page(r, url);
-    /* A refusal is decided before the body comes, so no stranger's body is parsed. */
+    /* Refusals are decided before the body arrives, so that an unauthorised client's body is
+     * never parsed. */
     if (is_for_us(r) && is_allowed_peer(r) && is_form(r, method) && is_own_form(r))
         r->login = login_new(connection, r->route.kind == ROUTE_LOGOUT);
     return r;
@@ -443,7 +445,7 @@ request_completed(void *cls, struct MHD_Connection *connection, void **own,
     free(r);
 }
 
-/* The user at the other end is not known yet; later it is 'y' or 'n'. */
+/* visitor_peer is unset for a new connection; later it is 'y' or 'n'. */
 void
 request_connection(void *cls, struct MHD_Connection *connection, void **own,
                    enum MHD_ConnectionNotificationCode how)

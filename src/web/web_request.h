@@ -1,4 +1,4 @@
-/* One HTTP request, from its headers to its answer. */
+/* Handles one HTTP request, from its headers to its answer. */
 #ifndef WEB_WEB_REQUEST_H
 #define WEB_WEB_REQUEST_H
 
@@ -14,7 +14,7 @@ struct page_context;
 struct stream;
 struct visitors;
 
-/* What requests are answered with. */
+/* Shared state of all requests. */
 struct web {
     struct cache *cache;
     struct stream *stream;
@@ -23,13 +23,13 @@ struct web {
     const struct gate *gate;
     const struct page_context *page;
     bool check_peers;
-    bool ending;                  /* nothing waits any more */
-    void (*on_resume)(void *ctx); /* MHD has to be run */
+    bool ending;                  /* no request may wait any more */
+    void (*on_resume)(void *ctx); /* MHD must run */
     void *ctx;
     struct request *waiting;
 };
 
-/* What MHD calls, with cls a struct web. */
+/* Callbacks for MHD, with cls a struct web. */
 enum MHD_Result request_handle(void *cls, struct MHD_Connection *connection, const char *url,
                                const char *method, const char *version, const char *upload,
                                size_t *n, void **own);
@@ -38,7 +38,7 @@ void request_completed(void *cls, struct MHD_Connection *connection, void **own,
 void request_connection(void *cls, struct MHD_Connection *connection, void **own,
                         enum MHD_ConnectionNotificationCode how);
 
-/* Requests that wait are answered with 503: berth-web is being stopped. */
+/* Answers waiting requests with 503: berth-web is being stopped. */
 void request_end_all(struct web *w);
 
 #endif

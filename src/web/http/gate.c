@@ -1,4 +1,5 @@
-/* Who may look: see gate.h. Called by web_request.c for every request, and by web_login.c. */
+/* Access control: see gate.h. Called by web_request.c for every request, and by
+ * web_login.c. */
 #include "web/http/gate.h"
 
 #include <arpa/inet.h>
@@ -29,7 +30,7 @@ digest(const void *a, size_t n, const void *b, size_t m, uint8_t out[SHA256_DIGE
     SHA256Final(out, &sha);
 }
 
-/* HMAC-SHA-256 (RFC 2104): knowing a cookie tells nothing about the token. */
+/* HMAC-SHA-256 (RFC 2104): a cookie reveals nothing about the token. */
 static void
 hmac(const char *key, const char *text, uint8_t out[SHA256_DIGEST_LENGTH])
 {
@@ -48,7 +49,7 @@ hmac(const char *key, const char *text, uint8_t out[SHA256_DIGEST_LENGTH])
     digest(block, sizeof block, inner, sizeof inner, out);
 }
 
-/* Takes as long for a wrong text as for the right one: what is compared are digests. */
+/* Compares digests, so that the time does not depend on how much of the text is right. */
 static bool
 is_same_secret(const char *a, const char *b)
 {
@@ -117,7 +118,7 @@ gate_free(struct gate *g)
 
 /* --- host --- */
 
-/* The name without its port and without the brackets of an IPv6 address; false: neither. */
+/* The host without its port and the brackets of an IPv6 address; false: malformed. */
 static bool
 split_host(const char *host, char *name, size_t size)
 {
@@ -147,7 +148,7 @@ is_address(const char *name)
     return inet_pton(AF_INET, name, &four) == 1 || inet_pton(AF_INET6, name, &six) == 1;
 }
 
-/* An address cannot be rebound, only a name can. */
+/* Only names are checked against the list: an address cannot be rebound. */
 bool
 gate_host_is_ours(const struct gate *g, const char *host)
 {
@@ -231,7 +232,7 @@ gate_is_open(const struct gate *g, const char *authorization, const char *cookie
 const char *
 gate_next_path(const char *wanted)
 {
-    /* "//host" and "/\host" are other sites to a browser. */
+    /* A browser takes "//host" and "/\host" as other sites. */
     if (!wanted || wanted[0] != '/' || wanted[1] == '/' || wanted[1] == '\\')
         return "/";
     for (const char *c = wanted; *c; c++)

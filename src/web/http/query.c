@@ -1,4 +1,4 @@
-/* Questions: see query.h. The shapes are those of docs/web.md. */
+/* Queries: see query.h. docs/web.md defines the shape of the replies. */
 #include "web/http/query.h"
 
 #include <stdio.h>
@@ -11,17 +11,17 @@
 #include "base/text.h"
 #include "web/http/reply.h"
 
-#define COMMAND_MAX 300 /* bytes of a command in a list; a job's own page has all of it */
-#define SHOWN       100 /* lines of the queue there: more than fit on a screen */
+#define COMMAND_MAX 300 /* bytes of a command in a list; a job's own page shows all of it */
+#define SHOWN       100 /* jobs of the queue on the first page: more than fit on a screen */
 #define RECENT      8   /* ended jobs on the first page */
-#define FAILED      20  /* in its head */
+#define FAILED      20  /* failed jobs in the head of that page */
 #define FAILED_US   INT64_C(3600000000)
-#define PAGE_MAX    1000 /* of the history, at a time: the daemon's bound */
-#define POINTS      120  /* of a curve: as wide as it is drawn */
+#define PAGE_MAX    1000 /* history rows per request: the daemon's limit */
+#define POINTS      120  /* of a curve: as many as the width at which it is drawn */
 #define POINTS_MAX  5000
 #define MS          INT64_C(1000)
 
-/* What a line of a list says. */
+/* Fields of a row in lists of jobs. */
 static const char *const fields[] = {
     "id",        "array_job",   "array_task", "array",          "user",     "name",
     "command",   "state",       "reason",     "explain",        "gpus",     "gpus_wanted",
@@ -49,7 +49,7 @@ static const struct {
     [QUERY_METRICS] = {"metrics", 1000},
 };
 
-/* --- argument --- */
+/* --- arguments --- */
 
 static int
 take_number(const char *name, const char *value, int64_t max, int64_t *out, struct err *e)
@@ -97,7 +97,7 @@ query_set(struct query *q, const char *name, const char *value, struct err *e)
 void
 query_key(const struct query *q, struct buf *out)
 {
-    /* Text comes last and behind its length, so no two queries share a key. */
+    /* Text comes last and is preceded by its length, so that no two queries share a key. */
     buf_addf(out, "%s %lld %lld %lld %lld %lld %lld %lld %zu:%s %zu:%s %zu:%s",
              kinds[q->kind].name, (long long)q->job, (long long)q->limit,
              (long long)q->before_id, (long long)q->since_us, (long long)q->until_us,
@@ -163,7 +163,7 @@ ended_params(const struct query *q, int64_t limit)
     return params;
 }
 
-/* What has gone wrong lately, for the head of the first page. */
+/* Recent failures, for the head of the first page. */
 static json_t *
 failed_params(const struct query *q)
 {
@@ -265,7 +265,7 @@ query_parts(const struct query *q, struct query_part out[QUERY_PARTS_MAX])
 
 /* --- replies --- */
 
-/* A script of 60 KiB as one line of a list is of no use. */
+/* Truncates a command for a list, where a script of 60 KiB is of no use. */
 static json_t *
 cut_command(json_t *command)
 {
@@ -281,7 +281,7 @@ cut_command(json_t *command)
     return json_string(cut);
 }
 
-/* Rows of fields as the objects that docs/web.md has. */
+/* Converts rows of fields to the objects that docs/web.md defines. */
 static json_t *
 objects_of(const json_t *result)
 {
@@ -304,7 +304,7 @@ objects_of(const json_t *result)
     return out;
 }
 
-/* The daemon lists the oldest first. */
+/* Reverses the daemon's order, which is oldest first. */
 static json_t *
 newest_first(json_t *jobs)
 {
@@ -316,7 +316,7 @@ newest_first(json_t *jobs)
     return out;
 }
 
-/* Checks that are fine say how fine they are, in numbers that change all the time. */
+/* Drops checks that are fine, as their texts contain numbers that change all the time. */
 static json_t *
 what_is_wrong(const json_t *health)
 {
@@ -344,7 +344,7 @@ overview(json_t *const *results)
     json_t *queue = objects_of(results[1]), *job;
     size_t i;
 
-    /* What only counts time would make every answer another one than the last. */
+    /* Drops elapsed times, which would make every answer differ from the last. */
     json_object_del(json_object_get(out, "daemon"), "uptime_s");
     json_array_foreach(queue, i, job) json_object_del(job, "run_ms");
     json_object_set_new(out, "queue", queue);
@@ -397,7 +397,7 @@ query_reply(const struct query *q, json_t *const *results)
     case QUERY_METRICS:
         return metrics(results[0]);
     case QUERY_HEALTH:
-        /* What watches by status alone sees it too. */
+        /* Sets the HTTP status too, for monitors that check nothing else. */
         if (strcmp(json_string_value(json_object_get(results[0], "state")) ?: "", "bad") == 0)
             return reply_json(503, json_incref(results[0]));
         return reply_json(200, json_incref(results[0]));

@@ -1,6 +1,6 @@
-/* What visitors can ask: each kind of question, what of it goes to berthd, and how the
- * answers become one reply. A plain value, so that the same question of many visitors is
- * asked once (cache.h). */
+/* Queries of visitors: each kind, the requests to berthd that it needs, and how their answers
+ * form one reply. A query is a plain value, so that equal queries of many visitors are sent
+ * once (cache.h). */
 #ifndef WEB_HTTP_QUERY_H
 #define WEB_HTTP_QUERY_H
 
@@ -13,7 +13,7 @@ struct err;
 struct reply;
 
 enum query_kind {
-    QUERY_OVERVIEW, /* what the first page shows, in one */
+    QUERY_OVERVIEW, /* everything on the first page, in one query */
     QUERY_STATUS,
     QUERY_GPUS,
     QUERY_QUEUE,
@@ -28,7 +28,7 @@ enum query_kind {
 };
 
 #define QUERY_PARTS_MAX 5
-#define QUERY_LIST      200 /* lines of a list, unless more are requested */
+#define QUERY_LIST      200 /* default number of rows */
 #define QUERY_LIST_MAX  10000
 #define QUERY_LOG_MAX   ((int64_t)1 << 20)
 
@@ -36,7 +36,7 @@ struct query {
     enum query_kind kind;
     int64_t job;
     int64_t limit;
-    int64_t before_id; /* these: 0 when not asked */
+    int64_t before_id; /* 0 if not given, as for the fields below */
     int64_t since_us;
     int64_t until_us;
     int64_t points;
@@ -47,22 +47,22 @@ struct query {
     char search[128];
 };
 
-/* One question to berthd. */
+/* One request to berthd. */
 struct query_part {
     const char *method;
-    json_t *params; /* to be stolen */
-    bool optional;  /* a daemon that cannot answer it leaves null in its place */
+    json_t *params; /* the caller takes it over */
+    bool optional;  /* if the daemon cannot answer it, its result is null */
 };
 
-/* Takes one argument of the URL; one of no meaning here is passed over. -1: of no use. */
+/* Sets one argument from the URL and ignores unknown names. -1: invalid value. */
 int query_set(struct query *q, const char *name, const char *value, struct err *e);
 
 /* Two queries with the same key have the same answer. */
 void query_key(const struct query *q, struct buf *out);
 int query_parts(const struct query *q, struct query_part out[QUERY_PARTS_MAX]);
-/* How long an answer stays good enough. */
+/* How long an answer stays fresh. */
 int64_t query_ttl_us(const struct query *q);
-/* results: as many as there are parts, borrowed; NULL where an optional one failed. */
+/* results: one per part, borrowed; NULL where an optional part failed. */
 struct reply *query_reply(const struct query *q, json_t *const *results);
 
 #endif

@@ -1,4 +1,4 @@
-/* Answers as values: see reply.h. */
+/* Replies as values: see reply.h. */
 #include "web/http/reply.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "wire/json_text.h"
 
 #define PACK_MIN_BYTES 1024
-#define PACK_LEVEL     4  /* a third of the time of the usual 6, for a tenth more bytes */
-#define PACK_GZIP      31 /* the window of 15 bits, in gzip's wrapping */
+#define PACK_LEVEL     4  /* a third of the default 6's time, for a tenth more bytes */
+#define PACK_GZIP      31 /* a window of 15 bits, and gzip's header */
 
 struct reply *
 reply_new(int status, const char *type, struct buf *body)
@@ -73,7 +73,7 @@ reply_error(const struct err *why)
     json_t *tree =
         json_pack("{s:{s:s,s:s}}", "error", "kind", err_name(why->code), "message", why->text);
 
-    /* Words that are not UTF-8 cannot be packed. */
+    /* json_pack rejects text that is not UTF-8. */
     if (!tree)
         tree = json_pack("{s:{s:s,s:s}}", "error", "kind", err_name(why->code), "message",
                          "the reason cannot be shown");
@@ -109,7 +109,7 @@ pack(struct reply *r)
     z.next_in = (Bytef *)r->body.data;
     z.avail_in = (uInt)r->body.len;
     z.next_out = (Bytef *)r->packed.data;
-    z.avail_out = (uInt)r->body.len; /* longer than plain is of no use */
+    z.avail_out = (uInt)r->body.len; /* a result longer than the plain body is useless */
     if (deflate(&z, Z_FINISH) == Z_STREAM_END)
         r->packed.len = r->body.len - z.avail_out;
     else

@@ -1,6 +1,6 @@
-/* The answer to a request: bytes that do not change any more, shared by all requests for the
- * same (counted), with the tag by which a browser asks whether they are still the same, and a
- * packed form that is made once, for the first client that accepts it. */
+/* The reply to a request: immutable bytes, shared by equal requests (reference-counted), with
+ * an ETag for revalidation and a gzip form that is made once, for the first client that
+ * accepts it. */
 #ifndef WEB_HTTP_REPLY_H
 #define WEB_HTTP_REPLY_H
 
@@ -17,26 +17,26 @@ struct err;
 
 struct reply {
     int refs;
-    int status;       /* of HTTP */
-    const char *type; /* of the content; static text */
+    int status;       /* HTTP status */
+    const char *type; /* content type; static text */
     struct buf body;
-    json_t *tree; /* what body says, where it is JSON that pages are made of; may be NULL */
+    json_t *tree; /* body as a tree, if pages are made from it; may be NULL */
     struct buf packed;
     bool packing_tried;
-    char etag[44]; /* quoted */
+    char etag[44]; /* with quotes */
 };
 
-/* Takes the bytes. The one reference is the caller's. */
+/* Takes over the bytes. The caller owns the only reference. */
 struct reply *reply_new(int status, const char *type, struct buf *body);
-/* Takes the tree. */
+/* Takes over the tree. */
 struct reply *reply_json(int status, json_t *tree);
-/* {"error":{"kind","message"}} with the status that the code means. */
+/* {"error":{"kind","message"}} with the HTTP status for the error's code. */
 struct reply *reply_error(const struct err *why);
 
 struct reply *reply_ref(struct reply *r);
 void reply_unref(struct reply *r); /* NULL is fine */
 
-/* The gzip form; NULL where it would not be shorter. Borrowed. */
+/* The gzip form; NULL if it would not be shorter. Borrowed. */
 const struct buf *reply_packed(struct reply *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* Replies on their way out: see respond.h. */
+/* Sending replies: see respond.h. */
 #include "web/http/respond.h"
 
 #include <stdbool.h>
@@ -7,14 +7,14 @@
 #include "base/buf.h"
 #include "web/http/reply.h"
 
-/* Scripts and sheets are files of ours; nothing is framed, sent or fetched elsewhere. */
+/* Allows only our own scripts and style sheets; forbids frames and requests to other sites. */
 static const char *const headers[][2] = {
     {"Content-Security-Policy",
      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
      "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"},
     {"X-Content-Type-Options", "nosniff"},
     {"X-Frame-Options", "DENY"},
-    /* "no-referrer" would leave our own forms without an Origin too. */
+    /* "no-referrer" would remove the Origin from our own forms too. */
     {"Referrer-Policy", "same-origin"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
@@ -43,7 +43,7 @@ takes_gzip(struct MHD_Connection *connection)
     return accept && strstr(accept, "gzip") && !strstr(accept, "gzip;q=0");
 }
 
-/* Whether the list of tags that the browser has names this reply. */
+/* True if the browser's If-None-Match names this reply. */
 static bool
 is_known(struct MHD_Connection *connection, const struct reply *reply)
 {
@@ -66,7 +66,7 @@ make_response(struct MHD_Connection *connection, struct reply *reply)
     return response;
 }
 
-/* "no-cache" keeps it, and asks each time whether it is still so. */
+/* "no-cache" lets the browser keep it, but revalidate it each time. */
 static void
 add_own(struct MHD_Response *response, const struct reply *reply)
 {
@@ -129,7 +129,7 @@ respond_stream(struct MHD_Connection *connection, struct MHD_Response *response)
     add_common(response);
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
     MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-    MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx would gather it */
+    MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx would buffer it */
     rc = MHD_queue_response(connection, MHD_HTTP_OK, response);
     MHD_destroy_response(response);
     return rc;

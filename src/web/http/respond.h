@@ -1,4 +1,4 @@
-/* Replies on their way out: headers that every answer has, packing, and "not modified". */
+/* Sends replies: common headers, compression and "not modified". */
 #ifndef WEB_HTTP_RESPOND_H
 #define WEB_HTTP_RESPOND_H
 
@@ -6,11 +6,11 @@
 
 struct reply;
 
-/* cookie: a Set-Cookie header, NULL: none. With one the answer leads on (303) to what the
- * reply's body says. */
+/* cookie: a Set-Cookie header, or NULL. With a cookie, redirects (303) to the path in the
+ * reply's body. */
 enum MHD_Result respond(struct MHD_Connection *connection, struct reply *reply,
                         const char *cookie);
-/* Destroys the response once it is queued. */
+/* Queues the response and drops the caller's reference. */
 enum MHD_Result respond_stream(struct MHD_Connection *connection,
                                struct MHD_Response *response);
 

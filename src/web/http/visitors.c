@@ -1,5 +1,5 @@
-/* Connections that hold a place for nothing: see visitors.h. Called by web_request.c for what
- * libmicrohttpd reports of connections and requests. */
+/* Limits idle connections: see visitors.h. Called by web_request.c when libmicrohttpd reports
+ * events of connections and requests. */
 #include "web/http/visitors.h"
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 
-/* The oldest first. */
+/* Oldest first. */
 struct line {
     TAILQ_HEAD(, visitor) all;
     int n, max;
@@ -18,9 +18,9 @@ struct line {
 struct visitor {
     TAILQ_ENTRY(visitor) link;
     struct visitors *all;
-    struct line *line; /* where it stands; NULL: it waits for its answer, or listens */
+    struct line *line; /* NULL: it waits for an answer, or listens to events */
     int fd;
-    bool shut; /* it is on its way out */
+    bool shut; /* its socket has been shut down */
     char peer;
 };
 

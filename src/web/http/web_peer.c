@@ -1,4 +1,4 @@
-/* The other end's user: see web_peer.h. Called by web_request.c, once for each connection. */
+/* Finds the peer's user: see web_peer.h. Called by web_request.c, once per connection. */
 #include "web/http/web_peer.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ put_address(const struct sockaddr_storage *a, __be32 *address, __be16 *port)
     }
 }
 
-/* Seen from the other end: what is remote to us is where its socket is bound. */
+/* Fills in the query from the peer's point of view: its local address is our remote one. */
 static int
 make_question(int fd, struct question *q, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* The user at the other end of a TCP connection within this machine. Any user who can log in
- * can reach a loopback address, so the address alone proves nothing; the kernel knows the
+ * can reach a loopback address, so the address alone proves nothing; the kernel provides the
  * owner of the socket (sock_diag(7)). */
 #ifndef WEB_HTTP_WEB_PEER_H
 #define WEB_HTTP_WEB_PEER_H
@@ -8,8 +8,8 @@
 
 struct err;
 
-/* The user whose socket the accepted connection fd leads to. -1: it comes from elsewhere, or
- * the kernel does not say. */
+/* The owner of the socket to which the accepted connection fd is connected. -1: the peer is on
+ * another machine, or the kernel does not report it. */
 int peer_uid(int fd, uid_t *out, struct err *e);
 
 #endif

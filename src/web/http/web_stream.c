@@ -1,5 +1,5 @@
-/* Server-sent events: see web_stream.h. Message n lies in slot n % RING until RING later ones
- * have come; a listener is a connection that is suspended while it has read everything. */
+/* Server-sent events: see web_stream.h. Message n is in slot n % RING until RING later ones
+ * have arrived; the connection of a listener that has read everything is suspended. */
 #include "web/http/web_stream.h"
 
 #include <stdint.h>
@@ -22,14 +22,14 @@ struct listener {
     struct stream *stream;
     struct MHD_Connection *connection;
     uint64_t position; /* the next message to send */
-    size_t sent;       /* bytes of it that have gone */
+    size_t sent;       /* of that message, already sent */
     bool all;
     bool suspended;
 };
 
 struct stream {
     struct message ring[RING];
-    uint64_t n; /* messages so far */
+    uint64_t n; /* number of messages so far */
     struct listener *listeners;
     int n_listeners;
     bool ended;
@@ -86,8 +86,8 @@ stream_listeners(const struct stream *s)
 
 /* --- listening --- */
 
-/* It slept through more than the ring holds: a page then loads everything anew. The message of
- * which it has a part, if any, is ended first. */
+/* Sent to a listener that fell behind by more than the ring: the page then reloads everything.
+ * The leading newlines end a message that was sent in part. */
 static const char lost[] = "\n\nevent: lost\ndata: {}\n\n";
 
 static ssize_t
@@ -181,8 +181,8 @@ stream_listen(struct stream *s, struct MHD_Connection *connection, bool all)
 
 /* --- sending --- */
 
-/* Not while its slot is half sent to a listener: that listener is too slow by a whole ring,
- * and copy finds out by its position. */
+/* May overwrite a slot that is half sent to a listener: that listener is behind by a whole
+ * ring, and copy detects this by its position. */
 static void
 put(struct stream *s, bool is_detail, struct buf *text)
 {

@@ -11,6 +11,6 @@ struct asset {
     size_t n;
 };
 
-extern const struct asset assets[]; /* name NULL at the end */
+extern const struct asset assets[]; /* terminated by a NULL name */
 
 #endif

@@ -1,4 +1,4 @@
-/* Answers kept for a while: see cache.h. An entry is empty, being asked, or has a reply. */
+/* Caches replies: see cache.h. An entry is empty, being queried, or has a reply. */
 #include "web/pages/cache.h"
 
 #include <jansson.h>
@@ -12,14 +12,14 @@
 #include "web/http/reply.h"
 #include "web/pages/upstream.h"
 
-/* Of the daemon's time at most a twentieth goes into one question that many ask. */
+/* Limits a query that many visitors make to a twentieth of the daemon's time. */
 #define COST_FACTOR 20
 #define REST_MAX_US (INT64_C(5) * 1000000)
 #define ENTRIES_MAX 128
 
 struct waiter {
     struct waiter *next;
-    cache_ready_fn ready; /* NULL: gone meanwhile */
+    cache_ready_fn ready; /* NULL: cancelled */
     void *ctx;
 };
 
@@ -30,13 +30,13 @@ struct entry {
     struct query query;
     struct reply *reply; /* NULL: none yet */
     int64_t asked_us;
-    int64_t cost_us; /* how long the last answer took */
+    int64_t cost_us; /* duration of the last query */
     int64_t made_us;
-    bool expired;           /* something has changed since it was asked */
-    int n_parts, n_missing; /* n_missing > 0: being asked */
+    bool expired;           /* something has changed since the query */
+    int n_parts, n_missing; /* n_missing > 0: being queried */
     json_t *results[QUERY_PARTS_MAX];
     bool optional[QUERY_PARTS_MAX];
-    struct err failed; /* code 0: no */
+    struct err failed; /* code 0: no failure */
     struct waiter *waiters;
 };
 
@@ -46,7 +46,7 @@ struct cache {
     int n;
 };
 
-/* Which part of which entry an answer is for. */
+/* The entry and part that an answer is for. */
 struct part {
     struct entry *entry;
     int index;
@@ -96,7 +96,7 @@ cache_free(struct cache *c)
 static void
 tell(struct entry *x)
 {
-    /* A waiter that gets its answer may ask again, and is then in a new list. */
+    /* A waiter's callback may query again, and is then in a new list. */
     struct waiter *w = x->waiters, *next;
     struct reply *reply = reply_ref(x->reply);
 
@@ -135,7 +135,7 @@ on_part(void *ctx, json_t *result, const struct err *error)
     else if (!x->optional[p->index] && !x->failed.code && error)
         x->failed = *error;
     free(p);
-    if (!error && !result) /* the end of everything */
+    if (!error && !result) /* the upstream is being freed */
         return;
     if (--x->n_missing == 0)
         settle(x);
@@ -180,7 +180,7 @@ is_fresh(const struct entry *x, int64_t now_us)
     return !x->expired && age_us < query_ttl_us(&x->query);
 }
 
-/* The one that has not been asked for the longest, of those that no visitor waits for. */
+/* Evicts the least recently queried entry, except those that visitors wait for. */
 static bool
 evict(struct cache *c)
 {

@@ -1,6 +1,6 @@
-/* Answers to what visitors ask, each kept for as long as it is good enough (query_ttl_us,
- * and longer the more it cost the daemon): a hundred tabs that show the same cause the
- * questions of one. Memory is bounded by the number of entries. */
+/* Caches replies to visitors' queries. A reply is kept while it is fresh (query_ttl_us), and
+ * longer the more it cost the daemon: a hundred tabs with the same page cause the queries of
+ * one. The number of entries bounds memory. */
 #ifndef WEB_PAGES_CACHE_H
 #define WEB_PAGES_CACHE_H
 
@@ -12,24 +12,24 @@ struct reply;
 struct upstream;
 struct waiter;
 
-/* The reply is borrowed. Called once, perhaps from within cache_get. */
+/* The reply is borrowed. Called once, possibly from within cache_get. */
 typedef void (*cache_ready_fn)(void *ctx, struct reply *reply);
 
 struct cache *cache_new(struct upstream *u);
-/* After upstream_free. Visitors that still wait are forgotten. */
+/* Call after upstream_free. Drops visitors that still wait. */
 void cache_free(struct cache *c);
 
-/* *waiting: the waiting request, for cache_forget; NULL when it was answered at once. */
+/* *waiting: a handle for cache_forget; NULL if the query was answered at once. */
 void cache_get(struct cache *c, const struct query *q, cache_ready_fn ready, void *ctx,
                struct waiter **waiting);
 void cache_forget(struct waiter *w);
 
-/* Something has changed: what is asked from now on is asked afresh, within what the daemon
- * can bear. */
+/* Marks all entries stale after a change: later queries go to the daemon again, within the
+ * limit on its time. */
 void cache_expire(struct cache *c);
 
-/* How long the answer to q will still be handed out as it is: 0 when it would be asked
- * afresh. */
+/* For how long the present answer to q will still be used; 0: a query would go to the
+ * daemon. */
 int64_t cache_rest_us(struct cache *c, const struct query *q);
 
 #endif

@@ -46,7 +46,7 @@ html_add(struct buf *out, const char *s)
     }
 }
 
-/* These characters stand in JSON only within strings, where \u003c is the same. */
+/* In JSON these characters occur only within strings, where \u003c is equivalent. */
 void
 html_add_json(struct buf *out, const char *json, size_t n)
 {

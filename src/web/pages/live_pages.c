@@ -12,20 +12,20 @@
 #include "web/http/web_stream.h"
 #include "web/pages/cache.h"
 
-#define GATHER_MS 100  /* events seldom come alone */
-#define BUSY_MS   2000 /* loads and memory are sampled about so often */
+#define GATHER_MS 100  /* events often come in groups */
+#define BUSY_MS   2000 /* loads and memory are sampled about this often */
 #define IDLE_MS   5000
 #define BEAT_MS   15000
 
 struct live {
     struct cache *cache;
     struct stream *stream;
-    uv_timer_t *look; /* the next question */
+    uv_timer_t *look; /* the next query */
     uv_timer_t *beat;
-    struct waiter *waiting; /* for the answer */
-    bool soon;              /* an event has brought the next question forward */
+    struct waiter *waiting; /* for the answer to a query */
+    bool soon;              /* an event has advanced the next query */
     uint64_t revision;
-    char seen[44]; /* the tag of what the pages got last */
+    char seen[44]; /* ETag of what the pages got last */
 };
 
 static void on_look(uv_timer_t *timer);
@@ -136,7 +136,7 @@ live_pages_on_state(struct live *l, bool connected, const char *why)
     if (text)
         stream_send(l->stream, "state", text, strlen(text), false);
     json_decref(state);
-    l->seen[0] = '\0'; /* what comes now is news, the same or not */
+    l->seen[0] = '\0'; /* the next answer counts as a change, even if it is the same */
     if (stream_listeners(l->stream) > 0)
         uv_timer_start(l->look, on_look, connected ? GATHER_MS : BUSY_MS, 0);
 }

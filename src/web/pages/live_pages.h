@@ -1,7 +1,7 @@
-/* Keeps open pages up to date. While a page is open, the overview is asked for at every change
- * (at most so often as the daemon can bear) and every few seconds for what changes without an
- * event, such as loads; when it differs from before, the pages get the number of the new
- * revision, and fetch it. */
+/* Keeps open pages up to date. While a page is open, it queries the overview after every
+ * change (as often as the daemon can bear) and every few seconds for values that change
+ * without an event, such as loads. If the answer differs from the last, the pages get the
+ * number of the new revision, and fetch it. */
 #ifndef WEB_PAGES_LIVE_PAGES_H
 #define WEB_PAGES_LIVE_PAGES_H
 
@@ -14,7 +14,7 @@ struct live;
 struct stream;
 
 struct live *live_pages_new(uv_loop_t *loop);
-/* It is needed by those that it needs. */
+/* Sets what it uses. Separate from live_pages_new, as cache and stream depend on it too. */
 void live_pages_join(struct live *l, struct cache *cache, struct stream *stream);
 void live_pages_free(struct live *l);
 

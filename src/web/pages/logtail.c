@@ -15,7 +15,8 @@
 #include "base/text.h"
 #include "web/http/reply.h"
 
-/* libuv has four threads; one that a dead file server holds is lost for as long. */
+/* libuv has four threads, and a file server that does not answer blocks each one that
+ * reads. */
 #define READING_MAX 3
 
 struct reading {
@@ -25,7 +26,7 @@ struct reading {
     uid_t owner;
     size_t bytes;
     struct buf raw;
-    bool cut; /* the file is longer */
+    bool cut; /* the file is longer than what was read */
     struct err why;
     logtail_fn fn;
     void *ctx;
@@ -33,7 +34,7 @@ struct reading {
 
 /* --- cleaning --- */
 
-/* The bytes of an escape sequence at s, which begins with ESC. */
+/* Length of the escape sequence at s, which begins with ESC. */
 static size_t
 sequence_len(const char *s, size_t n)
 {
@@ -53,7 +54,7 @@ sequence_len(const char *s, size_t n)
             return i + 1;
         return i + 1 < n && s[i] == '\033' && s[i + 1] == '\\' ? i + 2 : i;
     }
-    if (strchr("()*+-./#% ", s[1])) /* a set of characters: one byte says which */
+    if (strchr("()*+-./#% ", s[1])) /* selects a character set, named by one byte */
         return n < 3 ? n : 3;
     return 2;
 }
@@ -67,15 +68,15 @@ is_control(char c)
 void
 logtail_clean(const char *s, size_t n, struct buf *out)
 {
-    size_t line = 0; /* where in out the line begins */
+    size_t line = 0; /* start of the current line in out */
 
     for (size_t i = 0, len; i < n; i += len) {
         len = text_utf8_len(s + i, n - i);
         if (s[i] == '\033') {
             len = sequence_len(s + i, n - i);
         } else if (s[i] == '\r') {
-            /* Before a newline, or at the end of what has been written so far, nothing was
-             * drawn over. */
+            /* Before a newline, or at the end of the text, nothing has overwritten the
+             * line. */
             if (i + 1 < n && s[i + 1] != '\n' && s[i + 1] != '\r')
                 out->len = line;
         } else if (s[i] == '\b') {
@@ -147,7 +148,7 @@ make_reply(struct reading *r)
 
     if (r->why.code)
         return reply_error(&r->why);
-    if (r->cut) { /* not half a line, where there is a whole one */
+    if (r->cut) { /* omit a partial first line if a whole one follows */
         const char *nl = memchr(from, '\n', n);
         if (nl && nl + 1 < from + n) {
             n -= (size_t)(nl + 1 - from);

@@ -1,6 +1,6 @@
-/* The end of a job's log, read with this process's own rights on a thread of its own (a file
- * server may be away), and made fit to be shown. Only a plain file that belongs to the job's
- * user is read: what a job calls its log may be any path. */
+/* The end of a job's log, read with this process's own rights in a thread of its own (a file
+ * server may not respond), and cleaned for display. Only a regular file owned by the job's
+ * user is read, because a job can name any path as its log. */
 #ifndef WEB_PAGES_LOGTAIL_H
 #define WEB_PAGES_LOGTAIL_H
 
@@ -20,15 +20,14 @@ struct logtail {
 /* reply: borrowed. Called once, in the loop. */
 typedef void (*logtail_fn)(void *ctx, struct reply *reply);
 
-/* NULL: too many are being read, nothing will be called. */
+/* NULL: too many reads are in progress, and fn will not be called. */
 struct reading *logtail_read(struct logtail *t, const char *path, uid_t owner, size_t bytes,
                              logtail_fn fn, void *ctx);
-/* The visitor that asked has gone. */
+/* The visitor has left; fn will not be called. */
 void logtail_forget(struct reading *r);
 
-/* Text as a terminal would have left it: colours and other sequences away, of a line that
- * was drawn over again and again the last state, control bytes and what is not UTF-8 as
- * U+FFFD. */
+/* Text as a terminal would show it: without colours and other sequences, with only the last
+ * state of a line that was overwritten; control bytes and invalid UTF-8 become U+FFFD. */
 void logtail_clean(const char *s, size_t n, struct buf *out);
 
 #endif

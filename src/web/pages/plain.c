@@ -67,7 +67,7 @@ add_gpus(struct buf *out, const json_t *gpus)
     buf_adds(out, "</tbody></table>\n");
 }
 
-/* "0,1", or how many it wants. */
+/* The job's GPUs, "0,1", or the number it requests. */
 static void
 add_places(struct buf *out, const json_t *job)
 {
@@ -120,7 +120,7 @@ add_jobs(struct buf *out, const char *caption, const json_t *jobs)
     buf_adds(out, "</tbody></table>\n");
 }
 
-/* Every field of an object that has a value, as JSON has it. */
+/* All fields of an object that have a value, written as JSON. */
 static void
 add_fields(struct buf *out, const json_t *object)
 {

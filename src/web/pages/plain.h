@@ -1,4 +1,4 @@
-/* What a page shows where no script runs: the same facts in plain tables. */
+/* Pages for browsers without scripts: the same facts in plain tables. */
 #ifndef WEB_PAGES_PLAIN_H
 #define WEB_PAGES_PLAIN_H
 

@@ -1,6 +1,6 @@
-/* The connection to berthd: see upstream.h. wire/client.c speaks the protocol; here is when
- * to connect, what is on its way, and that no step waits: the socket is connected without
- * blocking, and what is asked at a time fits into its buffer many times over. */
+/* The connection to berthd: see upstream.h. wire/client.c implements the protocol; this file
+ * decides when to connect and what to send, and never blocks: the socket is connected without
+ * blocking, and the requests in flight are far smaller than its buffer. */
 #include "web/pages/upstream.h"
 
 #include <errno.h>
@@ -16,20 +16,20 @@
 #include "wire/client.h"
 #include "wire/places.h"
 
-/* Longer than live_pages.c waits between questions. */
+/* Longer than the interval of live_pages.c. */
 #define LINGER_US   (INT64_C(8) * 1000000)
 #define PATIENCE_US (INT64_C(15) * 1000000)
 #define TICK_MS     1000
 #define SEND_MS     2000
-#define ON_THE_WAY  8 /* requests that the daemon has at a time */
+#define ON_THE_WAY  8 /* requests in flight at a time */
 
 struct question {
     struct question *next;
     int64_t id;       /* 0: not sent yet */
-    int64_t heard_us; /* boot clock: when it was sent, or the daemon gave a sign of it */
+    int64_t heard_us; /* boot clock: when it was sent, or the daemon last showed progress */
     char *method;
     json_t *params;
-    upstream_answer_fn fn; /* NULL: it is not waited for */
+    upstream_answer_fn fn; /* NULL: nobody waits for the answer */
     void *ctx;
 };
 
@@ -41,9 +41,9 @@ struct upstream {
     struct client *client; /* NULL: not connected */
     uv_poll_t *poll;
     uv_timer_t *tick;
-    uv_prepare_t *prepare; /* sends what was asked since the loop last waited */
+    uv_prepare_t *prepare; /* sends requests made since the loop last waited */
     int64_t wanted_until_us;
-    struct question *asked, **asked_end; /* in the order in which they were asked */
+    struct question *asked, **asked_end; /* in the order of the requests */
     int n_asked, n_sent;
     char why[sizeof((struct err *)NULL)->text];
 };
@@ -75,8 +75,8 @@ open_socket(const char *path, struct err *e)
     return TAKE_FD(fd);
 }
 
-/* A daemon that listens in a folder where any user may create files is checked first: another
- * user's daemon could show anything. */
+/* Connects, but checks the owner of a socket in a folder where any user may create files:
+ * another user's daemon could return anything. */
 static int
 open_trusted(const char *path, struct err *e)
 {
@@ -93,7 +93,7 @@ open_trusted(const char *path, struct err *e)
     return TAKE_FD(fd);
 }
 
-/* As berth itself looks for it: what was named, the user's own, the machine's. */
+/* Tries the same places as berth: the one given, the user's own daemon, the machine's. */
 static int
 open_found(const struct upstream *u, struct err *e)
 {
@@ -158,7 +158,7 @@ on_notify(void *ctx, const char *method, json_t *params)
         u->calls.on_event(u->calls.ctx, params);
 }
 
-/* It is still about the answer: a long report may take minutes. */
+/* The daemon is still working on this answer: a long report may take minutes. */
 static void
 on_sign(void *ctx, int64_t id)
 {
@@ -182,7 +182,7 @@ on_readable(uv_poll_t *poll, int status, int events)
         disconnect(u, e.text);
 }
 
-/* Without it the answers are still right, only later. */
+/* Subscribes to events. If that fails, answers are still right, but later. */
 static void
 follow_events(struct upstream *u)
 {
@@ -224,7 +224,7 @@ close_connection(struct upstream *u)
     u->client = NULL;
 }
 
-/* Every waiting request gets an error. What they ask in return waits for the next
+/* Every waiting request gets an error. Requests that the callbacks make wait for the next
  * connection. */
 static void
 disconnect(struct upstream *u, const char *why)
@@ -278,7 +278,7 @@ void
 upstream_want(struct upstream *u)
 {
     u->wanted_until_us = clock_boot_us() + LINGER_US;
-    /* Not before the last failure is a tick old: a flood of visitors is no flood of tries. */
+    /* Retries at most once per tick, however many visitors there are. */
     if (!uv_is_active((uv_handle_t *)u->tick))
         uv_timer_start(u->tick, on_tick, 0, TICK_MS);
 }
@@ -303,8 +303,8 @@ send_waiting(struct upstream *u)
     }
 }
 
-/* Sent when the loop comes to it, so that no caller is answered from within its own request.
- * How many wait here is bounded by cache.c, the only one that asks. */
+/* Queues the request, and sends it from the loop, so that no caller is answered within its own
+ * call. cache.c, the only caller, bounds the number of queued requests. */
 void
 upstream_ask(struct upstream *u, const char *method, json_t *params, upstream_answer_fn fn,
              void *ctx)

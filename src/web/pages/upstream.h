@@ -1,7 +1,7 @@
-/* The one connection to berthd. It is there while a visitor looks and for a while after, so
- * that an idle daemon can exit; questions of all visitors go over it, a few at a time. A lost
- * connection is made again every second as long as a visitor looks. A daemon that is silent
- * while an answer is due is given up after some seconds. */
+/* The one connection to berthd, shared by all visitors, with a few requests in flight at a
+ * time. It is open while a visitor is present and for a while after, so that an idle daemon
+ * can exit. A lost connection is retried every second as long as a visitor is present. A
+ * daemon that is silent for some seconds while an answer is due is given up. */
 #ifndef WEB_PAGES_UPSTREAM_H
 #define WEB_PAGES_UPSTREAM_H
 
@@ -12,27 +12,27 @@
 struct err;
 struct upstream;
 
-/* The answer: result (borrowed), or NULL and why. Called exactly once, never from within
- * upstream_ask. At the end of everything: neither; then only ctx is to be freed. */
+/* The answer: result (borrowed), or NULL and the error. Called exactly once, never from within
+ * upstream_ask. On upstream_free both are NULL, and the callback only frees ctx. */
 typedef void (*upstream_answer_fn)(void *ctx, json_t *result, const struct err *error);
 
 struct upstream_calls {
     void (*on_event)(void *ctx, const json_t *event);
-    /* It was reached, or lost: why in words. */
+    /* Connected, or lost the connection: why. */
     void (*on_state)(void *ctx, bool connected, const char *why);
     void *ctx;
 };
 
-/* Where to connect: socket by name (NULL: not named), or dir as everywhere (NULL: the user's
- * own daemon, else the machine's). Both are borrowed for as long as it lives. */
+/* Where to connect: to socket (NULL: not given), or to dir as elsewhere (NULL: the user's own
+ * daemon, else the machine's). Both are borrowed until upstream_free. */
 struct upstream *upstream_new(uv_loop_t *loop, const char *socket, const char *dir,
                               const struct upstream_calls *calls);
 void upstream_free(struct upstream *u);
 
-/* A visitor looks. */
+/* A visitor is present. */
 void upstream_want(struct upstream *u);
 
-/* params is stolen. */
+/* Takes over params. */
 void upstream_ask(struct upstream *u, const char *method, json_t *params, upstream_answer_fn fn,
                   void *ctx);
 

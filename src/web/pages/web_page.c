@@ -1,4 +1,4 @@
-/* The frame of every page: see web_page.h. The scripts and the sheet are assets/. */
+/* The frame of every page: see web_page.h. Scripts and style sheet are in assets/. */
 #include "web/pages/web_page.h"
 
 #include <stdio.h>
@@ -107,7 +107,7 @@ page_make(const struct page_context *ctx, const struct query *q, const struct re
 {
     struct buf out = BUF_INIT;
     char title[40];
-    /* What is missing for a moment is no reason for a browser to give up the page. */
+    /* A temporary 503 must not make a browser give up the page, which recovers by itself. */
     int status = data->status == 503 ? 200 : data->status;
 
     title_of(q, title, sizeof title);
