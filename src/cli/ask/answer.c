@@ -69,7 +69,7 @@ answer_add_gpus(struct buf *out, const json_t *gpus)
     }
 }
 
-/* A task as "12_3", any other job as the number under key. */
+/* Appends a task as "12_3", any other job as the number under key. */
 static void
 add_job(struct buf *out, const json_t *object, const char *key)
 {

@@ -1,5 +1,6 @@
-/* Pages come from the newest backwards, each in its own order: they are kept and written in
- * reverse. Their jobs are never looked into. See answer_pages.h. */
+/* Pages start with the newest jobs, while the jobs of a page are oldest first: pages are
+ * stored and then written in reverse. Jobs are copied without being parsed. See
+ * answer_pages.h. */
 #include "cli/ask/answer_pages.h"
 
 #include <stdlib.h>
@@ -9,10 +10,10 @@
 #include "cli/ask/json_scan.h"
 #include "wire/client.h"
 
-#define PAGE_MAX 1000 /* as the daemon has it */
+#define PAGE_MAX 1000 /* the daemon's limit */
 
 struct pages {
-    struct buf *v; /* what stands between the brackets */
+    struct buf *v; /* each page's text between the brackets */
     size_t n, cap;
 };
 
@@ -38,8 +39,8 @@ count_items(const struct scan_value *list)
     return n;
 }
 
-/* Keeps the list of this answer. *before: where the next page begins; 0: there is none. Returns
- * how many jobs are in it. */
+/* Stores the list of this answer and returns its number of jobs. *before: where the next page
+ * begins; 0: no more pages. */
 static int64_t
 keep(struct pages *p, const char *text, size_t len, int64_t *before)
 {

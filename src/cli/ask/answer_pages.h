@@ -1,5 +1,5 @@
-/* The history page by page, put together again: the daemon looks through a piece of it for one
- * request only. */
+/* Fetches the history in pages and joins them, as the daemon searches only a part of the
+ * history per request. */
 #ifndef CLI_ASK_ANSWER_PAGES_H
 #define CLI_ASK_ANSWER_PAGES_H
 
@@ -10,8 +10,8 @@ struct buf;
 struct client;
 struct err;
 
-/* Asks for the newest `limit` ended jobs (0: all) that params (stolen) select, and appends
- * {"jobs":[...]}, or {"rows":[...]} where params have fields: the oldest first. 0 or -1. */
+/* Fetches the newest `limit` ended jobs (0: all) that params (stolen) select, and appends
+ * {"jobs":[...]}, or {"rows":[...]} if params have fields: oldest first. 0 or -1. */
 int pages_ask(struct client *c, json_t *params, int64_t limit, struct buf *out, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* One question to a running daemon; see ask.h. */
+/* One request to a running daemon; see ask.h. */
 #include "cli/ask/ask.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ ask_change(const struct cli *cli, const char *method, json_t *params, const char
     return cli->json ? cli_put_answer(result) : ask_put_done(result, done);
 }
 
-/* Users whose accounts have been removed are known by their number. */
+/* A removed account may still have jobs, under its number. */
 void
 ask_say_no_user(const char *name)
 {

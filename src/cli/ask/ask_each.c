@@ -1,5 +1,4 @@
-/* Selection, question, answer, for verbs that print jobs one after the other; see
- * ask_each.h. */
+/* Runs verbs that print selected jobs one after another; see ask_each.h. */
 #include "cli/ask/ask_each.h"
 
 #include <stdbool.h>
@@ -33,7 +32,7 @@ tell_jobs(struct cli *cli, int argc, char **argv, const struct tell *what)
     params = ask_select_or_all(&r, all, what->nothing);
     if (!params)
         return 2;
-    json_object_set_new(params, "all", json_true()); /* those that have ended too */
+    json_object_set_new(params, "all", json_true()); /* ended jobs too */
     status = ask_daemon(cli, what->method, params, &result);
     if (status != 0)
         return status;

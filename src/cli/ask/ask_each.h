@@ -1,4 +1,4 @@
-/* The verbs that say something of each job that is selected: show and explain. */
+/* For verbs that print something about each selected job: show and explain. */
 #ifndef CLI_ASK_ASK_EACH_H
 #define CLI_ASK_ASK_EACH_H
 
@@ -10,14 +10,14 @@ struct page;
 struct term;
 
 struct tell {
-    const struct page *page; /* whose one option is --all */
+    const struct page *page; /* its only option is --all */
     const char *method;      /* answers {"jobs": [...]} */
-    const char *nothing;     /* said when no job is named */
-    const char *between;     /* put between two jobs; "": nothing */
+    const char *nothing;     /* error if no job is selected */
+    const char *between;     /* printed between two jobs; "": nothing */
     void (*add)(const struct term *term, struct buf *out, const json_t *job);
 };
 
-/* The whole verb; the exit status. */
+/* Runs the whole verb; returns the exit status. */
 int tell_jobs(struct cli *cli, int argc, char **argv, const struct tell *what);
 
 #endif

@@ -1,5 +1,5 @@
-/* Many jobs in pieces: see bulk.h. Each of the three buffers holds the inside of an object or
- * of a list, without its brackets. */
+/* Sends many jobs in pieces: see bulk.h. Each of the three buffers holds the inside of an
+ * object or a list, without the brackets. */
 #include "cli/ask/bulk.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ write_piece(const struct bulk *b, bool more, struct buf *out)
     buf_addc(out, '}');
 }
 
-/* The answer to the piece before. */
+/* Receives the answer to the previous piece. */
 static int
 hear(struct bulk *b, struct err *e)
 {

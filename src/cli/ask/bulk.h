@@ -24,20 +24,21 @@ struct bulk {
     const char *method;
     struct buf each, jobs, rest;
     struct jsonw w;
-    size_t n;       /* of the jobs in `jobs` */
+    size_t n;       /* number of jobs in `jobs` */
     bool has_begun; /* a piece has been sent */
-    int64_t asked;  /* the piece that is on its way; 0: none is */
+    int64_t asked;  /* id of the piece in flight; 0: none */
 };
 
 struct jsonw *bulk_begin(struct bulk *b, struct client *client, const char *method);
 struct jsonw *bulk_job(struct bulk *b);
-/* The job is whole. Sends what there is once it is enough for a piece, and does not wait for
- * the answer: the next one is made while the daemon reads it. -1 with e when the piece before
- * was refused. Nothing else may be asked of the client until bulk_finish. */
+/* Call after the fields of a job. If the buffered jobs are enough for a piece, sends them
+ * without waiting for the answer, so that the next piece is built while the daemon reads this
+ * one. -1 with e if the previous piece was refused. Do not send other requests on the client
+ * until bulk_finish. */
 int bulk_next(struct bulk *b, struct err *e);
 struct jsonw *bulk_rest(struct bulk *b);
-/* As client_call. */
+/* Returns as client_call. */
 int bulk_finish(struct bulk *b, json_t **result, struct err *e);
-void bulk_free(struct bulk *b); /* what it owns */
+void bulk_free(struct bulk *b); /* frees the contents, not b */
 
 #endif

@@ -1,5 +1,5 @@
-/* Reaching the daemon: which one, and again when the connection is lost. daemon_start.c makes
- * one where there is none. */
+/* Connects to the daemon: finds the right one, and reconnects when the connection is lost.
+ * daemon_start.c starts one if needed. */
 #include "cli/ask/connect.h"
 
 #include <errno.h>
@@ -22,16 +22,16 @@
 #include "wire/places.h"
 
 #define PAUSE_MIN_MS 20
-#define AGAIN_MS     60000 /* a daemon that is restarted is back in one or two seconds */
+#define AGAIN_MS     60000 /* a restarted daemon is back within one or two seconds */
 #define SAY_AFTER_MS 1500
 #define PAUSE_MAX_MS 500
 #define LOCK_MAX     64
 #define EXIT_MAX     64
-#define SETTLE_MS    5000 /* in which a daemon that is starting or exiting is through with it */
-#define GAP_MS       5000 /* in which systemd starts the machine's daemon again */
+#define SETTLE_MS    5000 /* time limit for a daemon that is starting or exiting */
+#define GAP_MS       5000 /* time limit for systemd to restart the machine's daemon */
 #define GAP_STEP_MS  100
 
-/* Whose process listens at the other end. 0, or -1. */
+/* The user of the process that listens at the other end. 0, or -1. */
 static int
 peer_uid(const struct client *c, uid_t *uid)
 {
@@ -44,8 +44,8 @@ peer_uid(const struct client *c, uid_t *uid)
     return 0;
 }
 
-/* Any user can make the socket of such a place, so its owner is checked before it gets
- * commands and environments. */
+/* Any user can create the socket at such a path, so its owner is checked before the daemon
+ * gets commands and environments. */
 static bool
 is_trusted(const struct client *c)
 {
@@ -77,15 +77,16 @@ find_places(const struct cli *cli, const struct daemon_args *args, struct places
     return places_system(cli->dir, p, e);
 }
 
-/* The machine's daemon has no simulated cards, and not the jobs of the user's own. */
+/* The machine's daemon has no simulated GPUs, and does not have the jobs of the user's own
+ * daemon. */
 static bool
 skips_machine(const struct daemon_args *args)
 {
     return args && (args->sim || args->own);
 }
 
-/* The order is: what was named, the user's own, the machine's. With ERR_UNREACHABLE there is
- * none. */
+/* Tries the daemon that was named, the user's own, then the machine's. ERR_UNREACHABLE: there
+ * is none. */
 static struct client *
 connect_found(const struct cli *cli, const struct places *p, const struct daemon_args *args,
               struct err *e)
@@ -98,7 +99,7 @@ connect_found(const struct cli *cli, const struct places *p, const struct daemon
     if (p->root)
         return connect_at(p->socket, e);
     c = connect_trusted(p->socket, &why);
-    /* One that may not be used, or that another user made, is as good as none. */
+    /* A socket without permission, or made by another user, counts as absent. */
     bool is_none = !c && (why.code == ERR_UNREACHABLE || why.code == ERR_PERMISSION);
     if (is_none && !p->system && !skips_machine(args))
         c = connect_trusted(PLACES_SYSTEM_SOCKET, NULL);
@@ -133,18 +134,18 @@ connect_trusted_at(const char *dir)
     return c;
 }
 
-/* --- which one --- */
+/* --- choosing the daemon --- */
 
-/* A daemon whose socket was given by name is another user's to start, the machine's is
- * systemd's: neither is ours to start. */
+/* A daemon whose socket was given by name may be another user's, and systemd starts the
+ * machine's: we start neither. */
 static bool
 is_ours_to_start(const struct cli *cli, const struct places *p)
 {
     return !cli->socket && !p->system;
 }
 
-/* Whether the machine has a daemon for all users, which may be about to be back: its folder
- * outlives it. A second one beside it would give away the same cards. */
+/* True if the machine has a daemon for all users, which may be back soon: its folder outlives
+ * it. A second daemon beside it would allocate the same GPUs. */
 static bool
 is_machines_turn(const struct cli *cli, const struct places *p, const struct daemon_args *args)
 {
@@ -159,19 +160,19 @@ is_machines_turn(const struct cli *cli, const struct places *p, const struct dae
 static const char machines_died[] =
     "the system daemon has died and is not running again yet (systemctl status berthd)";
 
-/* One that was stopped has removed its socket; one that died has left it. */
+/* A stopped daemon has removed its socket; a dead one has left it. */
 static bool
 machines_has_died(const struct cli *cli, const struct places *p)
 {
     return is_machines_turn(cli, p, NULL) && access(PLACES_SYSTEM_SOCKET, F_OK) == 0;
 }
 
-/* --- where none is --- */
+/* --- no daemon is running --- */
 
-/* How the last daemon of this place, one of ours, ended. Its lock's file holds its number until
- * it exits in order (sign_lock in daemon/berthd.c), and the word `service` when a service
- * manager had started it, which starts it again. END_NOT_YET: the lock is held, by a daemon
- * that is starting, exiting or being killed: the kernel frees it after closing the socket. */
+/* How the last daemon of this place, if it was this user's, ended. Its lock file holds its pid
+ * until an orderly exit (sign_lock in daemon/berthd.c), and the word `service` if a service
+ * manager started it, which restarts it. END_NOT_YET: the lock is held by a daemon that is
+ * starting, exiting or being killed: the kernel releases it after it closes the socket. */
 enum end { END_IN_ORDER, END_DIED, END_DIED_SERVICE, END_NOT_YET };
 
 static bool
@@ -199,7 +200,7 @@ last_end(const struct places *p)
     return strstr(buf_str(&text), "service") ? END_DIED_SERVICE : END_DIED;
 }
 
-/* By what it wrote when it exited (note_exit in daemon/berthd.c). */
+/* Why the daemon exited, from the note it left (note_exit in daemon/berthd.c). */
 static const char *
 orderly_end(const struct places *p)
 {
@@ -213,7 +214,7 @@ orderly_end(const struct places *p)
     return ": it was stopped; its jobs and history are kept";
 }
 
-/* One that left when it had been idle has lost nothing, which is what people fear then. */
+/* Says how the last daemon ended: after an idle exit, people may fear that jobs are lost. */
 static void
 say_none_runs(const struct cli *cli, const struct places *p, int code, struct err *e)
 {
@@ -247,7 +248,7 @@ say_none_runs(const struct cli *cli, const struct places *p, int code, struct er
             kept ? " again" : "");
 }
 
-/* --- one that is there --- */
+/* --- a daemon is running --- */
 
 static struct client *
 revive_daemon(const struct places *p, bool quiet, struct err *e)
@@ -259,8 +260,8 @@ revive_daemon(const struct places *p, bool quiet, struct err *e)
     return c;
 }
 
-/* Waits while the daemon is starting or exiting, or the machine's has died and is started
- * again: what there is then is known in a moment. */
+/* Waits while the daemon is starting or exiting, or the machine's has died and is being
+ * restarted, because the outcome is known soon. */
 static struct client *
 connect_settled(const struct cli *cli, const struct places *p, struct err *why)
 {
@@ -311,9 +312,9 @@ connect_running(const struct cli *cli, struct err *e)
     return connect_existing(cli, false, e);
 }
 
-/* A command that comes while the machine's daemon is restarted does not start one of the user's
- * own. A daemon that was stopped has removed its socket, and is waited for in vain for a
- * moment; one that died has left it, and comes back. */
+/* Waits for the machine's daemon to be restarted, so that a command does not start a daemon of
+ * the user's own meanwhile. A stopped daemon has removed its socket, and this wait is in vain;
+ * a dead one has left the socket and comes back. */
 static struct client *
 await_machine(const struct cli *cli, const struct places *p, const struct daemon_args *args,
               struct err *why)
@@ -347,7 +348,7 @@ connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *st
     c = connect_found(cli, &p, args, &why);
     if (!c && why.code == ERR_UNREACHABLE && is_machines_turn(cli, &p, args))
         c = await_machine(cli, &p, args, &why);
-    /* A socket given by name: its daemon is not ours to start. */
+    /* Do not start the daemon of a socket given by name. */
     if (!c && why.code == ERR_UNREACHABLE && !cli->socket)
         c = daemon_start(&p, args, started, e);
     else if (!c && e)
@@ -356,15 +357,15 @@ connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *st
     return c;
 }
 
-/* --- once more --- */
+/* --- reconnecting --- */
 
-/* What a connection that is lost is had again by. */
+/* State needed to reconnect. */
 struct keeper {
     const struct cli *cli;
     struct keeping how;
     char *path; /* owned; of the socket */
-    uid_t uid;  /* whose daemon it was */
-    /* To start one however the last one left; NULL: only if it died. */
+    uid_t uid;  /* the daemon's user */
+    /* Arguments to start a daemon however the last one ended; NULL: only if it died. */
     const struct daemon_args *args;
 };
 
@@ -391,8 +392,8 @@ keeper_new(const struct cli *cli, const struct client *c, const struct keeping *
     return NULL;
 }
 
-/* Another user who puts a socket into the place meanwhile does not get what was meant for the
- * daemon. */
+/* Checks the user again: another user who creates a socket at this path must not get the
+ * requests meant for the daemon. */
 static struct client *
 connect_same(const struct keeper *k, struct err *e)
 {
@@ -406,7 +407,7 @@ connect_same(const struct keeper *k, struct err *e)
     return NULL;
 }
 
-/* *over: it is of no use to go on, e says why. */
+/* *over: do not retry; e says why. */
 static struct client *
 connect_or_revive(const struct keeper *k, const struct places *p, bool *over, struct err *e)
 {
@@ -421,7 +422,7 @@ connect_or_revive(const struct keeper *k, const struct places *p, bool *over, st
         c = daemon_start(p, k->args, NULL, e);
     else
         return NULL;
-    *over = !c; /* it said what is wrong, or died as it started */
+    *over = !c; /* it printed an error, or died during its start */
     return c;
 }
 
@@ -440,7 +441,7 @@ await_daemon(const struct keeper *k, const struct places *p, struct err *e)
                     (int)((until_us - now_us) / 1000000) + 1);
         if (now_us >= say_us)
             say_us = INT64_MAX;
-        over = poll(NULL, 0, pause_ms) < 0; /* by a signal */
+        over = poll(NULL, 0, pause_ms) < 0; /* interrupted by a signal */
         pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
         now_us = clock_boot_us();
     }

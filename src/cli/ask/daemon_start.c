@@ -1,8 +1,8 @@
-/* Starting a daemon, see daemon_start.h. It is a child that leaves us at once: own session, no
- * descriptors of ours, its folder the root. It says "ready" (or what is wrong) on a pipe when
- * its socket listens, so no client polls. When two clients start a daemon at the same moment,
- * the one that finds the lock taken says so and leaves; its client then waits for the other
- * daemon's socket, or for a daemon that is leaving to let go. connect.c calls this. */
+/* Starts a daemon, see daemon_start.h. The daemon detaches at once: its own session, no
+ * descriptors of ours, root as its folder. It writes "ready" (or an error) to a pipe once its
+ * socket listens, so no client polls. If two clients start a daemon at the same moment, the
+ * daemon that finds the lock taken reports this and exits; its client then waits for the other
+ * daemon's socket, or for an exiting daemon to release the lock. Called by connect.c. */
 #include "cli/ask/daemon_start.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@
 #include "wire/places.h"
 
 #define READY_FD     3
-#define READY_MS     30000 /* opening a database after a crash can take its time */
-#define RACE_MS      30000 /* the winner of a race has to come up meanwhile */
+#define READY_MS     30000 /* opening a database after a crash can be slow */
+#define RACE_MS      30000 /* the winner of a race must be up within this time */
 #define STARTS_MAX   5
 #define RACE_STEP_MS 20
 #define SETTINGS_MAX 16
@@ -73,7 +73,7 @@ build_argv(const struct places *p, const struct daemon_args *args, const char *c
     out[n] = NULL;
 }
 
-/* In the child: nothing of ours goes along but the pipe, which becomes descriptor 3. */
+/* In the child: closes all descriptors except the pipe, which becomes descriptor 3. */
 _Noreturn static void
 exec_daemon(int ready, const char *const *argv)
 {
@@ -99,8 +99,8 @@ exec_daemon(int ready, const char *const *argv)
     _exit(127);
 }
 
-/* Forks twice, so that the daemon never becomes a zombie of ours. Returns the pipe's reading
- * end. */
+/* Forks twice, so that the daemon never becomes our zombie. Returns the read end of the
+ * pipe. */
 static int
 spawn_daemon(const char *const *argv, struct err *e)
 {
@@ -127,8 +127,9 @@ spawn_daemon(const char *const *argv, struct err *e)
     return ends[0];
 }
 
-/* The daemon's one line; empty when it died without a word. Unless it is ready, that it has
- * gone is awaited too: until then it may hold the lock that it complains of. */
+/* Reads the daemon's one line; empty if it died without a message. Unless the line is "ready",
+ * also waits for the daemon to exit: until then it may hold the very lock it complains
+ * about. */
 static int
 read_ready(int fd, struct buf *line, struct err *e)
 {
@@ -158,8 +159,8 @@ read_ready(int fd, struct buf *line, struct err *e)
     return 0;
 }
 
-/* Another process has the lock: a daemon that is coming up, whose socket will be there soon,
- * or one that is leaving, whose lock will be free soon (then *gone). */
+/* Another process holds the lock: a starting daemon, whose socket will be there soon, or an
+ * exiting one, which will release the lock soon (then *gone). */
 static struct client *
 await_holder(const char *path, const char *lock, bool *gone, struct err *e)
 {
@@ -181,7 +182,7 @@ await_holder(const char *path, const char *lock, bool *gone, struct err *e)
     }
 }
 
-/* The daemon we started is up, or it lost a race, or it says what is wrong. */
+/* Handles the three outcomes: the daemon is up, it lost a race, or it reported an error. */
 static struct client *
 settle_start(const struct places *p, const char *path, const char *line, bool *started,
              bool *again, struct err *e)
@@ -206,7 +207,7 @@ settle_start(const struct places *p, const char *path, const char *line, bool *s
     return NULL;
 }
 
-/* A name that means the same from the daemon's folder, which is the root. NULL: none. */
+/* Makes the path of --config absolute, as the daemon runs in the root folder. NULL: none. */
 static int
 absolute_config(const struct daemon_args *args, char **out, struct err *e)
 {
@@ -227,7 +228,7 @@ absolute_config(const struct daemon_args *args, char **out, struct err *e)
     return 0;
 }
 
-/* *again: the daemon that was in the way is gone by now. */
+/* *again: the daemon that held the lock has exited, so try again. */
 static struct client *
 start_daemon(const struct places *p, const struct daemon_args *args, bool *started, bool *again,
              struct err *e)
@@ -248,7 +249,7 @@ start_daemon(const struct places *p, const struct daemon_args *args, bool *start
     return settle_start(p, p->socket, buf_str(&line), started, again, e);
 }
 
-/* A refusal may be about a daemon that has left meanwhile: one that comes twice is not. */
+/* Retries a refusal once, as it may be due to a daemon that has exited since. */
 struct client *
 daemon_start(const struct places *p, const struct daemon_args *args, bool *started,
              struct err *e)

@@ -1,7 +1,7 @@
-/* Job logs: see job_log.h. The path is the job's user's to choose and to replace at any
- * moment, so root opens it with that user's rights: a link to a device or to another user's
- * file shows nothing then. Called by logs_verb.c, interactive_job.c and top_log.c, in programs
- * of one thread. */
+/* Opens job logs: see job_log.h. The job's user can choose the path and replace the file at
+ * any moment, so root opens it with that user's rights: a link to a device or to another
+ * user's file then reveals nothing. Called by logs_verb.c, interactive_job.c and top_log.c, in
+ * single-threaded programs. */
 #include "cli/ask/job_log.h"
 
 #include <errno.h>
@@ -15,7 +15,8 @@
 #include "base/file.h"
 #include "wire/account.h"
 
-/* The supplementary groups of this process. *n: how many, -1 on error. The caller frees. */
+/* The supplementary groups of this process. *n: their number, -1 on error. The caller
+ * frees. */
 static gid_t *
 groups_now(int *n)
 {
@@ -58,7 +59,7 @@ joblog_open(const char *path, const char *user)
     if (geteuid() != 0 || !user || !user[0])
         return file_open_regular(path);
     if (!account_by_name(user, &account)) {
-        /* One that is gone: only root's rights are left to read with. */
+        /* The account has been removed: only root's own rights could read the log. */
         errno = errno == ENOENT ? EACCES : errno;
         return -1;
     }

@@ -1,4 +1,4 @@
-/* What a job names in the file system; see job_places.h. Called by submit_verb.c, and by
+/* Checks the paths that a job names; see job_places.h. Called by submit_verb.c, and by
  * run_file.c for each line. */
 #include "cli/ask/job_places.h"
 
@@ -42,7 +42,7 @@ may(const char *path, int mode)
     return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0;
 }
 
-/* The deepest folder of path that is there, in place of path; "/" at last. */
+/* Truncates path to its deepest existing folder, in the end "/". */
 static void
 cut_to_existing(char *path, struct stat *st)
 {
@@ -70,7 +70,7 @@ refuse(struct err *e, const char *what, const char *pattern, const char *folder,
                    buf_str(&where), why);
 }
 
-/* Only up to the first %, behind which the path is not known yet. */
+/* Checks the pattern only up to the first %, as the rest of the path is not known yet. */
 static int
 check_output(const char *what, const char *pattern, const char *folder, struct err *e)
 {

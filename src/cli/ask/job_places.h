@@ -1,14 +1,14 @@
-/* Folders and files that a job names, looked at before it is submitted: as the user, here,
- * since the daemon opens nothing that a user named. */
+/* Checks folders and files that a job names before it is submitted. The client does this, with
+ * the user's rights, because the daemon opens nothing that a user named. */
 #ifndef CLI_ASK_JOB_PLACES_H
 #define CLI_ASK_JOB_PLACES_H
 
 struct err;
 struct request;
 
-/* Makes the folder of r->chdir absolute, and sees that the log and the file for errors can be
- * made: their folders need not be there, for the supervisor makes them, but must be possible.
- * ERR_USAGE, with the attribute's name in front. */
+/* Makes r->chdir absolute, and checks that the log and the error file can be created: the
+ * supervisor creates missing folders, so they only have to be possible. ERR_USAGE, prefixed
+ * with the attribute's name. */
 int jobplaces_settle(struct request *r, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* Walking through JSON text; see json_scan.h. */
+/* Scans JSON text; see json_scan.h. */
 #include "cli/ask/json_scan.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ skip_between(struct scan *s)
         s->at++;
 }
 
-/* From the opening quote to behind the closing one. */
+/* Scans from the opening quote to after the closing one. */
 static void
 take_string(struct scan *s, struct scan_value *out)
 {
@@ -39,7 +39,7 @@ take_string(struct scan *s, struct scan_value *out)
     }
 }
 
-/* An array or object to its end; brackets in strings do not count. */
+/* Scans an array or object to its end, ignoring brackets in strings. */
 static void
 take_nested(struct scan *s, struct scan_value *out)
 {

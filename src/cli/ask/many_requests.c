@@ -1,4 +1,4 @@
-/* Long selections in several requests: see many_requests.h. */
+/* Splits long selections into several requests: see many_requests.h. */
 #include "cli/ask/many_requests.h"
 
 #include "base/cleanup.h"
@@ -6,11 +6,11 @@
 
 #define AT_ONCE 500
 
-/* The params with words from..from+AT_ONCE of the selection alone. */
+/* A copy of params with only the words from..from+AT_ONCE of the selection. */
 static json_t *
 part_of(const json_t *params, const json_t *words, size_t from)
 {
-    json_t *part = json_copy((json_t *)params), *some = json_array(); /* copied, not changed */
+    json_t *part = json_copy((json_t *)params), *some = json_array(); /* a shallow copy */
 
     for (size_t i = from; i < from + AT_ONCE && i < json_array_size(words); i++)
         json_array_append(some, json_array_get(words, i));
@@ -24,7 +24,7 @@ join(json_t *all, const json_t *more)
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)more, key, value) /* the macro wants no const */
+    json_object_foreach((json_t *)more, key, value) /* the macro rejects const */
     {
         json_t *have = json_object_get(all, key);
         if (json_is_array(have) && json_is_array(value))

@@ -1,4 +1,4 @@
-/* Reads a table of models as the user; what it means is spec/models.h's. */
+/* Reads a model table with the user's rights; spec/models.h parses it. */
 #include "cli/ask/model_table.h"
 
 #include "base/buf.h"

@@ -1,5 +1,5 @@
-/* Moments that lie behind: see moment.h. What is common to all moments is spec/when.c's; there
- * a time of day is the next one, here the last. */
+/* Times in the past: see moment.h. spec/when.c parses them; there a time of day means the next
+ * one, here the last. */
 #include "cli/ask/moment.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 #include "base/parse.h"
 #include "spec/when.h"
 
-/* The last midnight, this many days before. */
+/* The midnight that began the day this many days ago. */
 static int64_t
 midnight_us(const struct tm *now, int days_before)
 {
@@ -24,7 +24,7 @@ midnight_us(const struct tm *now, int days_before)
     return (int64_t)mktime(&day) * 1000000;
 }
 
-/* "7d", but not "16:00", which would be minutes and seconds. */
+/* True for "7d", but not for "16:00", which would be minutes and seconds. */
 static bool
 is_span(const char *text)
 {

@@ -1,5 +1,5 @@
-/* A moment of the past, as people write it: 2h or 7d ago, 16:00 (the last one), today,
- * yesterday, 2026-11-20, 2026-11-20T18:30. */
+/* Parses a time in the past: 2h or 7d ago, 16:00 (the last one), today, yesterday, 2026-11-20,
+ * 2026-11-20T18:30. */
 #ifndef CLI_ASK_MOMENT_H
 #define CLI_ASK_MOMENT_H
 

@@ -1,5 +1,5 @@
-/* Drawing again and again; see redraw.h. Follows the daemon's events and asks for the picture
- * anew when one came, at most ten times a second. */
+/* Repeated drawing; see redraw.h. Follows the daemon's events and draws again after an event,
+ * at most ten times a second. */
 #include "cli/ask/redraw.h"
 
 #include <errno.h>
@@ -21,13 +21,13 @@
 #include "cli/common/term.h"
 #include "wire/client.h"
 
-#define REDRAW_MS 1000 /* of a terminal, when nothing happens and no option sets it */
-#define SETTLE_MS 100  /* after an event others often follow */
+#define REDRAW_MS 1000 /* default interval on a terminal without events */
+#define SETTLE_MS 100  /* other events often follow an event */
 
-/* What the terminal was like, for exit handlers, which take no arguments. */
+/* The original terminal settings, in a global because exit handlers take no arguments. */
 static struct termios before;
 static bool is_quiet;
-static volatile sig_atomic_t ended_by; /* a signal */
+static volatile sig_atomic_t ended_by; /* signal number */
 
 static void
 on_event(void *ctx, const char *method, json_t *params)
@@ -39,8 +39,8 @@ on_event(void *ctx, const char *method, json_t *params)
     *changed = true;
 }
 
-/* In place: from the top left, each line cut off behind its end, and what was below cleared; no
- * more lines than there are, because the rest would scroll. */
+/* Draws in place: from the top left, clearing to the end of each line and below the last; no
+ * more lines than the screen has, because it would scroll. */
 static void
 add_screen(struct buf *out, const struct buf *picture)
 {
@@ -93,7 +93,8 @@ leave_terminal(void)
     is_quiet = false;
 }
 
-/* Keys are read as they are pressed, and not shown, where it is our terminal to look at. */
+/* Reads keys without waiting for a line and without echo, if we are in the terminal's
+ * foreground. */
 static void
 enter_terminal(void)
 {
@@ -111,7 +112,7 @@ enter_terminal(void)
     sigaction(SIGHUP, &action, NULL);
 }
 
-/* Whether the user wants to leave: q, or the end of input. */
+/* True if the user wants to quit: q, or the end of input. */
 static bool
 was_left(void)
 {
@@ -121,7 +122,7 @@ was_left(void)
     return n == 0 || (n > 0 && memchr(keys, 'q', (size_t)n));
 }
 
-/* At most ms (-1: for ever) until the daemon says something. 1: to be left, -1 with e. */
+/* Waits at most ms (-1: without limit) for the daemon. 1: quit, -1 with e. */
 static int
 wait_once(struct client *c, int ms, struct err *e)
 {
@@ -139,12 +140,12 @@ wait_once(struct client *c, int ms, struct err *e)
 
 struct watch {
     struct client *client;
-    int interval_ms; /* -1: only when something happens */
+    int interval_ms; /* -1: redraw only after events */
     bool changed, again;
 };
 
-/* Until something happens, or the interval is over; and once more where something just did:
- * that a job which starts has come to run is no event of its own. */
+/* Waits for an event or the end of the interval; after an event, redraws once more later,
+ * because no event reports that a starting job has begun to run. */
 static int
 wait_for_change(struct watch *w, struct err *e)
 {
@@ -197,7 +198,7 @@ follow(struct client *c, struct err *e)
     return client_call(c, "events", follow_params(), NULL, e);
 }
 
-/* Another daemon: much may have happened meanwhile. */
+/* A new daemon: draw again, as much may have changed. */
 static void
 on_back(void *ctx, struct client *c)
 {

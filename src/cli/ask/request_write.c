@@ -1,5 +1,5 @@
-/* Requests as they go over the socket; see request_write.h. What is at its default is not sent,
- * so that the daemon's own defaults hold. */
+/* Requests in wire format; see request_write.h. Default values are not sent, so that the
+ * daemon's own defaults apply. */
 #include "cli/ask/request_write.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Whether a daemon has the simulated cards that --sim names: see sim_match.h. Called by the
- * verbs that start a daemon where there is none, as --sim counts only then. */
+/* Checks that a daemon has the simulated GPUs that --sim names: see sim_match.h. Called by the
+ * verbs that can start a daemon, as --sim applies only when one is started. */
 #include "cli/ask/sim_match.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ has_cards(const json_t *gpus, const struct sim_spec *spec)
     return true;
 }
 
-/* 0 also where the daemon does not say: an answer that lacks the cards refuses nothing. */
+/* Returns 0 also if the answer does not list the GPUs. */
 static int
 check(struct client *c, const char *sim, struct err *e)
 {

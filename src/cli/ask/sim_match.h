@@ -1,4 +1,4 @@
-/* --sim against the cards of a daemon that runs already. */
+/* Compares --sim with the GPUs of a running daemon. */
 #ifndef CLI_ASK_SIM_MATCH_H
 #define CLI_ASK_SIM_MATCH_H
 
@@ -7,8 +7,8 @@ struct client;
 struct daemon_args;
 struct err;
 
-/* connect_or_start, and ERR_REFUSED where --sim asks for cards that the daemon which answers
- * does not have: its jobs would run on others than were asked for. */
+/* connect_or_start, with ERR_REFUSED if the daemon does not have the GPUs that --sim requests:
+ * jobs would run on other GPUs than intended. */
 struct client *sim_match_connect(const struct cli *cli, const struct daemon_args *args,
                                  struct err *e);
 

@@ -1,5 +1,5 @@
-/* The environment that goes along with a submission; see submit_env.h. Values of the caller's
- * own variables win over nothing: what --env says takes their place. */
+/* The environment sent with a submission; see submit_env.h. The caller's own variables have
+ * the lowest precedence: --env replaces them. */
 #include "cli/ask/submit_env.h"
 
 #include <stdlib.h>
@@ -91,7 +91,8 @@ env_set_slurm(struct env_choice *c, const char *entry, struct err *e)
     return set_in(&c->slurm_set, entry, e);
 }
 
-/* As strsep at commas, but those between quotes belong to a value; the quotes do too. */
+/* Like strsep at commas, except for commas between quotes, which, with the quotes, belong to a
+ * value. */
 static char *
 next_piece(char **rest)
 {
@@ -107,7 +108,7 @@ next_piece(char **rest)
     return piece;
 }
 
-/* One piece between commas. */
+/* Applies one comma-separated piece of --export. */
 static int
 export_one(struct env_choice *c, const char *piece, bool *all, struct err *e)
 {
@@ -197,7 +198,7 @@ env_for_slurm(struct env_choice *c, const char *folder)
         set_unless_said(c, c->slurm_set.at[i]);
 }
 
-/* Whether a variable of ours is to go along, as far as was chosen. */
+/* True if this variable of our environment is to be sent. */
 static bool
 is_chosen(const struct env_choice *c, const char *entry)
 {
@@ -241,8 +242,8 @@ add_at_login(struct jsonw *w, const struct env_choice *c, const char *name, cons
         jsonw_str(w, entry);
 }
 
-/* As login(1) has it before the first profile is read. The machine's daemon looks the account
- * up once more, when the job starts. */
+/* The environment that login(1) sets before it reads the first profile. The machine's daemon
+ * looks up the account again when the job starts. */
 static void
 add_login(struct jsonw *w, const struct env_choice *c)
 {

@@ -1,6 +1,6 @@
-/* Showing a file that grows: see text_follow.h. Called by logs_verb.c and daemon_logs.c; the
- * file is opened here, as the calling user. mgpu_stream.c, which shows it elsewhere, asks where
- * to go on. */
+/* Prints a growing file: see text_follow.h. Called by logs_verb.c and daemon_logs.c; the file
+ * is opened here, with the calling user's rights. mgpu_stream.c, which sends a file elsewhere,
+ * uses only the part that finds where to continue. */
 #include "cli/ask/text_follow.h"
 
 #include <errno.h>
@@ -19,9 +19,10 @@
 #include "sys/log_cut.h"
 
 #define CHUNK 65536
-/* Between looks where changes are not notified; and after so long a cut has been explained. */
+/* Interval of polling where changes are not notified; also the time limit for the line that
+ * explains a cut. */
 #define LOOK_MS 1000
-/* From the end of a log, in which a cut is looked for: the lines that are kept behind one, and
+/* How far back from the end of a log a cut is searched for: the lines kept after a cut, and
  * what was written since. */
 #define CUT_MAX (INT64_C(64) << 20)
 
@@ -35,7 +36,7 @@ textfile_close(struct textfile *f)
     f->unclear_us = 0;
 }
 
-/* Where the last n lines begin. */
+/* Start of the last n lines. */
 static off_t
 find_tail(int fd, int64_t n)
 {
@@ -53,7 +54,7 @@ find_tail(int fd, int64_t n)
         if (got <= 0)
             return 0;
         for (ssize_t i = got - 1; i >= 0; i--) {
-            /* The newline that ends the file begins no line. */
+            /* The newline that ends the file does not begin a line. */
             if (chunk[i] == '\n' && !last && --n == 0)
                 return start + i + 1;
             last = false;
@@ -77,7 +78,7 @@ textfile_open(struct textfile *f, int64_t tail, struct err *e)
     return 0;
 }
 
-/* The last line that says so in n bytes; NULL: none. */
+/* The last line in n bytes that reports a cut; NULL: none. */
 static const char *
 find_cut_in(const char *chunk, size_t n)
 {
@@ -96,7 +97,7 @@ find_cut_in(const char *chunk, size_t n)
     return found;
 }
 
-/* Where the last cut stands; -1: there is none. */
+/* Offset of the last cut; -1: none. */
 static off_t
 find_cut(int fd, off_t size)
 {
@@ -123,8 +124,8 @@ textfile_shown(struct textfile *f, const char *bytes, size_t n)
     memcpy(f->shown, bytes + n - f->n_shown, f->n_shown);
 }
 
-/* Whether what was shown is still there. What was kept behind a cut, or written since, may
- * reach further than that. */
+/* True if the text printed last is still in the file. Lines kept after a cut, or written
+ * since, may extend beyond f->at, so the size alone proves nothing. */
 static bool
 is_as_shown(const struct textfile *f)
 {
@@ -138,8 +139,8 @@ is_as_shown(const struct textfile *f)
                                               memcmp(now, f->shown, f->n_shown) == 0));
 }
 
-/* The line that says that a log was cut is written after the cut. However often the log is
- * looked at in between, the supervisor needs time for that line. */
+/* The line that reports a cut is written after the cut, so the supervisor gets a fixed time to
+ * write it, however often we look. */
 static bool
 may_be_explained(struct textfile *f)
 {
@@ -150,7 +151,7 @@ may_be_explained(struct textfile *f)
     return !f->is_final && now - f->unclear_us < LOOK_MS * INT64_C(1000);
 }
 
-/* Of a log that is no longer what was shown. */
+/* Finds where to continue in a log that no longer matches what was printed. */
 static bool
 find_place(struct textfile *f)
 {
