@@ -1,5 +1,5 @@
-/* `berth`: reads the global options, finds the verb, runs it. Nothing is opened or asked before
- * a verb wants it: starting up is part of every submit's latency. */
+/* `berth`: reads the global options, finds the verb and runs it. It opens and requests nothing
+ * that the verb does not need, because start-up time is part of every submit's latency. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,8 @@ main(int argc, char **argv)
     int at;
     const struct verb *verb;
 
-    /* write reports a closed pipe; the default would kill us in the middle of a file's queue
-     * with the terminal's last line half drawn. */
+    /* write reports a closed pipe instead; the default action would kill us while we drive a
+     * file's queue, with the terminal's last line half drawn. */
     signal(SIGPIPE, SIG_IGN);
     if (argc > 0 && cli_is_drop_in(argv[0]))
         return cli_run_drop_in(argv);

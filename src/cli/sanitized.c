@@ -1,6 +1,6 @@
-/* For builds with AddressSanitizer only. Tests start `berth` by the thousand, and to look for
- * leaks at each exit would take longer than all else that it does. So it looks where
- * ASAN_OPTIONS says so (leak_check_at_exit=1); all other programs always do. */
+/* For builds with AddressSanitizer only. Tests start `berth` thousands of times, and a leak
+ * check at each exit would take longer than all its other work. So it checks only if
+ * ASAN_OPTIONS says so (leak_check_at_exit=1); all other programs always check. */
 
 const char *__asan_default_options(void);
 

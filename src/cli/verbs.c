@@ -1,5 +1,5 @@
-/* The table of verbs. A new verb is a file with a cmd_ function, its prototype in cli.h and
- * a row here. The order is that of `berth help`. */
+/* The table of verbs, in the order of `berth help`. To add a verb, add a file with its cmd_
+ * function, its prototype in cli.h and a row here. */
 #include "cli/common/cli.h"
 #include "cli/simulate/simjob_verb.h"
 

@@ -1,4 +1,4 @@
-/* Words and data on their way out; see cli.h. */
+/* Output of messages and data; see cli.h. */
 #include "cli/common/cli.h"
 
 #include <errno.h>
@@ -15,10 +15,10 @@
 #include "base/text.h"
 #include "wire/json_text.h"
 
-static int output_errno; /* why standard output could not be written; 0: it could */
+static int output_errno; /* why writing to standard output failed; 0: it did not */
 static const char *program = "berth", *before_errors = "";
 
-/* Names of files and the daemon's words may hold anything; lines of ours stay lines. */
+/* File names and the daemon's messages may contain anything, so each line is made safe. */
 static void
 add_lines_safe(struct buf *out, const struct buf *words)
 {
@@ -53,7 +53,7 @@ say(const char *before, const char *fmt, va_list ap)
     buf_addv(&words, fmt, ap);
     add_lines_safe(&line, &words);
     buf_addc(&line, '\n');
-    /* Without standard error there is nowhere to report a failure. */
+    /* If standard error fails, there is nowhere to report it. */
     (void)file_write_all(STDERR_FILENO, line.data, line.len);
 }
 

@@ -1,6 +1,6 @@
-/* What every verb of `berth` shares: the global options, the shape of a verb, how an error
- * becomes words and an exit status. A verb is one file with one cmd_ function; verbs.c has
- * the table. Data goes to standard output, words to standard error. */
+/* Shared by all verbs of `berth`: global options, the form of a verb, and how an error becomes
+ * a message and an exit status. A verb is a file with a cmd_ function; verbs.c has the table.
+ * Data goes to standard output, messages to standard error. */
 #ifndef CLI_COMMON_CLI_H
 #define CLI_COMMON_CLI_H
 
@@ -10,13 +10,13 @@
 struct err;
 struct page;
 
-/* The global options, from anywhere on the command line or the environment. Borrowed. */
+/* The global options, from any place on the command line or from the environment. Borrowed. */
 struct cli {
     const char *dir;    /* --dir; NULL: BERTH_DIR or the user's instance */
     const char *socket; /* --socket or BERTH_SOCKET; NULL: the instance's */
     bool json;
-    const struct verb *verbs; /* the table; ends with a NULL name */
-    /* Receives a verb's page (opt.h) instead of its being printed (completion.c). */
+    const struct verb *verbs; /* the table, terminated by a NULL name */
+    /* If set, receives a verb's page (opt.h) instead of printing it (completion.c). */
     void (*on_page)(void *ctx, const struct page *page);
     void *on_page_ctx;
 };
@@ -28,7 +28,7 @@ struct verb {
     int (*run)(struct cli *cli, int argc, char **argv);
 };
 
-extern const struct verb cli_verbs[]; /* for main alone; verbs have it in struct cli */
+extern const struct verb cli_verbs[]; /* for main only; verbs use the pointer in struct cli */
 
 int cmd_run(struct cli *cli, int argc, char **argv);
 int cmd_submit(struct cli *cli, int argc, char **argv);
@@ -66,38 +66,40 @@ int cmd_completion(struct cli *cli, int argc, char **argv);
 int cmd_version(struct cli *cli, int argc, char **argv);
 int cmd_help(struct cli *cli, int argc, char **argv);
 
-/* compat_verb.c. Links to this program under the name of a drop-in command, as earlier versions
- * made them, go on working: whether argv[0] is one, and berth-compat in our place under that
- * name. The exit status, when there is no such program. */
+/* compat_verb.c. Earlier versions made links to this program under the names of the drop-in
+ * commands, and these still work. cli_is_drop_in: true if argv[0] is such a name.
+ * cli_run_drop_in: replaces this process by berth-compat under that name; returns an exit
+ * status if there is no such program. */
 bool cli_is_drop_in(const char *argv0);
 int cli_run_drop_in(char **argv);
 
-/* Bare `berth`: the machine and the queue. */
+/* Bare `berth`: prints the machine and the queue. */
 int cli_overview(struct cli *cli);
 
-/* From here on messages begin with another name than berth, and errors with a word behind it:
+/* Sets the prefix of messages in place of "berth", and a word that follows it in errors:
  * "sbatch: error: words". Both are borrowed. */
 void cli_speak_as(const char *name, const char *error);
 
-/* "berth: words" to standard error; returns the error's exit status. */
+/* Prints "berth: words" to standard error; returns the error's exit status. */
 int cli_fail(const struct err *e);
-/* "berth: words" to standard error. */
+/* Prints "berth: words" to standard error. */
 void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* The same for a command line that makes no sense; returns 2. */
+/* The same for an invalid command line; returns 2. */
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 struct buf;
-/* Writes to standard output in one go; the exit status: 0, or 1 when it could not be written,
- * which it says (a closed pipe is no error worth words). */
+/* Writes to standard output. Exit status 0, or 1, with an error printed, if writing failed
+ * (for a closed pipe, nothing is printed). */
 int cli_write(const void *bytes, size_t n);
-/* 1 when some output could not be written so far, 0 when all was, or the reader has gone. */
+/* 1 if any output could not be written so far; 0 if all was, or the reader has closed the
+ * pipe. */
 int cli_output_status(void);
 int cli_put(const struct buf *b);
-/* Says that there is no such verb, and which is nearest; returns 2. */
+/* Prints an error about an unknown verb, with the nearest one; returns 2. */
 int cli_unknown_verb(const struct cli *cli, const char *word);
 /* Prints a JSON value and a newline to standard output. Returns the exit status. */
 int cli_put_json(const json_t *value);
-/* The same of an answer of the daemon's, an object, for --json: with the version of that. */
+/* The same for the daemon's answer, an object, for --json: adds the version of the format. */
 int cli_put_answer(json_t *answer);
 
 #endif

@@ -1,4 +1,4 @@
-/* The usual files of settings: see config_files.h. They are the user's own and are read here,
+/* Reads the usual settings files: see config_files.h. They are read with the user's rights,
  * not by the daemon. */
 #include "cli/common/config_files.h"
 

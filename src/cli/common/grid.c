@@ -47,8 +47,7 @@ grid_at(const struct grid *g, int row, int column)
     return &g->cells[row * g->columns + column];
 }
 
-/* Columns of the character of len bytes as the terminal will count them; -1: it is not to be
- * shown as it is. */
+/* Columns that the terminal uses for the character of len bytes; -1: it must be replaced. */
 static int
 width_of(const struct grid *g, const char *s, size_t len)
 {
@@ -62,7 +61,7 @@ width_of(const struct grid *g, const char *s, size_t len)
     return wcwidth(c);
 }
 
-/* Behind the character before it, where there is room for it. */
+/* Appends a combining character to the character before it, if there is room. */
 static void
 combine(const struct grid *g, int row, int column, const char *s, size_t len)
 {

@@ -1,4 +1,4 @@
-/* `berth help`: the verbs, on one screen. `berth help VERB` is `berth VERB --help`. */
+/* `berth help`: lists the verbs, on one screen. `berth help VERB` is `berth VERB --help`. */
 #include <string.h>
 
 #include "base/buf.h"

@@ -1,5 +1,5 @@
-/* The one reader of command lines. Words are moved to the front of argv as options are
- * passed, so that `logs 12 -f` and `logs -f 12` are the same; nothing is allocated. */
+/* The only parser of command lines. It moves words to the front of argv as it passes options,
+ * so that `logs 12 -f` and `logs -f 12` are the same; it allocates nothing. */
 #include "cli/common/opt.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 
 #define LISTED_MANY  19
 #define SELECTORS    "12  12-20,30  12_3  12_[3-5]  @  name:x*  user:u  state:failed  tag:t  all"
-#define NAME_COLUMNS 26 /* of an option and its value in help */
+#define NAME_COLUMNS 26 /* width of an option and its value in help */
 
 enum { GLOBAL_DIR, GLOBAL_SOCKET, GLOBAL_JSON, GLOBAL_HELP };
 
@@ -96,7 +96,7 @@ is_optional(const struct opt *o)
     return o->value && o->value[0] == '[';
 }
 
-/* Gives the option its value: what is behind the '=' or the letter, or the next word. */
+/* Finds the option's value: after the '=' or the letter, or the next word. */
 static int
 fetch_value(struct opt_reader *r, const struct opt *o, const char *attached)
 {
@@ -120,7 +120,7 @@ fetch_value(struct opt_reader *r, const struct opt *o, const char *attached)
     return -1;
 }
 
-/* Sets the global option; OPT_EXIT after a page, OPT_HELP where there is none to show. */
+/* Sets a global option; OPT_EXIT after a page was shown, OPT_HELP if there is no page. */
 static int
 take_global(struct opt_reader *r, int which)
 {
@@ -152,7 +152,7 @@ take_global(struct opt_reader *r, int which)
     return 0;
 }
 
-/* Index of the verb's option, OPT_DONE when a global one was dealt with, OPT_EXIT, OPT_HELP. */
+/* Index of the verb's option, OPT_DONE after a global one was handled, OPT_EXIT, OPT_HELP. */
 static int
 settle(struct opt_reader *r, int own, int global, const char *attached)
 {
@@ -201,14 +201,15 @@ read_letter(struct opt_reader *r)
     return settle(r, own, global, attached);
 }
 
-/* Takes argv[at], which is a word, to the other words. */
+/* Moves argv[at], which is not an option, to the other words. */
 static void
 keep_word(struct opt_reader *r)
 {
     r->words[r->n_words++] = r->argv[r->at++];
 }
 
-/* The rest are words. A script that wants JSON is not to be given text instead. */
+/* All remaining arguments are words. Refuses --json if the verb has no JSON, so that a script
+ * does not get text instead. */
 static int
 finish(struct opt_reader *r)
 {
@@ -349,7 +350,7 @@ opt_print_page(const struct page *page)
     }
     if (page->notes)
         buf_addf(&out, "\n%s\n", page->notes);
-    /* A page is to fit 24 lines; the longest gives its last blank one for that. */
+    /* Pages must fit 24 lines; the longest omits the blank line here. */
     if (listed < LISTED_MANY || starts_with_group(page))
         buf_addc(&out, '\n');
     buf_addf(&out, "Everywhere: --dir DIR, --socket PATH%s. `berth help` lists the verbs.\n",

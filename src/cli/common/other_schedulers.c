@@ -1,5 +1,5 @@
-/* Words of other schedulers; see other_schedulers.h. help_verb.c and opt.c ask, before they
- * look for a word that is merely spelt alike. */
+/* Terms of other schedulers; see other_schedulers.h. help_verb.c and opt.c call this before
+ * they suggest a word with a similar spelling. */
 #include "cli/common/other_schedulers.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* The bar; see progress.h. "\r" and "erase to the end of the line" are all it needs, so a
- * resized terminal shows at worst one old bar. */
+/* The progress bar; see progress.h. It uses only "\r" and "erase to the end of the line", so
+ * that a resized terminal shows at most one stale bar. */
 #include "cli/common/progress.h"
 
 #include "base/buf.h"
@@ -17,7 +17,7 @@ add_counts(const struct progress_counts *c, struct buf *out)
         buf_addf(out, ", %zu failed", c->failed);
 }
 
-/* What is left at the pace so far; said only when a few ends have shown the pace. */
+/* Adds the remaining time at the present pace, but only once a few jobs have ended. */
 static void
 add_times(const struct progress_counts *c, int64_t elapsed_ms, struct buf *out)
 {
@@ -57,7 +57,7 @@ progress_format(const struct progress_counts *c, int64_t elapsed_ms, int columns
     buf_addf(&head, "%zu/%zu ", c->done, c->total);
     add_counts(c, &tail);
     add_times(c, elapsed_ms, &tail);
-    /* The last column stays empty: some terminals wrap when it is written. */
+    /* The last column stays empty, because some terminals wrap after writing to it. */
     room = columns - 1 - (int)(head.len + tail.len) - 3;
     buf_adds(&line, buf_str(&head));
     if (room >= BAR_MIN)

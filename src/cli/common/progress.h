@@ -1,5 +1,5 @@
-/* The bar at the bottom of a terminal while a file runs: one line, drawn over itself, gone
- * at the end. Never on a pipe. */
+/* The progress bar at the bottom of a terminal while a file runs: a single line, redrawn in
+ * place and erased at the end. Never drawn to a pipe. */
 #ifndef CLI_COMMON_PROGRESS_H
 #define CLI_COMMON_PROGRESS_H
 
@@ -18,14 +18,15 @@ struct progress {
 
 struct progress_counts {
     size_t total, done, running, waiting, failed;
-    size_t done_at_begin; /* had ended before: no measure of speed */
+    size_t done_at_begin; /* ended before this run, so not part of the pace */
 };
 
-/* The bar without escapes, at most columns wide. elapsed_ms is since it began. */
+/* The bar without escape sequences, at most columns wide. elapsed_ms: time since the start. */
 void progress_format(const struct progress_counts *c, int64_t elapsed_ms, int columns,
                      struct buf *out);
 
-/* Escapes and bar; erase takes it away (for lines to be printed above, or at the end). */
+/* progress_draw draws the bar with escape sequences; progress_erase removes it, to print lines
+ * above it or at the end. */
 void progress_draw(struct progress *p, const struct progress_counts *c, int64_t now_us,
                    struct buf *out);
 void progress_erase(struct progress *p, struct buf *out);

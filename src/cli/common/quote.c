@@ -1,4 +1,4 @@
-/* Quoting for a shell: see quote.h. For the commands that messages tell people to type. */
+/* Quotes words for a shell: see quote.h. For commands in messages that people can copy. */
 #include "cli/common/quote.h"
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 
-/* $'..': what a terminal would act on, as text that a shell reads back. */
+/* As $'..': control characters, in a form that a shell reads back. */
 static void
 add_escaped(struct buf *out, const char *word)
 {
@@ -33,7 +33,7 @@ has_control(const char *word)
     return false;
 }
 
-/* Quotes only what a shell would take apart. */
+/* Quotes only words that a shell would split or expand. */
 void
 quote_add(struct buf *out, const char *word)
 {

@@ -1,5 +1,5 @@
-/* Raw mode and back: see rawtty.h. What the terminal was like is kept in one place for the
- * program's length, because exit handlers take no arguments; there is one standard input. */
+/* Raw mode and back: see rawtty.h. The original settings are in a global, because exit
+ * handlers take no arguments and there is only one standard input. */
 #include "cli/common/rawtty.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ rawtty_leave(void)
 {
     if (!tty.on)
         return;
-    /* What was shown is to be out before the modes that it was meant for go. */
+    /* Waits for pending output, which was meant for raw mode, before the modes change. */
     (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &tty.before);
     tty.on = false;
 }
@@ -38,7 +38,7 @@ rawtty_enter(void)
     raw = tty.before;
     cfmakeraw(&raw);
     if (!tty.registered && atexit(rawtty_leave) != 0)
-        return; /* rather line by line than never back */
+        return; /* raw mode that is never undone would be worse than line mode */
     tty.registered = true;
     tty.on = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
 }

@@ -1,16 +1,16 @@
-/* The terminal of this program in raw mode: every key goes on as it is. */
+/* Raw mode of this program's terminal: every key is passed on unchanged. */
 #ifndef CLI_COMMON_RAWTTY_H
 #define CLI_COMMON_RAWTTY_H
 
 #include <stdbool.h>
 
-/* Standard input is a terminal, and this program is in its foreground. */
+/* True if standard input is a terminal and this program is in its foreground. */
 bool rawtty_is_ours(void);
 
-/* Raw from here on; it is put back by rawtty_leave and at exit, whichever comes first. Does
- * nothing on what is no terminal of ours, and when it is raw already. */
+/* Enters raw mode until rawtty_leave or the exit of the program. No-op if rawtty_is_ours is
+ * false, or in raw mode already. */
 void rawtty_enter(void);
-void rawtty_leave(void); /* nothing when it is not raw */
+void rawtty_leave(void); /* no-op if not in raw mode */
 bool rawtty_is_on(void);
 
 #endif

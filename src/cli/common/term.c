@@ -1,4 +1,4 @@
-/* What standard output is; see term.h. COLUMNS overrides the width of a terminal, as
+/* Properties of standard output; see term.h. COLUMNS overrides the width of a terminal, as
  * shells and tests expect. */
 #include "cli/common/term.h"
 

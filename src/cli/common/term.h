@@ -1,4 +1,4 @@
-/* What standard output is: a terminal of some width, with or without colour, or a pipe. */
+/* Properties of standard output: a terminal with a width and perhaps colour, or a pipe. */
 #ifndef CLI_COMMON_TERM_H
 #define CLI_COMMON_TERM_H
 
@@ -14,7 +14,7 @@ enum style {
     STYLE_BUSY, /* cyan */
     STYLE_WARN, /* yellow */
     STYLE_BAD,  /* red */
-    /* to tell neighbours apart; these mean nothing */
+    /* to distinguish neighbours; without a meaning of their own */
     STYLE_HUE_A,
     STYLE_HUE_B,
     STYLE_HUE_C,
@@ -24,13 +24,13 @@ enum style {
 struct term {
     bool tty;
     bool color;  /* tty, NO_COLOR unset or empty, TERM is not "dumb" */
-    int columns; /* 0: no bound (piped) */
+    int columns; /* 0: unlimited (a pipe) */
 };
 
 struct term term_of_stdout(void);
-/* The terminal's width now; 0 when it is none. */
+/* The terminal's current width; 0 if it is not a terminal. */
 int term_columns(void);
-/* Its height now; 0 when it is none. */
+/* The terminal's current height; 0 if it is not a terminal. */
 int term_rows(void);
 
 /* Appends s in that style; plain without colour. */

@@ -1,6 +1,6 @@
-/* Which cards hold a job to the VRAM that it declared, and to which CPUs near them jobs are
- * bound, as `berth doctor` says it: the daemon knows that from the probe, and from where
- * jobs live. */
+/* Checks of `berth doctor`: which GPUs can hold a job to the VRAM that it declared, and to
+ * which nearby CPUs jobs are bound. The daemon reports both, from its probe and from where
+ * jobs run. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -16,7 +16,7 @@ mechanism(const char *cap)
                                       : "the simulator";
 }
 
-/* The cards that say the same as this one, in that member, and come after it. */
+/* This GPU and those after it that have the same value under key. */
 static uint64_t
 alike(const json_t *gpus, size_t first, const char *key)
 {
@@ -76,7 +76,7 @@ say_mps(struct doctor *d, const json_t *gpu, uint64_t set)
                    "%s: jobs that share it do so by MPS, one user at a time", buf_str(&cards));
 }
 
-/* Of the machine's daemon: in another's folders are its own user's files. */
+/* Only for the machine's daemon: the folders of others hold only their own user's files. */
 static void
 say_mps_folders(struct doctor *d, const json_t *gpus)
 {
@@ -91,7 +91,8 @@ say_mps_folders(struct doctor *d, const json_t *gpus)
                    "what users write into their folders of MPS is not limited: %s", why);
 }
 
-/* Cards that say the same together: the same `key`, or where that says nothing, `other`. */
+/* Calls say once for each group of GPUs with the same value under key or, where that is
+ * missing, under other. */
 static void
 say_groups(struct doctor *d, const json_t *gpus, const char *key, const char *other,
            void (*say)(struct doctor *d, const json_t *gpu, uint64_t set))

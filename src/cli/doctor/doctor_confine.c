@@ -1,5 +1,5 @@
-/* What is enforced on jobs, as `berth doctor` says it. The answer is the daemon's, which had it
- * tried where jobs live: what the caller's own group allows says nothing about that. */
+/* Checks of `berth doctor`: which limits are enforced on jobs. The daemon reports this after
+ * trying it where jobs run, because the caller's own cgroup may allow other things. */
 #include <string.h>
 
 #include "cli/ask/answer.h"
@@ -7,7 +7,7 @@
 
 static const struct {
     const char *name;
-    const char *yes, *no; /* no: why follows */
+    const char *yes, *no; /* followed by the reason */
 } parts[] = {
     {"kill", "all processes of a job end with it, even if they detached themselves",
      "processes of a job are found by descent and by a mark in their environment only"},
@@ -33,7 +33,7 @@ check_devices(struct doctor *d, const json_t *daemon, bool possible, const char 
                    why);
 }
 
-/* group: where jobs' groups are, "" for nowhere. */
+/* group: the cgroup that contains those of jobs; "": none. */
 static void
 advise(struct doctor *d, const char *group)
 {

@@ -1,5 +1,5 @@
-/* What jobs with --container need of the machine, as `berth doctor` says it. Only they need it,
- * so that it is missing is no fault. */
+/* Checks of `berth doctor`: requirements of jobs with --container. Only such jobs need them,
+ * so a missing program is not a failure. */
 #include <string.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ static const struct {
     const char *path, *what;
 } id_files[] = {{"/etc/subuid", "user"}, {"/etc/subgid", "group"}};
 
-/* Whether the file gives the user a range: a line "NAME:FIRST:N". */
+/* True if the file has a range for the user: a line "NAME:FIRST:N". */
 static bool
 has_range(const char *file, const char *user)
 {
@@ -41,7 +41,8 @@ has_range(const char *file, const char *user)
     return false;
 }
 
-/* What a user other than root lacks for user namespaces, by which podman runs containers. */
+/* What a user other than root lacks for the user namespaces in which podman runs
+ * containers. */
 static char *
 rootless_lacks(void)
 {
@@ -61,7 +62,7 @@ rootless_lacks(void)
     return NULL;
 }
 
-/* The line in which podman says what is wrong, or the last one. */
+/* The line of podman's output that contains the error, or the last line. */
 static char *
 complaint(const struct buf *said)
 {
@@ -76,8 +77,8 @@ complaint(const struct buf *said)
     return xstrndup(last, strcspn(last, "\n"));
 }
 
-/* Whether it works at all. Only root's is asked about its storage: that of another user would
- * leave a process behind that holds its user namespace. */
+/* Tests whether podman works at all. Queries its storage only for root: for other users this
+ * would leave a process that holds their user namespace. */
 static char *
 trial(const char *podman)
 {
@@ -97,8 +98,8 @@ trial(const char *podman)
     return xasprintf("'%s %s' fails%s%s", podman, word, why[0] ? ": " : "", why);
 }
 
-/* Why podman, which is there, cannot run a job of this user; NULL: nothing is known. Owned by
- * the caller. *broken: something is wrong with it, and not only missing. */
+/* Why an installed podman cannot run jobs of this user; NULL: no reason found. The caller owns
+ * it. *broken: it is faulty, not just missing something. */
 static char *
 podman_lacks(const char *podman, bool *broken)
 {

@@ -1,5 +1,6 @@
-/* The GPUs, as berth-probe sees them: the same program in the same way as the daemon's, so
- * what it finds here the daemon will find. A driver may hang; so it has ten seconds. */
+/* Checks of `berth doctor`: the GPUs as berth-probe reports them. It runs the same program in
+ * the same way as the daemon, so the daemon will find the same. The limit is ten seconds,
+ * because a driver may hang. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,8 @@
 
 #define PROBE_MS 10000
 
-/* What a program of this user's needs of AMD's and Intel's GPUs, which belong to the group
- * `render` on most systems. */
+/* Checks that this user's programs can open the devices of AMD's and Intel's GPUs, which
+ * belong to the group `render` on most systems. */
 static void
 check_device(struct doctor *d, const char *name)
 {
@@ -36,7 +37,7 @@ check_device(struct doctor *d, const char *name)
                    errno == ENOENT ? "; a container has to be given it (--device)" : "");
 }
 
-/* What a MIG instance is opened by. */
+/* Checks the device files needed to open a MIG instance. */
 static void
 check_instance(struct doctor *d, const json_t *mig)
 {
@@ -111,7 +112,7 @@ doctor_check_gpus(struct doctor *d)
     const char *nl;
 
     if (!program)
-        return; /* said among the programs */
+        return; /* already reported among the programs */
     const struct child probe = {.argv = argv, .patience_ms = PROBE_MS};
     int rc = child_output(&probe, &answer, NULL, &e);
     if (rc < 0 && e.code != ERR_TIMED_OUT)

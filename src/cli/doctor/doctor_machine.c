@@ -1,6 +1,6 @@
-/* What `berth doctor` asks of the machine around Berth: rights on its folders, other daemons
- * that have GPUs, the driver's persistence. BERTH_DOCTOR_ROOT puts another tree in the place
- * of / for what the kernel and system services say; tests make such trees. */
+/* Checks of `berth doctor` outside Berth: rights on its folders, other daemons that own GPUs,
+ * the driver's persistence mode. BERTH_DOCTOR_ROOT replaces / as the root for files of the
+ * kernel and system services; tests create such trees. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,8 @@ doctor_check_rights(struct doctor *d, const struct places *p)
         doctor_say(d, DOCTOR_OK, "rights", "only the owner can enter %s", p->state);
 }
 
-/* The line that a daemon leaves in the lock of its GPU; false when it is free, or ours. */
+/* Reads the line that a daemon leaves in the lock of its GPU; false if the lock is free or
+ * ours. */
 static bool
 is_another_daemons(int dir, const char *name, const char *state, struct buf *who)
 {
@@ -83,8 +84,8 @@ doctor_check_other_daemons(struct doctor *d, const char *lock_dir, const char *s
     }
 }
 
-/* Without it the driver goes to sleep with its last process, and the next job waits seconds
- * for it. The daemon that keeps it awake has a socket. */
+/* Without persistence mode the driver unloads its state after its last process, and the next
+ * job waits seconds for it. The daemon that keeps it loaded has a socket. */
 void
 doctor_check_persistence(struct doctor *d)
 {
@@ -102,7 +103,7 @@ doctor_check_persistence(struct doctor *d)
                    "or 'nvidia-smi -pm 1'");
 }
 
-/* Only --screen needs it, so it is no fault. */
+/* A missing screen is no failure: only --screen needs it. */
 void
 doctor_check_screen(struct doctor *d)
 {

@@ -1,4 +1,4 @@
-/* One line of `berth doctor`: what all of its checks call. */
+/* Prints one line of `berth doctor`; called by all checks. */
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ doctor_say(struct doctor *d, enum doctor_verdict v, const char *what, const char
     static const char *const names[] = {"ok", "warn", "fail"};
     static const enum style styles[] = {STYLE_GOOD, STYLE_WARN, STYLE_BAD};
     auto_free char *text = NULL;
-    auto_buf struct buf safe = BUF_INIT; /* file names and locks are other users' words */
+    auto_buf struct buf safe = BUF_INIT; /* file names and locks contain other users' text */
     va_list ap;
 
     va_start(ap, fmt);

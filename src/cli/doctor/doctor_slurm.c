@@ -1,5 +1,5 @@
-/* What `berth doctor` asks about Slurm: whether its programs are here, and whether slurmctld
- * answers. Neither is a fault where no job is to go there. */
+/* Checks of `berth doctor` for Slurm: whether its programs are installed, and whether
+ * slurmctld answers. Neither is a failure if no jobs are sent to Slurm. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 #define PATIENCE_MS 10000
 
-/* Where that is to be, or is: the nearest folder that is there. */
+/* The type of the file system that holds path, or would hold it. */
 static const char *
 kind_of(const char *path)
 {

@@ -1,5 +1,6 @@
-/* `berth doctor`: looks at everything that Berth needs, one line each, with what to do about
- * it. Nothing is changed and no daemon is started. FAIL: jobs will not run as asked. */
+/* `berth doctor`: checks everything that Berth needs, and prints one line per check with what
+ * to do about it. It changes nothing and starts no daemon. FAIL: jobs will not run as
+ * requested. */
 #include "cli/doctor/doctor_verb.h"
 
 #include <stdlib.h>
@@ -132,7 +133,7 @@ check_folder(struct doctor *d, const char *what, const char *path)
         doctor_say(d, DOCTOR_OK, what, "%s, %s free", path, size);
 }
 
-/* Where the daemon that answers has its things, or one that is started from here would. */
+/* The paths of the daemon that answers, or of one that would be started from here. */
 static int
 find_places(const struct doctor *d, const struct cli *cli, struct places *p, struct err *e)
 {
@@ -195,8 +196,8 @@ check_inotify(struct doctor *d)
                "%ld watches are allowed", watches);
 }
 
-/* Jobs of a user's daemon live below the user's own service manager, which systemd ends after
- * the last session; a daemon that was started in a shell keeps its session open. */
+/* A user's daemon runs its jobs below the user's service manager, which systemd stops after
+ * the last session; a daemon started in a shell keeps its session open. */
 static void
 check_linger(struct doctor *d)
 {
@@ -217,8 +218,8 @@ check_linger(struct doctor *d)
                    "service (systemctl --user); 'loginctl enable-linger' keeps both");
 }
 
-/* What the daemon needs of the machine. That of all users is root's, and what root may do is
- * not to be learned from another's rights. */
+/* Checks what the daemon needs from the machine. The daemon for all users runs as root, whose
+ * rights another user cannot check. */
 static void
 check_ground(struct doctor *d, const struct cli *cli)
 {
