@@ -1,5 +1,5 @@
 /* Users and their limits as commands for sacctmgr: one account, "berth", with every user that
- * has jobs here. Limits of all users together are those of the account. */
+ * has jobs here. The limits for all users together become the account's. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -11,9 +11,9 @@ struct limits {
     int64_t running, gpus, vram_mib, pending;
 };
 
-/* " GrpJobs=4 ...", each only where there is a limit. */
-/* Slurm's limit on submitted jobs counts those that run too: without one on these there is no
- * counterpart. */
+/* Adds " GrpJobs=4 ...", omitting limits that are not set. */
+/* Slurm's limit on submitted jobs includes running jobs, so without a limit on those, the
+ * limit on pending jobs has no counterpart. */
 static void
 add_limits(struct buf *out, const struct limits *l)
 {

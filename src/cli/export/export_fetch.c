@@ -1,5 +1,5 @@
-/* The pending jobs of the queue, in its order, as they would have to be submitted now; and the
- * cards. Jobs are asked for in small lots, because each may have a command of a megabyte. */
+/* Fetches the pending jobs in queue order, as they would have to be submitted now, and the
+ * GPUs. Jobs are fetched in small lots, because each may have a command of a megabyte. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ enum {
 
 /* --- one job --- */
 
-/* What changed after it was submitted. */
+/* Applies changes made since the job was submitted. */
 static int
 bring_up_to_date(struct export_job *job, const json_t *row, struct err *e)
 {
@@ -81,7 +81,8 @@ was_held(const struct export_data *x, uint32_t id)
     return false;
 }
 
-/* Whether it has not started. With --hold, it no longer can. */
+/* True if the job has not started. With --hold, only a held job counts, as it can no longer
+ * start. */
 static bool
 is_still_here(const struct export_data *x, const json_t *row)
 {
@@ -123,7 +124,7 @@ make_fields(void)
                      "begin", "submission");
 }
 
-/* The words for the jobs of the list from `at` on. */
+/* The selection of the lot that begins at `at` in the list. */
 static json_t *
 lot_words(const struct export_data *x, size_t at, bool only_pending)
 {
@@ -157,7 +158,8 @@ fetch_lot(struct client *c, struct export_data *x, size_t at, struct err *e)
     return rc;
 }
 
-/* Those that have started meanwhile cannot be held, which is seen when they are fetched. */
+/* Holds a lot. Jobs that have started meanwhile cannot be held; fetching them will show
+ * this. */
 static int
 hold_lot(struct client *c, const struct export_data *x, size_t at, struct err *e)
 {
@@ -200,7 +202,7 @@ export_list(struct client *c, struct export_data *x, struct err *e)
     return 0;
 }
 
-/* A lot is answered in the order of the queue among its jobs, and lots follow one another. */
+/* Fetches lot after lot; each is in queue order. */
 static int
 fetch_jobs(struct client *c, struct export_data *x, struct err *e)
 {
@@ -213,9 +215,9 @@ fetch_jobs(struct client *c, struct export_data *x, struct err *e)
     return 0;
 }
 
-/* --- what they wait for --- */
+/* --- dependencies --- */
 
-/* Whether the job or task still has to end here. */
+/* True if the job or task exists here and has not ended. */
 static bool
 runs_here(struct client *c, const struct dep *dep)
 {
@@ -226,7 +228,7 @@ runs_here(struct client *c, const struct dep *dep)
     bool runs = false;
     size_t i;
 
-    /* What is no longer known has ended. */
+    /* A job that is unknown by now has ended. */
     if (client_call(
             c, "jobs",
             json_pack("{s:[s],s:[sss]}", "select", word, "fields", "state", "ended", "array"),
@@ -258,9 +260,9 @@ look_at_deps(struct client *c, struct export_data *x)
     }
 }
 
-/* --- the cards --- */
+/* --- the GPUs --- */
 
-/* "NVIDIA A100-SXM4-80GB" as a type: nvidia_a100-sxm4-80gb, as Slurm's own detection has it. */
+/* Turns "NVIDIA A100-SXM4-80GB" into a type: nvidia_a100-sxm4-80gb, as Slurm detects it. */
 static char *
 type_name(const char *name)
 {
@@ -275,7 +277,7 @@ type_name(const char *name)
     return type;
 }
 
-/* Cards of one name but of different sizes are different types. */
+/* Gives GPUs with the same name but different memory sizes different types. */
 static void
 tell_sizes_apart(struct export_data *x)
 {
@@ -326,7 +328,7 @@ export_fetch(struct client *c, struct export_data *x, struct err *e)
     return 0;
 }
 
-/* What Berth sets, and what would be an option of sbatch. */
+/* True for variables that Berth sets, and those that sbatch would take as options. */
 static bool
 is_schedulers(const char *variable)
 {

@@ -1,5 +1,5 @@
-/* Ended jobs as `sacct -P` prints them: a line of names, then a line a job, '|' between the
- * fields. Tools that read sacct read this. */
+/* Ended jobs in the format of `sacct -P`: a line of names, then one line per job, with '|'
+ * between the fields. Tools that read sacct can read this. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -51,7 +51,8 @@ struct table {
     char host[64];
 };
 
-/* What would end the field or the line becomes a blank, as it cannot be quoted. */
+/* Replaces characters that would end the field or the line by blanks, as they cannot be
+ * quoted. */
 static void
 add_text(struct buf *out, const struct scan_value *v)
 {
@@ -159,7 +160,7 @@ take_row(void *arg, const struct scan_value *v)
     bool ran = v[IN_STARTED].type == SCAN_OBJECT;
 
     if (v[IN_ARRAY].type == SCAN_OBJECT)
-        return; /* its tasks are what ran */
+        return; /* skip the array: its tasks are listed */
     if (!t->x->all_users && scan_int(&v[IN_UID], -1) != (int64_t)getuid())
         return;
     scan_add(&user, &v[IN_USER]);
@@ -182,7 +183,7 @@ take_row(void *arg, const struct scan_value *v)
         buf_addc(out, '|');
     buf_addf(out, "1|%s|", ran ? t->host : "None assigned");
     add_text(out, &v[IN_CWD]);
-    out->data[out->len - 1] = '\n'; /* the last bar */
+    out->data[out->len - 1] = '\n'; /* replaces the last bar */
 }
 
 int

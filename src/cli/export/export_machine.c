@@ -1,5 +1,5 @@
-/* slurm.conf and gres.conf for this machine as a cluster of one node: what a lab starts from,
- * and adds nodes to. Written so that a slurmctld of its own starts with it as it is. */
+/* slurm.conf and gres.conf for this machine as a cluster of one node, to which a site can add
+ * nodes. A slurmctld can start with them unchanged. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "cli/export/export_priv.h"
 #include "spec/config.h"
 
-#define SHARD_MIB        1024  /* what a shard stands for */
+#define SHARD_MIB        1024  /* VRAM per shard */
 #define ARRAY_SIZE_LEAST 1001  /* Slurm's default for MaxArraySize */
 #define JOBS_LEAST       10000 /* and for MaxJobCount */
-#define MEMORY_KEPT      5     /* of a hundred, for the system */
+#define MEMORY_KEPT      5     /* percent, reserved for the system */
 
-/* --- what there is --- */
+/* --- properties of the machine --- */
 
 static bool
 has_type(const struct export_machine *m, const char *type)
@@ -42,8 +42,8 @@ note_types(const struct export_data *x, struct export_machine *m)
     }
 }
 
-/* Slurm gives each card the same number of shards, so cards that differ would be given more
- * than they have, or less. */
+/* Slurm gives each GPU the same number of shards, so GPUs of different sizes would get too
+ * many or too few. */
 static int32_t
 shard_size(const struct export_data *x)
 {

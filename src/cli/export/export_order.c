@@ -1,5 +1,5 @@
-/* Jobs in the order in which they are submitted: that of the queue, but a job stands behind
- * those that it waits for, because sbatch must know their numbers. */
+/* Orders the jobs for submission: in queue order, except that a job follows its dependencies,
+ * because sbatch must know their ids. */
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -26,7 +26,8 @@ export_find_dep(const struct export_data *x, const struct dep *dep,
     return NULL;
 }
 
-/* Dependencies have no circles: a job can only wait for one that was there before. */
+/* Places a job after its dependencies. These cannot form cycles: a job can depend only on jobs
+ * submitted before it. */
 static void
 place(struct export_data *x, struct export_job *job, size_t *order, size_t *n)
 {

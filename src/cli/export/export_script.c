@@ -1,7 +1,8 @@
-/* A job as a batch script: #SBATCH lines, what is lost as comments, and then what Berth would
- * run. sbatch reads its lines up to the first that is no comment, and root, who submits the
- * jobs of others, may use options that they may not: no text of a job can add a line. sbatch
- * also refuses a carriage return at the end of a line, which quoting here avoids. */
+/* Writes a job as a batch script: #SBATCH lines, lost features as comments, then the command.
+ * sbatch reads its lines up to the first that is not a comment, and root, who submits other
+ * users' jobs, may use options that these users may not: so no text from a job may add a line.
+ * sbatch also refuses a carriage return at the end of a line, which the quoting here
+ * avoids. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -10,9 +11,9 @@
 #include "cli/common/quote.h"
 #include "cli/export/export_priv.h"
 
-#define ARGUMENT_MAX 100000 /* bytes; the kernel takes 131072 */
+#define ARGUMENT_MAX 100000 /* bytes; the kernel's limit is 131072 */
 
-/* Whether a shell can set it. */
+/* True if a shell can set this variable. */
 static bool
 is_shell_name(const char *entry)
 {
@@ -29,7 +30,7 @@ add_line(struct buf *out, const char *before, const char *word, const char *afte
     buf_adds(out, after);
 }
 
-/* Only the folder that a job was submitted in can have one; all else was checked. */
+/* Only the folder in which a job was submitted can contain one; other text was checked. */
 static bool
 has_line_break(const char *text)
 {
@@ -38,7 +39,7 @@ has_line_break(const char *text)
 
 /* --- the environment --- */
 
-/* Programs that look for Berth's variables find them. */
+/* Sets Berth's variables for programs that read them. */
 static void
 add_own_variables(struct export_data *x, const struct export_job *job, struct buf *out)
 {
@@ -77,8 +78,8 @@ add_conda(struct buf *out, const char *name)
 
 /* --- the command --- */
 
-/* The process that Slurm starts becomes the command, so that a warning (--signal=B:) reaches
- * it. A set-up may define functions: then the command runs in the same shell. */
+/* The process that Slurm starts becomes the command, so that a warning signal (--signal=B:)
+ * reaches it. A set-up may define functions, so then the command runs in the same shell. */
 static void
 add_command(struct buf *out, const struct request *r)
 {
@@ -121,7 +122,7 @@ add_note(struct export_data *x, const char *lost, struct buf *out)
     export_note(x, lost);
 }
 
-/* Slurm has no place for it: where the job waits for something that is still running here. */
+/* Slurm cannot wait for a job that is still running here, so the job is submitted held. */
 static void
 add_waiting(struct export_data *x, const struct export_job *job, struct buf *out)
 {

@@ -1,6 +1,6 @@
-/* `submit-all`: submits the scripts in order, with dependencies by the numbers that Slurm gave,
- * and remembers those numbers. A key in each job's comment tells what Slurm has, so that a
- * submission that was interrupted goes on without losing or repeating one. */
+/* `submit-all`: submits the scripts in order, with dependencies by the ids that Slurm
+ * returned, which it stores. A key in each job's comment shows which jobs Slurm has, so an
+ * interrupted submission can be resumed without losing or repeating a job. */
 #include "base/buf.h"
 #include "cli/common/quote.h"
 #include "cli/export/export_priv.h"
@@ -199,7 +199,7 @@ static const char tail[] =
     "rm -f .environment .words\n"
     "[ \"$failed\" -eq 0 ] || fail \"Slurm would refuse $failed jobs\"\n";
 
-/* "${slurm[12]-}_3": every exported part of what dep names. */
+/* Adds "${slurm[12]-}_3" for every exported part of the job that dep names. */
 static bool
 add_id(void *context, const struct dep *dep, struct buf *out)
 {

@@ -1,5 +1,6 @@
-/* `berth export --to slurm`: options, files, and a summary of what has no counterpart in Slurm.
- * The jobs stay in Berth's queue until they are cancelled; --hold keeps them from starting. */
+/* `berth export --to slurm`: options, files, and a summary of features without a counterpart
+ * in Slurm. The jobs stay in Berth's queue until they are cancelled; --hold keeps them from
+ * starting. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -64,13 +65,13 @@ static const struct page page = {
 };
 
 struct wish {
-    const char *folder, *config; /* config: NULL, or one more file of settings */
+    const char *folder, *config; /* config: an additional file of settings, or NULL */
     int64_t since_us;
     struct export_machine machine;
     struct sbatch_site site;
 };
 
-/* --- data that the parts share --- */
+/* --- shared data --- */
 
 static void
 data_free(struct export_data *x)
@@ -124,7 +125,7 @@ export_note(struct export_data *x, const char *text)
 
 /* --- files --- */
 
-/* Commands and environments are their users' own: nobody else reads what is written. */
+/* Makes a folder that only this user can read, as commands and environments are private. */
 static int
 make_folder(const char *path, int *dir, struct err *e)
 {
@@ -146,7 +147,7 @@ make_folder(const char *path, int *dir, struct err *e)
     return 0;
 }
 
-/* Removes it again where nothing was written into it. */
+/* Removes the folder again if it is empty. */
 static void
 drop_folder(const char *path, int dir)
 {
@@ -163,7 +164,7 @@ write_file(int dir, const char *name, const struct buf *text, mode_t mode, struc
     return file_write_atomic_at(dir, name, buf_str(text), text->len, mode, false, e);
 }
 
-/* Jobs that came from one shell have one environment. */
+/* Jobs submitted from the same shell share an environment, which is written once. */
 static int
 write_environments(struct client *c, const struct export_data *x, int dir, struct err *e)
 {
@@ -195,7 +196,8 @@ write_scripts(struct export_data *x, const struct sbatch_site *site, int dir, st
     return 0;
 }
 
-/* The jobs that --hold will hold, for `berth release` if they are to stay after all. */
+/* Writes the list of jobs that --hold holds, for `berth release` if they are to run here after
+ * all. */
 static int
 write_held(const struct export_data *x, int dir, struct err *e)
 {
@@ -334,7 +336,7 @@ take_option(const struct opt_reader *r, int opt, struct wish *w, struct export_d
     }
 }
 
-/* A name in slurm.conf. */
+/* True if it is valid as a name in slurm.conf. */
 static bool
 is_plain(const char *name)
 {
@@ -343,7 +345,7 @@ is_plain(const char *name)
                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")];
 }
 
-/* -1: go on, else the status to end with. */
+/* -1: continue; else the exit status. */
 static int
 read_options(struct opt_reader *r, struct wish *w, struct export_data *x)
 {

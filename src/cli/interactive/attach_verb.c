@@ -1,5 +1,5 @@
-/* `berth attach`: being at an interactive job again, after a detach or a lost connection, or
- * beside a client that is attached already. */
+/* `berth attach`: connects to an interactive job again, after a detach or a lost connection,
+ * or in addition to another attached client. */
 #include <string.h>
 
 #include "base/err.h"
@@ -12,7 +12,7 @@
 #include "cli/table/render.h"
 #include "wire/client.h"
 
-#define TAIL_BYTES 4096 /* about a screen */
+#define TAIL_BYTES 4096 /* about one screen */
 
 enum { OPT_FROM_START, OPT_READ_ONLY };
 

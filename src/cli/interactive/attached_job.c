@@ -1,4 +1,4 @@
-/* The client's side of an attached job: see attached_job.h. */
+/* The client's side of a connection to an interactive job: see attached_job.h. */
 #include "cli/interactive/attached_job.h"
 
 #include <errno.h>
@@ -76,7 +76,7 @@ connect_at(const char *path)
     return TAKE_FD(fd);
 }
 
-/* Only its supervisor, which is ours or root's, gets what is typed. */
+/* Sends input only to the job's supervisor, which belongs to this user or root. */
 static bool
 is_trusted(int fd)
 {

@@ -1,5 +1,5 @@
-/* A connection to the shepherd of an interactive job (docs/protocol.md section 5): what came
- * and what is to go, without ever waiting. interactive.c polls for it. */
+/* A non-blocking connection to the supervisor of an interactive job (docs/protocol.md section
+ * 5), with its received and queued bytes. interactive.c polls it. */
 #ifndef CLI_INTERACTIVE_ATTACHED_JOB_H
 #define CLI_INTERACTIVE_ATTACHED_JOB_H
 
@@ -16,16 +16,16 @@ struct attached {
     struct buf in;
     struct buf out;
     size_t sent;      /* of out */
-    struct buf shown; /* of the job, for standard output */
-    bool greeted;     /* by the shepherd: input is welcome */
+    struct buf shown; /* the job's output, for standard output */
+    bool greeted;     /* the supervisor has greeted us: it accepts input */
     bool pty;
-    int64_t next;  /* the log's offset behind the last byte that came; -1: none has */
-    json_t *ended; /* the exit record, which comes last; NULL */
-    char *refused; /* the shepherd's words; NULL */
+    int64_t next;  /* log offset after the last received byte; -1: none received */
+    json_t *ended; /* the exit record, which comes last; may be NULL */
+    char *refused; /* the supervisor's error message; may be NULL */
 };
 
-/* What is asked for in the beginning: at an offset (>= 0), else so many bytes before the end
- * (>= 0), else where the attempt's output begins. */
+/* Where the output should begin: at offset (>= 0), else tail bytes before the end (>= 0), else
+ * at the beginning of the attempt's output. */
 struct attached_wish {
     int64_t offset;
     int64_t tail;
@@ -34,23 +34,24 @@ struct attached_wish {
 };
 
 void attached_init(struct attached *a);
-/* Only the connection: what it brought stays, next too. */
+/* Closes only the connection: received bytes and next stay. */
 void attached_close(struct attached *a);
 void attached_free(struct attached *a);
 
-/* ERR_UNREACHABLE when nothing listens there, ERR_PERMISSION when it is not for us. */
+/* ERR_UNREACHABLE if nothing listens there, ERR_PERMISSION if the socket is not for this
+ * user. */
 int attached_connect(struct attached *a, const char *path, const struct attached_wish *wish,
                      struct err *e);
 
-/* Takes what has arrived, one read. false: the connection is over. */
+/* Reads once. False: the connection has ended. */
 bool attached_read(struct attached *a);
 
-/* Queues for the job; room says whether more of it makes sense now. */
+/* Queues input for the job; attached_has_room says whether to queue more now. */
 bool attached_has_room(const struct attached *a);
 void attached_put(struct attached *a, const char *bytes, size_t n);
 void attached_put_eof(struct attached *a);
 void attached_put_size(struct attached *a, uint16_t rows, uint16_t columns);
-/* Sends what is queued, as far as it goes. false: the connection is over. */
+/* Sends as much of the queue as possible. False: the connection has ended. */
 bool attached_flush(struct attached *a);
 
 #endif

@@ -1,7 +1,7 @@
-/* Being at an interactive job: one loop over the shepherd's connection, the daemon's, the
- * keyboard, standard output and signals. Nothing but poll ever waits, so that Ctrl-C does what
- * it says while a slow reader holds up the output. Bytes come from the shepherd alone; the
- * daemon may die and come back meanwhile. */
+/* Attaches to an interactive job: one loop over the connections to the supervisor and the
+ * daemon, the keyboard, standard output and signals. Only poll waits, so that Ctrl-C works
+ * while a slow reader holds up the output. Output comes only from the supervisor; the daemon
+ * may die and come back meanwhile. */
 #include "cli/interactive/interactive.h"
 
 #include <errno.h>
@@ -24,10 +24,10 @@
 #include "sys/signals.h"
 #include "wire/client.h"
 
-#define TWICE_US    2000000 /* the second Ctrl-C has to come within this */
+#define TWICE_US    2000000 /* time limit for the second Ctrl-C */
 #define DETACH_KEY  '\035'  /* Ctrl-] */
 #define INPUT_CHUNK 16384
-#define PIPE_CHUNK  4096 /* what a pipe takes in one write when poll says that it takes any */
+#define PIPE_CHUNK  4096 /* a pipe accepts this in one write when poll reports it writable */
 
 enum { P_DAEMON, P_SHEPHERD, P_INPUT, P_OUTPUT, P_SIGNALS, P_COUNT };
 
@@ -64,7 +64,7 @@ detach(struct session *s, int status)
     session_finish(s, status);
 }
 
-/* Without the user's wish: leaves the job, or ends it with us. */
+/* Without a request by the user: detaches, or cancels the job if it ends with us. */
 static void
 part(struct session *s, int status)
 {
@@ -84,7 +84,7 @@ on_interrupt(struct session *s)
 {
     rawtty_leave();
     if (isatty(STDERR_FILENO))
-        (void)!write(STDERR_FILENO, "\n", 1); /* behind the terminal's ^C */
+        (void)!write(STDERR_FILENO, "\n", 1); /* after the terminal's ^C */
     if (s->what->read_only || s->what->ends) {
         part(s, 128 + SIGINT);
     } else if (s->interrupt_us) {
@@ -105,13 +105,13 @@ send_window(struct session *s, bool anew)
 
     if (s->at.fd < 0 || !s->at.pty || !interactive_window(&rows, &columns))
         return;
-    /* A program draws everything again when the size changes, so it changes for a moment. */
+    /* Programs redraw everything when the size changes, so change it briefly. */
     if (anew && rows > 1)
         attached_put_size(&s->at, (uint16_t)(rows - 1), columns);
     attached_put_size(&s->at, rows, columns);
 }
 
-/* The terminal is the shell's while we are stopped. */
+/* While we are stopped, the shell has the terminal. */
 static void
 stop_ourselves(struct session *s)
 {
@@ -183,7 +183,7 @@ has_shown_all(const struct session *s)
     return s->written == s->at.shown.len;
 }
 
-/* So much that it cannot block: poll has said that some goes. */
+/* Writes at most what cannot block after poll has reported room. */
 static void
 write_output(struct session *s)
 {
@@ -219,7 +219,7 @@ static void
 on_shepherd(struct session *s, short revents)
 {
     if (s->at.out.len > 0 && !attached_flush(&s->at))
-        buf_clear(&s->at.out); /* it has gone; what it said last is still to be read */
+        buf_clear(&s->at.out); /* it has closed; its last message is still to be read */
     if (!(revents & (POLLIN | POLLHUP | POLLERR)))
         return;
     if (!attached_read(&s->at)) {
@@ -260,7 +260,7 @@ fill(const struct session *s, struct pollfd *p)
     watch(&p[P_SHEPHERD], s->parted ? -1 : s->at.fd, has_shown_all(s), s->at.out.len > 0);
     watch(&p[P_INPUT], STDIN_FILENO, wants_input(s), false);
     watch(&p[P_SIGNALS], s->signals, true, false);
-    /* Also with nothing to write, to notice when the reader has gone. */
+    /* Polled also with nothing to write, to notice when the reader closes it. */
     p[P_OUTPUT] =
         (struct pollfd){.fd = STDOUT_FILENO, .events = has_shown_all(s) ? 0 : POLLOUT};
 }
@@ -303,7 +303,7 @@ turn(struct session *s)
         read_input(s);
 }
 
-/* What is to be done before there is anything to wait for. */
+/* Does what is needed before the next wait. */
 static void
 act(struct session *s)
 {
@@ -328,12 +328,12 @@ act(struct session *s)
         session_mend(s);
     while (!s->done && *s->client && s->look) {
         session_look(s);
-        if (*s->client) /* an event may have come with the answer: poll does not report it */
+        if (*s->client) /* the answer may have brought an event, which poll does not show */
             on_daemon(s);
     }
 }
 
-/* Whether a daemon that goes away is one that we may start again: the machine's is not. */
+/* True if we may restart the daemon, which is not so for the machine's. */
 static bool
 is_our_own(struct client *c)
 {

@@ -1,5 +1,5 @@
-/* Being at an interactive job: waiting for its start, its output here, what is typed there,
- * until it has ended or one detaches. For submit, shell and attach. */
+/* Attaches to an interactive job: waits for its start and passes output and input until it
+ * ends or the user detaches. For submit, shell and attach. */
 #ifndef CLI_INTERACTIVE_INTERACTIVE_H
 #define CLI_INTERACTIVE_INTERACTIVE_H
 
@@ -12,19 +12,19 @@ struct daemon_args;
 
 struct interactive {
     const struct cli *cli;
-    const struct daemon_args *args; /* for a daemon that has to be started again; NULL: none */
+    const struct daemon_args *args; /* for a daemon that has to be restarted; NULL: none */
     int64_t job;
-    int64_t tail;   /* bytes before the end of its output to begin at; -1: its beginning */
-    bool read_only; /* only watch */
-    bool *left;     /* is set when the user detaches, and the job goes on; or NULL */
-    bool ends;      /* a signal, or output that nobody reads, cancels it */
+    int64_t tail;   /* bytes before the end of its output to start at; -1: all of it */
+    bool read_only; /* show output only */
+    bool *left;     /* set if the user detaches and the job continues; may be NULL */
+    bool ends;      /* a signal, or a closed output, cancels the job */
 };
 
-/* client is the caller's, and replaced when the daemon comes back. Returns the exit status:
- * the job's, 0 after a detach by key, 128+N for a signal N. */
+/* *client is the caller's, and is replaced when the daemon comes back. Returns the exit
+ * status: the job's, 0 after a detach by key, 128+N for a signal N. */
 int interactive_follow(const struct interactive *what, struct client **client);
 
-/* The size of the terminal that standard input is; false when it is none. */
+/* The size of the terminal on standard input; false if it is not a terminal. */
 bool interactive_window(uint16_t *rows, uint16_t *columns);
 
 #endif

@@ -1,6 +1,6 @@
-/* What the daemon knows of the job one is at: its state, where its shepherd listens, why it
- * waits, how it ended. The daemon is asked when an event says that something has changed. It
- * may be away for long: what the shepherd said last is an exit status too. */
+/* The daemon's part of an attached job: its state, the address of its supervisor, why it
+ * waits, how it ended. The daemon is queried when an event reports a change. It may be away
+ * for long: the supervisor's exit record also yields an exit status. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -79,7 +79,7 @@ session_lose_daemon(struct session *s)
     s->retry_us = 0;
 }
 
-/* The status that the shepherd's record means, when there is no daemon to say it. */
+/* The exit status for the supervisor's record, when no daemon can provide it. */
 static int
 status_of_record(const struct session *s)
 {
@@ -155,7 +155,7 @@ session_cancel(struct session *s)
 
 /* --- the log --- */
 
-/* What the shepherd did not get to show, because it has gone: the log has it. */
+/* Prints from the log what an exited supervisor did not send. */
 static void
 show_rest(struct session *s)
 {
@@ -174,7 +174,7 @@ show_rest(struct session *s)
 
 /* --- the job --- */
 
-/* Another attempt may write to another log, where the offset means nothing. */
+/* Another attempt may write to another log, in which the offset is meaningless. */
 static void
 note_log(struct session *s)
 {
@@ -188,7 +188,7 @@ note_log(struct session *s)
     s->log = xstrdup(log);
 }
 
-/* Only to a person. */
+/* Prints the detach key, but only on a terminal. */
 static void
 tell_keys(struct session *s)
 {
@@ -205,8 +205,9 @@ tell_keys(struct session *s)
                                        : "Ctrl-C detaches, twice within two seconds cancels");
 }
 
-/* An event reports a job on its way out. One on its way in makes its socket any moment, which
- * no event reports: it is tried soon, and ever less often. */
+/* Retries the connection to the supervisor. An event reports a job that is ending. No event
+ * reports when a starting job creates its socket, so it is retried soon, at growing
+ * intervals. */
 static void
 try_again(struct session *s, const struct err *e)
 {
@@ -279,12 +280,12 @@ on_final(struct session *s)
 {
     int64_t attempt = answer_int(s->job, "attempt", 0);
 
-    if (s->over != attempt && attempt > 0) /* it has run, however quickly */
+    if (s->over != attempt && attempt > 0) /* it has run, however briefly */
         tell_started(s);
     if (s->over != attempt && attempt > 0 && s->at.next < 0)
-        connect_to_shepherd(s); /* over before we came: it waits for us, mostly */
+        connect_to_shepherd(s); /* it has ended: the supervisor usually waits for us */
     if (s->at.fd >= 0)
-        return; /* the rest comes from there */
+        return; /* the rest comes from the supervisor */
     if (s->over != attempt && attempt > 0)
         show_rest(s);
     wait_tell_end(s->job);

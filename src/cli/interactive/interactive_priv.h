@@ -1,5 +1,5 @@
-/* What interactive.c (the loop, keys and signals) and interactive_job.c (what the daemon knows
- * of the job) share; no other file includes it. */
+/* Shared by interactive.c (the loop, keys and signals) and interactive_job.c (the daemon's
+ * view of the job); no other file includes it. */
 #ifndef CLI_INTERACTIVE_INTERACTIVE_PRIV_H
 #define CLI_INTERACTIVE_INTERACTIVE_PRIV_H
 
@@ -16,26 +16,26 @@ struct session {
     const struct interactive *what;
     struct client **client; /* *client NULL: the daemon is away */
     struct attached at;
-    size_t written; /* of at.shown, to standard output */
-    int broken;     /* errno of standard output; 0: it is well */
-    bool parted;    /* the shepherd's connection is over; what it brought is still shown */
+    size_t written; /* bytes of at.shown written to standard output */
+    int broken;     /* errno of standard output; 0: no error */
+    bool parted; /* the supervisor's connection has ended; received output is still printed */
     int signals;
-    bool may_start;       /* the daemon is our own: it is started again when it has gone */
-    bool look;            /* something happened: ask the daemon again */
-    bool input_over;      /* nothing more comes from standard input */
-    bool told_keys;       /* how to detach has been said */
-    bool told_waiting;    /* that it waits */
-    bool redraw;          /* a terminal's program is to draw everything anew */
-    int64_t retry_us;     /* boot clock: when to try again what failed; 0: nothing failed */
-    int retries;          /* in a row */
-    int64_t interrupt_us; /* boot clock: the first Ctrl-C; 0: none */
+    bool may_start;       /* the daemon is this user's own: restart it when it dies */
+    bool look;            /* something happened: query the daemon again */
+    bool input_over;      /* standard input has ended */
+    bool told_keys;       /* the detach key has been printed */
+    bool told_waiting;    /* the reason for waiting has been printed */
+    bool redraw;          /* make the program on the terminal redraw everything */
+    int64_t retry_us;     /* boot clock: when to retry; 0: no failure */
+    int retries;          /* consecutive retries */
+    int64_t interrupt_us; /* boot clock: time of the first Ctrl-C; 0: none */
     bool done;
     int status;
 
-    json_t *job;  /* its object as the daemon last had it; NULL: not asked yet */
-    int64_t over; /* the attempt that has been shown to its end; 0: none */
-    char *said;   /* the reason for waiting that was last printed; NULL */
-    char *log;    /* where at.next counts; NULL */
+    json_t *job;  /* the daemon's last object for it; NULL: not queried yet */
+    int64_t over; /* the attempt whose output has been printed completely; 0: none */
+    char *said;   /* the last printed reason for waiting; may be NULL */
+    char *log;    /* the log to which at.next refers; may be NULL */
 };
 
 #define SESSION_RETRY_US     200000
@@ -44,19 +44,19 @@ struct session {
 
 void session_finish(struct session *s, int status);
 
-/* Asks the daemon how the job is and acts on it: connects to its shepherd, says why it waits,
+/* Queries the job's state and acts on it: connects to its supervisor, prints why it waits,
  * finishes with its status. */
 void session_look(struct session *s);
-/* The daemon is to send the job's events from now on. */
+/* Subscribes to the job's events. */
 int session_subscribe(struct session *s, struct err *e);
-/* The daemon is away and needed: finds it again, or finishes without it. */
+/* Finds a daemon that is away but needed, or finishes without it. */
 void session_mend(struct session *s);
 void session_lose_daemon(struct session *s);
-/* The shepherd has said the last, or has gone without it. */
+/* The supervisor has sent its last message, or has exited without one. */
 void session_part(struct session *s);
 void session_cancel(struct session *s);
 
-/* "berth --dir X attach 3" into a buffer. */
+/* Appends "berth --dir X attach 3". */
 void session_add_way_back(const struct session *s, struct buf *out);
 
 #endif

@@ -1,6 +1,6 @@
-/* A report as one page: no script, no font, no picture from elsewhere. It follows the reader's
- * choice of light or dark and the width of what it is read on. Whatever came from people is
- * escaped. Called by report_verb.c; the pictures are report_plots.c's. */
+/* A report as one self-contained page, without scripts, fonts or images from elsewhere. It
+ * follows the reader's choice of light or dark and adapts to the width of the screen. All text
+ * from people is escaped. Called by report_verb.c; report_plots.c draws the plots. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -83,7 +83,7 @@ tile(struct buf *out, const char *value, const char *what)
     buf_addf(out, "<div><b>%s</b><span>%s</span></div>", value, what);
 }
 
-/* asked and never used, in GiB-hours */
+/* GiB-hours requested but not used */
 static double
 wasted(const json_t *sums)
 {
@@ -138,7 +138,7 @@ add_one_advice(const json_t *a, struct buf *out)
     buf_adds(out, "</li>");
 }
 
-/* The first few; the rest can be unfolded. */
+/* Shows the first few; the reader can unfold the rest. */
 static void
 add_advice(const json_t *r, struct buf *out)
 {

@@ -1,7 +1,6 @@
-/* The pictures of a report, as SVG within a page: report_html.c frames them and has their
- * colours as CSS variables. Everything stands at parts of the width, in per cent, so that a
- * picture fills a phone as well as a screen and its words keep their size. Whatever is drawn
- * says its numbers when one points at it. */
+/* The plots of a report, as SVG within a page: report_html.c frames them and defines their
+ * colours as CSS variables. Positions are percentages of the width, so that plots fit phones
+ * and screens while text keeps its size. Pointing at a drawn item shows its numbers. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +15,7 @@
 #define WAITS_HEIGHT 150
 #define SCATTER_HIGH 320
 
-/* Times below a picture, at its quarters. */
+/* Times at the quarters of a plot, below it. */
 static void
 add_time_axis(const json_t *r, struct buf *out)
 {
@@ -52,7 +51,7 @@ add_rect(struct buf *out, const char *class, double x, double width, double y, d
              class, x, width, y, height);
 }
 
-/* --- cards over time --- */
+/* --- GPUs over time --- */
 
 static int64_t
 at(const json_t *list, size_t i)
@@ -86,7 +85,7 @@ add_card_bin(const json_t *r, const json_t *bin, size_t i, size_t n, int64_t sca
              x, width, CARD_HEIGHT + 2, BUSY_HEIGHT, .15 + .85 * (double)at(bin, 0) / 1000);
 }
 
-/* The largest total that was requested, of a card whose size is no longer known. */
+/* The largest total that was requested, for a GPU whose size is no longer known. */
 static int64_t
 most_asked(const json_t *bins)
 {
@@ -140,9 +139,9 @@ report_plot_gpus(const json_t *r, struct buf *out)
     buf_adds(out, "</div>\n");
 }
 
-/* --- asked against used --- */
+/* --- requested against used --- */
 
-/* A round number of GiB at or above it. */
+/* The next round number of GiB. */
 static int64_t
 round_gib(int64_t mib)
 {
@@ -257,7 +256,7 @@ report_plot_wait_classes(const json_t *r, struct buf *out)
     buf_adds(out, "</div>\n");
 }
 
-/* In the unit that fits the longest. */
+/* Chooses the unit that fits the longest wait. */
 static double
 wait_unit(int64_t most_ms, const char **name)
 {
@@ -265,7 +264,7 @@ wait_unit(int64_t most_ms, const char **name)
     return most_ms > 3 * 3600000 ? 3600000 : most_ms > 3 * 60000 ? 60000 : 1000;
 }
 
-/* A round number at or above it: 1, 2, 5 times a power of ten. */
+/* The next round number: 1, 2 or 5 times a power of ten. */
 static double
 round_up(double v)
 {

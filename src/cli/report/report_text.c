@@ -1,5 +1,5 @@
-/* A report in a terminal: what the cards did as a line of blocks each, tables of users,
- * commands and causes, waits as bars, suggestions. Called by report_verb.c. */
+/* A report in a terminal: each GPU's use as a line of blocks, tables of users, commands and
+ * causes, waits as bars, suggestions. Called by report_verb.c. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -12,7 +12,7 @@
 
 #define SPARK_MOST   64
 #define SPARK_LEAST  16
-#define SPARK_BESIDE 30 /* the columns that stand beside it */
+#define SPARK_BESIDE 30 /* columns of the text beside the line of blocks */
 #define BAR_MOST     40
 #define ADVICE_SHOWN 8
 
@@ -24,7 +24,7 @@ heading(const struct term *term, struct buf *out, const char *text)
     buf_addc(out, '\n');
 }
 
-/* permille of the height, as one character. */
+/* Adds a block of the given height, in permille, as one character. */
 static void
 add_block(struct buf *out, int64_t permille, bool utf8)
 {
@@ -40,7 +40,7 @@ add_block(struct buf *out, int64_t permille, bool utf8)
         buf_addc(out, ascii[level]);
 }
 
-/* The bins of a card in this many columns: the mean of those that fall into one. */
+/* Draws a GPU's bins in width columns, each the mean of its bins. */
 static void
 add_spark(struct buf *out, const json_t *bins, size_t width, bool utf8)
 {
@@ -206,7 +206,7 @@ add_bar(struct buf *out, int64_t n, int64_t most, bool utf8)
         buf_adds(out, utf8 ? "\u2588" : "#");
 }
 
-/* below: its upper end; NULL: the class without one. */
+/* below: the upper end of the class; NULL: it has none. */
 static void
 add_class(struct buf *out, const json_t *below)
 {

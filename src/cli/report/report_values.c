@@ -56,7 +56,7 @@ report_add_asked(struct buf *out, const json_t *sums)
         buf_adds(out, answer_int(sums, "undeclared", 0) > 0 ? "whole" : "-");
 }
 
-/* Only jobs that completed have requests and peaks in the sums. */
+/* The sums contain requests and peaks only of completed jobs. */
 void
 report_add_peak(struct buf *out, const json_t *sums)
 {

@@ -1,5 +1,5 @@
-/* `berth report`: the past summed up, in the terminal, as JSON, or as a page of plots. What is
- * counted is the daemon's (its method `report`). */
+/* `berth report`: summarises past jobs in the terminal, as JSON, or as a page of plots. The
+ * daemon computes the numbers (method `report`). */
 #include "cli/report/report_verb.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #define DAYS_DEFAULT   30
 #define DAY_US         (INT64_C(86400) * 1000000)
 #define PAGE_BINS      120
-#define COMMANDS_SHOWN 12 /* on a screen */
+#define COMMANDS_SHOWN 12 /* in a terminal */
 
 enum { OPT_SINCE, OPT_UNTIL, OPT_USER, OPT_HTML, OPT_COMMANDS };
 
@@ -45,7 +45,7 @@ static const struct page page = {
 };
 
 struct wish {
-    int64_t since_us, until_us; /* 0: not said */
+    int64_t since_us, until_us; /* 0: not given */
     int64_t commands;
     const char *user, *html;
 };
@@ -91,7 +91,7 @@ take_option(const struct opt_reader *r, int opt, struct wish *w, struct err *e)
     }
 }
 
-/* -1: go on, else the status to end with. */
+/* -1: continue; else the exit status. */
 static int
 read_options(struct opt_reader *r, struct wish *w)
 {
@@ -129,7 +129,7 @@ write_page(const json_t *report, const char *path)
     return 0;
 }
 
-/* Whether the terminal, or the reader of a pipe, takes more than ASCII. */
+/* True if the terminal, or the reader of a pipe, accepts more than ASCII. */
 static bool
 is_utf8(void)
 {
