@@ -1,6 +1,6 @@
-/* From the daemon's events to what is known and to lines of text. Notifications are put
- * aside as they come and dealt with between questions, so that an event about a job that a
- * sync has just made is never seen before the answer that names the job. */
+/* Turns the daemon's events into state and lines of text. Notifications are queued and handled
+ * between requests, so that an event about a job is never handled before the answer to the
+ * sync that created the job. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "cli/table/render.h"
 #include "wire/client.h"
 
-/* More than this many jobs that wait are for `berth queue` to list. */
+/* `berth queue` lists more waiting jobs than this. */
 #define WAITING_SAID_MAX 5
 
 void
@@ -27,7 +27,7 @@ run_on_notify(void *ctx, const char *method, json_t *params)
         json_array_append(run->queue, params);
 }
 
-/* Clears the bar first, so that a line never ends up behind it. */
+/* Erases the bar first, so that no line is appended to it. */
 void
 run_flush(struct run *run)
 {
@@ -86,7 +86,7 @@ is_wanted(struct run *run, const char *kind)
     return true;
 }
 
-/* A line that ends in a command may lose its end; one that ends in a reason may not. */
+/* A line that ends in a command may be truncated; one that ends in a reason may not. */
 static bool
 may_be_cut(const json_t *event)
 {
@@ -122,7 +122,7 @@ show_event(struct run *run, const struct run_job *job, const json_t *event)
         buf_adds(&run->out, "          other jobs wait too; 'berth queue' lists them\n");
 }
 
-/* --- knowledge --- */
+/* --- state --- */
 
 static uint64_t
 gpu_bits(const json_t *gpus)
@@ -156,7 +156,7 @@ note_end(struct run *run, struct run_job *job, const json_t *event)
     run->over += strcmp(verdict, "over") == 0 && !render_was_raised(event);
 }
 
-/* Brings the job up to date. False: we knew this already. */
+/* Updates the job. False: the event is not new. */
 static bool
 note_event(struct run *run, struct run_job *job, const json_t *event)
 {
@@ -195,7 +195,7 @@ is_ours(const struct run *run, int64_t file)
     return false;
 }
 
-/* A job whose line was deleted before it ever ran: not a result, just gone. */
+/* True for a job whose line was deleted before it ran: it has no result. */
 static bool
 was_taken_out(const struct run_job *job, const json_t *event)
 {
@@ -240,9 +240,10 @@ run_drain_events(struct run *run)
     run_flush(run);
 }
 
-/* --- questions --- */
+/* --- requests --- */
 
-/* What take_event deals with: of a thousand short jobs every other kind is a thousand wakes. */
+/* The kinds that take_event handles: with a thousand short jobs, each other kind would cause a
+ * thousand wake-ups. */
 static json_t *
 wanted_kinds(const struct run *run)
 {
@@ -269,8 +270,8 @@ run_subscribe(struct run *run, struct err *e)
     run->hears_launches = run_count_lines(run, run_line_is_on_slurm) > 0;
     json_t *params = json_pack("{s:b,s:o}", "follow", 1, "kinds", wanted_kinds(run));
 
-    /* 0 would mean from now on, and leave out what happened since the sync; a database
-     * without events is followed from its first. */
+    /* 0 would mean from now on, and miss events since the sync; a database without events is
+     * followed from its first. */
     if (run->last_seq > 0)
         json_object_set_new(params, "since", json_integer(run->last_seq));
     if (run->n_files == 1)
@@ -290,7 +291,7 @@ run_subscribe_more(struct run *run, struct err *e)
     return wants ? run_subscribe(run, e) : 0;
 }
 
-/* Asks for the jobs whose ids are listed (stolen), in parts. */
+/* Fetches the jobs with these ids (stolen), in parts. */
 static int
 fetch_jobs(struct run *run, json_t *ids, json_t **jobs, struct err *e)
 {

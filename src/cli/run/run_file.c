@@ -1,6 +1,6 @@
-/* A jobs file on its way to the daemon: read as the user, parsed here, sent whole. A file
- * that cannot be read or parsed changes nothing: the last good queue stays, one warning for
- * each distinct reason. */
+/* Sends a jobs file to the daemon: reads it with the user's rights, parses it here and sends
+ * all of it. A file that cannot be read or parsed changes nothing: the last valid queue stays,
+ * with one warning per distinct reason. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,7 @@ check_screens(const struct run_file *f, const struct jobsfile *parsed, struct er
     return err_prefix(e, "%s:%d:%d", f->words, parsed->lines[i].line, parsed->lines[i].column);
 }
 
-/* What lines name is looked for as the user, and once for each reading of the file. */
+/* Checks the paths that lines name, with the user's rights, once per reading of the file. */
 static int
 settle_places(const struct run_file *f, struct jobsfile *parsed, struct err *e)
 {
@@ -97,7 +97,7 @@ set_engine(const struct run_file *f, struct jobsfile *parsed, struct err *e)
     return 0;
 }
 
-/* Parses text into *out. -1 with every error, a line each, in words. */
+/* Parses text into *out. -1 with all errors in words, one per line. */
 static int
 parse(const struct run_file *f, const struct buf *text, struct jobsfile *out, struct buf *words)
 {
@@ -117,7 +117,8 @@ parse(const struct run_file *f, const struct buf *text, struct jobsfile *out, st
     return -1;
 }
 
-/* Parts of several GPUs are not shared out; one line names all. */
+/* Notes that a fraction above one GPU is rounded up to whole GPUs; one message for all
+ * lines. */
 static void
 say_rounded(const struct run_file *f)
 {
@@ -136,7 +137,7 @@ say_rounded(const struct run_file *f)
                 first->column, first->req.demand.gpus, n > 1 ? ", and so in other lines" : "");
 }
 
-/* An option that has no effect without a time limit; one line names all. */
+/* Notes options that have no effect without a time limit; one message for all lines. */
 static void
 say_idle(const struct run_file *f)
 {
@@ -220,8 +221,8 @@ run_file_reload(struct run *run, struct run_file *f)
         warn_once(run, f, e.text);
         return 0;
     }
-    /* Nothing at all is what a save looks like in its middle: look again before every
-     * waiting job is taken out of the queue. */
+    /* An empty file may be a save in progress: look again before every pending job is removed
+     * from the queue. */
     if (text.len == 0 && !f->read_empty) {
         f->read_empty = true;
         f->due_us = clock_boot_us() + EMPTY_WAIT_US;
@@ -237,7 +238,7 @@ run_file_reload(struct run *run, struct run_file *f)
         return 0;
     }
     buf_clear(&f->warned);
-    f->token[0] = '\0'; /* what is asked from now on is something else */
+    f->token[0] = '\0'; /* the next sync is a new request */
     jobsfile_free(&f->parsed);
     f->parsed = parsed;
     buf_free(&f->text);
@@ -249,8 +250,8 @@ run_file_reload(struct run *run, struct run_file *f)
     return 1;
 }
 
-/* What the daemon says of a line of the file ("line 3: ...") is said as of every other error in
- * it: FILE:LINE:COLUMN. Returns -1. */
+/* Reports the daemon's error about a line ("line 3: ...") in the form of all others:
+ * FILE:LINE:COLUMN. Returns -1. */
 static int
 place_error(const struct run_file *f, struct err *e)
 {
@@ -292,10 +293,10 @@ run_file_call(const struct run *run, const struct run_file *f, const char *metho
     return rc < 0 ? place_error(f, e) : 0;
 }
 
-/* --- what the daemon answers --- */
+/* --- the daemon's answer --- */
 
-/* One line of the answer: the job becomes known, or what is known is brought up to date. An
- * end that we have not seen is left to the events (run_reconcile is the net). */
+/* Adds or updates the job of one line of the answer. If its end is new to us, the events
+ * report it (run_reconcile catches the rest). */
 static void
 take_line(struct run *run, const struct jobsfile_line *line, const json_t *answer)
 {
@@ -315,14 +316,14 @@ take_line(struct run *run, const struct jobsfile_line *line, const json_t *answe
             run_jobs_set_state(job, state);
         job->started |= render_state_is_active(state);
     } else if (!known) {
-        /* Before this run, unless an event after the sync says otherwise. */
+        /* It ended before this run, unless an event after the sync says otherwise. */
         run_jobs_set_state(job, state);
         job->status = job->synced_status < 0 ? 1 : job->synced_status;
         job->before = true;
     }
 }
 
-/* Lines come back in the file's order. */
+/* The answer has the lines in the file's order. */
 static void
 take_lines(struct run *run, const struct run_file *f, const json_t *result)
 {
@@ -374,7 +375,8 @@ say_changes(const struct run_file *f, const json_t *result)
         cli_say("%s has changed: %s", f->words, buf_str(&line));
 }
 
-/* Lines whose job is another one now (--fresh, or the line is gone while it runs). */
+/* Forgets which jobs lines stand for, as this may change (--fresh, or a line was deleted while
+ * its job runs). */
 static void
 forget_lines(struct run *run)
 {
@@ -392,7 +394,7 @@ run_file_sync(struct run *run, struct run_file *f, bool fresh, struct err *e)
     if (!f->token[0])
         client_make_token(f->token);
     rc = run_file_call(run, f, "file.sync", fresh, &result, e);
-    /* Asked again, it is the same one: nothing of it is done twice. */
+    /* After a lost connection the same token is sent again, so that the sync is idempotent. */
     if (rc == 0 || e->code != ERR_UNREACHABLE)
         f->token[0] = '\0';
     if (rc < 0)

@@ -1,7 +1,7 @@
-/* The loop of `berth run`: the daemon's words, the files' changes, the keyboard. It sleeps in
- * poll; once a second it looks at the files (for file systems without notifications) and
- * redraws the bar. When the daemon is lost it is found or started again and sent the files;
- * the events since the last one seen are asked for, so nothing is missed. */
+/* The main loop of `berth run`: the daemon's messages, changes of files, the keyboard. It
+ * sleeps in poll; once a second it checks the files (for file systems without notifications)
+ * and redraws the bar. A lost daemon is found again or restarted, and gets the files again;
+ * the events since the last one seen are requested, so that none is missed. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,23 +22,23 @@
 #include "wire/client.h"
 
 #define TICK_MS           1000
-#define TWICE_US          2000000 /* the second Ctrl-C has to come within this */
-#define RECONNECTS_MAX    5       /* within RECONNECT_SPAN_US: then the daemon is sick */
+#define TWICE_US          2000000 /* time limit for the second Ctrl-C */
+#define RECONNECTS_MAX    5 /* within RECONNECT_SPAN_US: more mean that the daemon is broken */
 #define RECONNECT_SPAN_US 30000000
-#define RECOUNT_US        100000 /* for the bar, of more jobs than RECOUNT_EACH */
+#define RECOUNT_US        100000 /* interval for the bar, with more than RECOUNT_EACH jobs */
 #define RECOUNT_EACH      500
 
 struct loop {
     struct run *run;
     int signals;
-    int64_t tick_us;      /* when the next look at the files is due */
-    int64_t interrupt_us; /* the first Ctrl-C; 0: none */
+    int64_t tick_us;      /* when the next check of the files is due */
+    int64_t interrupt_us; /* time of the first Ctrl-C; 0: none */
     int reconnects;
-    int64_t reconnect_us;     /* the first of them */
+    int64_t reconnect_us;     /* time of the first of them */
     struct run_counts counts; /* for the bar */
     int64_t counted_us;
     bool counts_are_old;
-    int status; /* of the program, once done */
+    int status; /* exit status, once done */
     bool done;
 };
 
@@ -180,14 +180,14 @@ reconnect(struct loop *l, struct err *e)
     return 0;
 }
 
-/* On purpose: a client must not start it again. */
+/* True if the daemon was stopped on purpose, so that we must not restart it. */
 static bool
 was_stopped(const struct run *run)
 {
     return run->stopped_by[0] || (run->client && client_was_stopped(run->client));
 }
 
-/* A lost connection is mended as often as is sensible; anything else ends the run. */
+/* Restores a lost connection, with a limit on attempts; any other error ends the run. */
 static void
 mend(struct loop *l, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* What `berth run` knows of each job, by id. */
+/* The jobs that `berth run` tracks, by id. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,12 +92,13 @@ count_ended(const struct run_job *job, struct run_counts *c)
     (*n)++;
     c->done++;
     c->before += job->before;
-    /* A user who writes `cancel` on a line need not read that it was cancelled. */
+    /* A job that the user cancelled with `cancel` on its line is no failure. */
     if (!job->cancel && job->status > c->highest)
         c->highest = job->status;
 }
 
-/* Whether it counts: what was taken out of the file before it ran is just gone. */
+/* True if the job counts in totals, which excludes jobs removed from the file before they
+ * ran. */
 static bool
 is_counted(const struct run_job *job)
 {
@@ -138,7 +139,7 @@ run_jobs_have_ended(struct run_jobs *t)
     pass_over_ended(t);
     if (t->passed < t->n)
         return false;
-    t->passed = 0; /* one of those before may run again */
+    t->passed = 0; /* one of the jobs passed over may run again */
     pass_over_ended(t);
     return t->passed == t->n;
 }

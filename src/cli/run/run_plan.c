@@ -1,4 +1,4 @@
-/* `berth run --dry-run`: what would start where, if the file were queued now. */
+/* `berth run --dry-run`: what would start where if the file were queued now. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -16,7 +16,7 @@ static const struct column columns[] = {
     {"LINE", true, false}, {"WOULD", false, false},   {"GPU", false, false},
     {"VRAM", true, false}, {"COMMAND", false, false}, {"WHY", false, true},
 };
-/* On a terminal, so that the reason behind it is seen. */
+/* On a terminal, to leave room for the reason after the command. */
 #define COMMAND_COLUMNS 40
 
 #define N_COLUMNS ((int)(sizeof columns / sizeof columns[0]))

@@ -1,4 +1,4 @@
-/* The end of `berth run`: what became of the file, and where to look. */
+/* The summary at the end of `berth run`: results and the paths of logs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ run_say_before(const struct run *run)
             all.total, buf_str(&line));
 }
 
-/* GPU time, and how busy the cards were in it, of what ended in this run. */
+/* Adds GPU time and mean utilisation of the jobs that ended in this run. */
 static void
 add_use(const struct run *run, struct buf *out)
 {
@@ -148,7 +148,8 @@ add_wrong_line(struct run *run, const json_t *job, struct buf *out)
     buf_addc(out, '\n');
 }
 
-/* The daemon knows where the logs are; without it the counts have to do. */
+/* Lists failed jobs with the paths of their logs. Only the daemon knows these; without it,
+ * prints only counts. */
 static void
 list_wrong(struct run *run, struct buf *out)
 {

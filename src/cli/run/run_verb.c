@@ -1,5 +1,6 @@
-/* `berth run`: a file of commands to its end. This file reads the options, loads the files,
- * finds or starts the daemon and sends it the lines; run_verb.h lists the other files. */
+/* `berth run`: runs a file of commands to its end. This file parses the options, loads the
+ * files, finds or starts the daemon and sends it the lines; run_verb.h lists the other
+ * files. */
 #include "cli/run/run_verb.h"
 
 #include <libgen.h>
@@ -26,7 +27,7 @@
 #include "spec/models.h"
 #include "wire/client.h"
 
-#define TRIES 5 /* one and the same request */
+#define TRIES 5 /* attempts to send the same request */
 
 enum {
     OPT_WATCH,
@@ -104,8 +105,8 @@ read_options(struct opt_reader *r, struct run_options *o)
     return opt;
 }
 
-/* The name that the file goes by at the daemon: its folder without links, and its own name,
- * which may be one: "the same file" is what a person would call so. */
+/* The daemon's name for the file: its folder with links resolved, and its own name, which may
+ * be a link, because that is what people regard as the same file. */
 static char *
 absolute_path(const char *shown)
 {
@@ -152,7 +153,7 @@ load_files(struct run *run, char **names, int n)
         f->shown = names[i];
         f->is_stdin = strcmp(names[i], "-") == 0;
         f->words = safe_name(f->is_stdin ? "standard input" : names[i]);
-        /* Standard input is another file each time, and not shared. */
+        /* Each standard input is a separate file, never shared. */
         f->path = f->is_stdin ? xasprintf("/dev/stdin/%ld-%lld", (long)getpid(),
                                           (long long)clock_wall_us())
                               : absolute_path(names[i]);
@@ -189,7 +190,7 @@ run_count_lines(const struct run *run, bool (*is)(const struct jobsfile_line *))
     return n;
 }
 
-/* With --fresh an empty file has a use: what is remembered of its lines goes. */
+/* An empty file is valid with --fresh, which forgets the daemon's state of its lines. */
 static int
 check_pack(const struct run *run)
 {
@@ -208,7 +209,7 @@ check_empty(const struct run *run)
                      run->files[0].words);
 }
 
-/* After the i-th answer that did not come: where the daemon died, there is another one. */
+/* Reconnects after the i-th lost answer, restarting a daemon that died. */
 static int
 come_back(struct run *run, int i, struct err *e)
 {
@@ -221,7 +222,7 @@ come_back(struct run *run, int i, struct err *e)
     return 0;
 }
 
-/* Says what will run on what; refuses jobs for GPUs where there are none at all. */
+/* Prints what will run on which GPUs; refuses jobs for GPUs if there are none. */
 static int
 greet(struct run *run)
 {
@@ -258,7 +259,8 @@ greet(struct run *run)
     return 0;
 }
 
-/* The next daemon continues files that have a name where the previous one was. */
+/* Repeats the sync with a new daemon, which continues named files where the previous one
+ * stopped. */
 static int
 sync_first(struct run *run, struct run_file *f, struct err *e)
 {
@@ -343,7 +345,7 @@ begin(struct run *run)
         return status;
     if (run->opt.dry_run)
         return run_plan(run);
-    /* Before the sync: an edit from now on is one that we see. */
+    /* Before the sync, so that no later edit is missed. */
     run->watch = watch_new();
     for (int i = 0; i < run->n_files; i++) {
         if (!run->files[i].is_stdin)

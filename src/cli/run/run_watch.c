@@ -1,7 +1,7 @@
-/* Seeing a jobs file change. The folder is watched, because editors write a new file and
- * rename it over the old one; for a symbolic link the folder of what it points to as well. A
- * writer that still has the file open gets time to finish. What no notification reports
- * (network file systems) is found by the loop's look at the file once a second. */
+/* Detects changes of a jobs file. Watches the folder, because editors write a new file and
+ * rename it over the old one; for a symbolic link, also the folder of its target. A writer
+ * that still has the file open gets time to finish. Changes without notifications (network
+ * file systems) are found by the main loop's check once a second. */
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "base/err.h"
 #include "cli/run/run_verb.h"
 
-#define SETTLED_US 50000  /* after a save: editors rename, then touch modes and times */
-#define OPEN_US    700000 /* a writer that keeps the file open: take what is there */
+#define SETTLED_US 50000  /* after a save: editors rename, then change modes and times */
+#define OPEN_US    700000 /* a writer still has the file open: read it anyway */
 
 #define MASK                                                                                   \
     (IN_CLOSE_WRITE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE |        \
@@ -81,7 +81,7 @@ watch_path(struct watch *w, int index, const char *path)
     int wd = inotify_add_watch(w->fd, dirname(for_dir), MASK);
 
     if (wd < 0)
-        return; /* the look once a second remains */
+        return; /* the check once a second remains */
     w->places = xgrow(w->places, w->n, &w->cap, sizeof *w->places);
     w->places[w->n++] = (struct place){wd, index, xstrdup(basename(for_name))};
 }
@@ -110,7 +110,7 @@ take_event(const struct watch *w, const struct inotify_event *ev, struct run_fil
 
         if (w->places[i].wd != ev->wd || (ev->len && strcmp(w->places[i].name, ev->name) != 0))
             continue;
-        /* More modifications do not put off a save that is complete, nor the bound. */
+        /* Further modifications postpone neither a complete save nor this limit. */
         if (!(ev->mask & IN_MODIFY) || f->due_us == 0)
             f->due_us = due;
     }

@@ -1,5 +1,5 @@
-/* Each draw of each file is a piece of work of its own, so as many run at a time as there are
- * cores; what comes out does not depend on how many. */
+/* Each draw of each file is a separate piece of work; as many run in parallel as there are
+ * cores. The results do not depend on that number. */
 #include "cli/simulate/compare.h"
 
 #include <pthread.h>
@@ -14,11 +14,11 @@
 
 #define THREADS_MAX 256
 
-/* What the threads share. */
+/* Shared by the threads. */
 struct work {
     struct comparison *c;
     struct engine bases[BASES];
-    atomic_int next; /* piece: file x draws + draw */
+    atomic_int next; /* next piece: file x draws + draw */
 };
 
 static void
@@ -54,7 +54,7 @@ run_pieces(void *arg)
     return NULL;
 }
 
-/* This thread works too, so it gets done even where no other can be had. */
+/* This thread works too, so the work completes even if no other can be created. */
 static void
 run_on_all_cores(struct comparison *c)
 {

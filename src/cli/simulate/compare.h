@@ -1,5 +1,5 @@
-/* `berth simulate --compare`: policies over many workloads. compare.c runs them, on all cores;
- * compare_report.c says what came out. */
+/* `berth simulate --compare`: policies on many workloads. compare.c runs them on all cores;
+ * compare_report.c prints the results. */
 #ifndef CLI_SIMULATE_COMPARE_H
 #define CLI_SIMULATE_COMPARE_H
 
@@ -10,18 +10,18 @@
 struct buf;
 struct cli;
 
-/* What everything is compared with, and stands in front of the trials of each draw: mean waits
- * and slowdowns with greedy's, the longest multi-GPU wait with that of EASY by estimates. */
+/* Baselines, the first trials of each draw: mean waits and slowdowns are compared with greedy,
+ * the longest multi-GPU wait with EASY by estimates. */
 enum { BASE_GREEDY, BASE_EASY, BASES };
 
 struct comparison {
     const struct simulation *sim;
-    char **files; /* borrowed; the workload of each in the same place */
+    char **files; /* borrowed; in the order of workloads */
     struct workload *workloads;
     int n_files;
-    int n_draws;            /* of each file, at least 1 */
-    int n_trials;           /* of each draw: the bases and the policies */
-    struct metrics *trials; /* owned; by file, draw, trial */
+    int n_draws;            /* per file, at least 1 */
+    int n_trials;           /* per draw: baselines and policies */
+    struct metrics *trials; /* owned; indexed by file, draw, trial */
 };
 
 static inline const struct metrics *
@@ -31,13 +31,14 @@ comparison_at(const struct comparison *c, int file, int draw, int trial)
                       (size_t)trial];
 }
 
-/* The trade between mean waits and those of wide jobs, appended as SVG. */
+/* Appends the trade-off between mean waits and those of wide jobs, as SVG. */
 void compare_draw(const struct comparison *c, struct buf *out);
 
-/* Runs it all and prints it; the exit status. The simulation's machine is set. */
+/* Runs all trials and prints the results; returns the exit status. The simulation's machine
+ * must be set. */
 int simulate_compare(const struct cli *cli, struct simulation *sim, char **files, int n);
 
-/* To standard output; the exit status. */
+/* Print to standard output; return the exit status. */
 int compare_print_table(const struct comparison *c);
 int compare_print_json(const struct comparison *c);
 

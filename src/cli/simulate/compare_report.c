@@ -1,5 +1,5 @@
-/* What `berth simulate --compare` prints: for each file and policy the median and the 90th
- * percentile over the draws, each draw compared with other policies on the same draw. */
+/* The output of `berth simulate --compare`: for each file and policy, the median and the 90th
+ * percentile over the draws, each compared with other policies on the same draw. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +17,14 @@
 /* One figure over all draws of a file. */
 struct spread {
     double median, p90; /* the ceil(q n)-th smallest */
-    double late;        /* share of the draws in which it is above COMPARE_LATE */
+    double late;        /* fraction of the draws above COMPARE_LATE */
 };
 
-#define COMPARE_LATE 1.15 /* a longest multi-GPU wait above so many of EASY's is counted */
+#define COMPARE_LATE 1.15 /* count longest multi-GPU waits above this multiple of EASY's */
 
 enum figure { FIGURE_WAIT, FIGURE_SLOWDOWN, FIGURE_MULTI, FIGURE_MULTI_GREEDY, FIGURES };
 
-/* Nothing to nothing is alike; something to nothing is beyond all bounds. */
+/* 0/0 counts as equal; x/0 is infinite. */
 static double
 ratio(double a, double b)
 {
@@ -96,7 +96,7 @@ static const struct column columns[] = {
     {"TO GREEDY", true, false},
 };
 
-/* "-54%": so much less. */
+/* "-54%": that much less. */
 static void
 cell_change(struct table *t, double v)
 {
@@ -181,7 +181,7 @@ add_promises(const struct comparison *c, struct buf *out)
     buf_adds(out, ".\n");
 }
 
-/* A draw has as many jobs as its file. */
+/* Adds the jobs that never ran, of all draws. Each draw has as many jobs as its file. */
 static void
 add_never_ran(const struct comparison *c, int file, int trial, struct buf *out)
 {
@@ -284,7 +284,7 @@ compare_print_json(const struct comparison *c)
     return cli_put(&out);
 }
 
-/* --- the figures that pull in opposite directions, as points of a picture --- */
+/* --- conflicting figures, as points of a plot --- */
 
 static struct compared
 point_of(const struct comparison *c, int file, int policy)

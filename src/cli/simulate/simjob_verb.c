@@ -1,7 +1,7 @@
-/* `berth simjob`: behaves on simulated cards as a training program does on real ones. It takes
- * its memory step by step, keeps it, and gives it back; where a card is full it says what
- * PyTorch says and ends with 1. Between two changes it sleeps on a timer. It uses nothing but
- * the cards' folder (gpu/sim_table.h), so it runs with or without a daemon. */
+/* `berth simjob`: imitates a training program on simulated GPUs. It allocates memory step by
+ * step, keeps it, and frees it; if a GPU is full, it prints PyTorch's error and exits with 1.
+ * Between two changes it sleeps on a timer. It uses only the folder of simulated GPUs
+ * (gpu/sim_table.h), so it runs with or without a daemon. */
 #include "cli/simulate/simjob_verb.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static const struct page page = {
     .no_json = "it is a program to try jobs with",
 };
 
-/* What the command line asks for. */
+/* The command line. */
 struct simjob {
     int32_t vram_mib;
     int64_t ramp_us;
@@ -68,7 +68,7 @@ struct simjob {
     int64_t spike_us;
     const char *gpu; /* NULL: CUDA_VISIBLE_DEVICES */
     uint64_t cards;
-    int first_card; /* as the program would number it: its device 0 */
+    int first_card; /* the program's device 0 */
 };
 
 static int
@@ -146,8 +146,8 @@ read_option(int opt, const char *value, struct simjob *job, struct err *e)
     }
 }
 
-/* The card an entry of CUDA_VISIBLE_DEVICES names: an index, or a UUID or the beginning of
- * one. -1: none. */
+/* The GPU that an entry of CUDA_VISIBLE_DEVICES names: an index, or a UUID or its prefix. -1:
+ * none. */
 static int
 find_card(const struct sim_table *t, const char *entry)
 {
@@ -167,7 +167,8 @@ find_card(const struct sim_table *t, const char *entry)
     return found < n ? found : -1;
 }
 
-/* Unset, a program sees every card and uses the first; set, it uses what is named. */
+/* If CUDA_VISIBLE_DEVICES is unset, a program sees every GPU and uses the first; otherwise it
+ * uses those named. */
 static int
 choose_cards(struct simjob *job, const struct sim_table *t, struct err *e)
 {
@@ -206,7 +207,7 @@ open_cards(struct err *e)
     return NULL;
 }
 
-/* The group of the attempt that this process is part of. A program that is no job has none. */
+/* Joins the group of the attempt that this process belongs to; none outside a job. */
 static void
 join_group(struct sim_table *t)
 {
@@ -218,7 +219,7 @@ join_group(struct sim_table *t)
     sim_table_join(t, group);
 }
 
-/* What the program holds t after its start. */
+/* Memory the program holds t after its start. */
 static int32_t
 memory_at(const struct simjob *job, int64_t t_us)
 {
@@ -261,7 +262,7 @@ sleep_until(int64_t boot_us)
         ;
 }
 
-/* The words by which PyTorch users, and Berth, know it. */
+/* Prints the error that PyTorch users, and Berth, recognise. */
 static int
 out_of_memory(struct sim_table *t, int card, int32_t wanted_mib, int32_t free_mib)
 {
@@ -273,7 +274,7 @@ out_of_memory(struct sim_table *t, int card, int32_t wanted_mib, int32_t free_mi
     return 1;
 }
 
-/* 0 to go on, else the exit status. */
+/* Returns 0 to continue, else the exit status. */
 static int
 hold_memory(const struct simjob *job, struct sim_table *t, int32_t mib, int32_t had_mib)
 {
@@ -289,7 +290,7 @@ hold_memory(const struct simjob *job, struct sim_table *t, int32_t mib, int32_t 
     return 0;
 }
 
-/* True once in the life of the marker. */
+/* True if this call created the marker file, which succeeds only once. */
 static bool
 marker_is_new(const char *marker, struct err *e)
 {
@@ -316,7 +317,7 @@ play(const struct simjob *job, struct sim_table *t)
         if (status)
             return status;
         mib = wanted;
-        /* As a program would: with its memory taken, at the next batch. */
+        /* Fails as a program would: with its memory allocated, at the next batch. */
         if (fails && now_us >= job->ramp_us)
             return out_of_memory(t, job->first_card, mib, 0);
         if (now_us >= end_us)

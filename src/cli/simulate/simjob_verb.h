@@ -1,4 +1,4 @@
-/* `berth simjob`: a pretend GPU program for simulated cards. */
+/* `berth simjob`: an imitation of a GPU program for simulated GPUs. */
 #ifndef CLI_SIMULATE_SIMJOB_VERB_H
 #define CLI_SIMULATE_SIMJOB_VERB_H
 

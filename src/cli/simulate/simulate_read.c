@@ -1,5 +1,5 @@
-/* The file of `berth simulate` as a workload, whatever its format; with --history a jobs file
- * gets its durations from what a daemon remembers. */
+/* Reads the file of `berth simulate` as a workload, in any format; with --history, a jobs file
+ * gets its durations from a daemon's history. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,13 +23,13 @@
 
 /* --- durations from the history --- */
 
-/* How long the commands of a jobs file took, as a daemon remembers it. */
+/* Durations of a jobs file's commands, from a daemon's history. */
 struct past_runs {
     struct past_run {
         char *command; /* owned */
         int64_t id;
         int64_t run_ms;
-    } * v; /* owned; by command, then by id */
+    } * v; /* owned; sorted by command, then by id */
     size_t n, cap;
 };
 
@@ -58,7 +58,7 @@ compare_runs(const void *a, const void *b)
     return c ? c : (x->id > y->id) - (x->id < y->id);
 }
 
-/* All that completed, from the daemon that the options name; none is started. */
+/* Fetches all completed jobs from the daemon that the options name; starts none. */
 static int
 past_runs_ask(const struct cli *cli, struct past_runs *p, struct err *e)
 {
@@ -92,8 +92,8 @@ past_runs_free(struct past_runs *p)
     *p = (struct past_runs){.n = 0};
 }
 
-/* Seconds: the mean of the last two runs of this command; 0: it has not run. A jobs file has
- * shell text, so only that is compared. */
+/* In seconds: the mean of the last two runs of this command; 0: it has not run. A jobs file
+ * contains shell text, so only that is compared. */
 static int64_t
 past_runs_duration(const void *past, const struct request *r)
 {

@@ -1,4 +1,4 @@
-/* What `berth simulate` prints: one row, or one JSON object, for each policy. */
+/* The output of `berth simulate`: one row, or one JSON object, per policy. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
-/* `berth simulate`: a workload through the scheduler in virtual time, under one policy or
- * several. Speaks to no daemon. What happens is src/sim's and src/core's; here options become
- * a machine and a workload. */
+/* `berth simulate`: runs a workload through the scheduler in virtual time, under one or
+ * several policies. It uses no daemon. src/sim and src/core simulate; this file turns options
+ * into a machine and a workload. */
 #include "cli/simulate/simulate_verb.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "gpu/sim_spec.h"
 #include "sim/schedule_output.h"
 
-#define AGING_MS  (INT64_C(24) * 3600 * 1000) /* aging_s of the daemon by default */
+#define AGING_MS  (INT64_C(24) * 3600 * 1000) /* the daemon's default of aging_s */
 #define SCALE_MAX 1e6
 #define DRAWS_MAX 100000
 #define SEED_MAX  (INT64_C(1) << 31)
@@ -314,7 +314,7 @@ simulate(const struct cli *cli, struct simulation *sim)
     return cli->json ? simulate_print_json(sim, trials) : simulate_print_table(sim, trials);
 }
 
-/* Those of `text` where the user named none. */
+/* Uses the policies of `text` if the user named none. */
 static int
 default_policies(struct simulation *sim, const char *text, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* `berth shell`: a lease on GPUs with a shell in it: a job on a terminal whose command is the
- * user's own shell. Everything about it is an option of submit; leaving it ends the lease. */
+/* `berth shell`: a lease on GPUs with a shell: a job on a terminal whose command is the user's
+ * shell. All its options are those of submit; leaving the shell ends the lease. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ static const struct page page = {
     .no_json = "it opens a shell on this terminal",
 };
 
-/* As the account has it. */
+/* From the account. */
 static char *
 find_shell(void)
 {

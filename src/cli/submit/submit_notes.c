@@ -1,6 +1,6 @@
-/* Likely mistakes, reported before anything is queued: options that go to the program, shell
- * syntax that no shell reads, missing programs, what a script for Slurm calls and does not
- * get. Called by submit_verb.c. */
+/* Detects likely mistakes before anything is queued: options that go to the program, shell
+ * syntax that no shell reads, missing programs, and commands in Slurm scripts that do not work
+ * here. Called by submit_verb.c. */
 #include "cli/submit/submit_notes.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "cli/common/cli.h"
 #include "cli/submit/submit_script.h"
 
-/* Options that programs seldom have themselves. */
+/* Our options that programs seldom have themselves. */
 static const char *const ours[] = {
     "vram",  "share",    "gpu-ids",     "gpu-type",   "min-vram", "cpus",       "mem",
     "after", "array",    "oom-retries", "on-timeout", "hold",     "time",       "retries",
@@ -34,7 +34,7 @@ is_ours(const char *word)
     return false;
 }
 
-/* $NAME or ${NAME}, or a word that means something between commands. */
+/* True for $NAME, ${NAME}, and words that separate shell commands. */
 static bool
 is_shell(const char *word)
 {
@@ -49,7 +49,7 @@ is_shell(const char *word)
     return false;
 }
 
-/* The program gets a text to interpret: sh -c '...', perl -e. */
+/* True if the program interprets a text argument: sh -c '...', perl -e. */
 static bool
 takes_text(char *const *words, int n)
 {
@@ -93,7 +93,7 @@ submit_note_words(char *const *words, int n, bool is_explicit, bool is_script)
 
 /* --- scripts for Slurm --- */
 
-/* A shell function, so it is there only where it was exported. */
+/* True if `module` is available. It is a shell function, so it must have been exported. */
 static bool
 has_modules(void)
 {
@@ -107,7 +107,8 @@ is_module(const char *line, size_t n)
            (n > 3 && strncmp(line, "ml ", 3) == 0);
 }
 
-/* Where it may be defined when the script runs: in a profile, or in what the script reads. */
+/* True if `module` may be defined when the script runs: by a profile, or by a file that the
+ * script reads. */
 static bool
 is_login_shell(const struct submit_script *s)
 {
@@ -123,7 +124,7 @@ reads_another(const char *line, size_t n)
            (n > 2 && strncmp(line, ". ", 2) == 0);
 }
 
-/* The N of srun -N N, --nodes=N; 1: not said. */
+/* The N of srun -N N, --nodes=N; 1 by default. */
 static long
 nodes_of_srun(const char *line, size_t n)
 {
@@ -161,7 +162,7 @@ submit_note_script(const struct submit_script *s, const struct request *r)
             cli_say("%s:%d: 'module' does not exist here, so this line fails; use --conda or "
                     "--env-setup instead, or remove the line",
                     s->shown, line);
-            modules = true; /* once is enough */
+            modules = true; /* report it only once */
         }
         if (nodes_of_srun(p + blank, n - blank) > 1)
             cli_say("%s:%d: srun starts programs on this machine only, and refuses more nodes "
@@ -173,7 +174,7 @@ submit_note_script(const struct submit_script *s, const struct request *r)
 
 /* --- programs --- */
 
-/* By its name, as nothing in it says what it is. */
+/* The interpreter, by the program's name, as its content does not name one. */
 static const char *
 interpreter_of(const char *program)
 {
@@ -205,11 +206,11 @@ submit_check_program(const struct request *r, bool elsewhere)
     else
         buf_addf(&words, "'%s' is not executable; write its interpreter before it, as in %s %s",
                  buf_str(&shown), interpreter_of(program), buf_str(&shown));
-    if (later) { /* it may come until then */
+    if (later) { /* the program may be created until then */
         cli_say("%s; the job fails if this is still so when it starts", buf_str(&words));
         return 0;
     }
-    if (r->interactive) /* which is not meant to wait for it */
+    if (r->interactive) /* it is not meant to wait for the program */
         return cli_usage("%s", buf_str(&words));
     return cli_usage("%s; if it will exist later, submit the job with --hold or --after",
                      buf_str(&words));

@@ -1,5 +1,5 @@
-/* The options of `submit`; see submit_options.h. The table is built at each start: some
- * thirty pointers are cheaper than a second list that drifts from the first. */
+/* The options of `submit`; see submit_options.h. The table is built at each start: some thirty
+ * pointers cost less than a second list that can get out of step. */
 #include "cli/submit/submit_options.h"
 
 #include <limits.h>
@@ -45,7 +45,7 @@ static const struct opt own[OWN_COUNT] = {
     [OWN_SIM] = {"sim", 0, "SPEC", "simulated GPUs, if this starts the daemon (4x24G)"},
 };
 
-/* Row i of options belongs to attrs[i]; NULL: own[i]. */
+/* Row i of options belongs to attrs[i] or, if that is NULL, to own[i]. */
 struct built {
     struct opt options[OPTIONS_MAX];
     const struct attr *attrs[OPTIONS_MAX];
@@ -75,7 +75,7 @@ build(struct built *b)
         else if (a->doors & ATTR_COMMAND_LINE)
             add(b, a->name, a->letter, a, a->help);
     }
-    /* Aliases are understood, and not listed. */
+    /* Aliases are accepted, but not listed. */
     for (size_t i = 0; (a = attr_at(i)); i++) {
         for (int k = 0; k < ATTR_ALIASES_MAX && a->aliases[k]; k++) {
             if (a->doors & ATTR_COMMAND_LINE)
@@ -135,7 +135,7 @@ int
 submit_read_options(struct opt_reader *r, struct cli *cli, const struct page *page, int argc,
                     char **argv, struct request *req, struct submit_words *words)
 {
-    /* The reader outlives this function only for its words. */
+    /* The reader keeps pointers only to words after this function returns. */
     struct built b;
     struct page whole = *page;
     struct when_clock clock;

@@ -1,5 +1,5 @@
-/* What a submission asks for, as it was understood, and what would become of it: asked of
- * the daemon as one line of a file that it does not know (file.plan). */
+/* Prints a submission as it was understood, and what would happen to it: the daemon plans it
+ * as a line of an unknown file (file.plan). */
 #include "cli/submit/submit_plan.h"
 
 #include <string.h>
@@ -19,11 +19,11 @@
 #include "spec/attr.h"
 #include "wire/client.h"
 
-/* As a line of a file: one job of the array, since each asks for the same. */
+/* Writes it as a line of a file: one task of the array, since all tasks request the same. */
 static void
 write_params(const struct request *req, const struct submit_words *words, struct buf *out)
 {
-    struct request one = *req; /* borrows everything */
+    struct request one = *req; /* shallow copy, borrows all pointers */
     struct jsonw w;
 
     one.array.n = one.array_max = 0;
@@ -42,7 +42,7 @@ write_params(const struct request *req, const struct submit_words *words, struct
     jsonw_end_object(&w);
 }
 
-/* There is no file, so messages name no line. */
+/* Removes the line from the message, as there is no file. */
 static int
 fail_without_line(struct err *e)
 {
@@ -78,7 +78,7 @@ add_verdict(const json_t *line, struct buf *out)
     buf_addc(out, '\n');
 }
 
-/* What vram=auto comes to now. */
+/* The amount that vram=auto means now. */
 static void
 add_learned(const struct request *req, const json_t *line, struct buf *out)
 {
@@ -93,7 +93,7 @@ add_learned(const struct request *req, const json_t *line, struct buf *out)
         buf_addf(out, "%-14snothing about this command yet: it gets whole GPUs\n", "learned");
 }
 
-/* What would be sent. */
+/* The options that sbatch would get. */
 static void
 add_sbatch(const json_t *line, struct buf *out)
 {
@@ -105,7 +105,7 @@ add_sbatch(const json_t *line, struct buf *out)
                  buf_str(&options));
 }
 
-/* The daemon's own name for it is of no use to the caller. */
+/* Removes the daemon's name for the line, which is useless to the caller. */
 static void
 drop_line(json_t *line)
 {

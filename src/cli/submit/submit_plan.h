@@ -6,7 +6,8 @@ struct cli;
 struct request;
 struct submit_words;
 
-/* Says what is asked and what would become of it now; nothing is queued. The exit status. */
+/* Prints the request and what would happen to it now; queues nothing. Returns the exit
+ * status. */
 int submit_plan(struct cli *cli, const struct request *req, const struct submit_words *words);
 
 #endif

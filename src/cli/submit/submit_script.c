@@ -1,5 +1,5 @@
-/* Scripts for `submit`; see submit_script.h. The file is read as the user, here; what its
- * lines mean is spec/script.c's. */
+/* Scripts for `submit`; see submit_script.h. The file is read here, with the user's rights;
+ * spec/script.c interprets its lines. */
 #include "cli/submit/submit_script.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ submit_script_free(struct submit_script *s)
     buf_free(&s->head);
 }
 
-/* The beginning of a regular file, whole lines of it. */
+/* Reads the beginning of a regular file, in whole lines. */
 static bool
 read_head(const char *path, struct buf *out)
 {
@@ -99,7 +99,7 @@ submit_find_script(const char *word, struct submit_script *out)
     return out->path != NULL;
 }
 
-/* One line for all that is ignored. */
+/* Prints one line for all ignored options. */
 static void
 say_ignored(const struct script *s)
 {
@@ -119,7 +119,7 @@ say_all(const struct script_list *list)
         cli_say("%s", list->at[i]);
 }
 
-/* Says what is wrong; 2 when something is that is not to be ignored. */
+/* Prints errors and unsupported options; 2 if any of them may not be ignored. */
 static int
 judge(const struct script *s, bool ignore)
 {
@@ -169,7 +169,7 @@ submit_apply_script(struct submit_script *s, bool ignore, const struct request *
     return status;
 }
 
-/* "#!/usr/bin/env python3 -u" is a program and one argument, as the kernel has it. */
+/* "#!/usr/bin/env python3 -u" is a program and one argument, as in the kernel. */
 static void
 add_interpreter(const struct submit_script *s, char **argv, int *n)
 {

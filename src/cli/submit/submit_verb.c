@@ -1,6 +1,6 @@
-/* `berth submit`: one command into the queue. Its options are the rows of the table of
- * attributes (spec/attr.h) that the command line may say, and a few about the submission
- * itself; the first word that is no option begins the command. */
+/* `berth submit`: queues one command. Its options are the attributes (spec/attr.h) that are
+ * open to the command line, and a few about the submission itself; the first word that is not
+ * an option begins the command. */
 #include "cli/submit/submit_verb.h"
 
 #include <signal.h>
@@ -41,7 +41,7 @@ static const struct page page = {
         "lines of a script are options; those on the command line take precedence.",
 };
 
-/* One word with blanks in it is a line of shell; anything else is an argv. */
+/* A single word with blanks is shell text; anything else is an argv. */
 static int
 take_command(struct request *req, char **words, int n)
 {
@@ -85,8 +85,8 @@ id_of(const json_t *result)
     return (long long)json_integer_value(json_array_get(json_object_get(result, "ids"), 0));
 }
 
-/* With the time limit as it was understood: a bare 90 is seconds here, minutes in #SBATCH, and
- * with none it may be the daemon's default. */
+/* Prints the time limit as it was understood: a bare 90 means seconds here, minutes in
+ * #SBATCH, and without a limit the daemon's default may apply. */
 static void
 add_words(struct buf *out, long long id, const struct request *req, int64_t limit_ms)
 {
@@ -128,7 +128,8 @@ print_id(const struct cli *cli, const struct submission *s, json_t *result)
     return cli_put(&out);
 }
 
-/* Its status alone does not say that a program was not found, or that a limit was reached. */
+/* Prints how jobs ended, as the exit status alone does not show that a program was not found,
+ * or that a limit was reached. */
 static void
 tell_ends(struct client *c, json_t *select)
 {
@@ -171,8 +172,8 @@ check_program(const struct submission *s)
                                              s->words.env.set.n > 0);
 }
 
-/* Of a plain job that is submitted from one with Slurm's variables the daemon drops those that
- * are the outer job's. What --export gives a value itself is none of them. */
+/* Keeps SLURM* variables that --export sets explicitly: otherwise, for a plain job submitted
+ * from a job with Slurm's variables, the daemon drops them as the outer job's. */
 static int
 keep_said(struct submission *s, struct err *e)
 {
@@ -185,8 +186,8 @@ keep_said(struct submission *s, struct err *e)
     return 0;
 }
 
-/* Before a daemon is started for it. From a folder that is gone one can still submit with
- * -D. */
+/* Called before a daemon is started for it. With -D, a user can submit even from a folder that
+ * is gone. */
 static int
 find_folder(struct submission *s)
 {
@@ -206,12 +207,12 @@ find_folder(struct submission *s)
     return 0;
 }
 
-/* Before the job is there, so that no signal ends us and leaves it: interactive_follow finds
- * those that came, as they stay blocked. */
+/* Blocks signals before the job exists, so that none ends us and leaves the job behind:
+ * interactive_follow handles signals that arrived, as they stay blocked. */
 static void
 block_signals(void)
 {
-    struct err ignored; /* interactive_follow meets it again */
+    struct err ignored; /* interactive_follow reports it */
     int fd = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, 0}, &ignored);
 
     if (fd >= 0)
@@ -231,7 +232,7 @@ submit(struct cli *cli, const struct submission *s)
 
     if (!c)
         return cli_fail(&e);
-    if (!s->req.interactive) /* which has an own way back */
+    if (!s->req.interactive) /* interactive jobs reconnect by themselves */
         connect_keep(cli, c, NULL);
     write_params(s, &params);
     if (s->words.ends)
@@ -265,7 +266,7 @@ submit(struct cli *cli, const struct submission *s)
     return waited ? waited : cli_output_status();
 }
 
-/* Whether `--` stands before the word, which is one of argv. */
+/* True if `--` precedes the word, which is one of argv. */
 static bool
 is_behind_dashes(char *const *argv, const char *word)
 {
@@ -276,8 +277,8 @@ is_behind_dashes(char *const *argv, const char *word)
     return argv[i] && strcmp(argv[i - 1], "--") == 0;
 }
 
-/* Reads the command line twice when it names a script: first to find it, then over what the
- * script says, so that the command line wins. */
+/* Parses the command line twice if it names a script: first to find the script, then again
+ * after the script's options, so that the command line wins. */
 static int
 read_all(struct cli *cli, struct opt_reader *r, int argc, char **argv, struct submission *s)
 {
@@ -311,7 +312,7 @@ read_all(struct cli *cli, struct opt_reader *r, int argc, char **argv, struct su
                               : status;
 }
 
-/* With the job's bytes on standard output there is no room for messages of our own. */
+/* Refuses --json and --parsable, because standard output carries the job's bytes. */
 static int
 check_output(const struct cli *cli, struct submission *s)
 {

@@ -1,4 +1,4 @@
-/* From a request to a job in the queue, for submit and shell. */
+/* Queues a request, for submit and shell. */
 #ifndef CLI_SUBMIT_SUBMIT_VERB_H
 #define CLI_SUBMIT_SUBMIT_VERB_H
 
@@ -12,8 +12,8 @@ struct submission {
     struct submit_words words;
 };
 
-/* Checks the request, completes it and queues it (or says what would become of it), and stays
- * with it where that was asked. The exit status. */
+/* Checks, completes and queues the request (or prints what would happen to it), and waits for
+ * or attaches to the job if requested. Returns the exit status. */
 int submit_send(struct cli *cli, struct submission *s);
 void submission_free(struct submission *s);
 
