@@ -1,5 +1,5 @@
-/* The columns of the table of cards; see gpu_columns.h. "n/a" is not reported, which is not
- * 0. */
+/* The columns of the table of GPUs; see gpu_columns.h. "n/a" means not reported, which differs
+ * from 0. */
 #include "cli/table/gpu_columns.h"
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ cell_tenths(struct table *t, const json_t *gpu, const char *key)
     table_cell(t, STYLE_NONE, v > 0 ? text : "n/a");
 }
 
-/* "####====....": used, held beyond what is used, free. */
+/* "####====....": used, held in addition to that, free. */
 static void
 cell_bar(struct table *t, bool bars, const json_t *gpu)
 {
@@ -66,7 +66,8 @@ cell_bar(struct table *t, bool bars, const json_t *gpu)
     table_cell(t, used * 10 > total * 9 ? STYLE_WARN : STYLE_GOOD, bar);
 }
 
-/* Of the card's compute, what jobs hold in parts; whole cards show in HELD. */
+/* The part of the GPU's compute that jobs hold as shares; jobs with the whole GPU show in
+ * HELD. */
 static void
 cell_share(struct table *t, const json_t *gpu)
 {
@@ -78,7 +79,7 @@ cell_share(struct table *t, const json_t *gpu)
     table_cell(t, STYLE_NONE, text);
 }
 
-/* As users write them; a daemon that does not say which job holds what at least lists the
+/* Job ids as users write them; a daemon that does not report holders at least lists the
  * jobs. */
 static void
 cell_jobs(struct table *t, const json_t *gpu)
@@ -108,7 +109,7 @@ cell_list(struct table *t, const json_t *gpu, const char *key)
     table_cell(t, STYLE_NONE, buf_str(&numbers));
 }
 
-/* --- which there are --- */
+/* --- the columns --- */
 
 enum kind { NUMBER, TENTHS, MIB, PERCENT, CELSIUS, TEXT, STATE, BAR, SHARE, JOBS, LIST };
 
@@ -116,7 +117,7 @@ static const struct {
     const char *name;
     struct column shape;
     enum kind kind;
-    const char *key; /* of the card's object; also what --sort compares */
+    const char *key; /* in the GPU's object; --sort compares it too */
 } columns[] = {
     {"index", {"GPU", true, false}, NUMBER, "index"},
     {"name", {"NAME", false, false}, TEXT, "name"},
@@ -149,7 +150,7 @@ gpu_columns_default(bool narrow, struct gpu_columns *out)
 {
     *out = (struct gpu_columns){0};
     for (int i = 0; i < N_USUAL; i++) {
-        /* The bar shows what is held, and the cards' name is said above the table. */
+        /* The bar shows what is held, and a line above the table names the GPUs. */
         if (!narrow ||
             (strcmp(columns[i].name, "name") != 0 && strcmp(columns[i].name, "held") != 0))
             out->at[out->n++] = i;
@@ -205,7 +206,7 @@ gpu_column_draw(int column, struct table *t, bool bars, const json_t *gpu)
     }
 }
 
-/* --- which are wanted --- */
+/* --- choosing columns --- */
 
 static int
 find_column(const char *name, size_t n, struct err *e)
@@ -256,7 +257,7 @@ gpu_sort_read(const char *text, struct gpu_sort *out, struct err *e)
     return out->column < 0 ? -1 : 0;
 }
 
-/* --- in which order --- */
+/* --- sorting --- */
 
 static double
 number_of(const json_t *v)
@@ -273,7 +274,7 @@ compare(const void *a, const void *b, void *arg)
     const json_t *y = json_object_get(two, columns[sort->column].key);
     int order;
 
-    if (json_is_null(x) != json_is_null(y)) /* what is not known is last, always */
+    if (json_is_null(x) != json_is_null(y)) /* unknown values are always last */
         return json_is_null(x) ? 1 : -1;
     if (json_is_string(x) && json_is_string(y))
         order = strcmp(json_string_value(x), json_string_value(y));

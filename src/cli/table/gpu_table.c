@@ -1,4 +1,4 @@
-/* The cards as a table; see gpu_table.h. "n/a" is not reported, which is not 0. */
+/* The table of GPUs; see gpu_table.h. "n/a" means not reported, which differs from 0. */
 #include "cli/table/gpu_table.h"
 
 #include <limits.h>
@@ -14,7 +14,7 @@
 #include "cli/table/table.h"
 #include "gpu/xid.h"
 
-#define WIDE_COLUMNS 110 /* with room for every column */
+#define WIDE_COLUMNS 110 /* enough for every column */
 
 static void
 add_words(struct buf *out, const char *before, const char *words)
@@ -25,7 +25,7 @@ add_words(struct buf *out, const char *before, const char *words)
     text_add_safe(out, words, strlen(words), 0);
 }
 
-/* "3h05m": for how long. */
+/* Adds "for 3h05m". */
 static void
 add_since(struct buf *out, const json_t *gpu)
 {
@@ -87,7 +87,8 @@ gpu_table_add_excess(const json_t *gpu, struct buf *out)
     }
 }
 
-/* The figure that jobs meet when they wait, where it is more than what the processes use. */
+/* Adds the amount counted as used outside Berth, which makes jobs wait, if it exceeds what the
+ * processes use. */
 static void
 add_counted(struct buf *out, const json_t *gpu, int64_t used_mib)
 {
@@ -196,7 +197,7 @@ gpu_table_add(const json_t *result, const struct term *term, bool strangers, str
     if (unknown.len)
         buf_addf(out, "%s\n", buf_str(&unknown));
     gpu_columns_default(narrow, &columns);
-    if (json_array_size(gpus) > 0 && narrow) { /* what they are is said once */
+    if (json_array_size(gpus) > 0 && narrow) { /* name the GPUs once, above the table */
         gpu_table_add_summary(gpus, out);
         buf_addc(out, '\n');
     }

@@ -1,4 +1,4 @@
-/* The cards as a table: for `berth gpus`, `status` and bare `berth`. */
+/* The table of GPUs: for `berth gpus`, `status` and bare `berth`. */
 #ifndef CLI_TABLE_GPU_TABLE_H
 #define CLI_TABLE_GPU_TABLE_H
 
@@ -11,35 +11,36 @@ struct gpu_columns;
 struct term;
 
 /* result: the answer of the `gpus` method (or status: an object with "gpus"). Appends the
- * table, a line for each card that takes no work and why, and, with strangers, a line for
- * each foreign process. */
+ * table, a line with the reason for each GPU that accepts no work and, with strangers, a line
+ * for each foreign process. */
 void gpu_table_add(const json_t *result, const struct term *term, bool strangers,
                    struct buf *out);
 
-/* The table alone, of these columns. Appends. */
+/* Appends only the table, with these columns. */
 void gpu_table_add_columns(const json_t *result, const struct gpu_columns *columns,
                            const struct term *term, struct buf *out);
 
-/* A line for each job that uses a tenth more of the card than it asked for. Appends. */
+/* Appends a line for each job that uses a tenth more of the GPU than it requested. */
 void gpu_table_add_excess(const json_t *gpu, struct buf *out);
 
-/* Only those lines about cards that take no work; nothing when all do. */
+/* Appends only the lines about GPUs that accept no work; nothing if all do. */
 void gpu_table_add_states(const json_t *result, struct buf *out);
 
-/* Of one: "gpu 1: sick for 3h05m: XID 79: the GPU has fallen off the bus; reboot the machine",
- * and a second line when there is something else to know. Appends. */
+/* Appends the line of one GPU: "gpu 1: sick for 3h05m: XID 79: the GPU has fallen off the bus;
+ * reboot the machine", and a second line if there is more to say. */
 void gpu_table_add_state(const json_t *gpu, struct buf *out);
 
-/* Where they do not answer: since when, and why. One line without its end, or nothing. */
+/* If the GPUs do not respond, appends since when and why, as one line without a newline;
+ * otherwise nothing. */
 void gpu_table_add_unknown(const json_t *result, struct buf *out);
 
-/* Where there are none: "no GPUs", and why they cannot be read. Appends. */
+/* If there are no GPUs, appends "no GPUs" and why they cannot be read. */
 void gpu_table_add_none(const json_t *result, struct buf *out);
 
-/* Names the first of the GPUs that were asked for, a bit each, that does not exist. */
+/* Prints a warning about the first GPU in the mask asked that does not exist. */
 void gpu_table_say_missing(const json_t *gpus, uint64_t asked);
 
-/* "2 GPUs (NVIDIA RTX 4090, 24.0 GiB)", "no GPUs". Appends. */
+/* Appends "2 GPUs (NVIDIA RTX 4090, 24.0 GiB)" or "no GPUs". */
 void gpu_table_add_summary(const json_t *gpus, struct buf *out);
 
 #endif

@@ -1,7 +1,7 @@
-/* The columns of a workload, from what jobs were and did; see history_verb.h. Times are whole
- * seconds after the first arrival. A job that asked for a whole card takes what a shared one
- * leaves beside the margin, so that nothing fits with it; the estimate is its time limit, or
- * where it had none the run itself. */
+/* Writes ended jobs as the CSV of a workload; see history_verb.h. Times are whole seconds
+ * after the first arrival. A job that requested a whole GPU gets the size of the GPU minus the
+ * margin, so that nothing fits beside it; the estimate is its time limit or, if it had none,
+ * its run time. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "wire/client.h"
 
 #define CARDS_MAX  64
-#define MARGIN_MIB 512 /* the workloads'; README there */
+#define MARGIN_MIB 512 /* the workloads' margin; see their README */
 
 enum {
     IN_ID,
@@ -79,7 +79,7 @@ read_cards(struct client *c, struct pasts *p, struct err *e)
     return 0;
 }
 
-/* Of the first card that it ran on. */
+/* The size of the first GPU on which it ran; if unknown, of the largest GPU. */
 static int64_t
 card_of(const struct pasts *p, const struct scan_value *gpus)
 {
@@ -116,7 +116,7 @@ take_row(void *arg, const struct scan_value *v)
                      .vram_mib = demand_of(p, v)};
 
     if (v[IN_ARRAY].type == SCAN_OBJECT)
-        return; /* its tasks are what ran */
+        return; /* skip the array: its tasks are listed */
     if (x.run_ms < 0 || x.gpus < 1 || x.vram_mib < 1) {
         p->left_out++;
         return;
@@ -144,7 +144,7 @@ whole_seconds(int64_t ms)
     return ms > 1000 ? (ms + 999) / 1000 : 1;
 }
 
-/* A user's name is a login name; what could break a line of CSV is not let through. */
+/* Adds a user's login name without characters that could break a line of CSV. */
 static void
 add_user(struct buf *out, const char *user)
 {

@@ -1,4 +1,4 @@
-/* `berth history`: jobs that have ended, as a table, as JSON, or as a workload. */
+/* `berth history`: ended jobs as a table, as JSON, or as a workload. */
 #include "cli/table/history_verb.h"
 
 #include <stdbool.h>
@@ -63,11 +63,11 @@ static const char usual[] =
 struct wish {
     struct queue_view view;
     const char *user, *name, *search, *state;
-    int64_t since_us, until_us; /* 0: not said */
+    int64_t since_us, until_us; /* 0: not given */
     bool all, csv, limited;
 };
 
-/* "failed,timeout" as a list. */
+/* Splits "failed,timeout" into a list. */
 static json_t *
 split(const char *text)
 {
@@ -147,7 +147,7 @@ print_json(const struct cli *cli, json_t *params, int64_t limit)
     size_t at = out.len;
     if (pages_ask(c, params, limit, &out, &e) < 0)
         return cli_fail(&e);
-    out.data[at] = ' '; /* the brace of what is now inside */
+    out.data[at] = ' '; /* replaces the brace of the object that is now nested */
     buf_addc(&out, '\n');
     return cli_put(&out);
 }
@@ -193,7 +193,7 @@ take_option(const struct opt_reader *r, int opt, struct wish *w, struct err *e)
     }
 }
 
-/* -1: go on, else the status to end with. */
+/* -1: continue; else the exit status. */
 static int
 read_options(struct opt_reader *r, struct wish *w)
 {

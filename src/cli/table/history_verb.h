@@ -1,4 +1,4 @@
-/* Jobs that have ended as a workload that `berth simulate` reads. */
+/* Ended jobs as a workload for `berth simulate`. */
 #ifndef CLI_TABLE_HISTORY_VERB_H
 #define CLI_TABLE_HISTORY_VERB_H
 
@@ -10,9 +10,8 @@ struct buf;
 struct client;
 struct err;
 
-/* Appends the CSV of the newest limit (0: all) jobs that params (borrowed) select, in the order
- * of their arrival. *left_out: how many ran without a GPU or never, and are not in it. 0 or
- * -1. */
+/* Appends as CSV the newest limit (0: all) jobs that params (borrowed) select, in order of
+ * arrival. *left_out: the number omitted because they ran without a GPU or never. 0 or -1. */
 int history_csv_add(struct client *c, json_t *params, int64_t limit, struct buf *out,
                     size_t *left_out, struct err *e);
 

@@ -1,5 +1,5 @@
-/* What each column of the queue shows. Called by queue_table.c for every row; a row holds the
- * fields that were asked for, as the daemon sent them. */
+/* Draws the columns of the queue. Called by queue_table.c for every row; a row holds the
+ * requested fields, as the daemon sent them. */
 #include "cli/table/queue_columns.h"
 
 #include <stdlib.h>
@@ -85,7 +85,7 @@ queue_time_us(const struct scan_value *v)
     return (int64_t)(strtod(unix_s.text, NULL) * 1e6);
 }
 
-/* "14:31" of today, else with its day. */
+/* Adds "14:31" for a time today, else with its date. */
 static void
 add_time(struct buf *out, const struct scan_value *v)
 {
@@ -102,7 +102,7 @@ add_peaks(struct buf *out, const struct scan_value *v)
 
     char size[24];
 
-    if (json_object_size(peaks)) /* of several cards the largest; `show` has each */
+    if (json_object_size(peaks)) /* the largest of several GPUs; `show` lists each */
         buf_adds(out, format_mib(answer_peak(peaks), size));
 }
 
@@ -132,7 +132,7 @@ DRAW(draw_ended, F_ENDED, add_time)
 DRAW(draw_expected, F_EXPECTED, add_time)
 DRAW(draw_promised, F_LATEST, add_time)
 
-/* "12_3" for a task; "12_[40-99%8]" for an array's tasks that still wait. */
+/* "12_3" for a task; "12_[40-99%8]" for an array's pending tasks. */
 static void
 draw_id(const struct row *row, struct buf *out)
 {
@@ -184,7 +184,7 @@ draw_gpus(const struct row *row, struct buf *out)
     }
 }
 
-/* What is learned has the word in front. */
+/* Marks learned values with a word in front. */
 static void
 draw_vram(const struct row *row, struct buf *out)
 {
@@ -193,7 +193,7 @@ draw_vram(const struct row *row, struct buf *out)
     if (scan_int(&row->v[F_VRAM], 0) > 0)
         add_mib(out, &row->v[F_VRAM]);
     else if (row->v[F_SHARE].type == SCAN_NUMBER)
-        scan_add(out, &row->v[F_SHARE]); /* that part of the card's */
+        scan_add(out, &row->v[F_SHARE]); /* that share of the GPU's VRAM */
     else if (scan_int(&row->v[F_GPUS_WANTED], 0) > 0)
         buf_adds(out, "whole");
 }
@@ -216,7 +216,8 @@ draw_failed_tasks(const struct row *row, struct buf *out)
     buf_addf(out, "%lld task%s", (long long)n, n == 1 ? "" : "s");
 }
 
-/* Its processes may take their time, or ignore TERM, as an interactive shell does. */
+/* True while a cancelled job has not ended: its processes may be slow to exit, or ignore TERM,
+ * as an interactive shell does. */
 static bool
 is_being_cancelled(const struct row *row)
 {
@@ -225,7 +226,7 @@ is_being_cancelled(const struct row *row)
             scan_is(&row->v[F_STATE], "STARTING"));
 }
 
-/* Why it waits; for what has failed, how. */
+/* Why the job waits; for failed jobs, how it failed. */
 static void
 draw_reason(const struct row *row, struct buf *out)
 {
@@ -252,7 +253,7 @@ draw_util(const struct row *row, struct buf *out)
         buf_addf(out, "%lld %%", (long long)scan_int(&row->v[F_UTIL], 0));
 }
 
-/* Of what did not complete, in words. */
+/* How a job failed, in words. */
 static void
 draw_why(const struct row *row, struct buf *out)
 {
@@ -260,7 +261,7 @@ draw_why(const struct row *row, struct buf *out)
         scan_add(out, &row->v[F_TEXT]);
 }
 
-/* For narrow screens: for how long it runs, or what it waits for and until when. */
+/* For narrow screens: the run time, or the reason for waiting and the expected start. */
 static void
 draw_note(const struct row *row, struct buf *out)
 {

@@ -1,4 +1,4 @@
-/* The columns of the queue: the fields of a job that each draws from, and how. */
+/* The columns of the queue: the job's fields that each uses, and its drawing function. */
 #ifndef CLI_TABLE_QUEUE_COLUMNS_H
 #define CLI_TABLE_QUEUE_COLUMNS_H
 
@@ -10,7 +10,7 @@
 struct buf;
 struct err;
 
-/* The fields of a job that columns draw from, in the order of a row. */
+/* The fields of a job that columns use, in the order of a row. */
 enum field {
     F_ID,
     F_ARRAY_JOB,
@@ -53,9 +53,9 @@ enum field {
     FIELDS,
 };
 
-extern const char *const queue_field_names[FIELDS]; /* as the daemon calls them */
+extern const char *const queue_field_names[FIELDS]; /* the daemon's names */
 
-/* The values of one row by field; of type SCAN_NONE: not asked for. */
+/* The values of one row, by field; type SCAN_NONE: not requested. */
 struct row {
     struct scan_value v[FIELDS];
 };
@@ -63,22 +63,22 @@ struct row {
 struct queue_column {
     const char *name;
     struct column shape;
-    enum field key; /* what --sort compares */
-    uint64_t more;  /* other fields that it needs, a bit each */
+    enum field key; /* the field that --sort compares */
+    uint64_t more;  /* further fields that it needs, as a mask */
     void (*draw)(const struct row *row, struct buf *out);
 };
 
-extern const struct queue_column queue_columns[]; /* ends with a NULL name */
+extern const struct queue_column queue_columns[]; /* terminated by a NULL name */
 #define QUEUE_COLUMNS_MAX 32
 #define FIELD_BIT(f)      (UINT64_C(1) << (f))
 
-/* Draws the cell of the column of that name; nothing when there is none. */
+/* Draws the cell of the named column; nothing if there is no such column. */
 void queue_column_draw(const char *name, const struct row *row, struct buf *out);
 
-/* A time's wall clock; 0: null. */
+/* The wall clock of a time value; 0: null. */
 int64_t queue_time_us(const struct scan_value *v);
 
-/* The column of that name (n bytes); NULL, and said which is nearest. */
+/* Finds a column by name (n bytes); NULL, with an error that suggests the nearest. */
 const struct queue_column *queue_column_find(const char *name, size_t n, struct err *e);
 
 #endif

@@ -1,6 +1,6 @@
-/* `berth queue --json`: all that is known of each job, of however many. An answer of the daemon
- * is one line, and a line has a bound; so it is asked for the numbers first, then for some
- * thousand jobs at a time, and each piece is printed before the next is asked for. */
+/* `berth queue --json`: all details of any number of jobs. An answer of the daemon is a line
+ * of bounded length, so this requests the ids first, then some thousand jobs at a time, and
+ * prints each piece before it requests the next. */
 #include "cli/table/queue_json.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "wire/client.h"
 #include "wire/json_text.h"
 
-#define PIECE 5000 /* jobs; of ten KiB each they would still fit */
+#define PIECE 5000 /* jobs; at ten KiB each, they still fit */
 
 struct wanted {
     json_int_t id;
@@ -29,8 +29,8 @@ compare_ids(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* A number may stand for more than its own job (an array's for its tasks): each of those that
- * belong to this piece, once. */
+/* An id may select more than its own job (an array's also selects its tasks): prints each of
+ * the jobs that belong to this piece, once. */
 static void
 add_jobs(const json_t *jobs, struct wanted *piece, size_t n, struct buf *out, bool *any)
 {
@@ -67,7 +67,7 @@ ask_piece(struct client *c, const json_t *rows, size_t from, size_t n, struct wa
                        result, e);
 }
 
-/* The rest of the output, piece by piece. */
+/* Prints the rest of the output, piece by piece. */
 static int
 print_pieces(struct client *c, const json_t *rows, struct err *e)
 {

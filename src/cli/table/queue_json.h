@@ -6,7 +6,8 @@
 
 struct cli;
 
-/* Prints the jobs that `jobs` has with these params (stolen). The exit status. */
+/* Prints the jobs that the method `jobs` returns for these params (stolen). Returns the exit
+ * status. */
 int queue_json_print(const struct cli *cli, json_t *params);
 
 #endif

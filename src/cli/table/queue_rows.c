@@ -1,5 +1,5 @@
-/* Which columns and rows, in which order; see queue_rows.h. Rows stay the text that the daemon
- * sent: what is kept of each is where it begins and what it is sorted by. */
+/* Selects columns and sorts rows; see queue_rows.h. Rows remain the text that the daemon sent:
+ * for each, only its start and its sort keys are stored. */
 #include "cli/table/queue_rows.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define CUT_MIN 3
 #define CUT_MAX 1000
 
-/* Where a row stands in the answer, and what it is sorted by. */
+/* The position of a row in the answer, and its sort keys. */
 struct sort_key {
     bool known, is_number;
     double number;
@@ -24,11 +24,11 @@ struct sort_key {
 
 struct queue_place {
     const char *at;
-    size_t n; /* in the daemon's order, which decides between equals */
+    size_t n; /* position in the daemon's order, which breaks ties */
     struct sort_key key[QUEUE_SORT_MAX];
 };
 
-/* "reason:40": at most so wide. */
+/* Parses the width in "reason:40". */
 static int
 read_cut(const char *text, size_t n, int *cut, struct err *e)
 {
@@ -116,7 +116,7 @@ queue_format_fields(const struct queue_format *f)
     return list;
 }
 
-/* The fields come in the order in which they were asked for. */
+/* Reads the fields, which come in the order of the request. */
 static bool
 read_row(const struct queue_format *f, struct scan *rows, struct row *row)
 {
@@ -161,7 +161,7 @@ is_same(const struct scan_value *a, const struct scan_value *b)
     return a->text && a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
-/* What is not known comes last, whichever way. */
+/* Unknown values come last, in either direction. */
 static int
 compare_key(const struct sort_key *a, const struct sort_key *b, bool down)
 {

@@ -1,5 +1,5 @@
-/* The queue as a table. Each column names the fields of a job it needs and draws one cell
- * from them; the union of the fields is what the daemon is asked for (queue_rows.c). */
+/* The table of the queue. Each column names the fields that it needs and draws one cell from
+ * them; the daemon is asked for the union of these fields (queue_rows.c). */
 #include "cli/table/queue_table.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "wire/client.h"
 
 #define WIDE_COLUMNS 100
-#define ID_COLUMNS   16 /* an array may have many tasks to name */
+#define ID_COLUMNS   16 /* an array may have many tasks to list */
 
 static const char usual[] = "id,user,state,gpus,vram,time,reason,expected,command";
 static const char narrow[] = "id,user,state,gpus,vram,note,command";
@@ -37,7 +37,7 @@ draw_row(const struct queue_format *f, const struct row *row, struct table *t, s
     }
 }
 
-/* One user's queue needs no column that repeats the name. */
+/* Hides the user column if all jobs belong to one user. */
 static void
 hide_user(const struct queue_format *f, struct table *t)
 {
@@ -47,7 +47,7 @@ hide_user(const struct queue_format *f, struct table *t)
     }
 }
 
-/* chosen: the columns are the user's choice, and are as wide as that says. */
+/* chosen: the user chose the columns and their widths. */
 static struct table *
 draw_rows(const struct queue_format *f, const struct queue_rows *rows, bool chosen)
 {
@@ -64,7 +64,7 @@ draw_rows(const struct queue_format *f, const struct queue_rows *rows, bool chos
     return t;
 }
 
-/* The answer, which is either the connection's, or in `pages`. */
+/* Gets the answer, which is in the connection's buffer or in `pages`. */
 static int
 ask(struct client *c, json_t *params, const struct queue_view *view, struct buf *pages,
     const char **text, size_t *len, struct err *e)
@@ -114,7 +114,7 @@ queue_table_add(struct client *c, json_t *params, const struct queue_view *view,
     return 0;
 }
 
-/* An empty table may be due to a slip of the pen. */
+/* An empty table may be due to a typo: says if the name is unknown. */
 static void
 say_unknown(struct client *c, const struct queue_view *view)
 {

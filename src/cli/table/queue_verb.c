@@ -1,5 +1,5 @@
-/* `berth queue`: one line a job. The daemon is asked for rows of just the fields that are
- * shown, because ten thousand whole job objects would take longer than all the rest. */
+/* `berth queue`: one line per job. It requests rows with only the fields that are shown,
+ * because ten thousand complete job objects would take longer than everything else. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,14 +58,14 @@ static const struct page page = {
 struct wish {
     const char *user;
     const char *states; /* NULL: any */
-    uint64_t gpus;      /* a bit each; 0: any */
+    uint64_t gpus;      /* as a mask; 0: any */
     struct queue_view view;
-    int64_t limit; /* 0: none */
+    int64_t limit; /* 0: no limit */
     bool all, watch;
     int interval_ms;
 };
 
-/* "running,pending" to ["RUNNING","PENDING"]: the daemon knows which there are. */
+/* Converts "running,pending" to ["RUNNING","PENDING"]; the daemon rejects unknown states. */
 static json_t *
 list_states(const char *text)
 {
@@ -147,7 +147,7 @@ watch_queue(struct cli *cli, const struct opt_reader *r, const struct wish *w)
     return watch_run(cli, w->interval_ms, draw, &x);
 }
 
-/* Users at a terminal may wonder why nothing starts. */
+/* Lists GPUs that accept no work, as users at a terminal may wonder why nothing starts. */
 static void
 say_gpus_out(const struct cli *cli)
 {
@@ -161,7 +161,7 @@ say_gpus_out(const struct cli *cli)
     (void)cli_put(&out);
 }
 
-/* -1: go on; else the exit status. */
+/* -1: continue; else the exit status. */
 static int
 take_option(struct wish *w, int opt, const char *value)
 {

@@ -1,4 +1,4 @@
-/* How a job's life is put into words; see render.h. */
+/* Describes a job's life in words; see render.h. */
 #include "cli/table/render.h"
 
 #include <string.h>
@@ -161,7 +161,8 @@ render_gpus(struct buf *out, const json_t *gpus)
     answer_add_gpus(out, gpus);
 }
 
-/* "gpu 0-3": a line for many GPUs is to keep its columns. Their order is the job's. */
+/* "gpu 0-3": abbreviated so that a line for many GPUs keeps its columns. The GPUs are in the
+ * job's order. */
 static void
 add_gpu_ranges(struct buf *out, const json_t *gpus)
 {
@@ -199,7 +200,7 @@ render_pair(struct buf *out, int64_t a_mib, const char *glue, int64_t b_mib, boo
     buf_addf(out, "%s%s%s", a, glue, b);
 }
 
-/* What stands behind `started`: "18.0 GiB of 24.0" or "whole, 24.0 GiB". */
+/* The text after `started`: "18.0 GiB of 24.0" or "whole, 24.0 GiB". */
 static void
 add_demand(struct buf *out, const json_t *event)
 {
@@ -245,8 +246,8 @@ render_was_raised(const json_t *event)
     return answer_int(event, "attempt", 1) > 1 && declared != answer_int(event, "vram_mib", 0);
 }
 
-/* What a job that ended used, against what it said: "peak 17.5 of 18.0 GiB (97 %)", with
- * advice when that is out of bounds. completed: only then there is advice. */
+/* What an ended job used compared with its declaration: "peak 17.5 of 18.0 GiB (97 %)", with
+ * advice if they differ too much. completed: otherwise, no advice. */
 static void
 add_usage(struct buf *out, const json_t *event, bool completed)
 {
@@ -255,7 +256,7 @@ add_usage(struct buf *out, const json_t *event, bool completed)
     int64_t declared = answer_int(event, "vram_mib", 0);
     int64_t util = answer_int(event, "util", -1);
 
-    /* A job without a card has no peak to speak of; one with a card and none seen has. */
+    /* A job without a GPU has no peak to report; a job with a GPU but no measured peak has. */
     if (peak < 0 && json_is_object(peaks) && json_object_size(peaks) == 0)
         return;
     buf_adds(out, "peak ");
@@ -309,7 +310,7 @@ is_on_slurm(const json_t *event)
     return strcmp(answer_str(event, "on"), "slurm") == 0;
 }
 
-/* "Slurm", "Slurm's job 4711_3 on node7": of an event, or of a job's last attempt. */
+/* "Slurm", "Slurm's job 4711_3 on node7": from an event, or from a job's last attempt. */
 static void
 add_slurm(const json_t *event, struct buf *out)
 {
@@ -324,7 +325,7 @@ add_slurm(const json_t *event, struct buf *out)
         buf_addf(out, " on %s", node);
 }
 
-/* Of a job on Slurm the decision is that it is sent: it starts when its command runs. */
+/* On Slurm, the scheduler's decision only sends the job: it starts when its command runs. */
 static const char *
 start_word(const json_t *event, const char *kind)
 {
@@ -356,7 +357,7 @@ render_started(const json_t *event, const char *command, struct buf *details)
         buf_addf(details, "   (attempt %lld)", (long long)answer_int(event, "attempt", 1));
 }
 
-/* The daemon's words, without what the word in front of them has said already. */
+/* The daemon's text without words that the state has said already. */
 static const char *
 fresh_words(const char *state, const char *text)
 {
@@ -433,7 +434,7 @@ render_exceeds(const json_t *event, struct buf *details)
     buf_adds(details, ": other jobs there may run out of memory");
 }
 
-/* The text may begin with the reason's name, or leave it to us. */
+/* Adds the reason's name unless the text begins with it. */
 static void
 render_waiting(const json_t *event, struct buf *details)
 {

@@ -1,4 +1,4 @@
-/* Aligned columns; see table.h. Two blanks between columns. */
+/* Aligned columns; see table.h. Columns are separated by two blanks. */
 #include "cli/table/table.h"
 
 #include <stdint.h>
@@ -29,7 +29,7 @@ struct table {
     int width[COLUMNS_MAX];
     bool filled[COLUMNS_MAX];
     bool hidden[COLUMNS_MAX];
-    int cut[COLUMNS_MAX]; /* 0: no bound */
+    int cut[COLUMNS_MAX]; /* 0: unlimited */
     bool no_header;
     bool shows_all;
 };
@@ -68,7 +68,7 @@ is_plain(const char *s, size_t n)
     return true;
 }
 
-/* Nearly all text is printable ASCII, which needs no second look at each character. */
+/* Fast path: nearly all text is printable ASCII, whose characters need no further checks. */
 static int
 add_text(struct buf *out, const char *s, int cut)
 {
@@ -210,7 +210,7 @@ print_row(const struct layout *l, const struct cell *cells)
                        STYLE_DIM, &used);
     }
     while (l->out->len > 0 && l->out->data[l->out->len - 1] == ' ')
-        l->out->len--; /* of columns behind which nothing came */
+        l->out->len--; /* trailing padding of empty columns */
     buf_addc(l->out, '\n');
 }
 

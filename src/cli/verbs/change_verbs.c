@@ -1,5 +1,5 @@
-/* `berth cancel`, `berth hold` and `berth release`: a selector goes in, the jobs that it
- * touched come out. */
+/* `berth cancel`, `berth hold` and `berth release`: take a selector and print the affected
+ * jobs. */
 #include <ctype.h>
 #include <jansson.h>
 #include <stdint.h>
@@ -47,8 +47,8 @@ are_numbers(const struct opt_reader *r)
     return r->n_words > 0;
 }
 
-/* hold and release know only jobs that have not ended; the daemon may know that those which
- * were named by number have, and how. False: it does not, and nothing was said. */
+/* hold and release select only jobs that have not ended. If jobs named by id have ended,
+ * prints how. False: none has, or this is unknown; nothing was printed. */
 static bool
 say_ended(struct client *c, const struct opt_reader *r)
 {
@@ -75,8 +75,8 @@ say_ended(struct client *c, const struct opt_reader *r)
     return said > 0;
 }
 
-/* Asks for method on the jobs that the words of r select (all: every job of the user's that has
- * not ended) and says what was done, "cancelled job 3". grace_ms: -1: the job's own. Returns
+/* Calls method for the jobs that the words of r select (all: every job of the user's that has
+ * not ended) and prints the result, "cancelled job 3". grace_ms: -1: the job's own. Returns
  * the exit status. */
 static int
 change_jobs(const struct cli *cli, const struct opt_reader *r, bool all, const char *method,
@@ -109,7 +109,7 @@ change_jobs(const struct cli *cli, const struct opt_reader *r, bool all, const c
     if (cli->json)
         return cli_put_answer(result);
     if (all)
-        json_object_del(result, "ended"); /* nobody selected those */
+        json_object_del(result, "ended"); /* the user did not select these */
     return report(result, method, done);
 }
 

@@ -1,5 +1,5 @@
-/* `berth compat`: the drop-in commands are another program, which takes our place. It reads its
- * arguments by itself. */
+/* `berth compat`: replaces this process by berth-compat, which contains the drop-in commands
+ * and parses its own arguments. */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 bool
 cli_is_drop_in(const char *argv0)
 {
-    /* Those that had such links. */
+    /* Commands for which earlier versions made links. */
     static const char *const names[] = {
         "cudaq",
         "cudaq.py",
@@ -53,7 +53,7 @@ cli_run_drop_in(char **argv)
 int
 cmd_compat(struct cli *cli, int argc, char **argv)
 {
-    static char name[] = "berth-compat"; /* none of a command's: the next word says which */
+    static char name[] = "berth-compat"; /* no command's name: the next word is */
     static char list[] = "list", json[] = "--json";
     char *list_json[] = {name, list, json, NULL};
 

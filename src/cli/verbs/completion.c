@@ -1,6 +1,6 @@
-/* `berth completion`: what bash, zsh or fish must know to complete a command line. It is made
- * from the table of verbs and from the very pages that --help shows, which each verb is asked
- * for; so it cannot drift from them. completion_shells.c has the scripts. */
+/* `berth completion`: collects what bash, zsh or fish needs to complete a command line. It
+ * uses the table of verbs and the same pages that --help prints, which each verb supplies; so
+ * completion cannot get out of step. completion_shells.c contains the scripts. */
 #include "cli/verbs/completion.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static const struct page page = {
     .no_json = "it prints a script",
 };
 
-/* The columns of tables of jobs. */
+/* Lists the columns of tables of jobs. */
 static char *
 list_columns(void)
 {
@@ -41,9 +41,9 @@ completion_lists_columns(const struct completion *c, const struct opt *o)
     return c->columns && (strcmp(o->name, "format") == 0 || strcmp(o->name, "sort") == 0);
 }
 
-/* --- asking the verbs --- */
+/* --- querying the verbs --- */
 
-/* The page may live no longer than the call. Its texts are the program's. */
+/* Copies the page, which may live no longer than the call. Its texts are static. */
 static void
 on_page(void *ctx, const struct page *shown)
 {
@@ -69,7 +69,7 @@ is_word(const char *s, size_t n)
     return n > 0 && s[0] != '-';
 }
 
-/* "berth daemon start|stop [options]": the words between bars, where there are bars. */
+/* Finds the words separated by bars in a usage such as "berth daemon start|stop [options]". */
 static void
 find_words(struct completion *c)
 {
@@ -86,7 +86,7 @@ find_words(struct completion *c)
     }
 }
 
-/* `berth help` is followed by any of the others. */
+/* `berth help` accepts any other verb. */
 static void
 take_verbs(const struct cli *cli, struct completion *c)
 {
@@ -96,7 +96,7 @@ take_verbs(const struct cli *cli, struct completion *c)
         c->words[n++] = xstrdup(v->name);
 }
 
-/* `berth compat` does not print its options here. */
+/* `berth compat` prints its options from another program. */
 static void
 take_compat(struct completion *c)
 {
@@ -106,7 +106,7 @@ take_compat(struct completion *c)
         c->words[i] = xstrdup(words[i]);
 }
 
-/* Verbs that read their command lines by themselves, in the manner of other tools. */
+/* Verbs that parse their command lines themselves, in the style of other tools. */
 static bool
 has_no_page(const char *verb)
 {

@@ -1,4 +1,4 @@
-/* What a shell needs to know of the command line, and the scripts for it. */
+/* What a shell needs to complete command lines, and the scripts. */
 #ifndef CLI_VERBS_COMPLETION_H
 #define CLI_VERBS_COMPLETION_H
 
@@ -10,18 +10,18 @@ struct page;
 
 #define COMPLETION_WORDS_MAX 64
 
-/* One verb. Borrowed, but for the words. */
+/* One verb. Borrowed, except page, words and columns. */
 struct completion {
     const char *verb, *help;
-    struct page *page;                 /* a copy, with its options; NULL: it has none */
-    char *words[COMPLETION_WORDS_MAX]; /* what stands behind it: start, stop; NULL-terminated */
-    bool takes_jobs;                   /* it selects jobs */
-    char *columns; /* owned; what --format and --sort list, each with a space in front;
-                      NULL: it has neither */
+    struct page *page;                 /* a copy, with its options; NULL: no page */
+    char *words[COMPLETION_WORDS_MAX]; /* such as start, stop; NULL-terminated */
+    bool takes_jobs;                   /* it takes a selector of jobs */
+    char *columns; /* owned; values of --format and --sort, each preceded by a space; NULL: no
+                      such option */
 };
 
 struct opt;
-/* Whether the option's value is a list of those columns. */
+/* True if the option's value is a list of those columns. */
 bool completion_lists_columns(const struct completion *c, const struct opt *o);
 
 void completion_write_bash(const struct completion *all, size_t n, struct buf *out);

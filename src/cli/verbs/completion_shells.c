@@ -1,6 +1,6 @@
-/* The three scripts of `berth completion`. Each knows of every verb its options and the words
- * that may stand behind it; numbers of jobs are asked of the daemon when they are wanted, and
- * where nothing fits the shell completes names of files as it does anyway. */
+/* The three scripts of `berth completion`. Each contains every verb's options and the words
+ * that may follow it; it asks the daemon for job ids when they are needed, and falls back to
+ * the shell's own completion of file names. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -9,12 +9,12 @@
 
 #define HEAD                                                                                   \
     "# Completion of berth's command line for %s, as `berth completion %s` prints it.\n"
-/* The first line of the table is its head. */
+/* sed skips the header, the first line. */
 #define JOBS "berth queue --format id 2>/dev/null | sed -nE \"s/^ *([0-9]+(_[0-9]+)?).*/\\1/p\""
-/* What is understood everywhere. */
+/* The global options. */
 #define EVERYWHERE "--dir --socket --json --help"
 
-/* Options as people may type them; titles and what is not listed are none. */
+/* True for options to be completed: not for titles and unlisted options. */
 static bool
 is_listed(const struct opt *o)
 {
@@ -100,7 +100,7 @@ completion_write_bash(const struct completion *all, size_t n, struct buf *out)
 
 /* --- zsh --- */
 
-/* Within single quotes; before a colon or a bracket that means something, a backslash. */
+/* Text for single quotes, with a backslash before colons or brackets that are special. */
 static void
 zsh_text(struct buf *out, const char *s, const char *special)
 {

@@ -1,4 +1,4 @@
-/* `berth config`: sample, check, show. The table of settings is spec/config.h's. */
+/* `berth config`: sample, check, show. spec/config.h has the table of settings. */
 #include <string.h>
 
 #include "base/buf.h"

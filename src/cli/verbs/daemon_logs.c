@@ -1,6 +1,6 @@
-/* `berth daemon logs` and `berth daemon log-level`: what the daemon says of itself. Its log is
- * read as the calling user, so the machine's daemon's only by users who may read that file.
- * Called by daemon_verb.c. */
+/* `berth daemon logs` and `berth daemon log-level`: the daemon's own log. It is read with the
+ * calling user's rights, so only users who may read the file see the log of the machine's
+ * daemon. Called by daemon_verb.c. */
 #include "cli/verbs/daemon_logs.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@
 #include "wire/client.h"
 #include "wire/places.h"
 
-/* Where it lies, of a daemon that answers or of the one that was there; NULL when it was said
- * why there is none. The caller frees. */
+/* The path of the log of a daemon that answers, or of the last one here; NULL after an error
+ * was printed. The caller frees. */
 static char *
 find_log(struct cli *cli, int *status)
 {
@@ -50,7 +50,8 @@ find_log(struct cli *cli, int *status)
     return path;
 }
 
-/* Until the reader has gone. A rotated log is shown to its end, then the new one. */
+/* Follows the log until the reader closes. A rotated log is printed to its end, then the new
+ * one. */
 static int
 follow(struct textfile *f, int watch, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* What the daemon says of itself, and how much. */
+/* The daemon's log, and its level. */
 #ifndef CLI_VERBS_DAEMON_LOGS_H
 #define CLI_VERBS_DAEMON_LOGS_H
 
@@ -7,8 +7,8 @@
 
 struct cli;
 
-/* Both return an exit status. tail: only the last so many lines; 0: all. level NULL: only
- * asks. */
+/* Both return an exit status. tail: print only the last tail lines; 0: all. level NULL: only
+ * print the present level. */
 int daemon_logs(struct cli *cli, bool following, int64_t tail);
 int daemon_log_level(struct cli *cli, const char *level);
 

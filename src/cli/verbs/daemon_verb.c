@@ -1,5 +1,5 @@
 /* `berth daemon`: start, stop, status, logs, log-level. Stopping waits until the daemon has
- * gone, so that what follows in a script finds it so. */
+ * exited, so that the next command in a script finds no daemon. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -58,8 +58,8 @@ say_daemon(struct cli *cli, struct client *c, const char *lead)
     return cli_put(&out);
 }
 
-/* A daemon that is being killed or stopped is still connected to now and then, and gone before
- * it answers: the second time there is none, or its successor. */
+/* Connects twice if needed: a connection to a daemon that is being stopped or killed can
+ * succeed and then get no answer; the second time there is none, or its successor. */
 static int
 start(struct cli *cli, const struct wish *w)
 {
@@ -80,7 +80,7 @@ start(struct cli *cli, const struct wish *w)
     return say_daemon(cli, c, started ? "started\n" : "already running\n");
 }
 
-/* Whether there was one to stop. */
+/* stopped: there was a daemon to stop. */
 static int
 put_stopped(const struct cli *cli, bool stopped)
 {
@@ -137,13 +137,13 @@ log_level(struct cli *cli, const struct wish *w)
 static const struct {
     const char *name;
     int (*run)(struct cli *cli, const struct wish *w);
-    int words_max; /* its name counts */
+    int words_max; /* including its own name */
 } actions[] = {
     {"start", start, 1}, {"stop", stop, 1},           {"status", status, 1},
     {"logs", logs, 1},   {"log-level", log_level, 2},
 };
 
-/* 0, or the status to leave with. */
+/* 0, or the exit status. */
 static int
 take_option(int opt, const struct opt_reader *r, struct wish *w)
 {

@@ -1,7 +1,7 @@
-/* `berth events`: the stream of what happened, one JSON object a line, as the daemon keeps
- * it. History is fetched in parts, so that it may be longer than one answer can be. A follower
- * that has lost the daemon (it was started again, or hung up because too much was left unread)
- * asks the next for what came after the last that it printed: nothing is missed or repeated. */
+/* `berth events`: the stream of events, one JSON object per line, as the daemon stores them.
+ * History is fetched in parts, so that it may exceed the length of one answer. A follower that
+ * loses the daemon (it restarted, or disconnected a client with too much unread output) asks
+ * the next one for the events after the last one printed: none is missed or repeated. */
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
@@ -24,7 +24,7 @@
 #include "wire/client.h"
 
 #define PART     5000
-#define RETRY_MS 250 /* while there is no daemon */
+#define RETRY_MS 250 /* while no daemon is running */
 
 enum { OPT_FOLLOW, OPT_SINCE, OPT_KIND, OPT_USER };
 
@@ -46,12 +46,12 @@ static const struct page page = {
 
 struct stream {
     struct cli *cli;
-    json_t *filter; /* what goes with every request */
-    int64_t since;  /* printed so far; 0: nothing; -1: from now on */
+    json_t *filter; /* part of every request */
+    int64_t since;  /* last one printed; 0: none; -1: only new events */
     int64_t since_us;
     bool follow;
     struct buf out;
-    bool broken; /* the reader has gone */
+    bool broken; /* the reader has closed */
 };
 
 /* --- printing --- */
@@ -89,10 +89,10 @@ on_notify(void *ctx, const char *method, json_t *params)
     flush(s);
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
-/* Where to begin, in the words of the protocol: there 0 is from now on, and nothing said is
- * from the first. */
+/* Adds the starting point in the protocol's terms: there 0 means only new events, and a
+ * missing value means from the first. */
 static void
 add_since(const struct stream *s, json_t *params)
 {
@@ -102,7 +102,7 @@ add_since(const struct stream *s, json_t *params)
         json_object_set_new(params, "since", json_integer(s->since > 0 ? s->since : 0));
 }
 
-/* Some may have gone while we did not listen. */
+/* Warns that events may have been deleted before we could read them. */
 static void
 say_gap(const struct stream *s, const json_t *result)
 {
@@ -113,7 +113,8 @@ say_gap(const struct stream *s, const json_t *result)
                 (long long)first - 1);
 }
 
-/* One part of what is stored: prints it. Returns whether there is more, -1 on error. */
+/* Fetches and prints one part of the stored events. Returns 1 if there are more, 0 if not, -1
+ * on error. */
 static int
 print_part(struct stream *s, struct client *c, bool follow, struct err *e)
 {
@@ -139,8 +140,8 @@ print_part(struct stream *s, struct client *c, bool follow, struct err *e)
     return answer_bool(result, "more");
 }
 
-/* What comes, until the daemon or the reader has gone: on a quiet machine there may be nothing
- * to write for hours by which a closed pipe would be noticed. */
+/* Prints new events until the daemon or the reader closes. Polls the output too: on a quiet
+ * machine there may be nothing to write for hours, and a closed pipe would go unnoticed. */
 static int
 follow_events(struct stream *s, struct client *c, struct err *e)
 {
@@ -172,7 +173,7 @@ print_events(struct stream *s, struct client *c, struct err *e)
     return print_part(s, c, true, e) < 0 ? -1 : follow_events(s, c, e);
 }
 
-/* The next daemon; NULL when the reader has gone first, or with e another reason. */
+/* Waits for the next daemon; NULL if the reader closes first, or with e for another reason. */
 static struct client *
 await_daemon(struct stream *s, struct err *e)
 {
@@ -212,7 +213,7 @@ run_stream(struct stream *s, struct client *first)
 
 /* --- the command line --- */
 
-/* A number is an event's; else a moment of the past. */
+/* A number is an event's; any other text is a time in the past. */
 static int
 read_since(const char *text, struct stream *s, struct err *e)
 {
@@ -228,7 +229,7 @@ read_since(const char *text, struct stream *s, struct err *e)
     return 0;
 }
 
-/* The numbers of the jobs that the words select now. */
+/* Resolves the words to the ids of the jobs that they select now. */
 static int
 read_jobs(struct client *c, const struct opt_reader *r, json_t *filter, struct err *e)
 {

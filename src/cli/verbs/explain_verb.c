@@ -1,5 +1,5 @@
-/* `berth explain`: why a job waits or why it ended, in one sentence, and the numbers behind
- * it. */
+/* `berth explain`: why a job waits or why it ended, in one sentence, with the numbers that
+ * decided. */
 #include "cli/verbs/explain_verb.h"
 
 #include <string.h>
@@ -92,7 +92,7 @@ add_position(struct buf *out, const json_t *job)
     add_fact(out, "position", &line);
 }
 
-/* What vram=auto has come to. */
+/* The value that vram=auto has now. */
 static void
 add_learned(struct buf *out, const json_t *job)
 {

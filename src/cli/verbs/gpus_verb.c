@@ -1,4 +1,4 @@
-/* `berth gpus`: the cards, what holds them, and other programs on them. */
+/* `berth gpus`: the GPUs, the jobs that hold them, and other programs on them. */
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>
@@ -39,7 +39,7 @@ static const struct page page = {
 };
 
 struct wish {
-    uint64_t gpus;      /* a bit each; 0: any */
+    uint64_t gpus;      /* as a mask; 0: any */
     const char *states; /* NULL: any */
     bool has_format, has_sort, watch;
     struct gpu_columns columns;
@@ -47,7 +47,7 @@ struct wish {
     int interval_ms;
 };
 
-/* --- what is wanted --- */
+/* --- selection --- */
 
 static bool
 is_listed(const char *list, const char *word)
@@ -72,7 +72,7 @@ is_wanted(const struct wish *w, const json_t *gpu)
     return !w->states || is_listed(w->states, answer_str(gpu, "state"));
 }
 
-/* Leaves what is wanted, in the order that is. */
+/* Keeps the selected GPUs, in the requested order. */
 static void
 apply(const struct wish *w, json_t *result)
 {
@@ -109,7 +109,7 @@ check_states(const char *list)
     return -1;
 }
 
-/* -1: taken; else the exit status. */
+/* -1: option accepted; else the exit status. */
 static int
 take(struct wish *w, int opt, const char *value)
 {
@@ -197,7 +197,7 @@ print_once(const struct cli *cli, const struct wish *w)
     apply(w, result);
     if (cli->json)
         return cli_put_answer(result);
-    if (unknown.len) /* beside the columns, which a script reads */
+    if (unknown.len) /* to standard error, as scripts read the columns */
         cli_say("%s", buf_str(&unknown));
     if (none)
         say_none(result);

@@ -1,5 +1,5 @@
-/* `berth health`: is all well? For people, for cron and for monitoring: one line per check, and
- * an exit status. A daemon that is not there, or does not answer, is an answer too. */
+/* `berth health`: the daemon's checks, for people, cron and monitoring: one line per check,
+ * and an exit status. A daemon that is missing or does not answer is a result too. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -32,7 +32,7 @@ static const struct column columns[] = {
     {"FINDING", false, false},
 };
 
-/* In the order in which they are shown. */
+/* In display order. */
 static const struct state {
     const char *name;
     enum style style;
@@ -61,7 +61,7 @@ print_table(const json_t *checks)
     auto_buf struct buf out = BUF_INIT;
     struct term term = term_of_stdout();
 
-    term.columns = 0; /* a finding is read to its end */
+    term.columns = 0; /* do not truncate a finding */
     for (size_t s = 0; s < sizeof states / sizeof states[0]; s++)
         add_checks(t, checks, &states[s]);
     table_print(t, &term, &out);
@@ -79,7 +79,7 @@ ask(const struct cli *cli, struct err *e)
     return NULL;
 }
 
-/* In the form of an answer, for --json. */
+/* The answer if no daemon answers, for --json. */
 static json_t *
 answer_for_nobody(const struct err *e)
 {

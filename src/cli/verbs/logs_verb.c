@@ -1,6 +1,6 @@
-/* `berth logs`: a job's output. The daemon says where it is; the file is opened here, as the
- * user, so that no user reads with the daemon's rights. Following ends when the job has ended,
- * which the daemon's `wait` says, and everything written by then has been shown. */
+/* `berth logs`: prints a job's output. The daemon names the file; it is opened here, with the
+ * user's rights, so that no user reads with the daemon's rights. Following stops when the
+ * daemon's `wait` reports the job's end and everything written by then has been printed. */
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
@@ -47,9 +47,9 @@ static const struct page page = {
 struct follow {
     struct client *client;
     struct textfile log;
-    int watch; /* its folder, in which it appears when the job starts */
+    int watch; /* inotify on its folder, where it appears when the job starts */
     bool ended;
-    struct err error; /* why its end is not known */
+    struct err error; /* why the job's end is unknown */
 };
 
 static void
@@ -91,13 +91,13 @@ follow_log(struct follow *f, struct err *e)
             continue;
         if (poll(p, 3, textfile_wait_ms(&f->log)) < 0 && errno != EINTR)
             return err_errno(e, ERR_FAILED, errno, "cannot wait");
-        f->log.broken = (p[2].revents & (POLLERR | POLLHUP)) != 0; /* the reader has gone */
+        f->log.broken = (p[2].revents & (POLLERR | POLLHUP)) != 0; /* the reader has closed */
         textfile_drain(f->watch);
     }
     return 0;
 }
 
-/* With private: on other users do not get its path; else their system refuses to open it. */
+/* With private: on, other users do not get its path; otherwise file permissions protect it. */
 static int
 refuse_foreign(const json_t *job)
 {
@@ -194,7 +194,7 @@ is_array(const json_t *job)
     return json_is_object(json_object_get(job, "array"));
 }
 
-/* Puts the tasks of this array that have been started into *out. */
+/* Appends the started tasks of this array to *out. */
 static int
 add_tasks(struct client *c, const json_t *array, json_t *out, struct err *e)
 {
@@ -218,8 +218,8 @@ add_tasks(struct client *c, const json_t *array, json_t *out, struct err *e)
     return 0;
 }
 
-/* The jobs that have logs: an array stands for its tasks, also for those that are selected
- * themselves. The caller's; NULL: e. */
+/* The jobs with logs: an array is replaced by its tasks, without duplicating tasks that are
+ * selected themselves. The caller owns the list; NULL: e. */
 static json_t *
 with_tasks(struct client *c, const json_t *jobs, struct err *e)
 {
@@ -245,7 +245,8 @@ with_tasks(struct client *c, const json_t *jobs, struct err *e)
     return json_incref(out);
 }
 
-/* As it is for a script, which opens it; a person is shown nothing that moves the cursor. */
+/* Prints the path unchanged for a script, which opens it; on a terminal, without control
+ * characters that move the cursor. */
 static void
 add_path(struct buf *out, const char *path)
 {
@@ -282,7 +283,7 @@ show_all(const json_t *jobs, int64_t tail, bool path_only)
     return most ? most : cli_output_status();
 }
 
-/* Puts the file that is asked for in the place of the log, and says where the other one is. */
+/* Replaces the log by the requested file, and prints where the other one is. */
 static void
 choose_file(json_t *job, bool errors)
 {

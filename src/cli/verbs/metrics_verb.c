@@ -44,7 +44,8 @@ number(double v, char out[40])
     return out;
 }
 
-/* The parts of a distribution, and all the states that a card is not in. */
+/* True for values that people need not see: the parts of a distribution, and states that a GPU
+ * is not in. */
 static bool
 is_for_machines(const char *name, double v)
 {
@@ -100,6 +101,6 @@ cmd_metrics(struct cli *cli, int argc, char **argv)
     }
     if (!cli->json)
         return print_table(json_object_get(answer, "metrics"));
-    json_object_del(answer, "text"); /* the same again */
+    json_object_del(answer, "text"); /* the same values as text */
     return cli_put_json(answer);
 }

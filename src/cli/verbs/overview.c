@@ -1,4 +1,4 @@
-/* Bare `berth`: the machine and the queue, or how to begin. */
+/* Bare `berth`: the machine and the queue, or how to start. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "cli/ask/connect.h"

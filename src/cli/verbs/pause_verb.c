@@ -1,5 +1,5 @@
-/* `berth pause`: no new work on a card; what runs there goes on. With --drain it returns when
- * the card is empty, which the daemon says with an event. */
+/* `berth pause`: starts no new work on a GPU; running jobs continue. With --drain it returns
+ * when the GPU is empty, which an event of the daemon reports. */
 #include <jansson.h>
 #include <stdint.h>
 #include <string.h>
@@ -32,10 +32,10 @@ static const struct page page = {
         "Ctrl-C while it waits for --drain leaves the GPU as it is: draining, then paused.",
 };
 
-/* Which of the cards we wait for are still not empty. */
+/* GPUs that are not empty yet. */
 struct drain {
     uint64_t waiting;
-    uint64_t resumed; /* by another user, meanwhile */
+    uint64_t resumed; /* by another user, in the meantime */
 };
 
 static uint64_t
@@ -80,7 +80,7 @@ say_states(const json_t *result)
 
         buf_addf(&out, "gpu %lld: ", (long long)answer_int(gpu, "index", 0));
         text_add_safe(&out, state, strlen(state), 0);
-        /* A lost or sick card shows that first. */
+        /* The state of a lost or sick GPU takes precedence. */
         if (strcmp(state, "paused") != 0 && strcmp(state, "draining") != 0)
             buf_adds(&out, ", and paused");
         if (n > 0) {
@@ -125,7 +125,7 @@ pause_gpus(const struct cli *cli, struct client *c, json_t *params, struct err *
     size_t i;
 
     client_listen(c, on_event, NULL, &drain);
-    /* Follows events from before the pause on: no end can be missed. */
+    /* Follows events from before the pause, so that no end of a job is missed. */
     if (wait && client_call(c, "events", json_pack("{s:i, s:b}", "since", 0, "follow", 1), NULL,
                             e) < 0) {
         json_decref(params);

@@ -1,4 +1,4 @@
-/* `berth priority`: lets waiting jobs start sooner or later than others. */
+/* `berth priority`: changes which pending jobs start first. */
 #include <jansson.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static const struct page page = {
         "counts when they run again.",
 };
 
-/* The index of a number below zero, which is no option, whatever it looks like; 0: none. */
+/* The index of a negative number, which must not be parsed as an option; 0: none. */
 static int
 find_negative(int argc, char **argv)
 {

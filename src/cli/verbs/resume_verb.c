@@ -1,4 +1,4 @@
-/* `berth resume`: a card takes work again, and a fault it had is forgotten. */
+/* `berth resume`: allows new work on a GPU, and clears its faults. */
 #include <jansson.h>
 #include <string.h>
 

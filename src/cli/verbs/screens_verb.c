@@ -1,6 +1,5 @@
-/* `berth screens`: the screen sessions of running jobs, and how to get into them. The daemon
- * knows them from the jobs' supervisors; screen itself is not asked, which knows but one
- * user's. */
+/* `berth screens`: the screen sessions of running jobs, and how to attach to them. The daemon
+ * gets them from the jobs' supervisors; screen itself can list only one user's sessions. */
 #include "cli/verbs/screens_verb.h"
 
 #include <stdlib.h>
@@ -46,7 +45,7 @@ screens_need(struct err *e)
                    "package 'screen', or submit with --interactive or --pty");
 }
 
-/* Only the user's own sessions can be attached to: screen insists on its owner's terminal. */
+/* A user can attach only to own sessions: screen requires a terminal of its owner. */
 static void
 add_way_in(struct buf *out, const json_t *job)
 {
@@ -111,7 +110,7 @@ print_table(const json_t *jobs)
     return cli_put(&out);
 }
 
-/* That none runs is an answer too. */
+/* Having no running jobs is a valid result, not an error. */
 static int
 ask_running(const struct cli *cli, json_t **result, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* `berth show`: everything the daemon knows about jobs, one fact a line. */
+/* `berth show`: all details of jobs, one per line. */
 #include <stdio.h>
 #include <string.h>
 
@@ -103,7 +103,7 @@ add_learned(struct buf *out, const json_t *job, bool share)
         buf_adds(out, ", as this command has not run yet");
 }
 
-/* What it wants of its cards. */
+/* The job's requirements on its GPUs. */
 static void
 add_cards(struct buf *out, const json_t *job)
 {
@@ -134,7 +134,7 @@ add_cards(struct buf *out, const json_t *job)
         buf_adds(out, ", alone");
 }
 
-/* Which cards will do, and when. */
+/* Which GPUs are suitable, and when. */
 static void
 add_guards(struct buf *out, const json_t *job)
 {
@@ -189,7 +189,7 @@ add_demand(struct buf *out, const json_t *job)
     add_text(out, "asks", buf_str(&asks));
 }
 
-/* Words of the request that stand for themselves. */
+/* Attributes without a value. */
 static void
 add_also(struct buf *out, const json_t *job)
 {
@@ -211,7 +211,7 @@ add_also(struct buf *out, const json_t *job)
     add_text(out, "also", buf_str(&also));
 }
 
-/* When it may start, and what bounds it. */
+/* When the job may start, and its limits. */
 static void
 add_bounds(struct buf *out, const json_t *job)
 {
@@ -246,7 +246,7 @@ add_bounds(struct buf *out, const json_t *job)
     add_span(out, "usually", answer_int(job, "estimate_ms", 0));
 }
 
-/* Its notifications, in the words of the options. */
+/* Its notifications, by the names of the options. */
 static void
 add_hooks(struct buf *out, const json_t *job)
 {
@@ -262,7 +262,7 @@ add_hooks(struct buf *out, const json_t *job)
     add_text(out, "mail", buf_str(&mail));
 }
 
-/* How far an array is. */
+/* The progress of an array. */
 static void
 add_tasks(struct buf *out, const json_t *array)
 {
@@ -292,7 +292,7 @@ add_outcome(struct buf *out, const json_t *job)
     add_text(out, "by", answer_str(job, "cancelled_by"));
 }
 
-/* Its part of what its GPUs used. */
+/* The job's part of its GPUs' energy. */
 static void
 add_energy(struct buf *out, int64_t joules)
 {
@@ -330,7 +330,7 @@ add_use(struct buf *out, const json_t *job)
     add_energy(out, answer_int(job, "energy_j", -1));
 }
 
-/* Where an attempt was that a cluster had. */
+/* Where an attempt ran on a cluster. */
 static void
 add_slurm(struct buf *line, const json_t *a)
 {
@@ -383,7 +383,7 @@ add_attempt(struct buf *out, const json_t *a)
     add_text(out, label, buf_str(&line));
 }
 
-/* Of an array as a whole it is the pattern of its tasks' files. */
+/* For an array, the pattern of its tasks' files. */
 static void
 add_file(struct buf *out, const char *label, const json_t *job, const char *option)
 {
@@ -397,7 +397,7 @@ add_file(struct buf *out, const char *label, const json_t *job, const char *opti
     add_text(out, label, buf_str(&line));
 }
 
-/* Where its output is, and how much of it. */
+/* The path of its output, and its size. */
 static void
 add_log(struct buf *out, const json_t *job)
 {
@@ -430,7 +430,8 @@ texts_of(const json_t *list)
     return out;
 }
 
-/* A member of the object into the field of its attribute, where it is one value or a list. */
+/* Stores a member of the object in its attribute's field, if it is a single value or a
+ * list. */
 static void
 take_value(const struct attr *a, const json_t *v, struct request *r)
 {
@@ -448,7 +449,7 @@ take_value(const struct attr *a, const json_t *v, struct request *r)
         attr_set_number(a, r, json_is_integer(v) ? json_integer_value(v) : json_is_true(v));
 }
 
-/* Attributes that no line above speaks of. */
+/* Attributes that have a line of their own (struct attr's apart). */
 static void
 add_apart(struct buf *out, const json_t *job)
 {

@@ -1,4 +1,4 @@
-/* `berth signal`: a signal to the processes of running jobs. */
+/* `berth signal`: sends a signal to the processes of running jobs. */
 #include <jansson.h>
 
 #include "base/cleanup.h"

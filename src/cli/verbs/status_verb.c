@@ -1,4 +1,4 @@
-/* `berth status`: the daemon, the counts, the cards. */
+/* `berth status`: the daemon, counts of jobs, and the GPUs. */
 #include "cli/verbs/status_verb.h"
 
 #include <ctype.h>
@@ -37,7 +37,7 @@ add_fact(struct buf *out, const char *label, const char *s)
     buf_addc(out, '\n');
 }
 
-/* What runs first, then what waits, whatever else there is behind it. */
+/* Running jobs come first, then pending ones, then the rest. */
 void
 status_add_counts(const json_t *status, const char *reason, struct buf *out)
 {

@@ -1,5 +1,5 @@
-/* `berth wait`: blocks until the jobs have ended and exits with the highest of their
- * statuses. The daemon answers when it is so; nothing is polled. */
+/* `berth wait`: blocks until the jobs have ended and exits with the highest of their exit
+ * statuses. The daemon answers at that time; nothing is polled. */
 #include "cli/verbs/wait_verb.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static const struct page page = {
 };
 
 struct waiter {
-    json_t *meant; /* what is waited for; NULL: not known yet */
+    json_t *meant; /* the selected jobs; NULL: not known yet */
     json_t *result;
     struct err error;
     bool done;
@@ -79,7 +79,7 @@ wait_tell_end(const json_t *job)
         cli_say("job %lld: %s", (long long)answer_int(job, "id", 0), text[0] ? text : state);
 }
 
-/* A job's failure says more than that its line could not be written. */
+/* A job's failure takes precedence over an output error. */
 static int
 worse(int status)
 {
@@ -108,7 +108,7 @@ report(const struct cli *cli, json_t *result, bool quiet)
     return worse(wait_highest(result));
 }
 
-/* until_us: on the boot clock; 0: for ever. */
+/* until_us: on the boot clock; 0: no limit. */
 static int
 await(struct client *c, struct waiter *w, int64_t until_us, struct err *e)
 {
@@ -123,8 +123,8 @@ await(struct client *c, struct waiter *w, int64_t until_us, struct err *e)
     return 0;
 }
 
-/* The jobs that are meant, by their numbers: should another daemon have to be asked, some of
- * them have ended by then, and `all` would mean the rest. params is stolen. NULL: e. */
+/* Resolves the selection to ids: if another daemon must be asked later, some jobs have ended
+ * by then, and `all` would mean only the others. params is stolen. NULL: e. */
 static json_t *
 find_meant(struct client *c, json_t *params, struct err *e)
 {
@@ -134,8 +134,8 @@ find_meant(struct client *c, json_t *params, struct err *e)
     return client_call(c, "wait", params, &meant, e) < 0 ? NULL : meant;
 }
 
-/* Asks for the ends of the jobs that params select, which is stolen; of `all` and the like
- * there may be none. 0: the answer, or why there is none, is in w. */
+/* Waits for the end of the jobs that params (stolen) select; `all` and the like may select
+ * none. 0: w holds the answer, or why there is none. */
 static int
 ask(struct client *c, json_t *params, int64_t until_us, struct waiter *w, struct err *e)
 {
@@ -153,8 +153,8 @@ ask(struct client *c, json_t *params, int64_t until_us, struct waiter *w, struct
     return client_send(c, "wait", meant, e) < 0 ? -1 : await(c, w, until_us, e);
 }
 
-/* {"version":1,"timed_out":true,"waited_for":["12","13_4"]}; null when the daemon never said
- * which jobs are meant. */
+/* {"version":1,"timed_out":true,"waited_for":["12","13_4"]}; null if the daemon never resolved
+ * the selection. */
 static int
 report_timeout(const struct cli *cli, const struct waiter *w)
 {
@@ -168,7 +168,7 @@ report_timeout(const struct cli *cli, const struct waiter *w)
     return cli_fail(&e);
 }
 
-/* With a time limit also a daemon that is silent, or away, is waited for no longer. */
+/* The time limit applies also to a daemon that is silent or away. */
 static struct keeping
 keep_until(struct client *c, int64_t timeout_ms)
 {
