@@ -1,5 +1,5 @@
-/* The cards in `berth top`: one bar each with the parts of its memory that jobs hold, and the
- * last minutes of its load. Three rows a card where there is room, else two, else one. */
+/* The GPUs in `berth top`: one bar each with the parts of its memory that jobs hold, and its
+ * load in the last minutes. Three rows per GPU if there is room, else two, else one. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -10,9 +10,9 @@
 #include "cli/top/top_model.h"
 
 #define GAP             2
-#define WIDE_COLUMNS    78 /* of a card with rows of its own */
+#define WIDE_COLUMNS    78 /* of a GPU with its own rows */
 #define COMPACT_COLUMNS 39
-#define COMPACT_SPARK   76 /* from this width on there is room for the past */
+#define COMPACT_SPARK   76 /* from this width on, the history fits */
 #define PAST_US         INT64_C(300000000)
 
 struct top_cards
@@ -80,7 +80,7 @@ struct bar {
     int drawn;  /* columns drawn so far */
 };
 
-/* What is small is one column wide as long as there is one. */
+/* Draws a small part one column wide, as long as a column is left. */
 static void
 add_part(struct bar *b, int64_t mib, enum part part, enum style style)
 {
@@ -120,7 +120,7 @@ or_zero(int64_t v)
     return v < 0 ? 0 : v;
 }
 
-/* A job with a whole card has what no other program uses. */
+/* A job with a whole GPU holds what no other program uses. */
 static int64_t
 size_of_hold(const json_t *hold, int64_t now, int64_t all_of_it)
 {
@@ -150,7 +150,7 @@ draw_bar(struct grid *g, const json_t *gpu, int row, int column, int columns)
     json_array_foreach(json_object_get(gpu, "holds"), i, hold) attributed +=
         or_zero(answer_int(hold, "now_mib", 0));
     if (used - attributed > others)
-        others = used - attributed; /* whosever it is, it is in use */
+        others = used - attributed; /* by whatever process, it is in use */
     json_array_foreach(json_object_get(gpu, "holds"), i, hold)
     {
         int64_t now = or_zero(answer_int(hold, "now_mib", 0));
@@ -161,7 +161,7 @@ draw_bar(struct grid *g, const json_t *gpu, int row, int column, int columns)
     add_part(&b, b.total - b.at, PART_FREE, STYLE_DIM);
 }
 
-/* --- the past --- */
+/* --- the history --- */
 
 static const struct top_past *
 find_past(const struct top *t, const char *uuid)
@@ -173,8 +173,8 @@ find_past(const struct top *t, const char *uuid)
     return NULL;
 }
 
-/* The largest in each of n slices of the last minutes, in percent; -1: nothing is known. Load,
- * or where that is never reported the memory in use. */
+/* The largest value in each of n slices of the last minutes, in percent; -1: unknown. Load or,
+ * if that is never reported, memory in use. */
 static void
 slice_past(const struct top_past *p, int64_t now_us, int *slice, int n)
 {
@@ -268,7 +268,7 @@ add_strangers(const json_t *gpu, struct buf *out)
     }
 }
 
-/* The holders; strangers in another colour. */
+/* The holders; foreign processes in another colour. */
 static void
 draw_who(struct grid *g, const json_t *gpu, int row, int column, int columns)
 {
@@ -293,7 +293,7 @@ draw_who(struct grid *g, const json_t *gpu, int row, int column, int columns)
     }
 }
 
-/* --- a card --- */
+/* --- a GPU --- */
 
 static void
 draw_full(const struct top *t, struct grid *g, const json_t *gpu, struct area a)

@@ -1,6 +1,6 @@
-/* Questions to the daemon for `berth top`; see top_feed.h. One question of a kind is on its way
- * at a time. The list is asked for when events have come, and not again before ten times what
- * it took has passed, so that looking never takes more than a tenth of the daemon. */
+/* Requests to the daemon for `berth top`; see top_feed.h. At most one request of each kind is
+ * in flight. The list is requested after events, but not before ten times the duration of its
+ * last request has passed, so that viewing takes at most a tenth of the daemon's time. */
 #include "cli/top/top_feed.h"
 
 #include <stdlib.h>
@@ -19,16 +19,16 @@
 #include "wire/client.h"
 
 #define FIGURES_US   INT64_C(1000000)
-#define SETTLE_US    INT64_C(100000)   /* after an event others often follow */
-#define AGAIN_US     INT64_C(30000000) /* the list, when nothing happens: expected starts move */
-#define USAGE_US     INT64_C(2000000)  /* a peak may grow all the time */
+#define SETTLE_US    INT64_C(100000)   /* other events often follow an event */
+#define AGAIN_US     INT64_C(30000000) /* the list, without events: expected starts move */
+#define USAGE_US     INT64_C(2000000)  /* a peak can grow at any time */
 #define HEALTH_US    INT64_C(10000000)
 #define RETRY_US     INT64_C(1000000)
 #define TAKES_TIMES  10
 #define LIST_LIMIT   500
-#define LIST_MORE    5000 /* where something is looked for among them */
+#define LIST_MORE    5000 /* if it is filtered, sorted or far down */
 #define ENDED_LIMIT  100
-#define FAILED_US    INT64_C(3600000000) /* for so long a failure is news */
+#define FAILED_US    INT64_C(3600000000) /* how long a failure counts as news */
 #define FAILED_LIMIT 100
 #define PAST_US      INT64_C(300000000)
 #define PAST_POINTS  300
@@ -47,10 +47,10 @@ enum question {
 };
 
 struct asked {
-    int64_t id;      /* of the question on its way; 0: none */
-    int64_t at_us;   /* when it was asked; boot clock, as all times here */
-    int64_t due_us;  /* when to ask next; INT64_MAX: not until something happens */
-    int64_t took_us; /* the last time */
+    int64_t id;      /* of the request in flight; 0: none */
+    int64_t at_us;   /* when it was sent; boot clock, as all times here */
+    int64_t due_us;  /* when to send the next; INT64_MAX: after an event */
+    int64_t took_us; /* duration of the last one */
 };
 
 struct top_feed {
@@ -60,9 +60,9 @@ struct top_feed {
     int64_t retry_us;
     int64_t now_us;
     struct asked asked[QUESTIONS];
-    char *done;         /* owned; what to say when ASK_DO went well */
-    uint32_t explained; /* the job that ASK_EXPLAIN was about */
-    size_t limit;       /* of the list that is on its way */
+    char *done;         /* owned; message to print when ASK_DO succeeds */
+    uint32_t explained; /* the job of ASK_EXPLAIN */
+    size_t limit;       /* of the list in flight */
     bool changed;
 };
 
@@ -98,7 +98,7 @@ want(struct top_feed *f, enum question q, int64_t in_us)
     struct asked *a = &f->asked[q];
     int64_t due_us = f->now_us + in_us;
 
-    /* Not sooner than ten times what it took. */
+    /* Not before ten times the duration of the last request. */
     if (due_us < a->at_us + a->took_us * TAKES_TIMES)
         due_us = a->at_us + a->took_us * TAKES_TIMES;
     if (due_us < a->due_us)
@@ -133,7 +133,7 @@ take_tree(struct top_feed *f, enum question q, json_t *tree)
         top_take_series(f->top, tree);
 }
 
-/* "held jobs 3 and 4"; cards have no ids. */
+/* "held jobs 3 and 4"; GPUs have no ids. */
 static void
 say_done(struct top_feed *f, const json_t *result)
 {
@@ -172,7 +172,7 @@ on_answer(void *ctx, int64_t id, json_t *result, const struct err *error)
         else if (q == ASK_DO || q == ASK_JOBS)
             top_say(f->top, true, error->text);
         else if (q == ASK_SERIES || q == ASK_HEALTH || q == ASK_FAILED)
-            a->due_us = INT64_MAX; /* a daemon that knows no such question */
+            a->due_us = INT64_MAX; /* the daemon does not support this request */
     }
 }
 
@@ -195,7 +195,7 @@ on_text(void *ctx, int64_t id, const char *result, size_t n)
     top_take_jobs(f->top, result, n, f->limit);
 }
 
-/* What ends badly while one looks is worth a word. */
+/* Reports jobs that fail while the user watches. */
 static void
 tell(struct top_feed *f, const json_t *event)
 {
@@ -234,7 +234,7 @@ on_event(void *ctx, const char *method, json_t *params)
         want_all(f, SETTLE_US);
 }
 
-/* --- questions --- */
+/* --- requests --- */
 
 static json_t *
 jobs_params(struct top_feed *f)
@@ -253,7 +253,7 @@ jobs_params(struct top_feed *f)
     return params;
 }
 
-/* The user's own; root sees all users'. */
+/* The user's own failures; root's view has all users'. */
 static json_t *
 failed_params(void)
 {
@@ -355,7 +355,8 @@ connect_again(struct top_feed *f)
         lose(f, &e);
 }
 
-/* How long the oldest answer has been due; for a daemon that is there and says nothing. */
+/* Measures how long the oldest answer has been due, to detect a daemon that is connected but
+ * silent. */
 static void
 measure_silence(struct top_feed *f)
 {
@@ -368,7 +369,7 @@ measure_silence(struct top_feed *f)
     f->top->silent_ms = (f->now_us - oldest_us) / 1000;
 }
 
-/* Cards are looked at each second as long as something can change on them by itself. */
+/* Requests GPU figures each second as long as they can change without an event. */
 static void
 ask_what_is_due(struct top_feed *f)
 {

@@ -1,4 +1,4 @@
-/* Which jobs `berth top` lists: words that people type; see top_filter.h. */
+/* Filters the jobs that `berth top` lists; see top_filter.h. */
 #include "cli/top/top_filter.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ is_on_gpu(const struct row *row, const char *word)
     json_t *gpu;
 
     if (!word[0])
-        return true; /* the number is still to be typed */
+        return true; /* the number has not been typed yet */
     (void)parse_int(word, 0, GPU_MAX - 1, &index, NULL);
     json_array_foreach(gpus, i, gpu)
     {
@@ -86,7 +86,7 @@ top_filter_lets(const char *filter, const struct row *row)
     return true;
 }
 
-/* A word that is begun counts. */
+/* A prefix of a state's name matches. */
 static bool
 names_a_state(const char *word)
 {

@@ -1,5 +1,5 @@
-/* The filter of `berth top`: words, of which each has to match. "user:", "state:" and "gpu:"
- * say of what; any other is looked for in the command and all that a row shows of it. */
+/* The filter of `berth top`: words that must all match. "user:", "state:" and "gpu:" match
+ * these fields; any other word is searched in the command and everything that a row shows. */
 #ifndef CLI_TOP_TOP_FILTER_H
 #define CLI_TOP_TOP_FILTER_H
 
@@ -10,7 +10,7 @@
 struct buf;
 
 bool top_filter_lets(const char *filter, const struct row *row);
-/* Whether each word of it can match something; else words about the first that cannot. */
+/* True if each word can match something; else why describes the first that cannot. */
 bool top_filter_check(const char *filter, struct buf *why);
 
 #endif

@@ -1,4 +1,4 @@
-/* The selected job in `berth top`: what it is and uses, why it waits, and the end of its
+/* The selected job in `berth top`: its properties and use, why it waits, and the end of its
  * log. */
 #include <string.h>
 
@@ -64,7 +64,7 @@ add_memory(const struct top *t, const struct row *row, struct buf *out)
     add_cell(row, "share", "share", out);
 }
 
-/* What was last explained may be another job's. */
+/* True if the last explanation is about this job. */
 static bool
 is_explained(const struct top *t)
 {
@@ -96,7 +96,7 @@ draw_wrapped(struct grid *g, struct area a, int rows, enum style style, const ch
     return below(a, top_draw_wrapped(g, some, style, text));
 }
 
-/* Why it waits, or how it ended, and what would help. */
+/* Draws why it waits, or how it ended, and what would help. */
 static struct area
 draw_why(const struct top *t, struct grid *g, struct area a)
 {

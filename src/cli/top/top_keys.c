@@ -1,5 +1,5 @@
-/* What keys do in `berth top`: they move about in the model, or ask the daemon to do something
- * (which says no where it is not the viewer's to do). */
+/* The keys of `berth top`: they navigate in the model, or ask the daemon to change something
+ * (which it refuses if the viewer may not). */
 #include "cli/top/top_keys.h"
 
 #include <jansson.h>
@@ -27,7 +27,7 @@ ask(struct top *t, int what, const char *question)
     t->asking = what;
 }
 
-/* --- what is done --- */
+/* --- actions --- */
 
 static json_t *
 select_job(uint32_t id)
@@ -119,7 +119,7 @@ show_explanation(struct top *t)
     t->scroll = 0;
 }
 
-/* --- a question is open --- */
+/* --- answering a question --- */
 
 static void
 add_typed(struct buf *input, int key)
@@ -156,7 +156,7 @@ finish(struct top *t, struct top_feed *f)
         top_set_filter(t, "");
         top_say(t, true, buf_str(&why));
     } else if (asking == ASKING_FILTER) {
-        top_feed_refresh(f); /* of more jobs than there is room for */
+        top_feed_refresh(f); /* a filter searches more jobs than the list shows */
     } else {
         change_gpus(t, f, asking == ASKING_PAUSE, buf_str(&input));
     }
@@ -199,7 +199,7 @@ scroll(struct top *t, int lines)
         t->scroll = (int)t->log.n;
 }
 
-/* A log is scrolled up from its end, other pages down from their beginning. */
+/* Logs scroll up from the end, other pages down from the beginning. */
 static void
 press_on_page(struct top *t, int key)
 {

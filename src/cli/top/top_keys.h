@@ -1,4 +1,4 @@
-/* What keys do in `berth top`. */
+/* The keys of `berth top`. */
 #ifndef CLI_TOP_TOP_KEYS_H
 #define CLI_TOP_TOP_KEYS_H
 
@@ -7,7 +7,7 @@
 struct top;
 struct top_feed;
 
-/* False: leave. */
+/* False: quit. */
 bool top_press(struct top *t, struct top_feed *f, int key);
 
 #endif

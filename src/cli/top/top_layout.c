@@ -1,5 +1,5 @@
-/* The picture of `berth top`: what stands where; see top_layout.h. Cards get two fifths of the
- * height at most, the selected job what is left beside a list of some length. */
+/* The layout of `berth top`; see top_layout.h. GPUs get at most two fifths of the height, the
+ * selected job what remains beside a list of reasonable length. */
 #include "cli/top/top_layout.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define CLOCK_COLUMNS   10
 #define VERDICT_COLUMNS 12
-#define LIST_ROWS_MIN   6 /* with its titles */
+#define LIST_ROWS_MIN   6 /* including its titles */
 #define JOB_ROWS_MIN    5
 
 void
@@ -30,7 +30,7 @@ top_draw_rule(struct grid *g, struct area a, enum style style, const char *title
     grid_put(g, a.row, a.column + 3 + used, 1, STYLE_NONE, " ");
 }
 
-/* Where a line of at most `room` columns may end: behind a word, if one ends in it. */
+/* Where to break a line of at most `room` columns: after a word, if possible. */
 static size_t
 break_at(const char *s, int room)
 {
@@ -89,7 +89,7 @@ draw_head(const struct top *t, struct grid *g, const struct top_problems *p)
     render_clock(&clock, t->now_us);
     used = grid_putf(g, 0, 0, g->columns - VERDICT_COLUMNS, STYLE_BOLD, "berth on %s", host);
     if (t->status) {
-        /* The list may have room only for those that run. */
+        /* The list may have room only for running jobs. */
         status_add_counts(t->status, t->first_reason[0] ? t->first_reason : NULL, &counts);
         grid_put(g, 0, used + 3, g->columns - used - 3 - VERDICT_COLUMNS - CLOCK_COLUMNS,
                  STYLE_NONE, buf_str(&counts));
@@ -103,7 +103,7 @@ draw_head(const struct top *t, struct grid *g, const struct top_problems *p)
         grid_put_right(g, 0, end, VERDICT_COLUMNS, style, verdict);
 }
 
-/* What a key does, the most wanted first: as many as there is room for. */
+/* What keys do, the most useful first: as many as fit. */
 static void
 draw_keys(struct grid *g, int row)
 {
@@ -145,8 +145,8 @@ draw_foot(const struct top *t, struct grid *g)
     }
 }
 
-/* As many as there is room for, the gravest first; of the others how many there are. Returns
- * how many rows that took. */
+/* Draws as many problems as fit, the most severe first, then the number of the others. Returns
+ * the rows used. */
 static int
 draw_problems(struct grid *g, int row, int rows, const struct top_problems *p)
 {
@@ -189,7 +189,7 @@ draw_main(struct top *t, struct grid *g, int top)
     top_draw_job(t, g, (struct area){a.row + a.rows, 0, job, g->columns});
 }
 
-/* Lines of any length, from the one to which was scrolled. */
+/* Draws lines of any length, starting at the scroll position. */
 static void
 draw_text(struct top *t, struct grid *g, struct area a)
 {

@@ -1,4 +1,4 @@
-/* The picture of `berth top`: a grid of any size out of what is known. Pure. */
+/* Draws `berth top` into a grid of any size from the model. Pure. */
 #ifndef CLI_TOP_TOP_LAYOUT_H
 #define CLI_TOP_TOP_LAYOUT_H
 
@@ -7,10 +7,10 @@
 struct buf;
 struct top;
 
-/* Draws all of it; remembers in t how much of the list fitted and where it begins. */
+/* Draws everything; stores in t how much of the list fitted and where it begins. */
 void top_draw(struct top *t, struct grid *g);
 
-/* How cards are shown: rows per card, and cards side by side. */
+/* Layout of the GPUs: rows per GPU, and GPUs side by side. */
 struct top_cards {
     int rows, across, shown, height;
 };
@@ -21,16 +21,16 @@ void top_draw_cards(const struct top *t, struct grid *g, struct area a,
 /* The jobs, with a line of titles. */
 void top_draw_list(struct top *t, struct grid *g, struct area a);
 
-/* The selected job: what it is, why it waits, and below that the end of its log. */
+/* The selected job: its properties, why it waits, and below that the end of its log. */
 void top_draw_job(const struct top *t, struct grid *g, struct area a);
 void top_draw_log(const struct top *t, struct grid *g, struct area a);
 
-/* A line across, with a title in it. */
+/* A horizontal line with a title. */
 void top_draw_rule(struct grid *g, struct area a, enum style style, const char *title);
-/* s in lines of a.columns, at most a.rows of them; returns how many. */
+/* Draws s in lines of a.columns, at most a.rows of them; returns the number of lines. */
 int top_draw_wrapped(struct grid *g, struct area a, enum style style, const char *s);
 
-/* The pages that are only text. */
+/* The pages that consist only of text. */
 void top_help_text(struct buf *out, bool ascii);
 /* "### what it uses, ..." */
 void top_bar_legend(struct buf *out, bool ascii);

@@ -1,5 +1,5 @@
-/* The jobs in `berth top`: a line each, as wide as the window lets them be. What a job waits
- * for and for how long one runs share a column: no job does both. */
+/* The jobs in `berth top`: one line each, as wide as the window allows. The reason for waiting
+ * and the run time share a column, as no job has both. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -14,8 +14,8 @@
 struct list_column {
     const char *name; /* of queue_columns, or "note" */
     const char *title;
-    int from; /* the window has to be so wide */
-    int max;  /* it is cut there; 0: it gets what is left */
+    int from; /* minimum width of the window */
+    int max;  /* maximum width; 0: the rest of the line */
     bool right;
 };
 
@@ -84,7 +84,7 @@ read_row(const struct list *l, int at, struct row *row)
     return i < t->n_shown && queue_rows_read(&t->format, &t->rows, t->shown[i], row);
 }
 
-/* From what is in view, so that lines far away move nothing. */
+/* Measures the rows in view, so that other rows do not change the layout. */
 static void
 measure(struct list *l)
 {
@@ -149,8 +149,8 @@ draw_row(const struct list *l, int line, const struct row *row)
     }
 }
 
-/* What the title line says of the view: filter, order, how many are out of sight. It stands
- * behind the titles, or in place of the last one. */
+/* Describes the view in the title line: filter, order, number of rows out of sight. Placed
+ * after the titles, or in place of the last one. */
 static void
 draw_view(const struct list *l)
 {
@@ -185,7 +185,7 @@ say_empty(const struct list *l)
                               : "no jobs; 'berth submit' and 'berth run' queue some");
 }
 
-/* The selected one stays in view, and the view does not move while it is. */
+/* Scrolls only if the selected row would be out of view. */
 static void
 keep_in_view(struct top *t, int rows)
 {

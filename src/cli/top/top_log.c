@@ -1,6 +1,5 @@
-/* The end of a log; see top_log.h. The last part of the file is read anew when inotify reports
- * that the file has changed: a log that grows quickly costs a part each time we look, however
- * long it is. */
+/* The end of a log; see top_log.h. Reads the last part of the file again when inotify reports
+ * a change: a quickly growing log costs one part per look, however long it is. */
 #include "cli/top/top_log.h"
 
 #include <errno.h>
@@ -16,11 +15,11 @@
 #include "cli/ask/job_log.h"
 #include "cli/top/top_model.h"
 
-#define PART_BYTES 65536 /* of its end */
+#define PART_BYTES 65536 /* of the file's end */
 
 struct top_log_file {
     char *path; /* owned; NULL: none */
-    char *user; /* owned; whose job it is; NULL: not known */
+    char *user; /* owned; the job's user; NULL: unknown */
     int notify;
     int watch; /* of the file; -1: none */
     struct stat seen;
@@ -54,7 +53,7 @@ top_log_fd(const struct top_log_file *f)
     return f->notify;
 }
 
-/* Behind "ESC [ ... letter", "ESC ] ... BEL" or ESC and one character. */
+/* Skips "ESC [ ... letter", "ESC ] ... BEL" or ESC and one character. */
 static const char *
 skip_escape(const char *s)
 {
@@ -79,7 +78,7 @@ top_log_clean(char *s)
 
     while (n > 0 && s[n - 1] == '\r')
         s[--n] = '\0';
-    from = strrchr(s, '\r'); /* a bar that is drawn over itself shows its last state */
+    from = strrchr(s, '\r'); /* a progress bar overwritten in place shows its last state */
     from = from ? from + 1 : s;
     while (*from) {
         if (*from == '\033') {
@@ -118,7 +117,7 @@ take_line(struct top_log *log, size_t *cap, const char *s, size_t n)
     log->lines[log->n++] = line;
 }
 
-/* Without the first line when that is only the end of one. */
+/* Splits text into lines, without the first if it is only the end of one. */
 static void
 take_lines(struct top_log *log, const char *text, size_t n, bool from_middle)
 {
@@ -191,7 +190,7 @@ watch(struct top_log_file *f)
         f->watch = inotify_add_watch(f->notify, f->path, IN_MODIFY | IN_ATTRIB);
 }
 
-/* Another job's log, or none. */
+/* Switches to another job's log, or to none. */
 static void
 change_path(struct top_log_file *f, struct top_log *log, char *path, char *user)
 {

@@ -11,15 +11,15 @@ struct top_log_file;
 struct top_log_file *top_log_new(void);
 void top_log_free(struct top_log_file *f);
 
-/* Becomes readable when the log has grown; -1: it cannot be watched. */
+/* Becomes readable when the log has grown; -1: the log cannot be watched. */
 int top_log_fd(const struct top_log_file *f);
 
-/* Shows the log of the selected job in t, when it is another one or has changed. True: it
- * was. */
+/* Loads the log of the selected job into t if it is another one or has changed. True: it was
+ * loaded. */
 bool top_log_update(struct top_log_file *f, struct top *t);
 
-/* What a terminal would have left of a line: without escape sequences, and what was written
- * over gone. s is changed in place. */
+/* Leaves what a terminal would show of a line: removes escape sequences and overwritten text.
+ * Changes s in place. */
 void top_log_clean(char *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* What `berth top` knows and how it is looked at; see top_model.h. */
+/* The model of `berth top`: its data and its view state; see top_model.h. */
 #include "cli/top/top_model.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define MESSAGE_US INT64_C(5000000)
 
-/* Every field that any view of the list, or of the selected job, draws from. */
+/* All fields used by any view of the list, or of the selected job. */
 static const char columns[] =
     "id,user,state,gpus,vram,share,declared,peak,now,time,limit,priority,reason,expected,exit,"
     "submitted,started,ended,tags,after,cwd,log,command";
@@ -125,7 +125,7 @@ top_take_gpus(struct top *t, json_t *gpus)
     json_decref(t->gpus);
     t->gpus = gpus;
     if (json_is_object(json_object_get(gpus, "unknown_since")))
-        return; /* old figures are no new points */
+        return; /* stale figures are not new points */
     json_array_foreach(json_object_get(gpus, "gpus"), i, gpu)
         add_point(past_of(t, answer_str(gpu, "uuid")), t->now_us, answer_int(gpu, "util", -1),
                   answer_int(gpu, "used_mib", -1), answer_int(gpu, "total_mib", -1));
@@ -153,7 +153,7 @@ int_at(const json_t *list, size_t i)
     return json_is_number(v) ? (int64_t)json_number_value(v) : -1;
 }
 
-/* The past from before this view was opened; what it has seen itself stays. */
+/* Adds the history from before this view was opened; points it recorded itself stay. */
 void
 top_take_series(struct top *t, const json_t *answer)
 {
@@ -227,7 +227,7 @@ select_at(struct top *t, size_t at)
                       : 0;
 }
 
-/* The daemon lists pending jobs in the order of their turns. */
+/* The daemon lists pending jobs in scheduling order. */
 static void
 note_first(struct top *t, const struct row *row)
 {
@@ -239,7 +239,7 @@ note_first(struct top *t, const struct row *row)
     snprintf(t->first_reason, sizeof t->first_reason, "%s", buf_str(&reason));
 }
 
-/* The selection stays with its job; where that has gone, with its place. */
+/* The selection stays with its job or, if that is gone, at its position. */
 static void
 filter_rows(struct top *t)
 {

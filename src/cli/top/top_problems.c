@@ -1,4 +1,4 @@
-/* What is wrong, for the head of `berth top`; see top_problems.h. */
+/* Collects problems for the head of `berth top`; see top_problems.h. */
 #include "cli/top/top_problems.h"
 
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "cli/table/gpu_table.h"
 #include "cli/top/top_model.h"
 
-#define SILENT_MS      3000 /* an answer may take so long */
+#define SILENT_MS      3000 /* acceptable delay of an answer */
 #define FAILURES_NAMED 6
 
-/* Behind those that are as grave. NULL: there is no room for it, but it is counted. */
+/* Adds a problem after those of equal severity. NULL: there is no room, but it is counted. */
 static struct buf *
 add_problem(struct top_problems *p, enum style style)
 {
@@ -74,7 +74,7 @@ find_daemon_problems(const struct top *t, struct top_problems *p)
         say_problem(p, STYLE_WARN, "the daemon is stopping: no new jobs start");
 }
 
-/* What has no place of its own on the screen. Cards and the probe have one. */
+/* Finds problems that are not shown elsewhere on the screen. GPUs and the probe are. */
 static void
 find_ailments(const struct top *t, struct top_problems *p)
 {
@@ -114,7 +114,7 @@ is_of_an_array(const json_t *row)
     return json_is_integer(json_array_get(row, 1));
 }
 
-/* An array failed because tasks did, which are there as well. */
+/* An array fails because tasks failed, which are listed too. */
 static bool
 is_array(const json_t *row)
 {
@@ -142,7 +142,7 @@ find_failures(const struct top *t, struct top_problems *p)
     struct buf *line;
     size_t n = 0;
 
-    for (size_t i = json_array_size(rows); i-- > 0;) { /* the newest comes last */
+    for (size_t i = json_array_size(rows); i-- > 0;) { /* the newest is last */
         const json_t *row = json_array_get(rows, i);
 
         if (is_array(row))

@@ -1,6 +1,5 @@
-/* What is wrong with daemon and cards, and what has failed lately: lines for the head of `berth
- * top`, the gravest first. Made by top_problems.c from what the model knows; drawn by
- * top_layout.c. */
+/* Problems of the daemon and GPUs, and recent failures: lines for the head of `berth top`, the
+ * most severe first. top_problems.c makes them from the model; top_layout.c draws them. */
 #ifndef CLI_TOP_TOP_PROBLEMS_H
 #define CLI_TOP_TOP_PROBLEMS_H
 
@@ -15,7 +14,7 @@ struct top_problems {
     struct buf text[TOP_PROBLEMS_MAX];
     enum style style[TOP_PROBLEMS_MAX];
     int n;
-    int total; /* with those for which there was no room */
+    int total; /* including those without room */
     enum style worst;
 };
 

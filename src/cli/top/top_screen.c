@@ -1,4 +1,4 @@
-/* The terminal of `berth top`; see top_screen.h. Only here curses is known. */
+/* The terminal of `berth top`; see top_screen.h. No other file uses curses. */
 #include "cli/top/top_screen.h"
 
 #include <langinfo.h>
@@ -14,9 +14,9 @@
 #include "cli/top/top_terminfo.h"
 
 #define SIDE_MAX     SHRT_MAX
-#define ESC_DELAY_MS 50 /* a key's sequence over a slow line comes apart by no more */
+#define ESC_DELAY_MS 50 /* longest gap within a key's sequence over a slow line */
 
-static SCREEN *screen; /* exit handlers take no arguments, and there is one terminal */
+static SCREEN *screen; /* exit handlers take no arguments, and there is only one terminal */
 static bool has_color;
 
 static void
@@ -41,7 +41,7 @@ int
 top_screen_begin(struct err *e)
 {
     setlocale(LC_CTYPE, "");
-    /* They say how large the window was once; curses would believe them for ever. */
+    /* These hold the window's original size, which curses would never update. */
     (void)unsetenv("LINES");
     (void)unsetenv("COLUMNS");
     int columns = term_of_stdout().columns, rows = term_rows();
@@ -51,7 +51,7 @@ top_screen_begin(struct err *e)
             "the terminal says that it has %d columns and %d rows, of which curses draws "
             "%d at most; set its size with stty",
             columns, rows, SIDE_MAX);
-    /* newterm, too, says that it does not know a terminal, and leaks. */
+    /* newterm also reports an unknown terminal, but leaks memory. */
     screen = top_terminfo_is_usable() ? newterm(NULL, stdout, stdin) : NULL;
     if (!screen) {
         const char *name = getenv("TERM");
@@ -117,7 +117,8 @@ top_screen_show(const struct grid *g)
         for (int column = 0; column < g->columns; column++) {
             const struct grid_cell *c = grid_at(g, row, column);
 
-            /* Where the last cell of all would scroll, curses says so, and nothing is lost. */
+            /* Writing the very last cell makes curses report an error, as it would scroll;
+             * this is harmless. */
             if (!c->text[0])
                 continue;
             attrset(attributes_of(c));
@@ -160,5 +161,5 @@ top_screen_key(void)
         if ((int)c == named[i].code)
             return named[i].key;
     }
-    return 0; /* a key that means nothing here */
+    return 0; /* a key without a function here */
 }

@@ -1,4 +1,4 @@
-/* The terminal of `berth top`: curses, and nothing but showing a grid and reading keys. */
+/* The terminal of `berth top`: shows a grid and reads keys, using curses. */
 #ifndef CLI_TOP_TOP_SCREEN_H
 #define CLI_TOP_TOP_SCREEN_H
 
@@ -9,7 +9,7 @@ struct grid;
 
 enum top_key {
     TOP_KEY_NONE = -1,
-    /* others are characters */
+    /* other keys are characters */
     TOP_KEY_UP = 0x110000,
     TOP_KEY_DOWN,
     TOP_KEY_LEFT,
@@ -23,16 +23,16 @@ enum top_key {
     TOP_KEY_RESIZE,
 };
 
-/* Takes over the terminal; top_screen_end gives it back as it was. */
+/* Takes over the terminal; top_screen_end restores it. */
 int top_screen_begin(struct err *e);
 void top_screen_end(void);
 
 bool top_screen_is_ascii(void);
 void top_screen_size(int *rows, int *columns);
 void top_screen_show(const struct grid *g);
-void top_screen_redraw(void); /* all of it next time, whatever is there */
+void top_screen_redraw(void); /* redraw everything next time */
 
-/* A key that has been pressed, TOP_KEY_NONE when none is waiting. */
+/* Returns a pressed key, or TOP_KEY_NONE. */
 int top_screen_key(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* The database of terminals; see top_terminfo.h. Apart from top_screen.c, because <term.h>
- * makes macros of words like `columns`. */
+/* The terminfo database; see top_terminfo.h. Separate from top_screen.c, because <term.h>
+ * defines words such as `columns` as macros. */
 #include "cli/top/top_terminfo.h"
 
 #include <ncurses.h>

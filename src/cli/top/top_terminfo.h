@@ -1,10 +1,10 @@
-/* The database of terminals. */
+/* The terminfo database. */
 #ifndef CLI_TOP_TOP_TERMINFO_H
 #define CLI_TOP_TOP_TERMINFO_H
 
 #include <stdbool.h>
 
-/* Whether it has the terminal that TERM names. */
+/* True if it describes the terminal named by TERM. */
 bool top_terminfo_is_usable(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* `berth top`: the machine on one screen. What is known is in top_model.c, the picture in
- * top_layout.c; here they meet the terminal, the daemon and the clock. */
+/* `berth top`: the machine on one screen. top_model.c holds the data and top_layout.c draws
+ * it; this file connects them with the terminal, the daemon and the clock. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,7 +22,7 @@
 
 #define ROWS_MIN    5
 #define COLUMNS_MIN 20
-#define LOG_MS      250 /* a log that grows all the time is shown so often */
+#define LOG_MS      250 /* how often a continuously growing log is shown */
 #define REDRAW_MS   1000
 
 static const struct page page = {
@@ -35,7 +35,7 @@ static const struct page page = {
     .no_json = "use 'berth status --json' and 'berth queue --json'",
 };
 
-static volatile sig_atomic_t ended_by; /* a signal */
+static volatile sig_atomic_t ended_by; /* signal number */
 
 static void
 on_signal(int number)
@@ -45,7 +45,8 @@ on_signal(int number)
 
 static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-/* Signals come only while we wait, so none is missed; *wait is the mask of that time. */
+/* Blocks signals except while waiting, so that none is missed; *wait is the mask while
+ * waiting. */
 static void
 catch_signals(sigset_t *wait)
 {
@@ -89,7 +90,7 @@ draw(struct view *v)
     top_screen_show(v->grid);
 }
 
-/* False: leave. */
+/* False: quit. */
 static bool
 take_keys(struct view *v)
 {
@@ -102,7 +103,7 @@ take_keys(struct view *v)
     return true;
 }
 
-/* Until a key, the daemon, the log or the time; false: the terminal is gone. */
+/* Waits for a key, the daemon, the log or a timeout; false: the terminal is gone. */
 static bool
 wait_for_something(struct view *v, int feed_ms)
 {
@@ -187,7 +188,7 @@ cmd_top(struct cli *cli, int argc, char **argv)
     if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
         return cli_usage(
             "'berth top' needs a terminal; use 'berth queue --watch' for a file or a pipe");
-    /* One that is not there now may be a mistake; one that goes away later comes back. */
+    /* A daemon missing at the start may be a mistake; one that goes away later is awaited. */
     c = connect_daemon(cli, &e);
     if (!c)
         return cli_fail(&e);
