@@ -105,7 +105,7 @@ list_of(const struct attr *a, const struct request *r)
     return *(char *const *const *)attr_field(a, r);
 }
 
-/* --- said, and the same --- */
+/* --- comparing --- */
 
 bool
 attr_is_said(const struct attr *a, const struct request *r)

@@ -37,8 +37,8 @@ struct jobsfile {
 int jobsfile_parse(const char *file_name, const char *text, size_t len,
                    const struct when_clock *clock, struct jobsfile *out, struct err *e);
 
-/* Applies models_apply to every line and checks the result. -1 with "FILE:LINE:COLUMN: ..."
- * for the first line that contradicts what its model needs. */
+/* Applies models_apply to every line and validates it again. -1 with "FILE:LINE:COLUMN: ..."
+ * for the first line that cannot have what its model needs. */
 struct models;
 int jobsfile_apply_models(struct jobsfile *f, const char *file_name, const struct models *m,
                           struct err *e);

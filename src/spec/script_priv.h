@@ -30,7 +30,7 @@ struct sbatch {
     int constraint_line, exclusive_line;
     const char *host; /* this machine's name; NULL: unknown */
     bool cpus_of_job; /* set for the whole job, not per task */
-    bool exclusive;   /* --exclusive is to be settled */
+    bool exclusive;   /* --exclusive was given and must be settled */
     bool bare;        /* a job that does not request GPUs gets none */
 };
 

@@ -1,9 +1,9 @@
-/* A request with many jobs, sent in pieces that the daemon takes from any user:
+/* A request with many jobs, sent in pieces that are small enough for any user:
  * docs/protocol.md, `more`. Used for jobs files by `berth run` and by the drop-in commands.
  *
- *     w = bulk_begin(&b, client, "file.sync");    what goes with each piece: path, fit
- *     w = bulk_job(&b); ...; bulk_next(&b, e);    the fields of a job, for each
- *     w = bulk_rest(&b);                          what goes with the last piece: cwd, env
+ *     w = bulk_begin(&b, client, "file.sync");    sent with each piece: path, fit
+ *     w = bulk_job(&b); ...; bulk_next(&b, e);    the fields of each job
+ *     w = bulk_rest(&b);                          sent with the last piece: cwd, env
  *     bulk_finish(&b, &result, e); bulk_free(&b); */
 #ifndef CLI_ASK_BULK_H
 #define CLI_ASK_BULK_H

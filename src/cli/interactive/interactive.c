@@ -183,7 +183,7 @@ has_shown_all(const struct session *s)
     return s->written == s->at.shown.len;
 }
 
-/* Writes at most what cannot block after poll has reported room. */
+/* Writes no more than poll has reported room for, so that the write cannot block. */
 static void
 write_output(struct session *s)
 {

@@ -35,7 +35,7 @@ void report_add_edge(struct buf *out, int64_t ms); /* a round value: "10 s", "1 
 void report_add_day(struct buf *out, int64_t wall_us, int64_t span_us); /* as fine as fits */
 int64_t report_failed(const json_t *sums);    /* jobs that failed by themselves */
 double report_completed(const json_t *total); /* fraction of the jobs; of none: nonsense */
-double report_busy(const json_t *report);     /* of all cards, 0..1 */
+double report_busy(const json_t *report);     /* of all GPUs, 0..1 */
 int64_t report_bin_at(const json_t *report, size_t i); /* start of bin i, wall time */
 int64_t report_span_us(const json_t *report);          /* of the time axis; at least 1 */
 /* Appends text from people, escaped for HTML and for quoted attributes. */

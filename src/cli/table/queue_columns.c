@@ -253,7 +253,7 @@ draw_util(const struct row *row, struct buf *out)
         buf_addf(out, "%lld %%", (long long)scan_int(&row->v[F_UTIL], 0));
 }
 
-/* How a job failed, in words. */
+/* Why a job did not complete, in words. */
 static void
 draw_why(const struct row *row, struct buf *out)
 {

@@ -74,7 +74,8 @@ find_daemon_problems(const struct top *t, struct top_problems *p)
         say_problem(p, STYLE_WARN, "the daemon is stopping: no new jobs start");
 }
 
-/* Finds problems that are not shown elsewhere on the screen. GPUs and the probe are. */
+/* Finds problems that have no place of their own on the screen; those of GPUs and the probe
+ * have one. */
 static void
 find_ailments(const struct top *t, struct top_problems *p)
 {

@@ -1,5 +1,5 @@
-/* `berth explain`: why a job waits or why it ended, in one sentence, with the numbers that
- * decided. */
+/* `berth explain`: why a job waits or why it ended, in one sentence, with the numbers behind
+ * it. */
 #include "cli/verbs/explain_verb.h"
 
 #include <string.h>

@@ -15,8 +15,8 @@
 #include "base/text.h"
 #include "web/http/reply.h"
 
-/* libuv has four threads, and a file server that does not answer blocks each one that
- * reads. */
+/* Leaves one of libuv's four threads free, as a file server that does not answer blocks a
+ * thread for each read. */
 #define READING_MAX 3
 
 struct reading {
