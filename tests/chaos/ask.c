@@ -1,4 +1,4 @@
-/* What people ask for. */
+/* Requests of users. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +66,7 @@ draw_times(struct world *w, struct request *r)
         r->on_timeout = ON_TIMEOUT_REQUEUE;
 }
 
-/* Of jobs that have ended or not, or of one task. */
+/* Dependencies on earlier jobs, ended or not. */
 static void
 draw_deps(struct world *w, struct request *r, uint32_t self)
 {
@@ -111,7 +111,8 @@ draw_job(struct world *w)
         return job;
     job->req.priority = (int32_t)draw(w, 3) - 1;
     job->req.preemptible = chance(w, 20);
-    /* A demand that grows beyond what its user may have waits until the limit is raised. */
+    /* With a VRAM limit, a demand grown by retries might exceed it and wait until the limit is
+     * raised. */
     job->req.oom_retries = w->limits.each.vram_mib ? 0 : (int32_t)draw(w, 3);
     job->req.retries = (int32_t)draw(w, 3);
     job->req.requeue = chance(w, 50);
@@ -122,7 +123,8 @@ draw_job(struct world *w)
     return job;
 }
 
-/* The daemon refuses at once what does not fit on the empty machine, or under the limits. */
+/* The daemon refuses a job at submission if it exceeds the empty machine or the user's
+ * limits. */
 static bool
 is_feasible(struct world *w, const struct job *job)
 {
@@ -172,13 +174,14 @@ ask_array(struct world *w)
     job->req.array.ranges = xcalloc(1, sizeof *job->req.array.ranges);
     job->req.array.ranges[0] = (struct task_range){first, last};
     job->req.array.n = 1;
-    /* Room under such a bound would be a job of higher rank that comes. */
+    /* Not in a calm world: a freed slot under such a bound acts like a new job of higher
+     * rank. */
     job->req.array_max = !w->calm && chance(w, 50) ? 1 + (int32_t)draw(w, 4) : 0;
     world_say(w, "an array of tasks %d to %d, %d at once:", first, last, job->req.array_max);
     accept(w, job);
 }
 
-/* A pending job is edited. */
+/* Edits a pending job. */
 void
 ask_change(struct world *w)
 {

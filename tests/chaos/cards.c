@@ -1,5 +1,5 @@
-/* What is really on the cards: the jobs' processes and what they take, strangers, samples of
- * both, ends, and cards that are paused, lost and back. */
+/* What really runs on the GPUs: the jobs' processes and their memory, other programs, samples
+ * of both, ends, and GPUs that are paused, lost and back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define STRANGER_MIB   15000
 #define SMALL_MIB      900
 #define LISTED_MAX     (STRANGERS + LIVE_MAX * 2)
-#define END_GIVEN_UP   2 /* per cent of a step: the wait for an ended job's memory is over */
+#define END_GIVEN_UP   2 /* % of steps in which the wait for an ended job's memory times out */
 #define SPIKE_PER_CENT 11
 
 struct ledger *
@@ -40,7 +40,7 @@ cards_ledger(struct world *w)
     return l;
 }
 
-/* Strangers and processes change. */
+/* Other programs and jobs' processes start, grow and end. */
 
 void
 cards_stir_strangers(struct world *w)
@@ -75,7 +75,7 @@ cards_stir_processes(struct world *w)
     world_say(w, "job %u takes %d MiB of card %d", p->job, p->mib[at], p->gpus[at]);
 }
 
-/* Samples. */
+/* Samples */
 
 static int
 list_card(struct world *w, int card, struct gpu_proc *list)
@@ -125,7 +125,7 @@ cards_true_external(const struct world *w, const struct ledger *l, int card)
     return by_used > by_peaks ? by_used : by_peaks;
 }
 
-/* A job that has just been planned has no process yet: its demand counts. */
+/* A job that has just been planned has no process yet, so its demand counts. */
 int64_t
 cards_true_budget(struct world *w, const struct hold *h, int card)
 {
@@ -145,7 +145,7 @@ on_excess(void *arg, const struct ledger_excess *x)
     CHECK(w, queue_get(w->q, x->job) && x->mib > x->declared_mib);
 }
 
-/* What the daemon writes down of each sample. */
+/* Changes to the store and state after each sample, as the daemon makes them. */
 static void
 note_peaks(struct world *w)
 {
@@ -178,7 +178,7 @@ cards_sample(struct world *w)
     world_say(w, "the cards are sampled");
 }
 
-/* Ends. */
+/* Ends */
 
 static struct ending
 draw_ending(struct world *w, const struct job *job)
@@ -265,7 +265,7 @@ cards_end_due(struct world *w)
     }
 }
 
-/* Those whose memory is back, or who have waited long enough, leave their cards. */
+/* Ended jobs release their GPUs once their memory is back, or after the wait times out. */
 void
 cards_clear_ended(struct world *w)
 {
@@ -282,9 +282,9 @@ cards_clear_ended(struct world *w)
     }
 }
 
-/* Cards. */
+/* GPUs */
 
-/* One that comes back is looked at before it is used. */
+/* A GPU that comes back is sampled before it is used. */
 static void
 set_card(struct world *w, int card, enum gpu_state s)
 {

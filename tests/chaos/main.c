@@ -21,7 +21,7 @@
 
 #define SHRINK_RUNS 1000
 
-/* Which steps are run, in order. */
+/* The steps to run, in order. */
 struct history {
     uint64_t seed;
     long *steps;
@@ -61,7 +61,7 @@ live(const struct history *h, const char *dir, bool verbose)
 
 enum words { WORDS_NONE, WORDS_LAST, WORDS_ALL };
 
-/* Whether all went well. */
+/* Returns true if the history ran without a failure. */
 static bool
 run(const struct history *h, const char *dir, enum words words)
 {
@@ -91,7 +91,7 @@ fill(struct history *h, uint64_t seed, long steps)
         h->steps[i] = (long)i + 1;
 }
 
-/* Without count steps from the one at begin on. */
+/* The history without the count steps from begin on. */
 static bool
 still_fails_without(const struct history *h, size_t begin, size_t count, struct history *less,
                     const char *dir)

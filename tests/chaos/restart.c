@@ -1,6 +1,6 @@
-/* The daemon is gone, at any point between two commits, or in the middle of a turn. Another
- * one opens the store, takes the jobs as they are there and the cards as it finds them. What
- * it has then must equal what the first one had in memory when it last committed. */
+/* The daemon dies, between two commits or in the middle of a turn. Another one opens the
+ * store, and takes the jobs from there and the GPUs as it finds them. The new daemon's state
+ * must equal what the first one had in memory at its last commit. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ compare_peaks(struct world *w, const struct attempt *was, const struct attempt *
         CHECK(w, was->peak_mib[i] == is->peak_mib[i]);
 }
 
-/* Of one under way the store knows the cards only: the rest is for its supervisor to say. */
+/* For a running attempt the store has the GPUs only; the rest comes from its supervisor. */
 static void
 compare_runs(struct world *w, const struct attempt *was, const struct attempt *is)
 {
@@ -72,7 +72,7 @@ compare_runs(struct world *w, const struct attempt *was, const struct attempt *i
     compare_peaks(w, was, is);
 }
 
-/* One that has come is forgotten sooner or later. */
+/* A begin time that has passed may be dropped, so it compares as 0. */
 static int64_t
 begin_of(const struct world *w, const struct job *job)
 {
@@ -101,7 +101,7 @@ compare_jobs(struct world *w, const struct job *was, const struct job *is)
         CHECK(w, is->state == JOB_STARTING && job_state_is_active(was->state));
     } else {
         CHECK(w, was->state == is->state);
-        /* One that has run was expected to take what was known then. */
+        /* The expected run time of a job that has run comes from estimates of that time. */
         CHECK(w, was->attempts > 0 || was->span_ms == is->span_ms);
     }
     CHECK(w, (was->run != NULL) == (is->run != NULL));
@@ -123,7 +123,7 @@ find_jobs(struct world *w, struct found *f)
         err_abort("%s", e.text);
 }
 
-/* Jobs come by number, so an array before its tasks. */
+/* Add jobs by ascending number, so that an array precedes its tasks. */
 static void
 build_queue(struct world *w, const struct found *f)
 {
@@ -159,7 +159,7 @@ restore_usage(struct world *w, struct fair *was)
     return f;
 }
 
-/* Supervisors say again what they have said before. */
+/* Supervisors repeat their earlier reports to the new daemon. */
 static void
 hear_again(struct world *w, const struct queue *before)
 {

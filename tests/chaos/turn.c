@@ -1,7 +1,6 @@
-/* The daemon's own turn (src/daemon/turn), with one part that stands for all that the daemon
- * has besides: it launches processes, loses its disk and dies, and checks what must be true.
- * Each decision is checked when it is made, against a copy of the ledger from before the
- * plan. */
+/* The daemon's own turn (src/daemon/turn), with one part that replaces the rest of the daemon:
+ * it launches processes, loses its disk and dies, and checks invariants. Each decision is
+ * checked when it is made, against a copy of the ledger from before the plan. */
 #include "daemon/turn/turn.h"
 
 #include <stdio.h>
@@ -17,7 +16,7 @@
 #include "store/store.h"
 #include "world.h"
 
-/* --- what must be true of a decision --- */
+/* --- invariants of a decision --- */
 
 static void
 check_limits(struct world *w, const struct ledger *l, uint32_t uid)
@@ -100,11 +99,11 @@ check_promise(struct world *w, const struct job *job)
     if (!w->calm || !p->promised_us)
         return;
     CHECK(w, w->now_us <= p->promised_us);
-    p->promised_us = 0; /* what is next of an array gets a promise of its own */
+    p->promised_us = 0; /* the array's next task gets a promise of its own */
     w->n_promised++;
 }
 
-/* Whoever does not insist is bound only where its cores are free. */
+/* A job without --cpu-bind=node is bound to a node only where the node has free cores. */
 static void
 check_nodes(struct world *w, const struct ledger *replay, uint32_t id, const struct demand *d)
 {
@@ -114,7 +113,8 @@ check_nodes(struct world *w, const struct ledger *replay, uint32_t id, const str
         CHECK(w, ledger_node_held(replay, __builtin_ctzll(nodes)) <= CPUS / NODES);
 }
 
-/* The task that is to leave its array: the next behind those that leave in this very plan. */
+/* The decision's task must be the array's next one, after those that leave in the same
+ * plan. */
 static void
 check_task(struct world *w, const struct plan *p, size_t at)
 {
@@ -170,12 +170,12 @@ check_decision(struct world *w, const struct plan *p, size_t at)
     }
 }
 
-/* Whoever is first in a line and would fit waits for a reason that is not room. */
+/* The first job of a line that would fit must be pending for a reason other than resources. */
 static void
 check_nothing_was_missed(struct world *w)
 {
     if (w->some_infeasible)
-        return; /* who waited for that one may be new in a line */
+        return; /* jobs that depended on it may be new in a line */
     for (size_t i = 0; i < queue_n_kinds(w->q); i++) {
         const struct kind *k = queue_kind(w->q, i);
         struct placement unused;
@@ -187,7 +187,7 @@ check_nothing_was_missed(struct world *w)
     }
 }
 
-/* In a calm world a promise is only ever bettered: nobody of higher rank can come. */
+/* In a calm world no job of higher rank can arrive, so a promise may only move earlier. */
 static void
 note_promise(struct world *w)
 {
@@ -228,7 +228,7 @@ planned(void *arg, const struct plan *p, int64_t took_us)
         w->some_infeasible |= p->decisions[i].type == PLAN_INFEASIBLE;
 }
 
-/* The attempt's folder, which cannot always be made. */
+/* The attempt's folder, whose creation may fail. */
 static bool
 prepare_start(void *arg, struct job *job)
 {
@@ -326,7 +326,7 @@ launch(void *arg, struct job *job)
     w->procs[w->n_procs++] = p;
 }
 
-/* Its end is durable. */
+/* The attempt's end is durable. */
 static void
 act(void *arg, const struct job *job, unsigned what)
 {
@@ -389,7 +389,8 @@ run(struct world *w, bool disk_is_full)
     CHECK(w, w->n_answers == n_answers + 1);
     CHECK(w, rc == 0 || (disk_is_full && turn_trouble(w->turn)));
     check_all_limits(w);
-    /* A start that must wait for a row, or for a folder, has left room. */
+    /* A start postponed for lack of a row or a folder leaves room that other jobs could
+     * use. */
     if (rc == 0 && w->has_planned && !w->some_unprepared && !virtual_is_due(&w->host)) {
         note_promise(w);
         check_nothing_was_missed(w);
@@ -404,7 +405,7 @@ turns_commit(struct world *w)
     w->plans_not = false;
 }
 
-/* Supervisors of what was launched say that it runs: most do at once. */
+/* Supervisors of launched jobs report that they run: most do so at once. */
 static void
 hear_launched(struct world *w)
 {

@@ -1,5 +1,5 @@
-/* A world as a whole: how it is made, what a step is, what happens to a job, and what must be
- * true after each step. */
+/* A world as a whole: its creation, its steps, the changes of a job, and the invariants that
+ * must hold after each step. */
 #include "world.h"
 
 #include <stdarg.h>
@@ -238,7 +238,7 @@ check_world(struct world *w)
     check_cards(w);
 }
 
-/* In a calm world time stops at each end, so that nobody exceeds what was declared. */
+/* In a calm world time stops at each end, so that no job exceeds its declared limit. */
 static void
 pass_time(struct world *w)
 {
@@ -259,7 +259,7 @@ restart(struct world *w)
 
 struct kind_of_step {
     void (*run)(struct world *w);
-    unsigned wild, calm; /* how often */
+    unsigned wild, calm; /* weights in wild and calm worlds */
 };
 
 static const struct kind_of_step kinds_of_steps[] = {
@@ -320,7 +320,7 @@ release_all(struct world *w)
     free(held);
 }
 
-/* Of whom nothing comes, in words. */
+/* Prints the jobs that will never end, with the reason. */
 static void
 name_the_stuck(struct world *w)
 {

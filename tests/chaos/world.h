@@ -1,14 +1,16 @@
 /* One world of the deterministic simulation: the daemon's state (src/daemon/state) with the
- * core below it, the turn and the store behind it, and beside them what is really on the cards.
+ * core below it, the turn and the store behind it, and beside them what is really on the
+ * cards.
  * A history is a seed and a list of step numbers; what a step does follows from both and from
- * the state, so steps can be left out and the rest still means something: that is how a failing
+ * the state, so steps can be left out and the rest still means something: that is how a
+ * failing
  * history is made small (main.c).
  *
  *   ask.c      people: submissions of every kind, edits, cancels, holds
- *   cards.c    the machine: processes, strangers, samples, ends, cards that come and go
+ *   cards.c    the machine: processes, other programs, samples, ends, GPUs lost and back
  *   turn.c     what the daemon's turn does to the world, and what must be true of it
- *   restart.c  the daemon is gone; another one starts from the store
- *   world.c    what is asked of the state, and what must be true of it after each step */
+ *   restart.c  the daemon dies; another one starts from the store
+ *   world.c    queries of the state, and the invariants after each step */
 #ifndef TESTS_CHAOS_WORLD_H
 #define TESTS_CHAOS_WORLD_H
 
@@ -32,11 +34,11 @@
 #define MARGIN    512
 #define IDLE      1024
 #define CPUS      24
-#define NODES     3                        /* NUMA nodes with equal parts of these */
+#define NODES     3 /* NUMA nodes, each with an equal part of CPUS and CARDS */
 #define CC_OF(i)  ((i) % 4 == 3 ? 90 : 80) /* a card's compute capability */
 #define MEM_MIB   100000
 #define SECOND_US INT64_C(1000000)
-#define LIVE_MAX  150 /* jobs at once */
+#define LIVE_MAX  150 /* jobs alive at once */
 
 /* What a running job really does. */
 struct process {
@@ -54,9 +56,9 @@ struct other {
     int32_t mib, peak;
 };
 
-/* What is known of every job there ever was, by id. */
+/* What the test remembers of every job ever created, indexed by id. */
 struct known {
-    uint8_t ended;       /* how often */
+    uint8_t ended;       /* number of times */
     int64_t promised_us; /* the first promise made to it; 0: none */
 };
 
@@ -65,32 +67,32 @@ struct store;
 struct world {
     uint64_t seed, rng;
     long step;
-    bool calm;    /* nothing surprising happens: promises must be kept */
+    bool calm;    /* no surprises happen, so promises must be kept */
     bool verbose; /* says what each step does */
     int n_cards;
     int32_t total_mib[CARDS_MAX];
     struct state s;
-    struct past written; /* what the store knows */
+    struct past written; /* what the store should contain */
     struct around around;
-    struct queue *q; /* of the state, as are these */
+    struct queue *q; /* owned by state, as are the next ones */
     struct ledger *l;
     struct fair *fair;
     struct planner *planner;
     struct plan_rules rules;
     struct limits limits;
     struct store *store;
-    char *dir; /* of the store */
+    char *dir; /* the store's folder */
     struct virtual_host host;
     struct turn *turn;
-    bool plans_not; /* the next turn has no plan */
-    bool dies;      /* nor a commit */
+    bool plans_not; /* the next turn makes no plan */
+    bool dies;      /* the next turn dies before its commit */
     jmp_buf died;
-    struct ledger *replay; /* from before the plan of this turn */
+    struct ledger *replay; /* copy of the ledger from before this turn's plan */
     bool has_planned, some_infeasible, some_unprepared;
     size_t n_answers;
     int64_t now_us;
-    uint32_t next_id;   /* of jobs */
-    struct known *past; /* by id */
+    uint32_t next_id;   /* next job id */
+    struct known *past; /* indexed by job id */
     size_t cap_past;
     size_t n_accepted, n_ended;
     size_t n_promised; /* promises that were kept */
@@ -107,9 +109,9 @@ struct world {
 struct world *world_new(uint64_t seed, const char *dir, bool verbose);
 void world_free(struct world *w);
 void world_step(struct world *w, long number);
-void world_drain(struct world *w); /* everybody goes home: what is left must end */
+void world_drain(struct world *w); /* no new work: everything left must end */
 
-/* A broken invariant ends the process, with words. */
+/* Report a broken invariant with its text and abort the process. */
 void world_fail(const struct world *w, const char *file, int line, const char *what)
     __attribute__((noreturn));
 #define CHECK(w, cond)                                                                         \
@@ -130,7 +132,7 @@ void world_say(const struct world *w, const char *form, ...)
 uint64_t draw(struct world *w, uint64_t below);
 bool chance(struct world *w, uint64_t per_cent);
 
-/* world.c: the state of a daemon that begins, on these parts; a job comes in. */
+/* world.c: make the state of a starting daemon out of these parts; a job enters it. */
 void world_make_state(struct world *w);
 struct known *past_of(struct world *w, uint32_t id);
 void world_add(struct world *w, struct job *job);
@@ -148,16 +150,16 @@ struct ledger *cards_ledger(struct world *w); /* a new one, as the machine stand
 void cards_stir_processes(struct world *w);
 void cards_stir_strangers(struct world *w);
 void cards_end_one(struct world *w);
-void cards_end_due(struct world *w); /* time limits, and in a calm world the ends */
+void cards_end_due(struct world *w); /* time limits, and in a calm world ordinary ends too */
 void cards_clear_ended(struct world *w);
 void cards_sample(struct world *w);
 void cards_change(struct world *w);
 void cards_all_up(struct world *w);
 int64_t cards_true_external(const struct world *w, const struct ledger *l, int card);
 int64_t cards_true_budget(struct world *w, const struct hold *h, int card);
-int64_t cards_next_end(const struct world *w); /* INT64_MAX: none is known */
+int64_t cards_next_end(const struct world *w); /* INT64_MAX: none known */
 
-/* turn.c: with the state and the store there; a turn without a plan; one with. */
+/* turn.c: create the turn once state and store exist; run one without or with a plan. */
 void turns_make(struct world *w);
 void turns_commit(struct world *w);
 void turns_plan(struct world *w, bool crash);

@@ -30,7 +30,7 @@ machine_sample(struct ledger *l, int card, int64_t used, const struct gpu_proc *
     ledger_sample(l, card, &s, now_us, NULL, NULL);
 }
 
-/* n cards with this much memory, each sampled once, idle. */
+/* n GPUs with this much memory, each sampled once while idle. */
 static inline struct ledger *
 machine_new(int n, int64_t total_mib)
 {
@@ -45,7 +45,7 @@ machine_new(int n, int64_t total_mib)
     return l;
 }
 
-/* Another program of this size, and nothing else, on the card. */
+/* A sample that shows another program of this size, and nothing else, on the GPU. */
 static inline void
 machine_stranger(struct ledger *l, int card, int32_t pid, int32_t mib, int64_t now_us)
 {
@@ -71,7 +71,7 @@ book(struct ledger *l, uint32_t job, int card, int vram_mib)
     ledger_hold(l, job, &d, &gpu, 1);
 }
 
-/* A part of one card, with so much VRAM; 0: the same part of the card's. */
+/* A fraction of one GPU with this much VRAM; 0: the same fraction of the GPU's VRAM. */
 static inline struct demand
 want_share(int permille, int vram_mib)
 {
@@ -98,7 +98,7 @@ new_job(uint32_t id, struct demand d)
     return job;
 }
 
-/* One pass without memory, in the order of submission. */
+/* Each pass plans from scratch, in the order of submission. */
 __attribute__((unused)) static const struct plan_rules rules_greedy = {.patience_ms =
                                                                            INT64_MAX};
 

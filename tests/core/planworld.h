@@ -1,5 +1,6 @@
 /* A small machine in virtual time for tests of the planner: jobs are added, plans are made and
- * applied, jobs end when they are said to. Seconds; 0 is ZERO_S on the wall clock. */
+ * applied, jobs end at the time set for them. Times are in seconds; 0 is ZERO_S on the wall
+ * clock. */
 #ifndef TESTS_CORE_PLANWORLD_H
 #define TESTS_CORE_PLANWORLD_H
 
@@ -22,14 +23,14 @@ struct world {
     struct plan_rules rules;
     int64_t now; /* seconds */
     uint32_t next_id;
-    int64_t wake;              /* seconds; INT64_MAX */
+    int64_t wake;              /* seconds; INT64_MAX: never */
     int64_t run_s[JOBS_MAX];   /* how long it really runs, by job */
-    int64_t started[JOBS_MAX]; /* -1: it has not */
-    int64_t ended[JOBS_MAX];   /* of what has */
+    int64_t started[JOBS_MAX]; /* -1: not started */
+    int64_t ended[JOBS_MAX];   /* -1: not ended */
     char text[4096];           /* the last plan */
     int decided;               /* decisions of the last plan */
-    int looked;                /* jobs that it has found to stay in line */
-    bool more;                 /* it has not come to all lines */
+    int looked;                /* waiting jobs that the last plan examined */
+    bool more;                 /* the last plan did not reach every line */
     struct broken broken;      /* the last promise that the last plan broke; job 0: none */
 };
 
@@ -60,13 +61,13 @@ world_free(struct world *w)
     ledger_free(w->l);
 }
 
-/* What a test says of a job. Zero: a job of user 0 that wants a whole card, of whose run
- * nothing is known. */
+/* A test's description of a job. All zero: a job of user 0 that wants a whole GPU and whose
+ * run time is unknown. */
 struct spec {
     uint32_t id;
     int gpus, vram;   /* gpus 0: one */
     int limit, guess; /* seconds; a time limit, or an estimate */
-    int run;          /* how long it really runs; 0: as limit or guess say, else FOREVER */
+    int run;          /* real run time; 0: the limit, else the guess, else FOREVER */
     uint32_t uid;
     int priority;
     bool preemptible;
@@ -149,8 +150,8 @@ take_start(struct world *w, const struct decision *d)
     w->started[job->id] = w->now;
 }
 
-/* "1@0 2@1,2" for starts, "9_0@3" for an array's task, "5<7" when 5 makes way for 7, "8!" for
- * one that can never start. */
+/* The last plan as text: "1@0 2@1,2" for starts, "9_0@3" for an array's task, "5<7" when job 5
+ * is preempted for job 7, "8!" for a job that can never start. */
 static inline const char *
 plan_now(struct world *w)
 {
@@ -220,8 +221,8 @@ next_end(const struct world *w)
     return next;
 }
 
-/* To this second, or to the next end or moment of the planner's, whichever comes first; what
- * ends there does. Then a plan. */
+/* Advances to this second, or to the next end of a job or wake time of the planner if that is
+ * earlier; applies the ends due then and makes a plan. */
 static inline void
 step_to(struct world *w, int64_t second)
 {

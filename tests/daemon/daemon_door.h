@@ -1,4 +1,4 @@
-/* The way into the queue of a daemon_world.h: what requests are held against. */
+/* The admission of requests into the queue of a daemon_world.h. */
 #ifndef TESTS_DAEMON_DAEMON_DOOR_H
 #define TESTS_DAEMON_DAEMON_DOOR_H
 
@@ -14,9 +14,9 @@ struct door {
     struct admission a;
 };
 
-struct door *door_open(int n_cards); /* of a daemon for all users of the machine */
+struct door *door_open(int n_cards); /* as for a daemon that serves all users of the machine */
 void door_close(struct door *d);
-/* The daemon is killed, and another one takes up what is on the disk. */
+/* Kills the daemon and starts another one from what is on disk. */
 void door_crash(struct door *d);
 
 #endif

@@ -83,7 +83,7 @@ on_wake(void *arg, bool plan)
 
 /* --- the daemon --- */
 
-/* What a process has in its memory. */
+/* State that exists only in the process's memory. */
 static void
 start_daemon(struct world *w)
 {
@@ -111,7 +111,7 @@ start_daemon(struct world *w)
     assert_int_equal(runs_load(w->store, w->s.history, w->s.planner, &e), 0);
 }
 
-/* And what is gone with it. */
+/* Kills the daemon and frees that memory. */
 void
 world_dies(struct world *w)
 {
@@ -223,7 +223,8 @@ world_turn_on_full_disk(struct world *w)
     disk_set_full(false);
 }
 
-/* Whether it died. What a turn that dies had in its hands goes with the process: no leak. */
+/* Returns true if the daemon died. What the interrupted turn had allocated is lost, as with
+ * the process; that is no leak. */
 static bool
 turn_dies(struct world *w)
 {

@@ -14,7 +14,7 @@
 
 #define MARKS "<#:*^@/+%-!=~&"
 
-/* What stands behind a mark, up to the next. */
+/* The text after a mark, up to the next mark. */
 static char *
 text_behind(const char *mark)
 {
@@ -75,8 +75,8 @@ read_mark(struct sync *s, struct line *line, const char *mark)
     }
 }
 
-/* One line: its key, which its command is made of, and which is its name unless it has another;
- * behind that marks for what it asks for. */
+/* Parses one line: its key, from which its command is made and which is also its name unless
+ * another is given, and after that its marks. */
 static void
 read_word(struct sync *s, const char *word)
 {

@@ -1,4 +1,5 @@
-/* Jobs files in words, and what becomes of them in a daemon_world.h: a line is its key, of
+/* A short notation for jobs files, and their synchronisation in a daemon_world.h: a line is
+ * its key, of
  * which its command is made ("run KEY") and which is its name, and behind that marks for what
  * it asks for:
  *
@@ -15,7 +16,7 @@
 #include "daemon/request/file_sync.h"
 #include "daemon_door.h"
 
-/* What the answer says of the lines, and what has become of those that are gone. */
+/* The answer's text about the lines, and what happened to jobs whose lines are gone. */
 struct answer {
     char said[512]; /* "a 1 PENDING, b 2 INFEASIBLE 1 (why), c left" */
     int n_new, n_updated;
@@ -23,22 +24,22 @@ struct answer {
     size_t n_removed;
 };
 
-/* *s, of which the caller may have set what the request says of the whole file, with these
- * lines; nothing is changed yet. */
+/* Starts a sync of these lines into *s, in which the caller may have set the options for the
+ * whole file; changes nothing yet. */
 void file_begin(struct door *d, struct sync *s, const char *words);
-/* The phases of file.sync that change something, and those before them. WORK_DONE: all of it;
- * until_us 0: one change of one phase. */
+/* Runs the phases of file.sync, those that change something included. WORK_DONE: all done;
+ * until_us 0: does one change of one phase. */
 int file_go_on(struct sync *s, int64_t until_us);
-/* The answer; frees what *s owns. */
+/* Returns the answer; frees what *s owns. */
 struct answer file_end(struct sync *s);
 
-/* The whole file at once; then a commit. */
+/* Syncs the whole file in one go, then commits. */
 struct answer sync_file(struct door *d, const char *words);
 
 struct job *job_of_line(const struct door *d, const char *key); /* NULL: not in the table */
-/* Its job runs and ends, and that is committed. */
+/* The line's job runs and ends, and the end is committed. */
 void line_ends(struct door *d, uint32_t id, int code);
-/* The waiting jobs in the order of the queue, by their keys; static. */
+/* Keys of the pending jobs in queue order; the string is static. */
 const char *waiting_lines(const struct door *d);
 
 #endif

@@ -1,5 +1,5 @@
-/* See full_disk.h. SQLite writes through a table of system calls, in which a test may put
- * another. */
+/* See full_disk.h. SQLite calls the system through a table in which a test may replace
+ * entries. */
 #include "full_disk.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What a turn needs of its process, in virtual time. */
+/* The process services that a turn needs, in virtual time. */
 #ifndef TESTS_DAEMON_VIRTUAL_HOST_H
 #define TESTS_DAEMON_VIRTUAL_HOST_H
 
@@ -12,16 +12,16 @@ struct virtual_host {
     int64_t at_us[TURN_TIMERS]; /* 0: not set */
     int n_saved, n_failed;      /* turns */
     int n_upkeeps;
-    int upkeep_left; /* so many more find that there is more to do */
+    int upkeep_left; /* number of further upkeep calls that report more to do */
 };
 
-/* h: borrowed for as long as the turn lives. */
+/* h: borrowed for the turn's lifetime. */
 struct turn_host virtual_host_of(struct virtual_host *h);
 
-/* Whether a turn is due. */
+/* True if a turn is due. */
 bool virtual_is_due(const struct virtual_host *h);
-/* What is over by now, the oldest first; what that sets goes for the next call. Turns are for
- * the caller to run. */
+/* Fires the timers that have expired, oldest first; timers set meanwhile wait for the next
+ * call. Running turns is up to the caller. */
 void virtual_fire(struct virtual_host *h, struct turn *t);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "store/store.h"
 
-#define LONGEST 64 /* of the words for one change or step */
+#define LONGEST 64 /* maximum length of the text of one change or step */
 
 /* --- what changed --- */
 
@@ -74,7 +74,7 @@ may_die(struct world *w, enum death here)
         longjmp(w->died, 1);
 }
 
-/* Nobody is told, and nothing is launched, of which the disk does not know. */
+/* Nothing may be announced or launched before it is durable. */
 static void
 must_be_durable(const struct world *w)
 {

@@ -1,7 +1,8 @@
-# For tests with podman itself: `load containers` after `load lib`. Images are made of this machine's
-# own programs, so nothing is fetched. Storage is below $STORE, which its user can write.
+# For tests with podman itself: `load containers` after `load lib`. Images are made of this
+# machine's own programs, so nothing is fetched. Storage is below $STORE, which its user can
+# write.
 
-# Says why podman cannot be used, if so.
+# Print why podman cannot be used, if so.
 why_no_podman()
 {
     if ! command -v podman >/dev/null; then
@@ -15,10 +16,11 @@ why_no_podman()
     fi
 }
 
-# Starts `COMMAND...` where podman finds what it needs: crun refuses a machine that has cgroups of
-# both versions mounted, as some containers and virtual machines do. With CDI set, that folder is
-# the machine's /etc/cdi, or /run/cdi in a /run of its own: a mount ends when anybody removes what it is mounted on,
-# so tests that make and remove a folder in /etc would take it from each other.
+# Start `COMMAND...` in an environment that podman accepts: crun refuses a machine with cgroups
+# of both versions mounted, as in some containers and virtual machines. If CDI is set, that
+# folder is mounted at /etc/cdi, or at /run/cdi in a private /run: a mount ends when another
+# process removes its mount point, so tests that make and remove a folder in /etc would break
+# each other's.
 in_machine()
 {
     unshare -m sh -eu -c '
@@ -54,8 +56,9 @@ in_machine()
         exec "$@"' sh "${CDI:-}" "$@"
 }
 
-# `make_image FOLDER [RUNNER...]`: an image localhost/small with a shell and a few programs in it, and
-# a variable FROM=image. RUNNER: as whom podman is to import it, from a file in FOLDER.
+# `make_image FOLDER [RUNNER...]`: make an image localhost/small with a shell and a few
+# programs, and a variable FROM=image. RUNNER: command prefix that runs podman as the user who
+# imports it, from a file in FOLDER.
 make_image()
 {
     local root=$1/image tar=$1/image.tar program library
@@ -78,20 +81,21 @@ make_image()
     rm -r "$root" "$tar"
 }
 
-# Storage in plain folders, which every file system can do.
+# Storage in plain folders, which works on every file system.
 storage_conf()
 {
     printf '[storage]\ndriver = "vfs"\ngraphroot = "%s/graph"\nrootless_storage_path = "%s/graph"\nrunroot = "%s/run"\n' \
         "$1" "$1" "$1" >"$1/storage.conf"
 }
 
-# What podman still has of containers, by its own lists: later versions keep those with --rm in one of their own.
+# List the containers that podman still has, from its own lists: later versions keep those with
+# --rm in a list of their own.
 containers_left()
 {
     "$E2E/containers_left.py" "$1"
 }
 
-# Until there are so many of them in $STORE: podman may yet be removing one whose job has ended.
+# Wait until $STORE has this many: podman may still be removing one whose job has ended.
 containers_come_to()
 {
     "$AWAIT" prints "$LIMIT" "$E2E/containers_left.py $STORE" "^$1\$" ||

@@ -8,13 +8,15 @@
 #
 # The programs are the ones in PATH; ./check puts an installed build there.
 
-# No step of a test may take longer than this, in seconds: what does hangs. It is no measure of speed;
-# a step takes a thousandth of it on an idle machine, and has to end on the busiest one.
+# Longest time in seconds that a step of a test may take; a longer one counts as hung. This is
+# no measure of speed: a step takes a thousandth of it on an idle machine, and must also finish
+# on the busiest one.
 LIMIT=300
 
 E2E=$BATS_TEST_DIRNAME
 
-# await.c, of the build that the programs are of, or of the one that is always made.
+# Find await, built from await.c, in the build that the programs come from, or else in
+# build/gcc, which is always made.
 find_await()
 {
     local berth build
@@ -30,17 +32,18 @@ find_await()
 setup()
 {
     ROOT=${BATS_TEST_TMPDIR:-$(mktemp -d "${BATS_TMPDIR:-/tmp}/berth-e2e.XXXXXX")}
-    # A name without spaces, wherever the checkout is.
+    # A path without spaces, wherever the checkout is.
     E2E=$ROOT/e2e
     ln -sfn "$BATS_TEST_DIRNAME" "$E2E"
-    # Who tests in a job of Berth's has these of that job; the socket is its daemon's, and counts more.
+    # A test run inside a job of Berth inherits these from that job; BERTH_SOCKET would lead to
+    # that job's daemon and takes precedence.
     unset BERTH_SOCKET SLURM_JOB_ID SLURM_CLUSTER_NAME
     export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks XDG_CONFIG_HOME=$ROOT/xdg
     export BERTH_E2E_MARK=$$-$BATS_TEST_NUMBER-$RANDOM$RANDOM
     export NO_COLOR=1 LC_ALL=C.UTF-8
     export AWAIT
     find_await || return 1
-    # People's commands say python; a bare system has python3 alone.
+    # Users' commands say python, but a bare system has only python3.
     if ! command -v python >/dev/null; then
         mkdir -p "$ROOT/tools"
         ln -s "$(command -v python3)" "$ROOT/tools/python"
@@ -56,7 +59,7 @@ setup()
 teardown()
 {
     local left pid status=0
-    # First who would start a new daemon when the old one goes.
+    # First end the commands that would start a new daemon when the old one exits.
     for pid in $background_pids; do
         kill -KILL "$pid" 2>/dev/null || true
     done
@@ -80,8 +83,8 @@ teardown()
     return $status
 }
 
-# The processes of this test that are alive: the daemon, its helpers, supervisors, jobs, and
-# what the test itself put in the background.
+# The live processes of this test: the daemon, its helpers, supervisors, jobs, and what the
+# test itself put in the background.
 marked_pids()
 {
     "$AWAIT" list
@@ -95,7 +98,7 @@ describe_processes()
     done
 }
 
-# Starts this test's daemon with simulated cards: `start_daemon`, `start_daemon 4x80G`.
+# Start this test's daemon with simulated GPUs: `start_daemon`, `start_daemon 4x80G`.
 start_daemon()
 {
     timeout "$LIMIT" berth daemon start --sim "${1:-2}" >"$ROOT/start.out" 2>&1 ||
@@ -112,7 +115,8 @@ daemon_pid()
     berth status --json | json daemon.pid
 }
 
-# SIGKILL, as the kernel's OOM killer does it; returns when the process is gone.
+# Kill the daemon with SIGKILL, as the kernel's OOM killer does; return when the process is
+# gone.
 kill_daemon()
 {
     local pid
@@ -121,11 +125,11 @@ kill_daemon()
     "$AWAIT" pid "$LIMIT" "$pid"
 }
 
-# What a power cut leaves: no process, a state that was written under another boot id.
+# Simulate a power cut: no process is left, and the state was written under another boot id.
 cut_power()
 {
     local pid pids
-    # Supervisors with the daemon, so that nobody is left to write down an end.
+    # Stop supervisors together with the daemon, so that none is left to record an end.
     pids=$(for pid in $(marked_pids); do
         case $(cat "/proc/$pid/comm") in berthd | berth-*) echo "$pid" ;; esac
     done)
@@ -143,7 +147,7 @@ assert changed == 1, "the store keeps its boot id elsewhere now"
 PY
 }
 
-# Runs a command with output and status kept apart: $status, $out, $err. It never fails.
+# Run a command and set $status, $out and $err. It never fails itself.
 try()
 {
     status=0
@@ -152,7 +156,7 @@ try()
     err=$(cat "$ROOT/err")
 }
 
-# Runs a jobs file to its end, as a person would: `run_file 2 jobs.txt [options]`.
+# Run a jobs file to its end, as a user would: `run_file 2 jobs.txt [options]`.
 run_file()
 {
     local sim=$1
@@ -160,9 +164,9 @@ run_file()
     try berth run --sim "$sim" "$@"
 }
 
-# Puts a command in the background; its output is in $ROOT/NAME.out, its status is had with
-# `finish NAME`. What an earlier one of that name printed is gone when this returns: the shell
-# empties the file only in its child, and `wait_for_output` may look before that.
+# Put a command in the background; its output is in $ROOT/NAME.out, and `finish NAME` gets its
+# status. The file is emptied here, before the shell does so in its child, because
+# `wait_for_output` could otherwise see output of an earlier command of that name.
 background()
 {
     local name=$1
@@ -173,15 +177,15 @@ background()
     background_pids="$background_pids $!"
 }
 
-# A jobs file followed in the background, by a daemon that is there already: `follow_file 2
-# jobs.txt`. Ends with `finish run`.
+# Start a daemon and follow a jobs file in the background: `follow_file 2 jobs.txt`. End it
+# with `finish run`.
 follow_file()
 {
     start_daemon "$1"
     background run berth run --sim "$@"
 }
 
-# Waits for a command put in the background: $status and $out.
+# Wait for a command put in the background; set $status and $out.
 finish()
 {
     local pid_name=pid_of_$1
@@ -192,66 +196,69 @@ finish()
     out=$(cat "$ROOT/$1.out")
 }
 
-# Waits until what a background command prints has a line like PATTERN, and prints that:
-# `wait_for_output run 'completed'`.
+# Wait until a background command's output has a line that matches PATTERN, and print that
+# line: `wait_for_output run 'completed'`.
 wait_for_output()
 {
     "$AWAIT" output "$LIMIT" "$ROOT/$1.out" "$2" || fail_with "$1 never said '$2'; it said:
 $(cat "$ROOT/$1.out")"
 }
 
-# Waits for the first event, from the beginning of the instance, in which all the named fields
-# have these values, and prints it: `wait_for_event kind=ended job=3`. `--after SEQ` passes
-# over older ones. Fails when it does not come within the limit.
+# Wait for the first event, from the beginning of the instance, in which all the named fields
+# have these values, and print it: `wait_for_event kind=ended job=3`. `--after SEQ` skips older
+# ones. Fail if it does not come within the limit.
 wait_for_event()
 {
     "$AWAIT" event "$LIMIT" "$@" || fail_with "no event with $*; there were:
 $(timeout 5 berth events 2>&1 | tail -40)"
 }
 
-# Waits until the job's command is executed: "started" is the decision, which comes before.
+# Wait until the job's command is executed; the event "started" is only the decision, which
+# comes before.
 wait_until_running()
 {
     "$AWAIT" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING
 }
 
-# Until there is a line in FILE, for what a job writes first: when it is RUNNING that may be yet to come.
+# Wait until FILE has a line: a job's first output may come some time after the job is RUNNING.
 wait_until_written()
 {
     "$AWAIT" output "$LIMIT" "$1" . >/dev/null || fail_with "nothing has been written into $1"
 }
 
-# Whether the process goes on. One that has ended may be there until its parent has taken note of that.
+# True if the process is alive. A zombie, which its parent has not reaped yet, counts as dead.
 is_alive()
 {
     grep -qs '^State:[[:space:]][^ZX]' "/proc/$1/status"
 }
 
-# Until so many clients, beside the one that asks, have a connection.
+# Wait until this many clients, besides the one that asks, are connected.
 wait_for_clients()
 {
     "$AWAIT" until "$LIMIT" 'berth status --json' daemon.clients $(($1 + 1))
 }
 
-# All events so far in which the named fields have these values, one JSON object per line.
+# Print all events so far in which the named fields have these values, one JSON object per
+# line.
 events_with()
 {
     timeout "$LIMIT" berth events | "$AWAIT" match "$@"
 }
 
-# The sequence number of the first such event.
+# Print the sequence number of the first such event.
 seq_of()
 {
     wait_for_event "$@" | json seq
 }
 
-# One value out of JSON on standard input: `json jobs.0.state`. Strings bare, null as `null`.
+# Print one value of the JSON on standard input: `json jobs.0.state`. Strings bare, null as
+# `null`.
 json()
 {
     "$AWAIT" json "$1"
 }
 
-# One field of a job as `berth show --json` has it: `job_field 3 state`.
+# Print one field of a job from `berth show --json`: `job_field 3 state`.
 job_field()
 {
     berth show "$1" --json | json "jobs.0.$2"
@@ -269,7 +276,7 @@ is()
     [ "$2" = "$3" ] || fail_with "$1 is '$2', expected '$3'"
 }
 
-# `has NAME TEXT PATTERN`: an extended regular expression is somewhere in the text.
+# `has NAME TEXT PATTERN`: the text contains a match of the extended regular expression.
 has()
 {
     grep -qE -- "$3" <<<"$2" || fail_with "$1 has nothing like '$3'; it is:

@@ -1,7 +1,7 @@
 # For tests of webhooks: `load receiver` after `load lib`.
 
-# A server that answers each post with the next of these statuses (the last for all later ones),
-# and writes down what came: `serve 503 200`; then $PORT.
+# Start a server that answers each POST with the next of these statuses (the last for all later
+# ones) and records what it receives: `serve 503 200`; sets $PORT.
 serve()
 {
     cat >"$ROOT/server.py" <<'PY'

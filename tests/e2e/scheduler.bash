@@ -1,6 +1,6 @@
-# What the tests of the drop-in schedulers share: `load lib`, then `load scheduler`. Jobs are
-# python scripts; two simulated cards of 24,000 MiB; no daemon but the schedulers' own, which is
-# gone when they are.
+# Shared by the tests of the drop-in schedulers: `load lib`, then `load scheduler`. Jobs are
+# Python scripts; there are two simulated GPUs of 24,000 MiB, and no daemon but the schedulers'
+# own, which exits with them.
 
 scheduler_setup()
 {
@@ -10,8 +10,8 @@ scheduler_setup()
     export HOME=$ROOT
     unset CONDA_PREFIX CONDA_EXE
     echo '{"default_requirement": 1.0, "models": {"half": 0.5, "two": 2.0, "onehalf": 1.5}}' >llm_config.json
-    # Writes what it was given and its mask to `ran`, waits for a word in the FIFO after --gate, ends as
-    # --fail says.
+    # Write the arguments and the GPU mask to `ran`, wait for a word in the FIFO after --gate,
+    # end as --fail says.
     cat >job.py <<'PY'
 import os, sys
 args = sys.argv[1:]
@@ -26,7 +26,8 @@ if "--fail" in args:
 PY
 }
 
-# Until the state file says so: allocations and paused cards, as in `wait_for_state '[1.0, 0.0] []'`.
+# Wait until the state file has these allocations and paused GPUs: `wait_for_state '[1.0, 0.0]
+# []'`.
 wait_for_state()
 {
     timeout "$LIMIT" python3 - "$1" <<'PYTHON' || fail_with "the state never was '$1'; it is: $(cat gpu_scheduler_state.json)"
@@ -45,7 +46,7 @@ while True:
 PYTHON
 }
 
-# Ends a scheduler as a person would, by Ctrl-C: `stop_scheduler run`.
+# End a scheduler as a user would, by Ctrl-C: `stop_scheduler run`.
 stop_scheduler()
 {
     local name=$1 pid_name=pid_of_$1
@@ -54,7 +55,7 @@ stop_scheduler()
     is 'status of a scheduler that was ended' "$status" 0
 }
 
-# Lets one who waits at a FIFO go on.
+# Release a process that waits at a FIFO.
 pass()
 {
     timeout "$LIMIT" sh -c ': >"$1"' sh "$1" || fail_with "nobody waits at $1"

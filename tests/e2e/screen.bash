@@ -1,17 +1,17 @@
-# A person before a terminal: tmux, whose screen is looked at until it shows what it should.
-# `load lib`, then `load screen`.
+# A user at a terminal: tmux, whose screen is polled until it shows what it should. `load lib`,
+# then `load screen`.
 
 eval "plain_$(declare -f teardown)"
 
-# The terminal ends first: what runs in it has the test's mark.
+# End the terminal first: the programs in it carry the test's mark.
 teardown()
 {
     close_terminal
     plain_teardown
 }
 
-# What runs in it is killed first: a hang-up in the middle of a sanitizer's last look at the memory
-# leaves that waiting for ever.
+# Kill the programs in it first: a hang-up during a sanitizer's final leak check leaves that
+# waiting for ever.
 close_terminal()
 {
     local shell
@@ -21,7 +21,7 @@ close_terminal()
     in_tmux kill-server 2>/dev/null || true
 }
 
-# Each terminal has a server of its own: the one before may still be leaving.
+# Each terminal has a tmux server of its own: the previous one may still be exiting.
 terminals=0
 
 in_tmux()
@@ -29,8 +29,8 @@ in_tmux()
     tmux -S "$ROOT/tmux.$terminals" -f /dev/null "$@"
 }
 
-# `open_terminal COLUMNS ROWS [NAME=VALUE...] COMMAND`: runs COMMAND as a shell's; when it ends, the
-# screen says `left STATUS` and whether the terminal is cooked, and stays.
+# `open_terminal COLUMNS ROWS [NAME=VALUE...] COMMAND`: run COMMAND as a shell would; when it
+# ends, the screen stays, with `left STATUS` and whether the terminal is in cooked mode.
 open_terminal()
 {
     local columns=$1 rows=$2
@@ -46,27 +46,27 @@ EOF
     in_tmux new-session -d -x "$columns" -y "$rows" bash "$ROOT/terminal"
 }
 
-# What the screen shows now; `screen -e` with its colours.
+# Print the current screen; `screen -e` with its colours.
 screen()
 {
     in_tmux capture-pane -p "$@"
 }
 
-# Until the screen has a line like this extended regular expression.
+# Wait until a line of the screen matches this extended regular expression.
 see()
 {
     "$AWAIT" screen "$LIMIT" "$ROOT/tmux.$terminals" "$1" || fail_with "the screen never had '$1'; it has:
 $(screen)"
 }
 
-# Until it has none.
+# Wait until no line matches.
 see_gone()
 {
     "$AWAIT" noscreen "$LIMIT" "$ROOT/tmux.$terminals" "$1" || fail_with "the screen still has '$1':
 $(screen)"
 }
 
-# Keys as tmux names them: `press j Enter C-c`; `enter_text TEXT` types it.
+# Send keys by tmux's names: `press j Enter C-c`; `enter_text TEXT` types text.
 press()
 {
     in_tmux send-keys "$@"

@@ -1,10 +1,11 @@
 # For tests of the machine's daemon with real users: `load users` after `load lib`. The file's
-# first test makes two accounts, $ALICE and $BOB, and a group, $ADMINS; the last one's teardown
-# removes them. Only root can do that: others skip. Each test has an instance of its own in
-# $ROOT, which both users can reach. The checkout may be where they cannot, in root's home for
-# one: the programs are copied to $ROOT/bin, and the tests' helpers to where $E2E is then.
+# first test creates two accounts, $ALICE and $BOB, and a group, $ADMINS; the last one's
+# teardown removes them. This needs root: without it, tests skip. Each test has an instance of
+# its own in $ROOT, which both users can reach. Since the checkout may be out of their reach,
+# e.g. in root's home, the programs are copied to $ROOT/bin and the tests' helpers to where
+# $E2E then points.
 
-# Says why there can be none, if so.
+# Print why accounts cannot be made, if so.
 why_no_users()
 {
     if [ "$(id -u)" -ne 0 ]; then
@@ -14,15 +15,15 @@ why_no_users()
     fi
 }
 
-# What changes accounts waits 15 seconds for others that do, and then gives up: on a busy machine that is not
-# enough for the files of tests that run side by side, so they do it one after the other.
+# Programs that change accounts wait 15 seconds for each other and then give up, which is too
+# short on a busy machine when files of tests run in parallel: this takes a lock first.
 in_turn()
 {
     flock -o /etc "$(type -P "$1")" "${@:2}"
 }
 
-# Screen's folder stays when its user goes, and another account of that name, which a later file makes with an
-# earlier one's process id, may not use it.
+# A screen folder outlives its user, and another account of that name, which a later file makes
+# with a reused process id, may not use it.
 useradd()
 {
     rm -rf "/run/screen/S-${!#}"
@@ -42,7 +43,7 @@ gpasswd() { in_turn gpasswd "$@"; }
 
 setup_file()
 {
-    # Each test says why it is skipped: bats of Debian 12 takes a skip in here for a failure.
+    # Each test prints why it is skipped: bats of Debian 12 takes a skip in here for a failure.
     if [ -n "$(why_no_users)" ]; then return 0; fi
     local tag=$$ # no other file's
     export ALICE=bta$tag BOB=btb$tag ADMINS=btg$tag
@@ -90,13 +91,13 @@ case_setup()
 case_teardown()
 {
     [ -n "${USERS_HOME:-}" ] || return 0
-    # What a failed test left running would fail those behind it.
+    # Processes left by a failed test would make the following tests fail.
     if [ -z "${BATS_TEST_COMPLETED:-}" ]; then pkill -KILL -u "$ALICE,$BOB" || true; fi
     umount -l "$ROOT/disk" 2>/dev/null || true # a test's own, if it has one
     rm -rf "$ROOT"
 }
 
-# Beside berth, or where an installation has it.
+# In the folder of berth, or where an installation has it.
 find_program()
 {
     local bin
@@ -104,8 +105,8 @@ find_program()
     if [ -x "$bin/$1" ]; then echo "$bin/$1"; else echo "$bin/../libexec/berth/$1"; fi
 }
 
-# Starts the machine's daemon for this test: `start_system [berthd options]`. With NO_SIM set its
-# GPUs are those that a probe finds.
+# Start the machine's daemon for this test: `start_system [berthd options]`. With NO_SIM set
+# its GPUs are those that a probe finds.
 start_system()
 {
     local cards=(--sim 2)
@@ -117,17 +118,17 @@ start_system()
     is "the daemon's first word" "$line" ready
 }
 
-# Runs a command as a user of the file, at home: `as $ALICE berth queue`.
+# Run a command as a user of the file, in their home: `as $ALICE berth queue`.
 as()
 {
     local user=$1 home=$USERS_HOME/alice
     shift
     if [ "$user" = "$BOB" ]; then home=$USERS_HOME/bob; fi
-    # The folder for settings is the test's own, in which they cannot write.
+    # The settings folder is the test's own, in which users cannot write.
     (cd "$home" && exec runuser -u "$user" -- env -u XDG_CONFIG_HOME HOME="$home" USER="$user" "$@")
 }
 
-# The same with output and status apart, as `try`.
+# The same, with output and status kept apart as by `try`.
 try_as()
 {
     status=0

@@ -1,6 +1,6 @@
 # For tests of berth-web: `load web` after `load lib`.
 
-# Starts it for this test's daemon, at a free port: $url. `start_web [options]`.
+# Start berth-web for this test's daemon, at a free port: $url. `start_web [options]`.
 start_web()
 {
     mkfifo "$ROOT/web.ready"
@@ -11,7 +11,7 @@ start_web()
     rm "$ROOT/web.ready"
 }
 
-# `get PATH [curl options]`: $status is HTTP's, $out the body, $head the headers.
+# `get PATH [curl options]`: sets $status to HTTP's, $out to the body, $head to the headers.
 get()
 {
     local path=$1
@@ -21,7 +21,7 @@ get()
     head=$(tr -d '\r' <"$ROOT/head")
 }
 
-# A card that somebody holds, and a job that waits for both.
+# One GPU in use, and a job that waits for both.
 busy_machine()
 {
     start_daemon 2

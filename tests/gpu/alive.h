@@ -1,12 +1,12 @@
-/* Whether what a fake driver was told of still runs; for fake_nvml.c and fake_cuda.c, which are
- * libraries of one file each. */
+/* Whether a process that a fake driver was given is still alive; for fake_nvml.c and
+ * fake_cuda.c, which are libraries of one file each. */
 #ifndef TESTS_GPU_ALIVE_H
 #define TESTS_GPU_ALIVE_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-/* A zombie has given its memory back. */
+/* A zombie counts as dead: it has given its memory back. */
 static inline bool
 is_alive(long pid)
 {

@@ -135,7 +135,7 @@ drm_tree_add_mi210(const struct drm_tree *t, int n, const char *bus_id, const ch
     drm_tree_put_card(t, bus_id, "product_name", "AMD Instinct MI210\n");
     drm_tree_put_card(t, bus_id, "numa_node", "1\n");
     drm_tree_put_card(t, bus_id, "power/runtime_status", "active\n");
-    /* No edge sensor: the first is the junction's. */
+    /* No edge sensor: the first one is the junction's. */
     drm_tree_put_card(t, bus_id, "hwmon/hwmon4/temp2_input", "38000\n");
     drm_tree_put_card(t, bus_id, "hwmon/hwmon4/temp3_input", "45000\n");
     if (unique_id)

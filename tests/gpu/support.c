@@ -169,7 +169,7 @@ child_end(struct child *c)
     return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
-/* Follows the path; the test fails where it leads nowhere. */
+/* Follows the path; the test fails if it leads nowhere. */
 static json_t *
 at(json_t *v, const char *path)
 {

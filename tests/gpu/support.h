@@ -5,14 +5,14 @@
 #include <jansson.h>
 #include <sys/types.h>
 
-/* A new empty folder, removed with all in it by support_remove_dir, which also frees. */
+/* Makes a new empty folder. support_remove_dir removes it with its content, and frees it. */
 char *support_make_dir(void);
 void support_remove_dir(char *dir);
 
-/* DIR/NAME := text, by rename, so that no reader sees half of it. */
+/* Writes text to DIR/NAME by rename, so that no reader sees half of it. */
 void support_write(const char *dir, const char *name, const char *text);
 
-/* A variable that meson sets for these tests: where a program or a library lies. */
+/* The path of a program or library, from a variable that meson sets for these tests. */
 const char *support_path(const char *variable);
 
 /* A child with pipes on its standard input, output and error. */
@@ -26,16 +26,16 @@ struct child {
 /* Starts argv (NULL-terminated) with the environment of the test. */
 struct child child_start(const char *const *argv);
 void child_say(struct child *c, const char *line);
-/* The next line of its output as JSON; the test fails when none comes in 20 s. */
+/* The next line of its output as JSON; the test fails if none comes within 20 s. */
 json_t *child_json(struct child *c);
-/* Everything from fd until its end. Freed by the caller. */
+/* Everything from fd until end of file. The caller frees it. */
 char *child_read_all(int fd);
-/* 1 when nothing comes on its output for ms. */
+/* 1 if nothing appears on its output for ms. */
 int child_is_silent(struct child *c, int ms);
-/* Closes its input and waits. The exit status, 128 + N for signal N. */
+/* Closes its input and waits. Returns the exit status, or 128 + N for signal N. */
 int child_end(struct child *c);
 
-/* Checks a path like "gpus.0.uuid" in a value: a string, an integer, or null. */
+/* Check the value at a path like "gpus.0.uuid": a string, an integer, or null. */
 void check_str(json_t *v, const char *path, const char *want);
 void check_int(json_t *v, const char *path, long long want);
 void check_null(json_t *v, const char *path);

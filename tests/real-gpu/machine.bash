@@ -1,19 +1,19 @@
-# What the rows of tests/real-gpu/run stand on: programs, an instance of Berth of its own, the GPU
-# that is used, reading of Berth's and nvidia-smi's answers, and waiting. Sourced by run.
+# Shared by the rows of tests/real-gpu/run: programs, an instance of Berth of its own, the
+# choice of GPU, readers of Berth's and nvidia-smi's answers, and waits. Sourced by run.
 
-# The longest that anything here is waited for, and the whole, in seconds.
+# Deadline of a single wait, and of the whole run, in seconds.
 PATIENCE=60
 TOTAL=570
 
-# What a process has on a GPU besides what it allocates, generously.
+# Upper bound on what a process has on a GPU besides its allocations.
 CONTEXT_MIB=1024
 
 strangers=
 note=
-altered=    # the daemon has settings of a row's
-accounting= # UUIDs of the GPUs that kept no accounts before
-mps=   # the folder of the control daemon of MPS that runs; "": none does
-image= # the image of containers that was made; "": none was
+altered=    # the daemon runs with a row's settings
+accounting= # UUIDs of the GPUs whose accounting was off before
+mps=   # the folder of the MPS control daemon that runs; "": none
+image= # the container image that was made; "": none
 
 find_cuda_job()
 {
@@ -59,12 +59,12 @@ start_berth()
     export BERTH_DIR=$dir/i NO_COLOR=1 LC_ALL=C
     unset BERTH_SOCKET
     cd "$dir" || die "$dir is gone"
-    # Where root runs this, Berth turns the driver's accounts on: clean_up turns them off again.
+    # As root, Berth turns the driver's accounting on: clean_up turns it off again.
     accounting=$(smi --query-gpu=uuid,accounting.mode | awk -F', ' '$2 == "Disabled" { print $1 }')
     start_daemon || die "$note" 1
 }
 
-# Another daemon, with these lines as its settings; after the row there is one without.
+# Start another daemon with these lines as its settings; after the row the plain one returns.
 restart_with()
 {
     berth daemon stop --cancel >/dev/null 2>&1
@@ -86,7 +86,8 @@ clean_up()
     rm -rf "$dir"
 }
 
-# What a row may have started beside jobs. Clients of MPS end first: their jobs are cancelled before.
+# End what a row may have started besides jobs. MPS clients end first: their jobs are cancelled
+# before.
 end_services()
 {
     if [ -n "$mps" ]; then tell_mps quit >/dev/null; fi
@@ -97,13 +98,13 @@ end_services()
 
 # --- Berth's answers
 
-# The first value of a field in JSON on standard input; "" if it is not there.
+# The first value of a field in the JSON on standard input; "" if absent.
 field()
 {
     grep -oE "\"$1\":(\"[^\"]*\"|[^,}]*)" | sed -n "1{s/^\"$1\"://;s/^\"//;s/\"\$//;p}"
 }
 
-# Berth's object of GPU $1, without what stands in lists below it.
+# Berth's JSON object of GPU $1, without its nested lists.
 gpu_object()
 {
     berth gpus --json | sed 's/{"index":/\n&/g' | grep "^{\"index\":$1,\"uuid\""
@@ -114,7 +115,7 @@ gpu_indexes()
     berth gpus --json | sed 's/{"index":/\n&/g' | sed -nE 's/^\{"index":([0-9]+),"uuid".*/\1/p'
 }
 
-# The index of the GPU with UUID $1, whatever kind it says it is of (CUDA calls instances GPUs too).
+# The index of the GPU with UUID $1, whatever its prefix says (CUDA calls instances GPUs too).
 gpu_of_uuid()
 {
     berth gpus --json | sed 's/{"index":/\n&/g' | sed -nE "s/^\{\"index\":([0-9]+),\"uuid\":\"[A-Z]+-${1#*-}\".*/\1/p"
@@ -135,7 +136,8 @@ job_is()
     [ "$(job_field "$1" state)" = "$2" ]
 }
 
-# The MiB of a field like "peak_mib":{"0":5000} of a job on one GPU, the job's and not an attempt's.
+# A field in MiB of a job on one GPU, such as "peak_mib":{"0":5000}: the job's, not an
+# attempt's.
 job_mib()
 {
     local mib
@@ -153,7 +155,8 @@ free_at_most()
     [ "$(gpu_field "$card" free_mib)" -le "$1" ]
 }
 
-# By jobs and others together, as the last sample had it: MIB more than at the beginning.
+# True if the last sample shows this many MiB more in use, by jobs and others together, than at
+# the beginning.
 used_at_least()
 {
     [ "$(gpu_field "$card" used_mib)" -ge $((base + $1)) ]
@@ -178,7 +181,7 @@ smi()
     timeout 30 nvidia-smi "$@" --format=csv,noheader,nounits 2>/dev/null
 }
 
-# INDEX, UUID, TOTAL, RESERVED, USED, NAME; old drivers do not tell what they reserve.
+# INDEX, UUID, TOTAL, RESERVED, USED, NAME; old drivers do not report RESERVED.
 smi_gpus()
 {
     smi --query-gpu=index,uuid,memory.total,memory.reserved,memory.used,name ||
@@ -204,7 +207,7 @@ mig_instances()
         awk '$1 == "gpu" { gpu = $2; next } { print gpu, $1, $2 }'
 }
 
-# The GPUs that NVLink joins with GPU $1, by nvidia-smi's matrix ("NV4").
+# The GPUs that NVLink connects to GPU $1, by nvidia-smi's matrix ("NV4").
 linked_to()
 {
     timeout 30 nvidia-smi topo -m 2>/dev/null | sed 's/\x1b\[[0-9;]*m//g' | awk -F'\t' -v me="GPU$1" '
@@ -212,14 +215,15 @@ linked_to()
         $1 == me { for (i = 0; i < n; i++) if ($(i + 2) ~ /^ *NV[0-9]/) printf "%s%d", sep++ ? " " : "", i }'
 }
 
-# What nvidia-smi says a process has, MiB; "" if it does not list it (as in most containers).
+# The MiB that nvidia-smi shows for a process; "" if it does not list it (as in most
+# containers).
 smi_process()
 {
     smi --query-compute-apps=gpu_uuid,pid,used_memory |
         awk -F', *' -v pid="$1" '$2 == pid && $3 ~ /^[0-9]+/ { sum += $3; seen = 1 } END { if (seen) print sum }'
 }
 
-# What nvidia-smi says is in use on the GPU, MiB; "" if it says nothing.
+# The MiB that nvidia-smi shows as in use on the GPU; "" if it shows nothing.
 smi_used()
 {
     smi_gpus | awk -F', *' -v uuid="$(gpu_field "$card" uuid)" '$2 == uuid && $5 ~ /^[0-9]+$/ { print $5 }'
@@ -227,7 +231,7 @@ smi_used()
 
 # --- waiting
 
-# wait_until COMMAND...: 1 and a note if it does not become true.
+# wait_until COMMAND...: returns 1 with a note if it does not become true in time.
 wait_until()
 {
     local end=$((SECONDS + PATIENCE))
@@ -245,7 +249,7 @@ wait_for_file()
     wait_until test -e "$1"
 }
 
-# wait_for_job ID [SECONDS]: until it has ended well.
+# wait_for_job ID [SECONDS]: until the job has completed successfully.
 wait_for_job()
 {
     local status=0
@@ -256,7 +260,7 @@ wait_for_job()
     return "$status"
 }
 
-# submit OPTIONS -- COMMAND: its number is in $job.
+# submit OPTIONS -- COMMAND: sets $job to its number.
 submit()
 {
     job=$(berth submit --parsable "$@" 2>"$dir/submit.err") && return
@@ -266,7 +270,7 @@ submit()
 
 # --- the GPU
 
-# The MiB free on GPU $1; 0 where that is not known, or nothing may start there.
+# The MiB free on GPU $1; 0 if that is unknown, or if nothing may start there.
 free_on()
 {
     local free
@@ -276,7 +280,8 @@ free_on()
     echo "$free"
 }
 
-# What is free on it is $room, what others use $base, MiB: other people's programs come and go.
+# Set $room to what is free on it and $base to what others use, in MiB: other users' programs
+# come and go.
 measure_card()
 {
     room=$(free_on "$card")
@@ -285,7 +290,7 @@ measure_card()
     [ "$room" -ge 12288 ]
 }
 
-# The one with the most room: its index is $card. $mode is its compute mode.
+# Choose the GPU with the most room: sets $card to its index, $mode to its compute mode.
 choose_card()
 {
     local i free most=0
@@ -301,7 +306,7 @@ choose_card()
     mode=$(smi --query-gpu=uuid,compute_mode | awk -F', ' -v uuid="$(gpu_field "$card" uuid)" '$1 == uuid { print $2 }')
 }
 
-# 77 with the reason where the driver lets one program alone use the GPU.
+# 77 with the reason if the driver lets only one program use the GPU.
 can_be_shared()
 {
     case ${mode:-Default} in
@@ -315,7 +320,7 @@ part()
     echo $((room * $1 / 100))
 }
 
-# What a job with that demand may allocate beside its context.
+# The MiB that a job with that demand may allocate besides its context.
 inside()
 {
     echo $(($(part "$1") - CONTEXT_MIB))
@@ -336,7 +341,8 @@ describe_machine()
     echo "# used here: GPU $card, $room MiB free"
 }
 
-# Of ours, that is: what others have taken meanwhile is listed, or is all that is used.
+# Idle as far as this test goes: memory that others have taken meanwhile is listed, or explains
+# all that is used.
 is_idle()
 {
     local others
@@ -364,7 +370,7 @@ forget_all()
     find "$dir" -maxdepth 1 -name 'f.*' -exec rm -rf {} +
 }
 
-# row NAME FUNCTION: the function returns 0, 1 or 77, and leaves in $note what it saw.
+# row NAME FUNCTION: the function returns 0, 1 or 77, and leaves its observations in $note.
 row()
 {
     local status=0 word

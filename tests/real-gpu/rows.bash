@@ -1,6 +1,7 @@
-# The rows of the table of tests/real-gpu/run: each function makes one thing happen and looks at it.
-# It returns 0 (it holds), 77 (it cannot be seen here) or anything else (it does not hold), with what
-# was seen in $note. Files that it makes are named f.*; the jobs it leaves are cancelled by row().
+# The rows of the table of tests/real-gpu/run: each function makes one thing happen and checks
+# it. It returns 0 (it holds), 77 (it cannot be observed here) or another value (it does not
+# hold), with its observations in $note. Files that it makes are named f.*; row() cancels the
+# jobs it leaves.
 
 same_as_smi()
 {
@@ -21,7 +22,8 @@ same_as_smi()
             { note="GPU $index is a $name, for Berth $(gpu_field "$index" name)"; return 1; }
         case $reserved in *[!0-9]*) reserved=0 ;; esac
         berth_total=$(gpu_field "$index" total_mib)
-        # MiB are rounded on both sides; without the reserved part, Berth's figure is a little smaller.
+        # MiB are rounded on both sides; without the reserved part, Berth's figure is a little
+        # smaller.
         near "$berth_total" $((total - reserved)) ||
             { note="GPU $index has $total MiB, $reserved reserved; for Berth $berth_total"; return 1; }
         note="$note${note:+; }$index: $name, $total MiB, for jobs $berth_total"
@@ -30,7 +32,7 @@ same_as_smi()
     [ "$n" -gt 0 ] || { note="nvidia-smi lists no GPU"; return 1; }
 }
 
-# Compute capabilities, and which GPUs are joined by NVLink ("NV4" in the matrix of topo).
+# Compare compute capabilities, and which GPUs NVLink connects ("NV4" in the matrix of topo).
 same_topology()
 {
     local index cc wanted joined said=
@@ -51,7 +53,7 @@ same_topology()
     note=$said
 }
 
-# The node that the kernel says; a job that books a core is allowed its CPUs alone.
+# Compare with the kernel's NUMA node; a job that books a core is restricted to its CPUs.
 near_cpus()
 {
     local bus node cpus why seen
@@ -71,8 +73,8 @@ near_cpus()
     [ "$seen" = "$cpus" ] || { note="$note; Berth says $cpus"; return 1; }
 }
 
-# The UUIDs that a job with these --gpu-ids sees, in its order, without GPU- or MIG-; and its
-# CUDA_DEVICE_ORDER in f.order.
+# The UUIDs that a job with these --gpu-ids sees, in its order, without GPU- or MIG-; its
+# CUDA_DEVICE_ORDER goes to f.order.
 seen_with()
 {
     submit --gpu-ids "$1" --vram "${CONTEXT_MIB}M" -- "$cuda_job devices >f.seen && echo \$CUDA_DEVICE_ORDER >f.order" &&
@@ -108,7 +110,8 @@ masks_and_order()
     note="$note; $i,${all[0]} in this order"
 }
 
-# holder NAME PERCENT OPTIONS...: a job that holds that part of the GPU until f.NAME.end is there.
+# holder NAME PERCENT OPTIONS...: a job that holds that part of the GPU until f.NAME.end
+# exists.
 holder()
 {
     local name=$1 percent=$2
@@ -120,7 +123,8 @@ fit_together()
 {
     local a b
     can_be_shared || return
-    # Where the driver lists no processes, what the first has allocated counts beside what it declared.
+    # If the driver lists no processes, the first job's allocations count in addition to its
+    # declared demand.
     holder a 30 --gpu-ids "$card" && a=$job && holder b 30 --gpu-ids "$card" && b=$job || return 1
     wait_for_file f.a && wait_for_file f.b || return 1
     touch f.a.end f.b.end
@@ -159,7 +163,7 @@ never_together()
     [ "$(tr -d '\n' <f.log)" = "+-+-+-+-" ] || { note="begins (+) and ends (-): $(tr -d '\n' <f.log)"; return 1; }
 }
 
-# The job would run out of memory if it began too early.
+# The job would run out of memory if it started too early.
 stranger()
 {
     local pid free
@@ -184,7 +188,8 @@ stranger()
     note="$said; a job of 70 % waited for its end"
 }
 
-# Beside nvidia-smi's figure for the process, or, where it lists none, by how much the GPU became fuller.
+# Compare with nvidia-smi's figure for the process, or, if it lists none, with the growth of
+# the GPU's memory in use.
 peak()
 {
     local told by before mine
@@ -196,7 +201,7 @@ peak()
         told=$(($(smi_used) - before))
         by="more in use"
     fi
-    # Only where processes are listed is the job's memory known.
+    # The job's memory is known only if processes are listed.
     if [ "$by" = "for the process" ]; then wait_until uses_at_least "$job" "$(inside 40)" || return 1; fi
     touch f.a.end
     wait_for_job "$job" || return 1
@@ -252,8 +257,9 @@ own_session()
     note="${said}it ended with its job"
 }
 
-# One job grows far beyond its demand while another is about to allocate: what the driver answers
-# the second one is the real thing. The first ends, and the second one's next attempt has room.
+# One job grows far beyond its demand while another is about to allocate, so the second gets a
+# genuine out-of-memory error of the driver. The first ends, and the second job's next attempt
+# has room.
 out_of_memory()
 {
     local big small
@@ -276,7 +282,7 @@ out_of_memory()
     [ "$(wc -l <f.runs)" -eq 2 ] && grep -q 'out of memory' <<<"$note"
 }
 
-# The daemon's own, and not one of another instance. Processes end while they are read.
+# This daemon's probe, not another instance's. Processes may end while they are read.
 probe_pid()
 {
     cat /proc/[0-9]*/status 2>/dev/null | awk -v parent="$(berth status --json | field pid)" '
@@ -324,6 +330,6 @@ training()
     needed=$(sed -nE 's/^cuda:0 needed ([0-9]+) MiB.*/\1/p' "$(job_field "$job" log)")
     mine=$(job_mib "$job" peak_mib)
     note="PyTorch needed ${needed:-?} MiB, Berth saw $mine with CUDA's context"
-    # Samples may miss the highest moment of a run of seconds; a context comes on top.
+    # Samples may miss the peak of a run of a few seconds; a context comes on top.
     [ -n "$needed" ] && [ "$mine" -ge $((needed * 98 / 100)) ]
 }

@@ -1,9 +1,10 @@
-# Rows of tests/real-gpu/run about what not every machine has: a choice among GPUs, CPUs near them, MIG, MPS,
-# containers. As in rows.bash, each returns 0, 77 or 1, with what was seen in $note.
+# Rows of tests/real-gpu/run that need what not every machine has: several GPUs to choose from,
+# CPUs near them, MIG, MPS, containers. As in rows.bash, each returns 0, 77 or 1, with its
+# observations in $note.
 
 # --- placing
 
-# The NUMA node that the kernel says for GPU $1 (nvidia-smi's number); "" if it says none.
+# The kernel's NUMA node of GPU $1 (nvidia-smi's number); "" if it gives none.
 node_of()
 {
     local bus node
@@ -12,7 +13,7 @@ node_of()
     if [ "${node:--1}" -ge 0 ]; then echo "$node"; fi
 }
 
-# "A B HOW" for each pair of the GPUs given, A before B: HOW is linked, near (one node) or far.
+# "A B HOW" for each pair of the given GPUs, A before B: HOW is linked, near (one node) or far.
 pairs_of()
 {
     local a b how node=() linked=()
@@ -32,7 +33,7 @@ pairs_of()
     done
 }
 
-# Two GPUs joined by NVLink if there are such, else two of one node.
+# Two GPUs connected by NVLink if there are any, else two of one node.
 placed_near()
 {
     local i roomy=() pairs kinds best how pair
@@ -53,7 +54,7 @@ placed_near()
     [ "$how" = "$best" ] || { note="$note; there is a pair that is $best"; return 1; }
 }
 
-# The CPUs that a job with these options may use, in $seen.
+# Set $seen to the CPUs that a job with these options may use.
 cpus_with()
 {
     submit --gpu-ids "$card" --vram "${CONTEXT_MIB}M" "$@" -- \
@@ -77,7 +78,7 @@ bound_as_asked()
 
 # --- MIG
 
-# Each instance alone, by its UUID; two in one job are refused.
+# Run on each instance alone, by its UUID; two in one job are refused.
 instances()
 {
     local gpu profile uuid i list said=
@@ -110,26 +111,28 @@ instances()
 
 # --- MPS
 
-# Asks the control daemon that start_mps has started.
+# Send a command to the control daemon that start_mps started.
 tell_mps()
 {
     CUDA_MPS_PIPE_DIRECTORY=$mps/pipe CUDA_MPS_LOG_DIRECTORY=$mps/log timeout 30 nvidia-cuda-mps-control <<<"$1" 2>/dev/null
 }
 
-# A control daemon of the user who runs this. 77 with the reason if there is none.
+# Start a control daemon as the current user. 77 with the reason if it cannot run.
 start_mps()
 {
     command -v nvidia-cuda-mps-control >/dev/null || { note="there is no nvidia-cuda-mps-control"; return 77; }
     if is_divided; then note="a GPU is divided by MIG"; return 77; fi
     mps=$dir/mps
     mkdir -p "$mps/pipe" "$mps/log"
-    # Its own numbers of the GPUs are what jobs' CUDA_VISIBLE_DEVICES is about.
+    # Jobs' CUDA_VISIBLE_DEVICES uses the control daemon's numbering of the GPUs, so fix its
+    # order.
     CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_MPS_PIPE_DIRECTORY=$mps/pipe CUDA_MPS_LOG_DIRECTORY=$mps/log \
         timeout 30 nvidia-cuda-mps-control -d >"$dir/f.err" 2>&1 ||
         { note="nvidia-cuda-mps-control -d does not start: $(tail -n 1 "$dir/f.err")"; mps=; return 77; }
 }
 
-# Two jobs as clients of one server: each has its own memory attributed, though they share the server.
+# Two jobs as clients of one server: each job's own memory is attributed to it, though they
+# share the server.
 mps_clients()
 {
     local a b servers pid told_a told_b
@@ -157,7 +160,7 @@ mps_clients()
 
 # --- containers
 
-# Why podman cannot run a job of this user's with the GPU; "" if it can.
+# Print why podman cannot run a job of this user with the GPU; "" if it can.
 why_no_container()
 {
     command -v podman >/dev/null || { echo "podman is not installed"; return; }
@@ -165,8 +168,8 @@ why_no_container()
     berth doctor | sed -nE '/ container .*, for --container$/d; s/^[a-z]+ +container +//p' | head -n 1
 }
 
-# An image $image with cuda_job and its libraries, at the places that they have here. The driver's come
-# with the GPU.
+# Make an image $image with cuda_job and its libraries, at the same paths as here. The driver's
+# libraries are injected with the GPU.
 make_image()
 {
     local root=$dir/f.image library
@@ -196,7 +199,7 @@ contained()
     lists=$(smi --query-compute-apps=pid)
     submit --container "$image" --gpu-ids "$card" --vram "$(part 30)M" -- \
         "$cuda_job" hold "$(inside 30)" --ready "$dir/f.a" --until "$dir/f.a.end" && wait_for_file f.a || return 1
-    # Only where the driver lists processes is the job's memory known.
+    # The job's memory is known only if the driver lists processes.
     if [ "$(smi --query-compute-apps=pid)" != "$lists" ]; then
         wait_until uses_at_least "$job" "$(inside 30)" || return 1
         said=", its $(job_mib "$job" use_mib) MiB count as the job's"

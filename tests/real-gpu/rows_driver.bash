@@ -1,6 +1,6 @@
-# Rows of tests/real-gpu/run about what the driver enforces, keeps and reports: limits on memory, MPS as Berth
-# starts it, accounts, load and energy, devices, XIDs. As in rows.bash, each returns 0, 77 or 1, with what was seen
-# in $note.
+# Rows of tests/real-gpu/run about what the driver enforces, records and reports: memory
+# limits, MPS as Berth starts it, accounting, load and energy, devices, XIDs. As in rows.bash,
+# each returns 0, 77 or 1, with its observations in $note.
 
 is_over()
 {
@@ -12,7 +12,8 @@ is_there_or_over()
     [ -e "$1" ] || is_over "$2"
 }
 
-# began FILE JOB: until the job has made the file. 1, or 77 where it cannot run here, with its last words.
+# began FILE JOB: wait until the job has made the file. 1, or 77 if it cannot run here, with
+# its last lines of output.
 began()
 {
     wait_until is_there_or_over "$1" "$2" || return 1
@@ -22,7 +23,7 @@ began()
     return 1
 }
 
-# The state with which a job ends, in $state.
+# Set $state to the state in which a job ends.
 ending_of()
 {
     berth wait -q -t "$PATIENCE" "$1" >/dev/null 2>&1
@@ -31,7 +32,8 @@ ending_of()
 
 # --- memory
 
-# With room for both on the GPU: the one that wants twice what it declared fails its own allocation.
+# Both fit on the GPU: the job that wants twice its declared demand fails in its own
+# allocation.
 held_to_vram()
 {
     local by a b state
@@ -52,7 +54,7 @@ held_to_vram()
     note="$said; its neighbour went on; attempt $(job_field "$b" attempt) of another with $(part 30) passed"
 }
 
-# The same where nothing holds it: the one that is over is ended, and not its neighbour.
+# The same without enforcement: the job over its demand is ended, its neighbour is not.
 ended_for_excess()
 {
     local a b state
@@ -73,7 +75,7 @@ ended_for_excess()
 
 # --- MPS
 
-# Asks the control daemon that Berth has started for this user on the GPU.
+# Send a command to the control daemon that Berth started for this user on the GPU.
 tell_mps_of_berth()
 {
     local at
@@ -82,7 +84,7 @@ tell_mps_of_berth()
     CUDA_MPS_PIPE_DIRECTORY=$at/pipe CUDA_MPS_LOG_DIRECTORY=$at/log timeout 30 nvidia-cuda-mps-control <<<"$1" 2>/dev/null
 }
 
-# The process ids of its servers. Where it does not run, words say so instead.
+# The process ids of its servers. If the control daemon does not run, its error text instead.
 servers_of_berth()
 {
     tell_mps_of_berth get_server_list | grep -xE '[0-9]+' | tr '\n' ' '
@@ -93,7 +95,8 @@ is_without_mps()
     [ -z "$(servers_of_berth)" ]
 }
 
-# With mps: on. Two jobs have one server; one of them may not have more than it declared; it ends with them.
+# With mps: on, two jobs share one server; one of them may not exceed its declared demand; the
+# server ends with them.
 mps_by_berth()
 {
     local a b state servers why
@@ -124,7 +127,7 @@ is_at_work()
     [ "$(gpu_field "$card" util)" -ge 50 ]
 }
 
-# A kernel that never rests. What it computes is compared; the driver has compiled it for this GPU.
+# A kernel that never idles. Its results are compared; the driver has compiled it for this GPU.
 load()
 {
     [ "$(gpu_field "$card" util)" != null ] || { note="the driver reports no load for this GPU"; return 77; }
@@ -152,7 +155,8 @@ has_used()
     [ "$joules" -ge "$2" ]
 }
 
-# Against the power that nvidia-smi shows meanwhile: within a factor of two, for it changes by the moment.
+# Compare with the power that nvidia-smi shows meanwhile, within a factor of two, since power
+# fluctuates.
 energy()
 {
     local watts mine
@@ -170,7 +174,8 @@ energy()
     [ "$mine" -ge $((watts / 2)) ] && [ "$mine" -le $((watts * 2)) ]
 }
 
-# It begins and ends between two samples, so that only the driver knows what it had.
+# The job starts and ends between two samples, so only the driver's accounting has its memory
+# use.
 accounts()
 {
     local keeps mine
@@ -185,7 +190,7 @@ accounts()
 
 # --- devices
 
-# CUDA without a mask finds the job's own GPU and no other; a job without GPUs finds none.
+# Without a mask, CUDA finds the job's own GPU and no other; a job without GPUs finds none.
 filtered()
 {
     local seen
@@ -209,7 +214,7 @@ is_warned()
     timeout 30 berth events -k warning "$1" 2>/dev/null | grep -q '"xid":'
 }
 
-# A kernel that writes where there is no memory. The driver ends that program's context and nobody else's.
+# A kernel that writes to unmapped memory. The driver ends that program's context and no other.
 xids()
 {
     local a b state

@@ -1,5 +1,5 @@
-/* See rig.h. Used by the tests of the shepherd and by its measure. Failing here is failing the
- * test: there is no caller to return an error to. */
+/* See rig.h. Used by the supervisor's tests and by measure.c. Errors fail the test here, since
+ * there is no caller to return them to. */
 #include "rig.h"
 
 #include <errno.h>
@@ -132,7 +132,7 @@ rig_add_env(struct rig *r, const char *entry)
     json_array_append_new(json_object_get(r->spec, "env"), json_string(entry));
 }
 
-/* Starts the program with its three descriptors and an environment of its own. */
+/* Starts the program with its three descriptors and its own environment. */
 static pid_t
 start_program(struct rig *r, const char *option, int ctl, int lock)
 {
@@ -193,7 +193,7 @@ rig_start_sweep(struct rig *r)
     return start_program(r, "--sweep", unused, lock);
 }
 
-/* In a process of the test's own, as it changes what the program inherits. */
+/* Done in a child of the test, because it changes what the program inherits. */
 void
 rig_start_stand_in(struct rig *r, unsigned limit_files, bool confined)
 {
@@ -207,7 +207,7 @@ rig_start_stand_in(struct rig *r, unsigned limit_files, bool confined)
     if (r->pid > 0)
         return;
     libc_close_from(3);
-    if (confined) { /* root drops them; others have none */
+    if (confined) { /* only root has any to drop */
         (void)prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0);
         (void)prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH, 0, 0, 0);
     }
@@ -289,7 +289,8 @@ try_connect(const struct rig *r)
     return connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0 ? TAKE_FD(fd) : -1;
 }
 
-/* The socket's name appears a moment before it is listened on; a refusal falls into it. */
+/* The socket's name appears shortly before listen(), so a connection may be refused
+ * meanwhile. */
 int
 rig_connect(const struct rig *r)
 {

@@ -1,4 +1,4 @@
-/* Workloads and machines for the tests of virtual time. */
+/* Workloads and machines for tests of simulations in virtual time. */
 #ifndef TESTS_SIM_SUPPORT_H
 #define TESTS_SIM_SUPPORT_H
 
@@ -28,7 +28,7 @@ machine_of(int n, int32_t mib)
     return m;
 }
 
-/* A file of tests/sim/data, whole. */
+/* Reads a file of tests/sim/data whole. */
 static inline void
 read_data(const char *name, struct buf *out)
 {

@@ -1,5 +1,6 @@
-# For tests of jobs with --on slurm, after `load lib`: each test has a daemon of its own, in the folder $BERTH_DIR, and runs in $ROOT/w. Pulses, and
-# the silence after which a job is LOST, are six times as short.
+# For tests of jobs with --on slurm, after `load lib`: each test has a daemon of its own, in
+# the folder $BERTH_DIR, and runs in $ROOT/w. Heartbeats, and the silence after which a job is
+# LOST, are six times shorter than normal.
 
 case_setup()
 {
@@ -27,10 +28,11 @@ case_teardown()
 
 submit() { timeout "$LIMIT" berth submit --on slurm "$@"; }
 wait_for() { timeout "$LIMIT" berth wait "$@"; }
-# `field JOB JQ`: of a job's object.
+# `field JOB JQ`: print a field of a job's JSON object.
 field() { berth show --json "$1" | jq -r ".jobs[0] | $2"; }
 is_state() { [ "$(field "$1" .state)" = "$2" ]; }
-# `has_said JOB LINE`: RUNNING is a job whose command has been begun; what that does first may not be done yet.
+# `has_said JOB LINE`: RUNNING only means that the command has been started; its first output
+# may come later.
 has_said() { berth logs "$1" 2>/dev/null | grep -qx "$2"; }
 kill_daemon()
 {

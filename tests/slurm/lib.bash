@@ -6,12 +6,12 @@
 #
 # A test that fails prints the end of slurmctld's log.
 
-# Seconds for any one step, on a busy machine.
+# Deadline in seconds for any one step, for a busy machine.
 LIMIT=${LIMIT:-300}
 
 setup()
 {
-    # A socket's path is short, and the folders of bats are long.
+    # A socket's path must be short, and the folders of bats are long.
     ROOT=$(mktemp -d /tmp/berth-slurm.XXXXXX)
     chmod 755 "$ROOT"
     cd "$ROOT" || return 1
@@ -41,7 +41,7 @@ start_cluster()
     eval "$(cluster env)"
 }
 
-# `within COMMAND...`: until it succeeds. Slurm's commands cannot wait for most of what happens.
+# `within COMMAND...`: retry until it succeeds. Slurm's commands cannot wait for most events.
 within()
 {
     local end=$((SECONDS + LIMIT))
@@ -51,5 +51,5 @@ within()
     done
 }
 
-# `job_is ID STATE`: as scontrol says.
+# `job_is ID STATE`: compares with scontrol's state.
 job_is() { [ "$(scontrol show job "$1" | grep -oP 'JobState=\K\w+')" = "$2" ]; }

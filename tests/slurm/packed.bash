@@ -2,7 +2,7 @@
 
 submit() { timeout "$LIMIT" berth submit --on slurm --pack "$@"; }
 run_file() { timeout "$LIMIT" berth run --on slurm --pack "$@"; }
-# `settings LINE...`: a daemon with these, on GPUs of 24,000 MiB.
+# `settings LINE...`: start a daemon with these settings, on GPUs of 24,000 MiB.
 settings()
 {
     printf '%s\n' "slurm_gpu_mib: 24000" "$@" >config
@@ -11,8 +11,8 @@ settings()
 none_left() { [ -z "$(squeue -h)" ]; }
 n_allocations() { squeue -h -n berth-pack | wc -l; }
 
-# What allocations have written of what began and ended on their GPUs: at no moment is more promised of one than it has.
-# Prints how many began.
+# Check the allocations' records of starts and ends on their GPUs: at no moment is more
+# promised of a GPU than it has. Print the number of starts.
 check_promises()
 {
     awk '

@@ -84,7 +84,7 @@ rng_bool(struct rng *r)
     return rng_next(r) >> 33 & 1;
 }
 
-/* Often one of the ends, where signs and widths go wrong. */
+/* Often one of the extremes, where mistakes of sign and width show. */
 static int32_t
 rng_i32(struct rng *r)
 {
@@ -103,7 +103,7 @@ rng_i64(struct rng *r)
     return v % 3 == 0 ? ends[v / 3 % 5] : (int64_t)rng_next(r);
 }
 
-/* Pieces that break careless quoting, escaping and cutting. All of it is UTF-8. */
+/* Fragments that break careless quoting, escaping and truncation. All are UTF-8. */
 static char *
 rng_text(struct rng *r)
 {
@@ -213,7 +213,7 @@ random_deps(struct rng *r, struct request *req)
     }
 }
 
-/* An array some of whose tasks have gone. */
+/* An array from which some tasks have already been split off. */
 static void
 random_book(struct rng *r, struct job *job)
 {
@@ -384,7 +384,7 @@ some_uuids(int first)
     return list + first;
 }
 
-/* cmocka wants two strings; NULL is a value of its own here. */
+/* cmocka compares strings only; here NULL is a value of its own. */
 static void
 assert_same_text(const char *a, const char *b)
 {

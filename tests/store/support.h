@@ -1,5 +1,5 @@
-/* What the store's tests share: a folder of their own, and jobs filled with every value that a
- * field can hold. */
+/* Shared by the store's tests: a temporary folder, and jobs with random values in every
+ * field. */
 #ifndef TESTS_STORE_SUPPORT_H
 #define TESTS_STORE_SUPPORT_H
 
@@ -16,7 +16,7 @@ struct dir *dir_new(void); /* in TMPDIR or /tmp */
 void dir_free(struct dir *d);
 char *dir_file(const struct dir *d, const char *name); /* its path; the caller frees it */
 
-/* Opens, or fails the test with the words of the error. */
+/* Opens the store, or fails the test with the error's text. */
 struct store *must_open(const struct dir *d);
 void must_commit(struct store *s);
 
@@ -31,11 +31,12 @@ struct attempt *random_attempt(struct rng *r, int32_t number); /* the caller fre
 /* n UUIDs for its cards, in static memory. */
 const char *const *some_uuids(int first);
 
-/* Every durable field, run included when both have one. */
+/* Compares every durable field, and those of run if both jobs have one. */
 void assert_same_job(const struct job *a, const struct job *b);
 void assert_same_attempt(const struct attempt *a, const struct attempt *b);
 
-/* A plain pending job with this id and command, for where the fields do not matter. */
+/* A plain pending job with this id and command, for tests in which the fields do not
+ * matter. */
 struct job *plain_job(uint32_t id, const char *command);
 void add_plain_job(struct store *s, uint32_t id);
 

@@ -1,5 +1,5 @@
-/* A folder that stands for a cgroup with the dmem controller, for each test of a program.
- * Include it behind cmocka.h; dmem_dir is the folder. */
+/* A folder that stands for a cgroup with the dmem controller, made for each test. Include this
+ * after cmocka.h; dmem_dir is the folder. */
 #ifndef TESTS_SYS_DMEM_DIR_H
 #define TESTS_SYS_DMEM_DIR_H
 

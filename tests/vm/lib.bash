@@ -45,7 +45,7 @@ teardown()
     if [ -z "${BATS_TEST_COMPLETED:-}" ] && [ -S "$VM_SOCKET" ]; then
         if ask hangs; then
             BATS_TEST_RETRIES=1
-            # What a try prints goes with it.
+            # Output of a failed attempt is discarded.
             {
                 echo "the emulated machine stands still: $BATS_TEST_DESCRIPTION"
                 tail -n 20 "$VM_DIR/console.log"
@@ -59,13 +59,13 @@ teardown()
     fi
     kill -KILL "$VM_PID" 2>/dev/null || true
     wait "$VM_PID" 2>/dev/null || true
-    # A disk with its changes is large, and there is one for each case.
+    # A disk with its changes is large, and each case has one.
     rm -f "$VM_DIR"/*.qcow2
 }
 
 ask() { "$BERTH_SOURCE/tests/vm/ask" "$@" 3>&-; }
 guest() { ask run --limit "$LIMIT" "$@"; }
-# Fails where the command succeeds: `! COMMAND` does so only at a test's end.
+# Fail if the command succeeds: `! COMMAND` does so only at a test's end.
 fails() { if "$@"; then return 1; fi; }
 push() { ask run --stdin "cat >'$2'" <"$1"; }
 reboot() { ask reboot; }
@@ -79,7 +79,7 @@ as()
     ask run --limit "$LIMIT" --user "$user" "$@"
 }
 
-# In the guest, so that an attempt costs little: `within SECONDS SCRIPT`.
+# Retry inside the guest, so that an attempt costs little: `within SECONDS SCRIPT`.
 within()
 {
     local limit=$1 script=$2

@@ -1,6 +1,6 @@
-# Sourced by what fetches packages: make_disk, make_dmem_kernel.
+# Sourced by the scripts that fetch packages: make_disk, make_dmem_kernel.
 
-# The mirror that this machine itself installs packages from.
+# The mirror from which this machine itself installs packages.
 mirror()
 {
     local uri
