@@ -1,4 +1,4 @@
-/* The growing byte string: contents, the NUL behind them, and what growing keeps. */
+/* The growing byte string: its content, the terminating NUL, and what growth preserves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What is read of a program: its words, its status, and what bounds both. */
+/* Reading a program's output: its text, its exit status, and the limits on both. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Errors: words, codes, cutting; and what a broken invariant does to a process. */
+/* Errors: text, codes, truncation; and how a broken invariant ends a process. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -57,8 +57,8 @@ errno_finds_its_code(void **state)
     }
 }
 
-/* A text of n bytes and then characters of the given bytes stays whole wherever the cut
- * falls. */
+/* n filler bytes followed by the given characters stay valid UTF-8 wherever the text is
+ * truncated. */
 static void
 cuts_between_characters(void **state)
 {

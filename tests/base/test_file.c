@@ -1,4 +1,4 @@
-/* Files against a real file system: bounds, all-or-nothing writes, folders, locks. */
+/* Files on a real file system: limits, atomic writes, folders, locks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -48,7 +48,8 @@ leave(void **state)
     return rmdir(dir);
 }
 
-/* What opening them would do to a FIFO's writer or a device, the kernel would tell. */
+/* Opening a FIFO or device could affect its writer or the device, so they are refused
+ * unopened; the kernel would show an open. */
 static void
 opens_nothing_but_regular_files(void **state)
 {
@@ -136,7 +137,7 @@ reads_a_pipe(void **state)
     assert_int_equal(write(fd, "through", 7), 7);
     auto_close int reader = open("fifo", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     assert_true(reader >= 0);
-    close(TAKE_FD(fd)); /* the reader keeps the bytes; then the pipe is at its end */
+    close(TAKE_FD(fd)); /* the reader keeps the bytes; then end of file */
     auto_close int stdin_copy = dup(STDIN_FILENO);
     assert_int_equal(dup2(reader, STDIN_FILENO), STDIN_FILENO);
     int rc = file_read("-", 100, &b, &e);
@@ -153,7 +154,7 @@ failed_write_leaves_the_old(void **state)
 
     (void)state;
     assert_int_equal(file_write_atomic_at(dir_fd, "f", "old", 3, 0600, false, &e), 0);
-    assert_int_equal(mkdir("f.tmp", 0700), 0); /* in the way of the temporary */
+    assert_int_equal(mkdir("f.tmp", 0700), 0); /* blocks the temporary file's name */
     assert_int_equal(file_write_atomic_at(dir_fd, "f", "new", 3, 0600, true, &e), -1);
     assert_non_null(strstr(e.text, "cannot write f: "));
     assert_int_equal(file_read("f", 10, &b, &e), 0);
@@ -171,7 +172,7 @@ failed_write_leaves_the_old(void **state)
 static int awaited[2];
 static volatile sig_atomic_t signals;
 
-/* The third is what is waited for. */
+/* The test waits for the third one. */
 static void
 on_alarm(int sig)
 {
@@ -247,7 +248,7 @@ locks_exclude(void **state)
     assert_int_equal(file_read_locked_at(dir_fd, "lock", 99, &who, &e), 0);
     assert_int_equal(who.len, 0);
     assert_int_equal(mkfifo("fifo", 0600), 0);
-    assert_int_equal(file_is_locked_at(dir_fd, "fifo", &e), -1); /* and waits for nobody */
+    assert_int_equal(file_is_locked_at(dir_fd, "fifo", &e), -1); /* without blocking */
     assert_int_equal(file_lock("nowhere/lock", &held, &e), -1);
     assert_false(held);
 }
@@ -267,7 +268,7 @@ tells_whether_somebody_writes(void **state)
     assert_true(file_has_writers(fd));
     close(writer);
     assert_false(file_has_writers(fd));
-    /* No lease is left that the next writer would have to wait for. */
+    /* No lease remains that the next writer would have to wait for. */
     auto_close int next = open("f", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     assert_true(next >= 0);
 }

@@ -1,5 +1,5 @@
-/* The JSON writer, held against jansson's reader: whatever goes in, valid JSON comes out,
- * and it says the same. */
+/* The JSON writer, checked with jansson's reader: any input yields valid JSON with the same
+ * content. */
 #include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
@@ -53,8 +53,8 @@ writes_every_kind(void **state)
                         "\"rfc3339\":\"2026-03-01T14:02:10Z\"}}");
 }
 
-/* What jansson reads of the string is what was written; bytes that are no UTF-8 have become
- * U+FFFD each. */
+/* jansson reads back the string that was written, with each byte that is not UTF-8 replaced by
+ * U+FFFD. */
 static void
 check_string(const char *s, size_t n)
 {

@@ -1,4 +1,4 @@
-/* What stands in for functions that older C libraries lack. */
+/* Replacements for functions that older C libraries lack. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -39,7 +39,7 @@ names_signals_as_libc_does(void **state)
 #endif
 }
 
-/* As a kernel that knows no close_range. */
+/* Behaves like a kernel without close_range. */
 static void
 refuse_close_range(void)
 {
@@ -57,7 +57,7 @@ refuse_close_range(void)
         _exit(78);
 }
 
-/* Descriptors 40, 41 and 90 before and after, in a process of its own. */
+/* Checks descriptors 40, 41 and 90 before and after, in a process of its own. */
 static void
 descriptors(bool old_kernel)
 {

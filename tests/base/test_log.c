@@ -1,5 +1,5 @@
-/* The log: one line a fact, levels, and lines that other people's words cannot break; its
- * forms, the journal, and files that are put aside. */
+/* The log: one fact per line, levels, and resistance of lines to text from outside; its
+ * formats, the journal, and rotation. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -146,7 +146,7 @@ goes_to_the_journal_where_stderr_does(void **state)
             fstat(STDERR_FILENO, &st) < 0)
             _exit(9);
         setenv("JOURNAL_STREAM", "1:1", 1);
-        if (log_use_journal(addr.sun_path)) /* what is said of another descriptor */
+        if (log_use_journal(addr.sun_path)) /* the variable names another descriptor */
             _exit(8);
         snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long)st.st_dev,
                  (unsigned long long)st.st_ino);
@@ -206,17 +206,17 @@ puts_a_full_file_aside(void **state)
         assert_true(n > 0 && b.len <= 1000);
         total += n;
     }
-    assert_true(total < 100); /* what was older has gone */
+    assert_true(total < 100); /* older content is gone */
     assert_int_equal(lines_of(folder, "log.3", &b), -1);
     lines_of(folder, "log", &b);
     assert_non_null(strstr(b.data, "event=1099"));
-    /* Somebody else moves it away: the same name is opened anew. */
+    /* Another program moves the file away: the log opens the same name anew. */
     auto_free char *moved = xasprintf("%s/moved", folder);
     assert_int_equal(rename(path, moved), 0);
     assert_int_equal(log_reopen(&e), 0);
     log_info("event=after");
     assert_int_equal(lines_of(folder, "log", &b), 1);
-    /* Where nothing can be renamed it goes on growing. */
+    /* If the file cannot be renamed, it keeps growing. */
     log_set_rotation(10, 2);
     auto_free char *blocker = xasprintf("%s/log.1", folder);
     auto_free char *inside = xasprintf("%s/log.1/x", folder);

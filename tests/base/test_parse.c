@@ -1,4 +1,4 @@
-/* Numbers, sizes, durations, index lists: tables of what is read and what is refused. */
+/* Numbers, sizes, durations, index lists: tables of accepted and refused texts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,14 +15,14 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define BAD      INT64_MIN /* in a table: refused */
 
-/* What no number, size or duration may look like. */
+/* Refused as a number, a size and a duration. */
 static const char *const nonsense[] = {
     "",     " ",   " 5",  "5 ",      "nan",  "NaN", "inf",  "-inf",  "infinity",
     "0x10", "1e3", "--5", "5-",      "+5",   "1,5", "1..5", "1.2.3", ".",
     "5.",   "-",   "abc", "\x1b[1m", "\xff", "1\n", "١",
 };
 
-/* A refusal is of ERR_USAGE, shows what was given, and is safe to print. */
+/* A refusal has code ERR_USAGE, quotes the input, and is safe to print. */
 static void
 check_refusal(const char *s, const struct err *e)
 {

@@ -93,7 +93,7 @@ copies_all_that_it_owns(void **state)
     request_free(&b);
 }
 
-/* Every task put in and taken out in some order: the set stays what a plain list says. */
+/* Adds and removes every task in some order: the set must agree with a plain list. */
 static void
 task_sets_join_and_split(void **state)
 {

@@ -253,7 +253,7 @@ digests_as_published(void **state)
     assert_string_equal(digest, "a9993e364706");
 }
 
-/* The padding ends in the last block or begins another. */
+/* The padding fits into the last block or needs another. */
 static void
 digests_of_every_length(void **state)
 {

@@ -1,9 +1,7 @@
 /* One world of the deterministic simulation: the daemon's state (src/daemon/state) with the
- * core below it, the turn and the store behind it, and beside them what is really on the
- * cards.
+ * core below it, the turn and the store behind it, and beside them what is really on the cards.
  * A history is a seed and a list of step numbers; what a step does follows from both and from
- * the state, so steps can be left out and the rest still means something: that is how a
- * failing
+ * the state, so steps can be left out and the rest still means something: that is how a failing
  * history is made small (main.c).
  *
  *   ask.c      people: submissions of every kind, edits, cancels, holds

@@ -1,5 +1,5 @@
-/* The client of the socket, against the other end of a socket pair: what is here was written
- * before it is asked for, so nothing waits and no thread is needed. */
+/* The socket client, against the other end of a socket pair: every answer is written before it
+ * is requested, so nothing blocks and no thread is needed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 struct pair {
     struct client *client;
     int server;
-    struct buf seen; /* what the callbacks were told */
+    struct buf seen; /* what the callbacks received */
 };
 
 static void
@@ -281,8 +281,8 @@ test_silence_ends_a_call_that_has_patience(void **state)
     assert_non_null(strstr(e.text, "has not answered for 0.02 s"));
 }
 
-/* On a busy machine 100,000 jobs took the daemon longer than a client's patience for one
- * word. */
+/* On a busy machine the daemon needed longer for 100,000 jobs than a client waits for one
+ * message, so the timeout must restart with each piece. */
 static void
 test_a_large_request_is_given_longer(void **state)
 {

@@ -1,5 +1,5 @@
-/* Cells of characters: what is wide, combined, cut, outside, or somebody's attempt at the
- * terminal. */
+/* Cells of characters: wide and combining characters, truncation, positions outside, and text
+ * that tries to control the terminal. */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +73,7 @@ test_a_wide_character_takes_two_cells(void **state)
     assert_string_equal(grid_at(g, 0, 2)->text, "");
     assert_string_equal(grid_at(g, 0, 3)->text, "x");
     assert_int_equal(grid_at(g, 0, 3)->style, STYLE_GOOD);
-    /* Half of one is never shown. */
+    /* Half of a wide character is never shown. */
     grid_clear(g);
     assert_true(grid_put(g, 0, 3, 4, STYLE_GOOD, "\xe6\x97\xa5") <= 1);
     assert_null(strstr(row_of(g, 0), "\xe6"));

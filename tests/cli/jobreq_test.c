@@ -1,4 +1,4 @@
-/* Requests as JSON: the fields of docs/protocol.md, no defaults, the environment as it is. */
+/* Requests as JSON: the fields of docs/protocol.md, no defaults, the environment unchanged. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "cli/ask/submit_env.h"
 #include "spec/jobsfile.h"
 
-/* The lines of a jobs file as the text of their objects, sorted keys, a line each. */
+/* The lines of a jobs file as the text of their objects: sorted keys, one object per line. */
 static char *
 lines_of(const char *text)
 {
@@ -163,7 +163,8 @@ test_context(void **state)
     json_decref(tree);
 }
 
-/* What --export lets through: of these variables in our environment, those in passes. */
+/* The effect of --export: of these variables in our environment, those in `passes` are
+ * sent. */
 static void
 test_export(void **state)
 {
@@ -228,7 +229,7 @@ test_export(void **state)
     env_free(&choice);
 }
 
-/* Whether an entry of the environment goes along with --export=text: as for sbatch, or srun. */
+/* True if an entry of the environment is sent with --export=text, for sbatch or srun. */
 static bool
 goes_along(const char *text, bool is_srun, const char *entry)
 {
@@ -264,7 +265,7 @@ test_export_of_slurm(void **state)
     assert_true(goes_along("ALL,BERTH_TEST_C=c", true, "BERTH_TEST_C=c"));
     assert_true(goes_along("BERTH_TEST_A=c", true, "BERTH_TEST_A=c"));
     assert_true(goes_along("BERTH_TEST_A=c,BERTH_TEST_A", true, "BERTH_TEST_A=a"));
-    /* Steps of a batch job do as it does. */
+    /* A batch job's steps inherit its setting. */
     assert_true(goes_along("NONE", false, "SLURM_EXPORT_ENV=NONE"));
     assert_false(goes_along("NONE", true, "SLURM_EXPORT_ENV=NONE"));
     assert_true(goes_along("A,C=3", false, "SLURM_EXPORT_ENV=A,C=3"));

@@ -25,8 +25,8 @@ static const struct page page = {.usage = "u", .about = "a", .options = options}
 
 #define WORDS_MAX 16
 
-/* Splits line at blanks, reads it, and writes what came out: "f n=5 v | word word", or
- * "exit STATUS". */
+/* Splits line at blanks, parses it, and formats the result: "f n=5 v | word word", or "exit
+ * STATUS". */
 static const char *
 read_line(const char *line, bool stop_at_word, struct cli *cli)
 {

@@ -1,4 +1,4 @@
-/* The lines of `berth run`, from events as docs/protocol.md has them. */
+/* The output lines of `berth run`, from events as docs/protocol.md defines them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static const struct event_case cases[] = {
      "completed",
      "2.0s   peak 3.9 of 11.7 GiB (33 %), over-declared (-66 %): vram=4400M would be enough   "
      "CMD"},
-    /* What was raised after an out of memory is nobody's declaration. */
+    /* A demand raised after an out of memory was not declared by the user. */
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"0\":4000},"
      "\"vram_mib\":12000,\"verdict\":\"over\",\"attempt\":2}",
      "completed", "2.0s   peak 3.9 of 11.7 GiB (33 %)   CMD"},

@@ -1,4 +1,4 @@
-/* What `berth run` knows of jobs, and the exit status that comes of it. */
+/* The jobs as `berth run` tracks them, and the exit status that follows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +71,7 @@ test_all_have_ended_until_one_runs_again(void **state)
     assert_true(run_jobs_have_ended(&t));
     for (int64_t id = 1; id <= 3; id++)
         add(&t, id, "RUNNING", -1);
-    add(&t, 4, "PENDING", -1)->in_file = false; /* its line has gone */
+    add(&t, 4, "PENDING", -1)->in_file = false; /* its line was removed */
     for (int64_t id = 3; id >= 1; id--) {
         assert_false(run_jobs_have_ended(&t));
         run_jobs_set_state(run_jobs_find(&t, id), id == 2 ? "FAILED" : "COMPLETED");

@@ -1,5 +1,5 @@
-/* Walking through JSON text: against jansson's tree of the same text, and against text that
- * ends anywhere. */
+/* Walking through JSON text: compared with jansson's tree of the same text, and on text
+ * truncated at any byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,13 +88,13 @@ test_numbers(void **state)
     }
 }
 
-/* A copy of exactly the bytes, so that a sanitizer sees one read too many. */
+/* Copies exactly these bytes, so that a sanitizer detects an overread. */
 static void
 test_text_that_ends_anywhere(void **state)
 {
     (void)state;
     for (size_t n = 0; n < sizeof text; n++) {
-        char *cut = malloc(n ? n : 1); /* to the byte, so that reading on is seen */
+        char *cut = malloc(n ? n : 1); /* exact size, so that an overread is detected */
         struct scan s = {cut, cut + n};
         struct scan_value v;
         int steps = 0;

@@ -1,4 +1,4 @@
-/* Tables and the progress bar: alignment, cutting, columns that are left out. */
+/* Tables and the progress bar: alignment, truncation, omitted columns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

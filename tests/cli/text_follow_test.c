@@ -1,5 +1,6 @@
-/* Where the reader of a growing file goes on when the file is no longer what was shown. Its
- * supervisor cuts the middle out of a log in two steps, and may be held up between them. */
+/* Where the reader of a growing file continues when the file's content is no longer what was
+ * shown. The supervisor cuts the middle out of a log in two steps, and may be delayed between
+ * them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,7 @@ add(const struct textfile *f, const char *text)
                      (ssize_t)strlen(text));
 }
 
-/* Of which everything has been shown; closed by its reader. */
+/* A file shown completely so far; its reader closes it. */
 static struct textfile
 shown_log(void)
 {
@@ -44,7 +45,7 @@ shown_log(void)
     return f;
 }
 
-/* In the middle of a cut, as if it had begun so many seconds ago. */
+/* Puts the file into the middle of a cut that began this many seconds ago. */
 static void
 begin_cut(struct textfile *f, int64_t seconds)
 {
@@ -60,7 +61,7 @@ test_many_looks_while_a_cut_is_made(void **state)
     auto_textfile struct textfile f = shown_log();
 
     (void)state;
-    begin_cut(&f, -3600); /* this second does not end while the test is held up */
+    begin_cut(&f, -3600); /* this second does not pass while the test is delayed */
     for (int i = 0; i < 10; i++)
         assert_false(textfile_place(&f));
     add(&f, CUT);
@@ -79,7 +80,7 @@ test_begun_anew_after_a_second(void **state)
     assert_true(textfile_place(&f));
     assert_int_equal(f.at, 0);
     textfile_shown(&f, HEAD, strlen(HEAD));
-    /* The next time there is a second again. */
+    /* The next time, there is a second to wait again. */
     assert_int_equal(pwrite(f.fd, "anew", 4, 0), 4);
     assert_false(textfile_place(&f));
 }

@@ -1,4 +1,4 @@
-/* The picture of `berth top`, made of answers as the daemon sends them, at every size. */
+/* The screen of `berth top`, drawn from answers as the daemon sends them, at every size. */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ tear_down(void **state)
     return 0;
 }
 
-/* n cards; the first with two jobs and another program, the second sick. */
+/* n GPUs: the first has two jobs and another program, the second is unhealthy. */
 static void
 take_gpus(struct top *t, int n)
 {
@@ -74,7 +74,7 @@ take_gpus(struct top *t, int n)
     top_take_gpus(t, json_pack("{s:o}", "gpus", list));
 }
 
-/* n jobs as an answer to `jobs`: a third runs, the rest waits; ids from 1. */
+/* n jobs as an answer to `jobs`: a third run, the rest are pending; ids start at 1. */
 static void
 take_jobs(struct top *t, int n)
 {
@@ -118,7 +118,7 @@ take_jobs(struct top *t, int n)
     json_decref(answer);
 }
 
-/* The whole picture as lines. */
+/* The whole screen as lines. */
 static const char *
 draw(struct top *t, int rows, int columns)
 {
@@ -261,9 +261,9 @@ test_filters_and_the_selection_that_stays(void **state)
     top_set_filter(t, "user:bob");
     assert_int_equal(t->selected, 12);
     assert_int_equal(t->at, 5);
-    take_jobs(t, 33); /* more of them: it is still there */
+    take_jobs(t, 33); /* the list grew: the selected job is still there */
     assert_int_equal(t->selected, 12);
-    take_jobs(t, 6); /* it has gone: who is last now */
+    take_jobs(t, 6); /* the selected job is gone: the last one is selected */
     assert_int_equal(t->selected, 6);
     take_jobs(t, 0);
     assert_int_equal(t->selected, 0);
@@ -271,7 +271,7 @@ test_filters_and_the_selection_that_stays(void **state)
     assert_int_equal(t->selected, 0);
 }
 
-/* What is said of the view may take the place of the last title, and no part of another. */
+/* The text about the view may replace the last title, but never part of another. */
 static void
 test_no_title_is_written_over(void **state)
 {
@@ -309,7 +309,7 @@ test_sorts(void **state)
         if (strcmp(top_sort_name(t->sort), "id") == 0)
             assert_int_equal(t->selected, 1);
     }
-    assert_int_equal(t->sort, 0); /* round again */
+    assert_int_equal(t->sort, 0); /* back at the first */
 }
 
 static void
@@ -328,7 +328,7 @@ test_the_past_joins_without_gap(void **state)
     top_take_series(t, series);
     json_decref(series);
     assert_int_equal(t->n_past, 1);
-    assert_int_equal(t->past[0].n, 4); /* the third was seen by ourselves */
+    assert_int_equal(t->past[0].n, 4); /* the third sample was our own */
     assert_int_equal(t->past[0].points[0].util, 90);
     assert_int_equal(t->past[0].points[0].used_permille, 500);
     assert_int_equal(t->past[0].points[1].util, -1);
@@ -373,7 +373,7 @@ test_says_that_the_daemon_is_gone_or_silent(void **state)
         fail_msg("says what is fine");
 }
 
-/* The gravest first, none silently left out. */
+/* The most severe first, and none omitted silently. */
 static void
 test_says_how_much_more_is_wrong(void **state)
 {

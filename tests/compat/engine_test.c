@@ -1,5 +1,5 @@
-/* What drop-in commands share: values as Python writes them, command lines as argparse reads
- * them, files of JSON lines. The expectations are what Python 3.11 prints. */
+/* Shared by the drop-in commands: values as Python writes them, command lines as argparse
+ * reads them, files of JSON lines. The expectations are what Python 3.11 prints. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -202,7 +202,7 @@ static const struct pyarg mode[] = {
 static const struct pyarg_command commands[] = {
     {"run", "run it", mode}, {"status", "", mode}, {0}};
 
-/* Standard error of a line that is refused. */
+/* The standard error for a refused line. */
 static void
 expect_refusal(const struct pyarg_parser *p, const char *line, const char *words)
 {

@@ -1,5 +1,5 @@
-/* The drop-in gpusched's jobs file: what a line means, and by what it is known. The keys are
- * hashlib.sha1(command.encode()).hexdigest()[:12] and which of its equals the line is. */
+/* The drop-in gpusched's jobs file: the meaning of a line, and the key that identifies it:
+ * hashlib.sha1(command.encode()).hexdigest()[:12] and the line's number among equal ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ takes_lines_as_the_original_does(void **state)
         {"[VRAM=1.5gIb GPUS=2\tRetries=+3 TimeOut=1.5M Cancel] x", "x", 1536, 2, 90, 3, true},
         {"[vram=1G vram=2G] x", "x", 2048, 1, 0, 0, false},
         {"[vram=5mb] x", "x", 5, 1, 0, 0, false},
-        {"[vram=0.5] x", "", 0, 0, 0, 0, false}, /* half to even: 0, which is refused */
+        {"[vram=0.5] x", "", 0, 0, 0, 0, false}, /* rounds half to even: 0, which is refused */
         {"[vram=1.5] x", "x", 2, 1, 0, 0, false},
         {"[vram=2.5] x", "x", 2, 1, 0, 0, false},
         {"[timeout=90] x", "x", 0, 1, 90, 0, false},

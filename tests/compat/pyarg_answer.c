@@ -1,6 +1,6 @@
-/* What pyarg makes of command lines, for pyarg_test.py, which asks Python's argparse the same:
- * `--specs` prints the tables below as JSON; without it a JSON object a line says which table
- * and which words, and the answer is a line too. */
+/* pyarg's results for command lines, for pyarg_test.py, which asks Python's argparse the same:
+ * `--specs` prints the tables below as JSON; without it each input line is a JSON object with
+ * a table and words, and each answer is one line. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define ROWS_MAX  16
 #define WORDS_MAX 16
 
-/* What is read of a line: of each row, in the table's order. */
+/* The values parsed from a line, one per row in the table's order. */
 struct said {
     struct pyarg_value of[ROWS_MAX], of_command[ROWS_MAX];
 };
@@ -152,7 +152,7 @@ add_values(json_t *out, const struct pyarg *args, const struct pyarg_value *v)
     }
 }
 
-/* The whole line, as every tool reads it. NULL: it ended with *status. */
+/* Parses the whole line as every tool does. NULL: parsing ended with *status. */
 static json_t *
 read_line(const struct pyarg_parser *p, int argc, char **argv, int *status)
 {

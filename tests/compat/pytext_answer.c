@@ -1,6 +1,6 @@
-/* What pytext makes of values, for pytext_test.py, which asks Python the same. A JSON array a
- * line: what is asked, and its text; the answer is a JSON string a line, null where it is
- * refused. */
+/* pytext's results for values, for pytext_test.py, which asks Python the same. Each input line
+ * is a JSON array of an operation and its text; each answer is a JSON string on one line, or
+ * null if the text is refused. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The drop-in schedulers' files: a line of the jobs file, the table of what models need, the
+/* The drop-in schedulers' files: a line of the jobs file, the table of models' needs, the
  * state file, the config file of scheduler_10x. */
 #include <math.h>
 #include <setjmp.h>
@@ -148,7 +148,8 @@ refuses_a_wrong_piece_where_that_is_strict(void **state)
     assert_non_null(strstr(buf_str(&why), "'x' is no GPU"));
 }
 
-/* Order and borders of arguments count, the priority does not. */
+/* A job's identity includes the order of arguments and their boundaries, but not the
+ * priority. */
 static void
 tells_jobs_apart_by_what_they_are(void **state)
 {
@@ -234,7 +235,7 @@ keeps_a_state_file_as_it_was_written(void **state)
     assert_int_equal(sched_state_write("f.json", &s, NULL), 0);
     assert_int_equal(file_read("f.json", 4096, &again, NULL), 0);
     assert_string_equal(buf_str(&again), text);
-    /* Values are held to 0..1, what is no card is passed over. */
+    /* Values are clamped to 0..1; entries that are not GPUs are skipped. */
     put_file("{\"gpu_status\": [7, -1, \"x\"], \"paused_gpus\": [1, 64, -1, \"2\"]}");
     assert_int_equal(sched_state_read("f.json", &s, NULL), 0);
     assert_true(s.n == 3 && s.alloc[0] == 1 && s.alloc[1] == 0 && s.paused == 2);

@@ -1,5 +1,5 @@
-/* Slurm's commands: times, ids and columns as Slurm writes and reads them, and options of the
- * command line over those of a script. */
+/* Slurm's commands: times, ids and columns as Slurm reads and writes them, and command-line
+ * options overriding those of a script. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ times_are_read_as_sacct_does(void **state)
 {
     static const struct {
         const char *text;
-        int64_t utc_s; /* 0: it is wrong */
+        int64_t utc_s; /* 0: invalid */
     } cases[] = {
         {"2026-03-01", 1772323200},
         {"2026-03-01T14:02:10", 1772373730},
@@ -181,7 +181,7 @@ states_have_two_names(void **state)
 
 /* --- lists of jobs --- */
 
-/* The daemon's next answer, with the beginnings of rows of brief fields. */
+/* The daemon's next answer, with the first fields of the rows of brief jobs. */
 static void
 answer(int server, int id, const char *rows)
 {
@@ -253,7 +253,7 @@ the_copy_of_a_script_is_found_in_a_command(void **state)
 {
 #define HASH "0123456789abcdef0123456789abcdef01234567"
     static const struct {
-        const char *command, *path; /* NULL: it runs none */
+        const char *command, *path; /* NULL: the text runs no command */
     } cases[] = {
         {"/a/slurm_script." HASH, "/a/slurm_script." HASH},
         {"/a/slurm_script." HASH " 1 2", "/a/slurm_script." HASH},
@@ -280,7 +280,7 @@ the_copy_of_a_script_is_found_in_a_command(void **state)
 
 /* --- columns --- */
 
-/* What squeue sorts by; of a moment that is not known: the end of time. */
+/* squeue's sort key for a time; an unknown time sorts as the end of time. */
 static int64_t
 number_of(const struct slurm_value *v, const struct slurm_job *job)
 {
@@ -504,7 +504,7 @@ memory_is_said_in_one_way_and_the_last_counts(void **state)
     static const struct {
         const char *script, *variable, *in_it, *option, *value; /* NULL: none */
         int32_t mib;
-        const char *told; /* to the script; NULL: nothing */
+        const char *told; /* passed to the script; NULL: nothing */
     } cases[] = {
         {"--mem-per-cpu=4G -c 2", NULL, NULL, "mem", "100", 100, NULL},
         {"--mem-per-gpu=4G --gres=gpu:2", NULL, NULL, "mem", "100", 100, NULL},
@@ -519,7 +519,7 @@ memory_is_said_in_one_way_and_the_last_counts(void **state)
         {"", "mem-per-cpu", "4G", "mem", "100", 100, NULL},
         {"-G 1", "mem", "4G", "mem-per-gpu", "100", 100, "SLURM_MEM_PER_GPU=100"},
         {"--mem=100", "mem", "200", NULL, NULL, 200, NULL},
-        /* As Slurm: only of what is said in another way do variables count less. */
+        /* As in Slurm, variables lose only against another way to say the same. */
         {"--mem=100", "mem-per-cpu", "4G", NULL, NULL, 100, NULL},
         {"--mem-per-cpu=100", "mem", "4G", NULL, NULL, 100, "SLURM_MEM_PER_CPU=100"},
         {"--mem-per-cpu=100", "mem", "4G", "mem", "300", 300, NULL},

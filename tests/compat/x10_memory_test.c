@@ -1,5 +1,5 @@
-/* scheduler_10x's limit of memory: what processes share counts once, and one that has left its
- * parent and its session counts. */
+/* scheduler_10x's memory limit: memory shared by processes counts once, and a process that
+ * left its parent and its session still counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #define MIB       1048576
 #define CHILDREN  3
 
-/* Memory that is really there, read again by the process that inherits it. */
+/* Memory that is really resident, and read again by the process that inherits it. */
 static char *
 take_memory(void)
 {
@@ -37,7 +37,7 @@ share(char *data)
         (void)*(volatile char *)&data[i];
 }
 
-/* A child that works, says so, and is there until it is killed or the test ends. */
+/* A child that works, reports so, and lives until it is killed or the test ends. */
 static void
 start_child(void (*work)(char *data), char *data, const int ready[2], int until)
 {
@@ -53,7 +53,7 @@ start_child(void (*work)(char *data), char *data, const int ready[2], int until)
     (void)!read(ready[0], &byte, 1);
 }
 
-/* Goes on in a grandchild, once its parent has gone: then there is an end of the pipe less. */
+/* Continues in a grandchild after its parent exited; the pipe then has one writer less. */
 static void
 leave_and_take(char *data)
 {
@@ -69,7 +69,7 @@ leave_and_take(char *data)
         (void)take_memory();
 }
 
-/* 0: all as it should be. */
+/* Returns 0 if all checks hold. */
 static int
 look_twice(int until)
 {
@@ -130,7 +130,7 @@ looks_when_it_is_time(void **state)
     assert_in_range(memory_watch_wait_ms(&w), 1, 1000);
     w.due_us = 0;
     assert_int_equal(memory_watch_wait_ms(&w), 0);
-    memory_watch_look(&w); /* nothing is below us */
+    memory_watch_look(&w); /* no processes left below this one */
     assert_false(w.is_over);
     assert_true(w.due_us > 0);
 }

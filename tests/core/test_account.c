@@ -1,4 +1,4 @@
-/* Numbers for what an attempt comes to. */
+/* Numbers for the outcome of an attempt. */
 #include <errno.h>
 
 #include "machine.h"
@@ -72,7 +72,7 @@ test_averages_and_peaks(void **state)
     assert_int_equal(attempt_peak_mib(&a), -1);
 }
 
-/* An attempt that could not be started again and again ends with what is known of why. */
+/* An attempt that repeatedly could not be started ends with the reason, as far as known. */
 static void
 test_an_end_without_a_start(void **state)
 {

@@ -1,4 +1,4 @@
-/* What would help: a table of endings and of situations, with the words for each. */
+/* Advice to users: a table of endings and situations, with the text for each. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

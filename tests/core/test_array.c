@@ -1,4 +1,4 @@
-/* Arrays: tasks leave, run, end; the array counts them and ends with them. */
+/* Arrays: tasks leave, run and end; the array counts them and ends with the last. */
 #include "base/counted_text.h"
 #include "base/err.h"
 #include "core/queue/array.h"
@@ -26,7 +26,7 @@ pending_text(const struct job *a)
     return text;
 }
 
-/* The task goes to this state, and its array hears of it. */
+/* Moves the task to this state and updates its array. */
 static void
 set(struct job *a, struct job *task, enum job_state to, int exit_status)
 {
@@ -124,7 +124,7 @@ test_so_many_at_once(void **state)
     assert_false(array_park_task(a, z));
     assert_int_equal(z->parked, PARK_ARRAY_LIMIT);
     set(a, x, JOB_COMPLETING, -1);
-    assert_true(array_is_full(a)); /* it still holds its card */
+    assert_true(array_is_full(a)); /* still holds its GPU */
     set(a, x, JOB_COMPLETED, 0);
     assert_false(array_is_full(a));
     assert_int_equal(a->parked, 0);
@@ -229,7 +229,7 @@ test_what_has_not_left_ends_together(void **state)
         assert_int_equal(a->ended_us, 77);
         job_free(a);
 
-        /* With a task on its way the array waits for it. */
+        /* While a task is active, the array waits for it. */
         a = new_array(1, 0, 99, 0);
         struct job *t = array_split(a, 0, 2);
         set(a, t, JOB_STARTING, -1);
@@ -283,7 +283,8 @@ test_one_job_in_the_queue(void **state)
     assert_int_equal(queue_n_waiting(q), 10000);
     assert_int_equal(queue_n_in(q, JOB_PENDING), 10000);
     assert_int_equal(queue_n_in(q, JOB_RUNNING), 1);
-    /* All gone: it stands in no line, and is there until the last has ended. */
+    /* All tasks gone: the array is in no line, and stays in the table until the last has
+     * ended. */
     array_drop(a, JOB_CANCELLED);
     queue_refile(q, a);
     assert_null(a->kind);

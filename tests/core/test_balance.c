@@ -1,5 +1,5 @@
-/* The order `balanced`: what decides about a front job, one thing at a time; and how long it
- * takes until a demand fits. */
+/* The order `balanced`: each factor that ranks a front job, one at a time; and the time until
+ * a demand fits. */
 #include "base/err.h"
 #include "core/plan/balance.h"
 #include "core/plan/drain.h"
@@ -30,7 +30,7 @@ rig_free(struct rig *r)
     queue_free(r->q);
 }
 
-/* One that has waited so long. */
+/* A job that has been pending this long. */
 static struct job *
 waiting(struct rig *r, uint32_t id, struct demand d, int64_t span_s, int64_t waited_s)
 {
@@ -41,7 +41,7 @@ waiting(struct rig *r, uint32_t id, struct demand d, int64_t span_s, int64_t wai
     return job;
 }
 
-/* One that has run on these cards for so long. */
+/* A job that has run on these GPUs this long. */
 static void
 running(struct rig *r, uint32_t id, struct demand d, const uint8_t *gpus, int64_t span_s,
         int64_t ran_s)
@@ -60,7 +60,7 @@ running(struct rig *r, uint32_t id, struct demand d, const uint8_t *gpus, int64_
     ledger_hold(r->l, id, &d, gpus, d.gpus);
 }
 
-/* As a pass does that looks at all lines. */
+/* Runs a pass that examines all lines. */
 static void
 begin_pass(struct rig *r, int64_t now_us)
 {
@@ -77,7 +77,7 @@ key_of(struct rig *r, struct job *job)
     return key;
 }
 
-/* Whether the first is tried before the second. */
+/* True if the first is tried before the second. */
 static void
 expect_before(struct rig *r, struct job *a, struct job *b)
 {
@@ -104,7 +104,7 @@ test_narrow(void **state)
     rig_free(&r);
 }
 
-/* Three hours and the backlog; a narrow one four times as long. */
+/* Three hours plus the backlog; for a narrow job four times as long. */
 static void
 test_limits(void **state)
 {
@@ -129,7 +129,7 @@ test_limits(void **state)
     }
 }
 
-/* What was queued at the worst counts, even when it has gone. */
+/* The backlog counts at its maximum, even after it has shrunk. */
 static void
 test_backlog(void **state)
 {
@@ -150,8 +150,8 @@ test_backlog(void **state)
     rig_free(&r);
 }
 
-/* A wide job has waited for ten hours beside eight hours of work. What came later and went
- * without having started is as if it had never been there; the eight hours count. */
+/* A wide job has waited for ten hours behind eight hours of work. Jobs that came later and
+ * left without starting must not count; the eight hours must. */
 enum going { CANCELLED, HELD, AFTER_OTHERS, SHORTER, FEWER_GPUS, CANCELLED_RUN };
 
 static void
@@ -205,7 +205,7 @@ test_dropped_work(void **state)
     }
 }
 
-/* An array is work in its line by its tasks, wherever it stands there. */
+/* An array counts as work in its line by its tasks, wherever it stands there. */
 static void
 test_arrays_are_work(void **state)
 {
@@ -227,7 +227,7 @@ test_arrays_are_work(void **state)
     rig_free(&r);
 }
 
-/* The clock is set by a year: nothing of what is counted from it has changed. */
+/* The clock is set forward by a year: durations measured before do not change. */
 static void
 test_clock(void **state)
 {
@@ -274,7 +274,8 @@ test_crowd(void **state)
     rig_free(&r);
 }
 
-/* Where nothing is known of what runs, cards are emptied later, and only for what is due. */
+/* If run times of running jobs are unknown, GPUs are drained later, and only for jobs that are
+ * due. */
 static void
 test_blind(void **state)
 {
@@ -287,7 +288,7 @@ test_blind(void **state)
         struct balance_key key = key_of(&r, wide);
         assert_false(key.due);
         assert_int_equal(key.reserves, !blind);
-        /* An hour to empty four cards of four is worth ten hours' wait. */
+        /* Draining four of four GPUs for an hour is worth ten hours' wait. */
         begin_pass(&r, NOW_US + 9 * HOUR_S * SECOND_US);
         assert_int_equal(key_of(&r, wide).due, !blind);
         begin_pass(&r, NOW_US + 1000 * HOUR_S * SECOND_US);
@@ -297,7 +298,7 @@ test_blind(void **state)
     }
 }
 
-/* A day where nothing was known of any run, three hours again once something is. */
+/* One day while no run time is known, three hours again once one is. */
 static void
 test_patience_by_what_is_known(void **state)
 {
@@ -315,7 +316,7 @@ test_patience_by_what_is_known(void **state)
     rig_free(&r);
 }
 
-/* Those who stay far below their limits are expected to. */
+/* Jobs that stay far below their limits are expected to end early. */
 static void
 test_learning(void **state)
 {
@@ -406,7 +407,8 @@ test_drain_of_shares(void **state)
     rig_free(&r);
 }
 
-/* Cards that our own ends do not free are not drained for, and cost nobody a reservation. */
+/* Draining does not help for GPUs that other programs hold, so no job loses its reservation
+ * for that. */
 static void
 test_no_hope(void **state)
 {

@@ -1,5 +1,5 @@
-/* Why a job waits, in words: every situation as a row, from the machine's facts through a plan
- * to the sentence; and what is refused at once, with the nearest thing that would fit. */
+/* Why a job waits, in words: each situation is a row, from the machine's facts through a plan
+ * to the sentence; and immediate refusals, with the nearest demand that would fit. */
 #include "machine.h"
 
 /* Two cards of 40 GiB and one of 15, on NUMA nodes of their own; 8 cores, 64,000 MiB. */
@@ -22,7 +22,7 @@ lab_new(void)
     return l;
 }
 
-/* What makes the machine as the row says. */
+/* Puts the machine into the row's state. */
 
 static void
 all_whole(struct ledger *l)
@@ -297,7 +297,7 @@ test_cards_and_host_in_words(void **state)
     }
 }
 
-/* What the plan, the queue and the daemon write down. */
+/* What the plan, the queue and the daemon record. */
 static const struct plan_row {
     struct blocked why;
     const char *words;
@@ -424,7 +424,7 @@ test_what_can_never_start_in_words(void **state)
     ledger_free(l);
 }
 
-/* Whatever place_feasible lets in starts on an empty machine, and what it refuses does not. */
+/* Whatever place_feasible accepts starts on an empty machine, and what it refuses does not. */
 static void
 test_feasible_is_what_an_empty_machine_takes(void **state)
 {
@@ -450,7 +450,7 @@ test_feasible_is_what_an_empty_machine_takes(void **state)
     ledger_free(l);
 }
 
-/* As the sentence so the numbers that a script reads. */
+/* The numbers for scripts agree with the sentence. */
 static void
 test_numbers_behind_the_words(void **state)
 {

@@ -1,5 +1,5 @@
-/* Who is held to the VRAM that was declared: settings, jobs and cards against each other, and
- * the use of whole groups. */
+/* Which jobs are held to their declared VRAM: the interplay of settings, jobs and GPUs, and
+ * the memory use of whole cgroups. */
 #include "machine.h"
 
 static struct demand
@@ -19,7 +19,7 @@ describe(struct ledger *l, int card, enum gpu_cap cap, const char *why)
     ledger_set_info(l, card, &info);
 }
 
-/* gpu 0 can, gpu 1 cannot. */
+/* GPU 0 supports caps, GPU 1 does not. */
 static struct ledger *
 mixed_machine(enum vram_cap setting)
 {
@@ -40,7 +40,7 @@ test_settings_and_jobs(void **state)
         {VRAM_CAP_AUTO, VRAM_CAP_REQUIRE, VRAM_CAP_REQUIRE},
         {VRAM_CAP_AUTO, VRAM_CAP_OFF, VRAM_CAP_OFF},
         {VRAM_CAP_REQUIRE, VRAM_CAP_DEFAULT, VRAM_CAP_REQUIRE},
-        {VRAM_CAP_REQUIRE, VRAM_CAP_OFF, VRAM_CAP_REQUIRE}, /* the neighbours count on it */
+        {VRAM_CAP_REQUIRE, VRAM_CAP_OFF, VRAM_CAP_REQUIRE}, /* the neighbours rely on it */
         {VRAM_CAP_OFF, VRAM_CAP_DEFAULT, VRAM_CAP_OFF},
         {VRAM_CAP_OFF, VRAM_CAP_AUTO, VRAM_CAP_OFF},
         {VRAM_CAP_OFF, VRAM_CAP_REQUIRE, VRAM_CAP_REQUIRE},
@@ -57,7 +57,7 @@ test_settings_and_jobs(void **state)
     }
 }
 
-/* One that has its cards for itself needs none. */
+/* A job with its GPUs to itself needs no cap. */
 static void
 test_who_shares(void **state)
 {
@@ -72,7 +72,7 @@ test_who_shares(void **state)
     assert_int_equal(ledger_cap_mode(l, &alone), VRAM_CAP_OFF);
     assert_int_equal(ledger_cap_mib(l, &share, &gpu, 1), 6759); /* a quarter, and a tenth */
     struct demand two = want(2, 8000);
-    assert_int_equal(ledger_cap_mib(l, &two, both, 2), 0); /* half a cap is none */
+    assert_int_equal(ledger_cap_mib(l, &two, both, 2), 0); /* not on both: no cap */
     ledger_free(l);
 }
 
@@ -108,7 +108,7 @@ test_require_places_where_it_can(void **state)
     struct demand d = want_cap(8000, VRAM_CAP_AUTO);
     uint8_t gpu = 0;
     assert_int_equal(ledger_cap_mib(l, &d, &gpu, 1), 0);
-    /* It is asked again after ten minutes, or when it is described again. */
+    /* The GPU is probed for caps again after ten minutes, or when it is described again. */
     machine_sample(l, 0, 0, NULL, 0, 1000 + 600 * INT64_C(1000000));
     assert_int_equal(ledger_cap_mib(l, &d, &gpu, 1), 0);
     machine_sample(l, 0, 0, NULL, 0, 1001 + 600 * INT64_C(1000000));
@@ -132,7 +132,7 @@ test_require_is_refused_where_none_can(void **state)
     struct demand d = want_cap(8000, VRAM_CAP_REQUIRE);
     assert_true(place_feasible(&d, l, NULL));
     ledger_set_cap_refused(l, 0, "busy", 1);
-    assert_true(place_feasible(&d, l, NULL)); /* that passes */
+    assert_true(place_feasible(&d, l, NULL)); /* temporary */
     d.n_ids = 1;
     d.ids[0] = 1;
     expect_infeasible(l, d,
@@ -159,7 +159,7 @@ test_require_is_refused_where_none_can(void **state)
     ledger_free(l);
 }
 
-/* A share of a size that is not known is no number of MiB. */
+/* A share of a GPU of unknown size gives no number of MiB. */
 static void
 test_shares_of_an_unknown_size(void **state)
 {
@@ -183,7 +183,7 @@ test_shares_of_an_unknown_size(void **state)
     expect_infeasible(l, share,
                       "gpu 1 cannot enforce a job's VRAM: the size of its memory is not known, "
                       "so a share of it is not; use --vram");
-    /* Beside one whose size is known. */
+    /* Beside a GPU whose size is known. */
     struct gpu_info info = ledger_card(l, 1)->info;
     info.total_mib = CARD_MIB;
     ledger_set_info(l, 1, &info);
@@ -192,7 +192,7 @@ test_shares_of_an_unknown_size(void **state)
     share.gpus = 2;
     share.vram_cap = VRAM_CAP_AUTO;
     assert_int_equal(ledger_cap_mib(l, &share, both, 2), 0);
-    /* One that was not described since a restart may have a size. */
+    /* A GPU not described since a restart may have a known size. */
     describe(l, 0, GPU_CAP_NONE, "");
     share.gpus = 1;
     share.vram_cap = VRAM_CAP_REQUIRE;
@@ -227,26 +227,26 @@ test_a_groups_use_is_what_was_measured(void **state)
     assert_int_equal(h->peak_mib, 6000); /* between two samples */
     assert_false(h->unreported);
     assert_int_equal(ledger_card(l, 0)->external_mib,
-                     550); /* the stranger's, with its reserve */
-    /* Memory that the group is not charged for is the job's all the same. */
+                     550); /* the other program's, with its margin */
+    /* Memory that is not charged to the group still belongs to the job. */
     procs[0].mib = 7000;
     sample(l, 7500, procs, 3, &group, 1, 3);
     assert_int_equal(h->now_mib, 7000);
-    /* In a container no process is listed, and then the group is all there is. */
+    /* In a container no process is listed, so the group's figure is all there is. */
     group.mib = 5000;
     sample(l, 5000, NULL, 0, &group, 1, 4);
     assert_int_equal(h->now_mib, 5000);
     assert_int_equal(ledger_card(l, 0)->external_mib, 0);
     sample(l, 5100, NULL, -1, &group, 1, 5);
     assert_int_equal(h->now_mib, 5000);
-    /* What cannot be read, or is another's, changes nothing. */
+    /* A group that cannot be read, or is not the job's, changes nothing. */
     group.mib = -1;
     sample(l, 7500, procs, 1, &group, 1, 6);
     assert_int_equal(h->now_mib, 7000);
     group = (struct gpu_group){.job = 9, .mib = 100, .peak_mib = -1};
     sample(l, 7500, procs, 1, &group, 1, 7);
     assert_int_equal(h->now_mib, 7000);
-    /* When it has ended, so that its group is not asked for: as ever. */
+    /* After its end the job's group is not read: figures as without groups. */
     sample(l, 0, NULL, 0, NULL, 0, 8);
     assert_true(ledger_is_clear(l, 0, 1, 8));
     ledger_free(l);

@@ -1,11 +1,11 @@
-/* Dependencies: who is released, who can never run, and what goes round in a circle. */
+/* Dependencies: which jobs are released, which can never run, and detection of circles. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "core/queue/deps.h"
 #include "core/queue/queue.h"
 #include "machine.h"
 
-/* A world of jobs 1..15: how each ended; JOB_PENDING: it has not. */
+/* A world of jobs 1..15: how each ended; JOB_PENDING: not ended. */
 struct world {
     struct deps *deps;
     struct job *jobs[16];
@@ -34,7 +34,7 @@ on_dependent(void *arg, uint32_t dependent, bool met, const char *why)
         return;
     }
     snprintf(w->log + at, sizeof w->log - at, "%s-%u:%s", at ? " " : "", dependent, why);
-    /* As the daemon does: it ends, and the jobs that wait for it are notified. */
+    /* As the daemon does: the job ends, and its dependents are notified. */
     deps_leave(w->deps, w->jobs[dependent]);
     w->states[dependent] = JOB_CANCELLED;
     deps_ended(w->deps, dependent, 0, -1, JOB_CANCELLED, on_dependent, w);
@@ -118,7 +118,7 @@ test_every_type_against_every_end(void **state)
         assert_string_equal(end(w, 1, cases[i].ended), "");
         job_free(w->jobs[2]);
 
-        /* The same, had it ended before. */
+        /* The same, if it had ended before. */
         bool can = enter(w, 2, cases[i].type, 1, &why);
         assert_int_equal(can, cases[i].told[0] == '+');
         assert_string_equal(can ? "" : cases[i].told + 3, buf_str(&why));
@@ -219,8 +219,8 @@ test_circles(void **state)
     queue_free(q);
 }
 
-/* Of one name: 1, 3, 5 and 7, of which 3 and 7 are singletons; 6 waits for 7, and 8 for 1. Who
- * would wait for whom, and is it a circle? */
+/* Jobs 1, 3, 5 and 7 have one name, and 3 and 7 are singletons; 6 depends on 7, and 8 on 1.
+ * Which job would wait for which, and is there a circle? */
 static void
 test_circles_of_singletons(void **state)
 {
@@ -261,7 +261,7 @@ test_circles_of_singletons(void **state)
     }
 }
 
-/* A thousand wait for one; each leaves or is told, and none twice. */
+/* A thousand jobs wait for one; each leaves or is notified, and none twice. */
 static void
 test_many_wait_for_one(void **state)
 {

@@ -1,9 +1,9 @@
-/* A plan looks at so many lines and no more: the first of each user whenever something has
- * happened, the others in turn, and none for ever at none. */
+/* A plan examines a bounded number of lines: the first of each user after every change, the
+ * others in turn, so that none is skipped for ever. */
 #include "planworld.h"
 
 #define DEPTH 10
-#define FIRST 10 /* job */
+#define FIRST 10 /* job id */
 #define KINDS 100
 
 static void
@@ -12,7 +12,7 @@ begin(struct world *w, int64_t patience_ms)
     world_init(w, 1, &(struct plan_rules){.depth = DEPTH, .patience_ms = patience_ms});
 }
 
-/* So many lines, each of one job that wants more than half of a card. */
+/* Adds this many lines, each of one job that wants more than half of a GPU. */
 static void
 add_lines(struct world *w, uint32_t first, int n, uint32_t uid)
 {
@@ -20,7 +20,7 @@ add_lines(struct world *w, uint32_t first, int n, uint32_t uid)
         add(w, (struct spec){.id = first + (uint32_t)i, .uid = uid, .vram = 14000 + i});
 }
 
-/* The card is taken. */
+/* The GPU is taken. */
 static void
 take_card(struct world *w)
 {
@@ -67,11 +67,11 @@ test_all_are_looked_at_in_turn(void **state)
         plans++;
         assert_int_equal(w.more, n_seen(&w) < KINDS);
     } while (w.more);
-    assert_int_equal(plans, KINDS / DEPTH); /* none twice while nothing happens */
+    assert_int_equal(plans, KINDS / DEPTH); /* none examined twice while nothing changes */
     for (uint32_t i = 0; i < KINDS; i++)
         assert_int_equal(reason_of(&w, FIRST + i), REASON_GPU_MEMORY);
     plan_now(&w);
-    assert_false(w.more); /* nothing has happened */
+    assert_false(w.more); /* nothing has changed */
     planner_look_anew(w.planner);
     plan_now(&w);
     assert_true(w.more);
@@ -79,7 +79,7 @@ test_all_are_looked_at_in_turn(void **state)
     world_free(&w);
 }
 
-/* So what is far behind starts beside a blocked one that is in front. */
+/* So a job far behind starts beside a blocked one in front. */
 static void
 test_who_stands_far_behind_starts_too(void **state)
 {
@@ -99,7 +99,7 @@ test_who_stands_far_behind_starts_too(void **state)
     world_free(&w);
 }
 
-/* Also where each plan begins anew. */
+/* Also when each plan starts from the front again. */
 static void
 test_nobody_starves_where_something_always_happens(void **state)
 {
@@ -135,7 +135,7 @@ test_each_user_has_a_part(void **state)
     add_lines(&w, FIRST + 2 * KINDS, 2, 3);
     planner_look_anew(w.planner);
     plan_now(&w);
-    /* What the third leaves the others have. */
+    /* The others get what the third one leaves unused. */
     assert_int_equal(w.looked, DEPTH);
     int of[4] = {0};
     for (uint32_t id = FIRST; id < FIRST + 2 * KINDS + 2; id++)
@@ -165,7 +165,7 @@ test_users_are_more_than_the_depth(void **state)
     world_free(&w);
 }
 
-/* A higher priority is in front, wherever it was submitted. */
+/* A higher priority comes first, whenever it was submitted. */
 static void
 test_priority_stands_in_front(void **state)
 {
@@ -189,7 +189,7 @@ test_priority_stands_in_front(void **state)
     world_free(&w);
 }
 
-/* The first that is blocked has room kept for it, and is among those looked at from then on,
+/* The first blocked job gets a reservation and is examined by every plan from then on,
  * wherever it stands. */
 static void
 test_a_reservation_stays(void **state)
@@ -206,7 +206,7 @@ test_a_reservation_stays(void **state)
     planner_look_anew(w.planner);
     plan_now(&w);
     assert_int_equal(planner_reservation(w.planner)->job, job->id);
-    for (uint32_t i = 0; i < DEPTH; i++) { /* others are in front of it now, and it was there */
+    for (uint32_t i = 0; i < DEPTH; i++) { /* others precede it now; it was examined */
         struct job *other = queue_get(w.q, FIRST + i);
         other->req.priority = 1;
         queue_refile(w.q, other);
@@ -217,7 +217,7 @@ test_a_reservation_stays(void **state)
     world_free(&w);
 }
 
-/* Whoever asks is told how things stand, not what an earlier plan saw. */
+/* A query is answered from the current state, not from an earlier plan's. */
 static void
 test_the_reason_of_one_that_is_not_looked_at(void **state)
 {
@@ -238,7 +238,7 @@ test_the_reason_of_one_that_is_not_looked_at(void **state)
     world_free(&w);
 }
 
-/* So many at a time, and then the others. */
+/* This many at a time, then the others. */
 static void
 test_who_can_never_start_is_refused_in_parts(void **state)
 {
@@ -259,7 +259,7 @@ test_who_can_never_start_is_refused_in_parts(void **state)
     world_free(&w);
 }
 
-/* What waits is counted line by line, as each is looked at. */
+/* Pending work is counted per line, as each is examined. */
 static void
 test_the_backlog_of_all_lines_is_known_in_the_end(void **state)
 {
@@ -285,7 +285,7 @@ test_the_backlog_of_all_lines_is_known_in_the_end(void **state)
     world_free(&all);
 }
 
-/* Plans until one says that there is no more to do; never without an end. */
+/* Plans until one reports that nothing is left to do; fails if that never happens. */
 static void
 plan_all(struct world *w)
 {
@@ -302,8 +302,8 @@ was_ever_seen(const struct world *w, uint32_t id)
     return queue_get(w->q, id)->kind->seen > 0;
 }
 
-/* Whoever asked somebody to make way is looked at until it has the room, be it far behind
- * others of its priority: else the victim has it back. */
+/* A job that preempts others is examined until it has the room, however far behind others of
+ * its priority: otherwise the victim would get the room back. */
 static void
 test_room_that_a_victim_leaves_is_for_whom_it_left(void **state)
 {
@@ -327,7 +327,7 @@ test_room_that_a_victim_leaves_is_for_whom_it_left(void **state)
     assert_string_equal(w.text, want);
     assert_int_equal(planner_reservation(w.planner)->job, FIRST);
     planner_look_anew(w.planner);
-    plan_all(&w); /* it takes its time to leave */
+    plan_all(&w); /* the victim takes its time to leave */
     assert_int_equal(w.decided, 0);
     end_job(&w, 2, OUTCOME_PREEMPTED);
     planner_look_anew(w.planner);
@@ -336,8 +336,8 @@ test_room_that_a_victim_leaves_is_for_whom_it_left(void **state)
     world_free(&w);
 }
 
-/* What a limit leaves stays kept in plans that come to other lines, and the moment from which
- * on it is kept is not forgotten. */
+/* The rest that a limit leaves stays kept across plans that reach other lines, and the time at
+ * which keeping begins is remembered. */
 static void
 test_what_a_limit_leaves_stays_kept(void **state)
 {
@@ -349,7 +349,7 @@ test_what_a_limit_leaves_stays_kept(void **state)
                &(struct plan_rules){.depth = DEPTH, .patience_ms = 900000, .limits = &limits});
     add(&w, (struct spec){.id = 1, .uid = 1});
     plan_now(&w);
-    for (uint32_t id = FIRST; id < FIRST + KINDS; id++) /* all but one are beyond the limit */
+    for (uint32_t id = FIRST; id < FIRST + KINDS; id++) /* all but one are over the limit */
         add(&w, (struct spec){
                     .id = id, .uid = 1, .gpus = id == wide ? 2 : 3, .vram = 1000 + (int)id});
     planner_look_anew(w.planner);
@@ -367,8 +367,8 @@ test_what_a_limit_leaves_stays_kept(void **state)
     world_free(&w);
 }
 
-/* A line that has been looked at, and stands elsewhere since its first job has left, does not
- * count as another. */
+/* A line already examined that moves, because its first job left, does not count as
+ * another. */
 static void
 test_a_line_that_moves_counts_once(void **state)
 {
@@ -377,7 +377,7 @@ test_a_line_that_moves_counts_once(void **state)
     begin(&w, INT64_MAX);
     take_card(&w);
     add_lines(&w, FIRST, KINDS / 2, 1);
-    add_lines(&w, 200, DEPTH / 2, 1); /* of the first in front */
+    add_lines(&w, 200, DEPTH / 2, 1); /* ahead of the first one */
     for (uint32_t i = 0; i < KINDS / 2; i++)
         add(&w, (struct spec){.id = 300 + i, .uid = 1, .vram = 15000 + (int)i});
     planner_look_anew(w.planner);
@@ -390,7 +390,7 @@ test_a_line_that_moves_counts_once(void **state)
     world_free(&w);
 }
 
-/* Lines that have gone before anybody looked at them are not waited for. */
+/* Lines that vanish before they are examined do not keep the round open. */
 static void
 test_lines_that_are_gone_are_not_waited_for(void **state)
 {
@@ -409,7 +409,8 @@ test_lines_that_are_gone_are_not_waited_for(void **state)
     world_free(&w);
 }
 
-/* Whose time comes between two plans of one round, in front of where that stands. */
+/* A job whose begin time comes between two plans of one round, ahead of the round's
+ * position. */
 static void
 test_whose_time_comes_is_looked_at(void **state)
 {
@@ -434,7 +435,7 @@ test_whose_time_comes_is_looked_at(void **state)
     world_free(&w);
 }
 
-/* Of limits the ledger knows nothing. */
+/* The ledger has no limits in it. */
 static void
 test_the_limit_that_an_earlier_plan_found_is_told(void **state)
 {
@@ -458,7 +459,7 @@ test_the_limit_that_an_earlier_plan_found_is_told(void **state)
     world_free(&w);
 }
 
-/* Few lines: all in one plan, and nothing is left for another. */
+/* Few lines: one plan examines all, and nothing is left for another. */
 static void
 test_below_the_depth_all_are_looked_at(void **state)
 {

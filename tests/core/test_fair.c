@@ -1,4 +1,4 @@
-/* Accounts of recent use, and whose limits are whose. */
+/* Accounts of recent use, and which limits apply to whom. */
 #include <math.h>
 
 #include "core/plan/fair.h"
@@ -54,7 +54,7 @@ test_use_halves_with_every_half_life(void **state)
     fair_free(f);
 }
 
-/* Charged in pieces or at once, in either order: the same. */
+/* Charging in pieces or at once, in either order, gives the same. */
 static void
 test_charges_add_up(void **state)
 {
@@ -83,7 +83,7 @@ test_without_half_life_nothing_is_forgotten(void **state)
     fair_free(f);
 }
 
-/* A card held for ever counts as no more than its mean life. */
+/* A GPU held for ever counts as no more than the account's mean life. */
 static void
 test_use_is_bounded(void **state)
 {

@@ -1,4 +1,4 @@
-/* The forecast: what really happens when everybody runs as long as expected. */
+/* The forecast against what happens when every job runs as long as expected. */
 #include "planworld.h"
 
 static const struct plan_rules rules = {.patience_ms = 900 * 1000, .fair_share = true};
@@ -10,8 +10,8 @@ draw(uint32_t *seed, uint32_t n)
     return (*seed >> 8) % n;
 }
 
-/* Random queues in which limits are kept exactly: every start comes when it was foretold, and
- * what is foretold changes nothing. */
+/* Random queues whose limits are exact: every start happens at the forecast time, and
+ * forecasting changes nothing. */
 static void
 test_forecast_comes_true(void **state)
 {
@@ -82,7 +82,7 @@ test_unknown_ends_are_not_made_up(void **state)
     world_free(&w);
 }
 
-/* An array is foretold by its next task; the tasks that run count for its bound. */
+/* An array's forecast is its next task's; running tasks count towards its bound. */
 static void
 test_arrays(void **state)
 {
@@ -115,8 +115,8 @@ test_arrays(void **state)
     world_free(&w);
 }
 
-/* A task that waits in its own name, as one that was requeued does, belongs to its array though
- * both wait: its start and its end are counted there, whichever of them comes first in line. */
+/* A task that waits as a job of its own, e.g. after a requeue, belongs to its array though
+ * both wait: its start and its end count there, whichever of them comes first in line. */
 static void
 test_tasks_that_wait(void **state)
 {
@@ -145,8 +145,8 @@ test_tasks_that_wait(void **state)
     }
 }
 
-/* Thousands of different demands: only so many lines are looked at, in pieces, and what becomes
- * of the queue in between is no matter. */
+/* Thousands of different demands: only a bounded number of lines is examined, in pieces, and
+ * changes of the queue in between do no harm. */
 static void
 test_many_lines_in_pieces(void **state)
 {
@@ -172,7 +172,7 @@ test_many_lines_in_pieces(void **state)
     world_free(&w);
 }
 
-/* Who makes way starts anew, and is no news. */
+/* A preempted job starts again, which is not reported. */
 static void
 test_preemption(void **state)
 {
@@ -194,7 +194,7 @@ test_preemption(void **state)
     world_free(&w);
 }
 
-/* One that is to start, make way and start again is foretold once, by its first start. */
+/* A job that starts, is preempted and starts again has one forecast: its first start. */
 static void
 test_preemption_of_what_has_yet_to_start(void **state)
 {
@@ -221,7 +221,7 @@ test_preemption_of_what_has_yet_to_start(void **state)
     world_free(&w);
 }
 
-/* Whose time comes while others run takes its turn then, no sooner. */
+/* A job whose begin time comes while others run takes its turn then, not earlier. */
 static void
 test_begin_times(void **state)
 {
@@ -248,8 +248,8 @@ test_begin_times(void **state)
     world_free(&w);
 }
 
-/* Of jobs that are only asked about: what the first plan would say, when they would start, and
- * that those that wait in earnest are asked for as before. */
+/* Hypothetical jobs: what the first plan would say, when they would start, and that real jobs
+ * get the same forecast as before. */
 static void
 test_asked_jobs_stand_behind_those_that_wait(void **state)
 {
@@ -290,8 +290,8 @@ test_asked_jobs_stand_behind_those_that_wait(void **state)
     world_free(&w);
 }
 
-/* More lines than one plan looks at: a step never looks at more, each is explained, and one far
- * behind that fits starts at once. */
+/* More lines than one plan examines: a step never examines more, each is explained, and a job
+ * far behind that fits starts at once. */
 static void
 test_many_asked_jobs_in_pieces(void **state)
 {
@@ -327,8 +327,7 @@ test_many_asked_jobs_in_pieces(void **state)
     world_free(&w);
 }
 
-/* Those that are asked about are all told, though those that wait in earnest have long been
- * foretold. */
+/* Every hypothetical job is answered, even after all real jobs have been forecast. */
 static void
 test_asked_jobs_are_told_behind_enough_starts(void **state)
 {
@@ -356,8 +355,8 @@ test_asked_jobs_are_told_behind_enough_starts(void **state)
     world_free(&w);
 }
 
-/* One that has others make way behind more lines than a plan looks at has their room, and the
- * forecast comes to an end. */
+/* A job that preempts, behind more lines than a plan examines, gets the victims' room, and the
+ * forecast ends. */
 static void
 test_an_asked_job_far_behind_has_others_make_way(void **state)
 {

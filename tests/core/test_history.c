@@ -1,4 +1,4 @@
-/* What is expected of a job from runs of the same command, and which other jobs have its
+/* Expected run times from runs of the same command, and which other jobs share a
  * fingerprint. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ test_mean_of_the_last_two(void **state)
     assert_int_equal(job->estimate_ms, 2501);
     job->req.limit_ms = 777;
     assert_true(history_expect(h, job));
-    assert_int_equal(job->span_ms, 777); /* a limit is what it says, not a class */
+    assert_int_equal(job->span_ms, 777); /* a limit is used as it is, not rounded to a class */
     assert_int_equal(job->estimate_ms, 2501);
     history_leave(h, job);
     job_free(job);
@@ -101,8 +101,8 @@ test_users_and_commands_apart(void **state)
 #define MANY     3000
 #define COMMANDS 700
 
-/* Jobs of 700 commands come and go in an order drawn by lot; after each step the lists are
- * those that a plain count gives. */
+/* Jobs of 700 commands come and go in random order; after each step the lists match a plain
+ * count. */
 static void
 test_lists_under_a_crowd(void **state)
 {
@@ -139,8 +139,8 @@ test_lists_under_a_crowd(void **state)
     history_free(h);
 }
 
-/* One after the other, whichever leave in between; a run that is noted meanwhile takes them all
- * once more, when the first round is over. */
+/* One after the other, whichever leave in between; a run recorded meanwhile starts another
+ * round over all of them after the first. */
 static void
 test_who_follows_a_run(void **state)
 {
@@ -155,7 +155,7 @@ test_who_follows_a_run(void **state)
     history_note(h, jobs[0], 4000);
     assert_true(history_has_next(h));
     assert_ptr_equal(history_next(h), jobs[2]);
-    history_leave(h, jobs[1]); /* it was the next */
+    history_leave(h, jobs[1]); /* it was the next one */
     history_note(h, jobs[0], 2000);
     history_note(h, jobs[3], 2000);
     assert_ptr_equal(history_next(h), jobs[3]);

@@ -1,11 +1,11 @@
-/* The table of state x event, every pair of it, and the ways from an ending. */
+/* The table of state x event, every pair, and the transitions after an ending. */
 #include <errno.h>
 
 #include "base/err.h"
 #include "machine.h"
 
-/* What each event leads to, written down a second time and in other words than job.c:
- * "!" refused, "=" ignored, "+" a new fact in the same state, else the new state. */
+/* The result of each event, written a second time and independently of job.c: "!" refused, "="
+ * ignored, "+" a new fact in the same state, else the new state. */
 static const struct row {
     enum job_state state;
     const char *hold, *release, *cancel, *start, *started, *ended, *back, *infeasible;
@@ -318,7 +318,7 @@ test_never_ran_starts_again_with_longer_and_longer_pauses(void **state)
     job_free(job);
 }
 
-/* The trouble is the machine's, so there is neither a count nor a pause of the job's own. */
+/* The fault is the machine's, so the job's retry count and backoff stay unchanged. */
 static void
 test_trouble_of_the_machine_is_not_charged(void **state)
 {
@@ -365,13 +365,13 @@ test_nothing_cancelled_is_retried(void **state)
     }
 }
 
-/* What was asked of a running job, how its attempt then ended, and where that leads. */
+/* The requests made of a running job, how its attempt then ended, and the resulting state. */
 static void
 test_asked_to_run_again(void **state)
 {
     (void)state;
     static const struct {
-        int cancel, preempt, requeue; /* in which order they are asked; 0: not */
+        int cancel, preempt, requeue; /* order of the requests; 0: not made */
         enum outcome outcome;
         int code;
         enum job_state then;
@@ -379,16 +379,16 @@ test_asked_to_run_again(void **state)
         {0, 1, 0, OUTCOME_PREEMPTED, 0, JOB_PENDING},
         {0, 1, 0, OUTCOME_CANCELLED, 0, JOB_PENDING},
         {0, 1, 0, OUTCOME_EXITED, 3, JOB_PENDING},
-        {0, 1, 0, OUTCOME_EXITED, 0, JOB_COMPLETED}, /* before the word came */
+        {0, 1, 0, OUTCOME_EXITED, 0, JOB_COMPLETED}, /* ended by itself before the request */
         {0, 1, 0, OUTCOME_LOST, 0, JOB_PENDING},
         {0, 0, 1, OUTCOME_CANCELLED, 0, JOB_PENDING},
         {0, 0, 1, OUTCOME_REQUEUED, 0, JOB_PENDING},
         {0, 0, 0, OUTCOME_REQUEUED, 0, JOB_PENDING},
         {2, 0, 1, OUTCOME_REQUEUED, 0, JOB_CANCELLED},
-        {0, 0, 1, OUTCOME_EXITED, 0, JOB_PENDING}, /* whatever its exit */
+        {0, 0, 1, OUTCOME_EXITED, 0, JOB_PENDING}, /* whatever its exit code */
         {0, 1, 2, OUTCOME_EXITED, 0, JOB_PENDING},
         {0, 2, 1, OUTCOME_EXITED, 0, JOB_PENDING},
-        {0, 0, 0, OUTCOME_PREEMPTED, 0, JOB_PENDING}, /* only the record knows */
+        {0, 0, 0, OUTCOME_PREEMPTED, 0, JOB_PENDING}, /* only the exit record has it */
         {2, 1, 0, OUTCOME_PREEMPTED, 0, JOB_CANCELLED},
         {1, 2, 0, OUTCOME_CANCELLED, 0, JOB_CANCELLED},
         {2, 0, 1, OUTCOME_CANCELLED, 0, JOB_CANCELLED},
@@ -415,7 +415,7 @@ test_asked_to_run_again(void **state)
         assert_int_equal(job->begin_us, 0);
         assert_false(job_goes_last(job));
         if (job->state == JOB_PENDING) {
-            /* and what was asked of that run is not asked of the next */
+            /* Requests about that run do not apply to the next. */
             const struct ending fine = {.outcome = OUTCOME_EXITED};
             run_once(job, fine, 100);
             assert_int_equal(job->state, JOB_COMPLETED);
@@ -489,7 +489,7 @@ test_an_ended_job_starts_over(void **state)
     job_free(job);
 }
 
-/* Whatever ends it, but an end of its own before the word came. */
+/* However it ends, unless it ended by itself before the request. */
 static void
 test_one_that_is_stopped_may_wait_on_hold(void **state)
 {

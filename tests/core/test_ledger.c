@@ -1,4 +1,4 @@
-/* External use, budgets, headroom, strangers, and memory that comes back. */
+/* External use, budgets, headroom, other programs, and memory that is returned. */
 #include "machine.h"
 
 static const struct card *
@@ -103,8 +103,8 @@ sample_energy(struct ledger *l, int64_t energy_mj, int64_t now_us)
     ledger_sample(l, 0, &s, now_us, NULL, NULL);
 }
 
-/* Of what a card used between two samples a job has the part of its time; those that share the
- * card have equal parts. */
+/* A GPU's energy between two samples is charged to a job in proportion to its time; jobs that
+ * share the GPU have equal parts. */
 static void
 test_energy_is_divided_by_time_and_jobs(void **state)
 {
@@ -112,19 +112,19 @@ test_energy_is_divided_by_time_and_jobs(void **state)
     struct ledger *l = machine_new(1, CARD_MIB);
     book(l, 1, 0, 8000);
     sample_energy(l, 500000, 1000000);
-    assert_int_equal(ledger_energy_mj(l, 0, 0, INT64_MAX), 0); /* since when? */
+    assert_int_equal(ledger_energy_mj(l, 0, 0, INT64_MAX), 0); /* no start time is known */
     sample_energy(l, 800000, 2000000);
     assert_int_equal(ledger_energy_mj(l, 0, 0, INT64_MAX), 300000);
     assert_int_equal(ledger_energy_mj(l, 0, 1500000, INT64_MAX), 150000);
     assert_int_equal(ledger_energy_mj(l, 0, 0, 1100000), 30000);
     assert_int_equal(ledger_energy_mj(l, 0, 1200000, 1700000), 150000);
-    /* It had ended before, or begins later. */
+    /* The job ended before, or begins later. */
     assert_int_equal(ledger_energy_mj(l, 0, 0, 900000), 0);
     assert_int_equal(ledger_energy_mj(l, 0, 2000001, INT64_MAX), 0);
     book(l, 2, 0, 8000);
     sample_energy(l, 1000000, 3000000);
     assert_int_equal(ledger_energy_mj(l, 0, 0, INT64_MAX), 100000);
-    /* A count that begins anew, or stops, says nothing about the time before. */
+    /* A counter that restarts, or stops, gives nothing for the time before. */
     sample_energy(l, 7, 4000000);
     assert_int_equal(ledger_energy_mj(l, 0, 0, INT64_MAX), 0);
     sample_energy(l, 0, 5000000);
@@ -133,7 +133,7 @@ test_energy_is_divided_by_time_and_jobs(void **state)
     ledger_free(l);
 }
 
-/* One wrong sample ends no job. */
+/* One wrong sample does not end a job. */
 static void
 test_an_excess_is_sure_after_two_samples(void **state)
 {
@@ -201,7 +201,7 @@ test_a_share_holds_its_part_of_the_card(void **state)
     ledger_free(l);
 }
 
-/* In a forecast, the measured use of a job is freed with it, no matter what else is there. */
+/* In a forecast a job's measured use is freed with the job, whatever else runs there. */
 static void
 test_release_ahead_gives_measured_memory_back(void **state)
 {
@@ -229,7 +229,8 @@ test_release_ahead_gives_measured_memory_back(void **state)
     ledger_free(l);
 }
 
-/* The same where its memory is not reported: what nothing else explains is taken for its. */
+/* The same if the job's memory is not reported: use that nothing else explains is attributed
+ * to it. */
 static void
 test_release_ahead_of_a_silent_job(void **state)
 {
@@ -242,7 +243,7 @@ test_release_ahead_of_a_silent_job(void **state)
     ledger_release_ahead(ahead, 1);
     assert_int_equal(card0(ahead)->headroom_mib, CARD_MIB);
     ledger_free(ahead);
-    machine_sample(l, 0, 9000, NULL, -1, 3); /* and 1,000 that cannot be */
+    machine_sample(l, 0, 9000, NULL, -1, 3); /* and 1,000 that cannot be attributed */
     ahead = ledger_clone(l);
     ledger_release_ahead(ahead, 1);
     assert_int_equal(card0(ahead)->headroom_mib, CARD_MIB - 1000);
@@ -255,14 +256,14 @@ test_why_a_card_is_sick_stays_until_it_is_up(void **state)
 {
     (void)state;
     struct ledger *l = machine_new(1, CARD_MIB);
-    assert_int_equal(ledger_state_since_wall_us(l, card0(l)), 0); /* no wall clock was told */
+    assert_int_equal(ledger_state_since_wall_us(l, card0(l)), 0); /* no wall clock was set */
     ledger_set_wall_offset(l, 1000000);
     ledger_set_sick(l, 0, 79, "the card has fallen off the bus", 5);
     assert_int_equal(card_state(card0(l)), GPU_SICK);
     assert_int_equal(card0(l)->xid, 79);
     assert_string_equal(card0(l)->health_text, "the card has fallen off the bus");
     assert_int_equal(ledger_state_since_wall_us(l, card0(l)), 1000005);
-    machine_sample(l, 0, 0, NULL, 0, 6); /* a sample is no check */
+    machine_sample(l, 0, 0, NULL, 0, 6); /* a sample is not a health check */
     assert_int_equal(card_state(card0(l)), GPU_SICK);
     ledger_set_admin(l, 0, GPU_PAUSED, 7);
     assert_int_equal(card_state(card0(l)), GPU_SICK);
@@ -309,7 +310,7 @@ test_process_listed_twice_adds_up(void **state)
     ledger_free(l);
 }
 
-/* A job's process on a card that the job does not hold counts as another program there. */
+/* A job's process on a GPU that the job does not hold counts as another program there. */
 static void
 test_process_on_a_foreign_card(void **state)
 {
@@ -371,8 +372,8 @@ test_silent_job_takes_the_blame_up_to_its_budget(void **state)
     ledger_free(l);
 }
 
-/* Inside a container the list is empty: what our jobs allocate is theirs, up to what they
- * declared, and what was there before them is not. */
+/* Inside a container the process list is empty: our jobs' allocations are attributed to them
+ * up to their declared demand, and memory used before they started is not. */
 static void
 test_used_memory_of_hidden_processes_is_first_our_own(void **state)
 {
@@ -412,8 +413,8 @@ test_used_memory_of_hidden_processes_is_first_our_own(void **state)
     }
 }
 
-/* Where there is a list its word counts: a job that was seen there once is not hidden, and no
- * job is where others are shown. */
+/* A process list is authoritative: a job that was listed once is not hidden, and a job is not
+ * assumed where others are listed. */
 static void
 test_a_list_that_names_somebody_hides_nobody(void **state)
 {
@@ -430,7 +431,7 @@ test_a_list_that_names_somebody_hides_nobody(void **state)
     ledger_free(l);
 }
 
-/* After a restart: what is used counts first as that of the jobs that are found. */
+/* After a restart, use is first attributed to the jobs that are found. */
 static void
 test_jobs_found_on_a_card_that_names_nobody(void **state)
 {
@@ -474,7 +475,7 @@ test_host_booking(void **state)
     d.cpus = 3;
     d.mem_mib = 1000;
     ledger_hold(l, 2, &d, NULL, 0);
-    assert_int_equal(ledger_cpus_held(l), 4); /* a CPU-only job that names none books one */
+    assert_int_equal(ledger_cpus_held(l), 4); /* a CPU-only job without --cpus books one */
     assert_int_equal(ledger_mem_held(l), 1000);
     ledger_release(l, 2);
     assert_int_equal(ledger_cpus_held(l), 1);
@@ -496,7 +497,7 @@ test_restored_peak_is_budgeted(void **state)
     ledger_free(l);
 }
 
-/* A sample as the one before changes nothing for anybody; any other number may. */
+/* A sample equal to the previous one changes nothing; any other number may. */
 static void
 test_a_sample_changes_the_room_or_not(void **state)
 {
@@ -508,7 +509,7 @@ test_a_sample_changes_the_room_or_not(void **state)
     struct ledger *before = ledger_clone(l);
     machine_sample(l, 0, 6400, &mine, 1, 3);
     assert_true(ledger_has_room_as(l, before));
-    machine_sample(l, 0, 6500, &mine, 1, 4); /* a guard may count that */
+    machine_sample(l, 0, 6500, &mine, 1, 4); /* a guard may depend on that */
     assert_false(ledger_has_room_as(l, before));
     machine_sample(l, 0, 6400, &mine, 1, 5);
     assert_true(ledger_has_room_as(l, before));
@@ -532,11 +533,11 @@ test_clear_waits_for_process_and_memory(void **state)
     machine_sample(l, 0, 1400, p + 1, 1, 2);
     book(l, 1, 0, 8000);
     machine_sample(l, 0, 7400, p, 2, 3);
-    assert_false(ledger_is_clear(l, 0, 1, 10)); /* no sample since */
+    assert_false(ledger_is_clear(l, 0, 1, 10)); /* not sampled since */
     machine_sample(l, 0, 7400, p, 2, 10);
     assert_false(ledger_is_clear(l, 0, 1, 10)); /* still listed */
     machine_sample(l, 0, 7400, p + 1, 1, 11);
-    assert_false(ledger_is_clear(l, 0, 1, 10)); /* gone, memory is not */
+    assert_false(ledger_is_clear(l, 0, 1, 10)); /* process gone, memory still in use */
     machine_sample(l, 0, 1400 + 257, p + 1, 1, 12);
     assert_false(ledger_is_clear(l, 0, 1, 10));
     machine_sample(l, 0, 1400 + 256, p + 1, 1, 13);
@@ -588,7 +589,7 @@ test_clone_is_apart(void **state)
     ledger_free(l);
 }
 
-/* A clone's parts lie in one block: it grows out of it, and the parts are given back. */
+/* A clone's parts are in one block: growth moves them out of it, and they are freed. */
 static void
 test_a_clone_grows(void **state)
 {
@@ -613,7 +614,7 @@ test_a_clone_grows(void **state)
     ledger_free(l);
 }
 
-/* A clone has no count: another clone with the same one might differ. */
+/* A clone has no generation: another clone with the same one might differ. */
 static void
 test_whatever_changes_room_counts(void **state)
 {

@@ -1,5 +1,5 @@
-/* Lists of jobs that are made in pieces: the same as if made at once, and true to who is there
- * all the time when the queue changes meanwhile. */
+/* Lists of jobs made in pieces: equal to a list made at once, and complete for jobs that stay
+ * throughout while the queue changes meanwhile. */
 #include "base/ids.h"
 #include "core/plan/lineup.h"
 #include "core/queue/array.h"
@@ -14,7 +14,7 @@ draw(uint64_t *seed, uint64_t n)
     return (*seed >> 33) % n;
 }
 
-/* Jobs that wait, in line or for a time, that are held, that run, and that have ended. */
+/* Jobs pending in line or for a begin time, held, running, and ended. */
 static void
 fill(struct world *w, uint32_t first, uint32_t n, uint64_t seed)
 {
@@ -72,7 +72,7 @@ test_by_id_and_by_priority(void **state)
     world_free(&w);
 }
 
-/* Positions are those of the list in turn. */
+/* Positions count along the list. */
 static void
 test_places(void **state)
 {
@@ -105,7 +105,7 @@ test_places(void **state)
     world_free(&w);
 }
 
-/* Who is there from the beginning to the end is in the list, once. */
+/* A job that is there from beginning to end is listed exactly once. */
 static void
 test_the_queue_changes_meanwhile(void **state)
 {
@@ -138,7 +138,7 @@ test_the_queue_changes_meanwhile(void **state)
     world_free(&w);
 }
 
-/* Jobs of several users, some of jobs files, some wide, some that have waited for days. */
+/* Jobs of several users: some from jobs files, some wide, some pending for days. */
 static void
 fill_balanced(struct world *w, uint32_t n, uint64_t seed)
 {
@@ -155,7 +155,8 @@ fill_balanced(struct world *w, uint32_t n, uint64_t seed)
     }
 }
 
-/* Lines that no pass has looked at count nothing in the backlog: one that starts nothing. */
+/* A line that no pass has examined does not count in the backlog, e.g. one that starts
+ * nothing. */
 static void
 look_at_lines(struct world *w)
 {
@@ -170,7 +171,7 @@ look_at_lines(struct world *w)
     ledger_free(full);
 }
 
-/* Under `balanced` the list is the order in which a pass starts jobs when all have room. */
+/* Under `balanced` the list has the order in which a pass starts jobs when all have room. */
 static void
 test_balanced_as_they_are_tried(void **state)
 {

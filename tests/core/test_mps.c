@@ -1,4 +1,4 @@
-/* MPS: who gets it, how much, and one user at a time on its cards. */
+/* MPS: which jobs get it, their share, and one user at a time per GPU. */
 #include "machine.h"
 
 #define ALICE 1001U
@@ -23,7 +23,7 @@ describe(struct ledger *l, int card, enum gpu_vendor vendor, enum gpu_compute mo
     ledger_set_info(l, card, &info);
 }
 
-/* MPS on gpu 0, not on gpu 1. */
+/* MPS on GPU 0, not on GPU 1. */
 static struct ledger *
 machine_with_mps(void)
 {
@@ -126,8 +126,8 @@ test_one_user_at_a_time(void **state)
     ledger_free(l);
 }
 
-/* The user's jobs are without MPS then, but the card may not have two users' jobs: others still
- * have theirs. */
+/* The user's jobs then run without MPS, but the GPU still may not be shared by two users while
+ * others have MPS on. */
 static void
 test_refused_for_a_while(void **state)
 {
@@ -151,7 +151,7 @@ test_refused_for_a_while(void **state)
     ledger_free(l);
 }
 
-/* However many users it was refused to, it is refused to no other. */
+/* However many users MPS failed for, other users are not refused. */
 static void
 test_refused_to_many(void **state)
 {
@@ -168,7 +168,7 @@ test_refused_to_many(void **state)
     ledger_free(l);
 }
 
-/* Nobody's server is there, so users share the card as they do without the setting. */
+/* No server runs, so users share the GPU as without the setting. */
 static void
 test_not_to_be_had(void **state)
 {

@@ -1,10 +1,10 @@
-/* Whose ends, and which cards, a blocked job waits for: in words, and true by what happens when
- * just those have ended. */
+/* Which jobs' ends, and which GPUs, a blocked job waits for: in words, and verified by ending
+ * exactly those jobs. */
 #include "machine.h"
 
 #define BLOCKED_JOB 99
 
-/* A job that runs on these cards, and is expected to leave at end_s (0: nobody knows). */
+/* A job that runs on these GPUs and is expected to end at end_s (0: unknown). */
 static void
 run(struct queue *q, struct ledger *l, uint32_t id, struct demand d, uint64_t cards, int end_s)
 {
@@ -27,7 +27,7 @@ whole(struct queue *q, struct ledger *l, uint32_t id, int card, int end_s)
     run(q, l, id, want(1, 0), UINT64_C(1) << card, end_s);
 }
 
-/* Six cards: 0 and 1 idle. */
+/* Six GPUs: 0 and 1 idle. */
 
 static void
 three_alone(struct queue *q, struct ledger *l)
@@ -171,7 +171,7 @@ test_what_is_needed_in_words(void **state)
     }
 }
 
-/* Nothing more is to be told of a job for which any card would do, or that does not wait. */
+/* No GPUs are named for a job that can use any of them, or that is not pending. */
 static void
 test_one_card_says_all(void **state)
 {
@@ -192,7 +192,7 @@ draw(uint32_t *seed, uint32_t n)
     return (*seed >> 8) % n;
 }
 
-/* As many jobs as find room on eight cards, some of which are paused or have strangers. */
+/* As many jobs as fit on eight GPUs, some of which are paused or used by other programs. */
 static uint32_t
 fill(struct queue *q, struct ledger *l, uint32_t *seed)
 {
@@ -219,7 +219,7 @@ fill(struct queue *q, struct ledger *l, uint32_t *seed)
     return id;
 }
 
-/* Without those whose ends are named, but for one of them (-1: for none). */
+/* Without the jobs whose ends are named, except one of them (-1: none). */
 static bool
 starts_without(const struct ledger *l, const struct blocked *why, const struct demand *d,
                int spared)
@@ -235,9 +235,8 @@ starts_without(const struct ledger *l, const struct blocked *why, const struct d
     return starts;
 }
 
-/* 2,000 machines: when all have ended that are named it starts, and without any one of them it
- * does not; where cards are to be freed as well, there is room on as many as was said, and no
- * more. */
+/* 2,000 machines: the job starts when all named jobs have ended, and does not if any one of
+ * them still runs; if GPUs must be freed as well, exactly as many as stated have room. */
 static void
 test_what_is_said_is_what_happens(void **state)
 {

@@ -1,7 +1,7 @@
-/* To which NUMA nodes a job is bound, and how many cores bound jobs hold there. */
+/* The NUMA nodes that a job is bound to, and the cores that bound jobs hold there. */
 #include "machine.h"
 
-/* gpus 0 and 1 on node 0, 2 and 3 on node 1, with 8 and 4 CPUs. */
+/* GPUs 0 and 1 on node 0, 2 and 3 on node 1, with 8 and 4 CPUs. */
 static struct ledger *
 two_nodes(void)
 {
@@ -89,7 +89,7 @@ test_nodes_of_the_cards(void **state)
     expect(l, want_bound(2, 2, CPU_BIND_DEFAULT), "01", BIND_NEAR, 1);
     expect(l, want_bound(2, 2, CPU_BIND_DEFAULT), "12", BIND_EVERYWHERE, 0);
     expect(l, want_bound(1, 0, CPU_BIND_DEFAULT), "0", BIND_NOT_WANTED, 0);
-    ledger_set_node(l, 5, 4); /* now there is another */
+    ledger_set_node(l, 5, 4); /* a third node appears */
     expect(l, want_bound(2, 2, CPU_BIND_DEFAULT), "12", BIND_NEAR, 3);
     ledger_set_node(l, 1, 0);
     expect(l, d, "3", BIND_UNKNOWN, 0);
@@ -100,7 +100,8 @@ test_nodes_of_the_cards(void **state)
     ledger_free(l);
 }
 
-/* Bound jobs never book more cores on a node than it has, but for those that insist. */
+/* Bound jobs never book more cores on a node than it has, except those with
+ * --cpu-bind=node. */
 static void
 test_cores_of_a_node(void **state)
 {
@@ -112,7 +113,7 @@ test_cores_of_a_node(void **state)
     expect(l, want_bound(1, 2, CPU_BIND_AUTO), "1", BIND_NEAR, 1);
     expect(l, want_bound(1, 3, CPU_BIND_AUTO), "1", BIND_FULL, 0);
     expect(l, want_bound(1, 3, CPU_BIND_NODE), "1", BIND_NEAR, 1);
-    hold(l, 2, want_bound(1, 3, CPU_BIND_AUTO), 1); /* runs anywhere, and holds nothing there */
+    hold(l, 2, want_bound(1, 3, CPU_BIND_AUTO), 1); /* runs anywhere and holds nothing there */
     assert_int_equal(ledger_bound(l, 2), 0);
     assert_int_equal(ledger_node_held(l, 0), 6);
     struct ledger *copy = ledger_clone(l);
@@ -125,7 +126,7 @@ test_cores_of_a_node(void **state)
     ledger_free(l);
 }
 
-/* Half of its cores on each; after a restart, what it was bound to. */
+/* Half of its cores on each node; after a restart, the node it was bound to. */
 static void
 test_several_nodes_and_restarts(void **state)
 {

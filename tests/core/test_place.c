@@ -1,7 +1,7 @@
-/* Placing one job: which cards, or which reason and which sentence. */
+/* Placing one job: the chosen GPUs, or the reason and the sentence. */
 #include "machine.h"
 
-/* "0,1" when it is placed there, else the reason's name. */
+/* "0,1" if it is placed there, else the reason's name. */
 static const char *
 where(const struct ledger *l, struct demand d)
 {
@@ -37,7 +37,7 @@ expect_infeasible(const struct ledger *l, struct demand d, const char *words)
     assert_string_equal(buf_str(&text), words);
 }
 
-/* Cards of 24,000 and 8,000 MiB of headroom; 6,000 takes the 8,000. */
+/* GPUs with 24,000 and 8,000 MiB of headroom; 6,000 takes the 8,000. */
 static void
 test_smallest_sufficient_headroom(void **state)
 {
@@ -64,7 +64,7 @@ test_ties_take_the_lowest_index(void **state)
     ledger_free(l);
 }
 
-/* 8G and 8G share gpu 0, 20G goes to gpu 1. */
+/* Two jobs of 8G share GPU 0, 20G goes to GPU 1. */
 static void
 test_three_jobs_on_two_cards(void **state)
 {
@@ -287,7 +287,7 @@ test_numa_comes_after_links(void **state)
     ledger_free(l);
 }
 
-/* Cards of these NUMA nodes, one digit each. */
+/* GPUs on these NUMA nodes, one digit per GPU. */
 static struct ledger *
 machine_on_nodes(const char *nodes)
 {
@@ -306,14 +306,14 @@ test_fewest_nodes(void **state)
     (void)state;
     struct ledger *l = machine_on_nodes("01200112");
     assert_string_equal(where(l, want(3, 0)), "0,3,4");   /* all of node 0 */
-    assert_string_equal(where(l, want(4, 0)), "0,2,3,4"); /* two nodes, and none is left on 0 */
+    assert_string_equal(where(l, want(4, 0)), "0,2,3,4"); /* two nodes, using up node 0 */
     book(l, 1, 3, 0);
     assert_string_equal(where(l, want(3, 0)), "1,5,6");
     assert_string_equal(where(l, want(4, 0)), "0,2,4,7"); /* two whole nodes */
     ledger_free(l);
 }
 
-/* What is as good for one job is chosen so that most is left for others. */
+/* Of choices equally good for the job, the one that leaves most for others is taken. */
 static void
 test_what_is_left(void **state)
 {
@@ -323,12 +323,12 @@ test_what_is_left(void **state)
         ledger_link(l, i, i + 1);
     assert_string_equal(where(l, want(1, 0)), "0");
     book(l, 1, 4, 0);
-    assert_string_equal(where(l, want(1, 0)), "5"); /* its pair is broken already */
+    assert_string_equal(where(l, want(1, 0)), "5"); /* its pair is already split */
     assert_string_equal(where(l, want(1, 1000)), "5");
     assert_string_equal(where(l, want(3, 0)), "0,1,5");
     struct demand first = want(1, 0);
     first.placement = PLACING_FIRST;
-    assert_string_equal(where(l, first), "0"); /* as it says */
+    assert_string_equal(where(l, first), "0"); /* as the job asked */
     first.placement = PLACING_SPREAD;
     assert_string_equal(where(l, first), "0");
     book(l, 2, 1, 2000);
@@ -350,7 +350,7 @@ want_cores(int gpus, int cpus)
     return d;
 }
 
-/* Cards near which the cores are free that the job would be bound to. */
+/* GPUs near free cores, so that the job can be bound to them. */
 static void
 test_free_cores_decide(void **state)
 {
@@ -363,7 +363,7 @@ test_free_cores_decide(void **state)
     assert_string_equal(where(l, want_cores(1, 2)), "1");
     assert_string_equal(where(l, want_cores(1, 3)), "3");
     assert_string_equal(where(l, want_cores(2, 3)), "3,4");
-    assert_string_equal(where(l, want_cores(2, 9)), "1,2"); /* nowhere: as without */
+    assert_string_equal(where(l, want_cores(2, 9)), "1,2"); /* as without cores */
     struct demand d = want_cores(1, 3);
     d.cpu_bind = CPU_BIND_OFF;
     assert_string_equal(where(l, d), "1");
@@ -375,7 +375,7 @@ test_free_cores_decide(void **state)
     ledger_free(l);
 }
 
-/* gpus 0-3 with 8.0, 8.6, 9.0 and none. */
+/* GPUs 0-3 with 8.0, 8.6, 9.0 and none. */
 static struct ledger *
 machine_of_ages(void)
 {
@@ -432,7 +432,7 @@ test_compute_capability(void **state)
     ledger_free(l);
 }
 
-/* 64 cards all joined, any number of them: must not take exponential time. */
+/* 64 GPUs all linked, any number wanted: must not take exponential time. */
 static void
 test_many_cards(void **state)
 {
@@ -453,7 +453,7 @@ test_many_cards(void **state)
     ledger_free(l);
 }
 
-/* Parts of a card add up to one, whatever memory they named, and need nothing on top. */
+/* Fractions of a GPU add up to one, whatever memory they name, and need no margin. */
 static void
 test_shares_add_up_to_one_card(void **state)
 {
@@ -466,7 +466,7 @@ test_shares_add_up_to_one_card(void **state)
     book_share(l, 2, 0, 250, 0);
     assert_string_equal(where(l, want_share(250, 0)), "0");
     assert_string_equal(where(l, want_share(251, 0)), "GpuShare");
-    assert_string_equal(where(l, want(1, 5632)), "0"); /* no share, and a margin on top */
+    assert_string_equal(where(l, want(1, 5632)), "0"); /* no share, so a margin on top */
     assert_string_equal(where(l, want(1, 5633)), "GpuMemory");
     book(l, 3, 0, 5632);
     assert_string_equal(where(l, want_share(250, 0)), "GpuMemory");
@@ -492,7 +492,7 @@ test_a_share_keeps_whole_and_exclusive_jobs_out(void **state)
     ledger_free(l);
 }
 
-/* As for a job that wants the whole card: another program below the idle threshold is
+/* As for a job that wants the whole GPU: another program below the idle threshold is
  * ignored. */
 static void
 test_small_strangers_do_not_break_a_share(void **state)
@@ -511,8 +511,8 @@ test_small_strangers_do_not_break_a_share(void **state)
     ledger_free(l);
 }
 
-/* A job that says what it calls idle, as those of the drop-in schedulers do, takes its part
- * beside one that uses more than its own. */
+/* A job with its own idle threshold, like those of the drop-in schedulers, takes its fraction
+ * beside a program that uses more than its own. */
 static void
 test_a_share_beside_one_that_exceeds_its_own(void **state)
 {
@@ -532,7 +532,7 @@ test_a_share_beside_one_that_exceeds_its_own(void **state)
     ledger_free(l);
 }
 
-/* The smallest rest of compute that will do, so that large parts find room. */
+/* The smallest sufficient rest of compute, so that large fractions find room. */
 static void
 test_shares_pack(void **state)
 {
@@ -565,7 +565,7 @@ test_shares_where_memory_is_not_known(void **state)
     ledger_free(l);
 }
 
-/* Guards look at what was measured: below passes, and so does what is not reported. */
+/* Guards compare measured values: a value below passes, and so does an unreported one. */
 static void
 test_guards(void **state)
 {
@@ -614,7 +614,7 @@ test_a_margin_of_the_jobs_own(void **state)
         assert_string_equal(where(l, d), rows[i].where);
     }
     d = want(1, 9700);
-    assert_string_equal(where(l, d), "GpuMemory"); /* the policy's 512 */
+    assert_string_equal(where(l, d), "GpuMemory"); /* the policy's margin of 512 */
     d.margin_mib = 0;
     assert_string_equal(where(l, d), "0");
     ledger_free(l);
@@ -639,7 +639,7 @@ test_kinds_of_cards(void **state)
         uint64_t cards;
     } rows[] = {
         {"", 0, 7},     {"a100", 0, 1},     {"t4", 0, 2},     {"tesla t", 0, 2},
-        {"h100", 0, 0}, {"", 40960, 1 | 4}, /* it says 40 GB, and reports 39.6 GiB */
+        {"h100", 0, 0}, {"", 40960, 1 | 4}, /* sold as 40 GB, reports 39.6 GiB */
         {"", 41370, 4}, {"", 15360, 7},     {"t4", 20480, 0}, {"nvidia", 15360, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -651,7 +651,7 @@ test_kinds_of_cards(void **state)
     struct demand d = want(1, 0);
     d.devices = 6;
     d.min_vram_mib = 15361;
-    assert_int_equal(place_cards_of(&d, l), 6); /* 2 % less will do */
+    assert_int_equal(place_cards_of(&d, l), 6); /* 2% less is accepted */
     d.min_vram_mib = 16000;
     assert_int_equal(place_cards_of(&d, l), 4);
     ledger_free(l);
@@ -782,7 +782,7 @@ test_compute_modes(void **state)
     ledger_free(l);
 }
 
-/* The mode is about contexts that compute: a display's is beside them. */
+/* The compute mode concerns compute contexts; a display's context is exempt. */
 static void
 test_a_display_keeps_none_off_an_exclusive_gpu(void **state)
 {
@@ -800,7 +800,7 @@ test_a_display_keeps_none_off_an_exclusive_gpu(void **state)
     machine_sample(l, 0, 44, procs, 2, 3);
     expect_words(l, want(1, 0),
                  "GpuBusy: wants an idle GPU; gpu 0 has 49 MiB in use outside Berth (pid 8)");
-    /* Listed twice, as what draws and as what computes. */
+    /* Listed twice, as a graphics and a compute process. */
     struct gpu_proc both[] = {{.pid = 7, .mib = 40, .uid = -1},
                               {.pid = 7, .mib = 40, .uid = -1, .only_draws = true}};
     machine_sample(l, 0, 80, both, 2, 4);
@@ -808,7 +808,7 @@ test_a_display_keeps_none_off_an_exclusive_gpu(void **state)
     ledger_free(l);
 }
 
-/* The mode can be changed back, as a paused GPU can be resumed: a job waits for that. */
+/* The mode can be changed back, as a paused GPU can be resumed, so a job waits for that. */
 static void
 test_a_prohibited_gpu_is_waited_for(void **state)
 {
@@ -855,7 +855,7 @@ test_cards_of_several_vendors(void **state)
     assert_string_equal(where(l, mixed), "1,2");
     expect_infeasible(l, want(4, 0),
                       "needs 4 GPUs, but only 3 of one vendor are usable; request at most 3");
-    /* One card may be anybody's; two are never of two vendors. */
+    /* One GPU may be of any vendor; two are always of the same vendor. */
     book(l, 1, 0, 0);
     assert_string_equal(where(l, want(1, 0)), "1");
     book(l, 2, 1, 0);
@@ -870,7 +870,7 @@ test_cards_of_several_vendors(void **state)
     ledger_free(l);
 }
 
-/* The first vendor has enough GPUs, but not of such that would do. */
+/* The first vendor has enough GPUs, but not enough suitable ones. */
 static void
 test_vendor_whose_cards_will_do(void **state)
 {
@@ -897,7 +897,7 @@ test_vendor_whose_cards_will_do(void **state)
     ledger_free(l);
 }
 
-/* gpus 0 and 1 are instances of one GPU, 2 and 3 are whole. */
+/* GPUs 0 and 1 are instances of one GPU, 2 and 3 are whole. */
 static void
 test_a_job_gets_one_mig_instance_or_none(void **state)
 {
@@ -944,11 +944,12 @@ test_a_card_that_is_gone_is_no_ones(void **state)
     id.ids[0] = 0;
     ledger_link(l, 0, 1);
     ledger_set_gone(l, 0);
-    assert_true(ledger_generation(l) > generation); /* so that waiting jobs are judged anew */
+    assert_true(ledger_generation(l) > generation); /* pending jobs are examined again */
     assert_string_equal(where(l, want(1, 0)), "1");
     expect_infeasible(l, id, "gpu 0 is gone: it was divided by MIG");
     expect_infeasible(l, want(3, 0), "needs 3 GPUs, but only 2 are usable; request at most 2");
-    /* Described again it is back; replaced it is another, without what it was joined to. */
+    /* A GPU described again is back; a replaced one is another, without the old one's
+     * links. */
     ledger_set_info(l, 0, &info);
     machine_sample(l, 0, 0, NULL, 0, 2);
     assert_string_equal(where(l, id), "0");

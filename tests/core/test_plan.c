@@ -1,5 +1,5 @@
-/* The pass: whose turn it is (priority, fair share, the orders of the settings), arrays, limits
- * on what runs. Room kept for who is blocked is test_reserve.c's. */
+/* The pass: the order of turns (priority, fair share, the orders of the settings), arrays,
+ * running limits. Reservations for blocked jobs are tested in test_reserve.c. */
 #include "core/plan/lineup.h"
 #include "planworld.h"
 
@@ -15,8 +15,9 @@ ordered(enum plan_order order)
 
 /* Fair share. */
 
-/* One queued 1,000 jobs first; nobody has used anything. All take turns from the first card
- * on. He then has had two cards, the others one each: the next cards are theirs. */
+/* One user queued 1,000 jobs first; none has used anything. All users take turns from the
+ * first GPU on. That user then has had two GPUs and the others one each, so the next GPUs go
+ * to the others. */
 static void
 test_three_users_take_turns(void **state)
 {
@@ -35,7 +36,7 @@ test_three_users_take_turns(void **state)
     world_free(&w);
 }
 
-/* The first user has all cards when the others come: what ends next is theirs. */
+/* The first user has all GPUs when the others come: the next free GPUs go to the others. */
 static void
 test_others_first_jobs_start_next(void **state)
 {
@@ -84,7 +85,7 @@ test_use_weight_and_priority(void **state)
     }
 }
 
-/* What runs counts as much as what has ended, and more the longer it runs. */
+/* Running use counts as much as past use, and more the longer it runs. */
 static void
 test_running_jobs_count(void **state)
 {
@@ -106,7 +107,7 @@ test_running_jobs_count(void **state)
     world_free(&w);
 }
 
-/* A day ahead, while it ran for a minute and a half. */
+/* A day's use is charged ahead to a job that ran for a minute and a half. */
 static void
 test_a_clock_that_is_set_is_no_use(void **state)
 {
@@ -125,8 +126,8 @@ test_a_clock_that_is_set_is_no_use(void **state)
     world_free(&w);
 }
 
-/* What `explain` calls the place in line: priority, use (a minute for each that is to start
- * before), submission; who cannot start yet is behind everybody. */
+/* The position that `explain` shows: priority, use (a minute for each job that starts before),
+ * submission; jobs that cannot start yet come last. */
 static void
 test_turns_are_told_as_a_pass_takes_them(void **state)
 {
@@ -156,7 +157,7 @@ test_turns_are_told_as_a_pass_takes_them(void **state)
     world_free(&w);
 }
 
-/* With fair share off, or with one user, the order of submission is all. */
+/* With fair share off, or with one user, only the order of submission counts. */
 static void
 test_without_fair_share_submission_counts(void **state)
 {
@@ -173,7 +174,7 @@ test_without_fair_share_submission_counts(void **state)
     world_free(&w);
 }
 
-/* A share, or a part of the memory, is charged as such: two halves for one whole. */
+/* A fraction, or part of the memory, is charged as such: two halves cost one whole. */
 static void
 test_parts_are_charged_as_parts(void **state)
 {
@@ -188,7 +189,7 @@ test_parts_are_charged_as_parts(void **state)
     world_free(&w);
 }
 
-/* Passes in between change nothing that it could be told. */
+/* Passes in between change nothing of the result. */
 static void
 test_why_a_job_waits_is_found_anew_when_cards_change(void **state)
 {
@@ -223,12 +224,12 @@ test_short_is_by_response_ratio(void **state)
     world_init(&w, 1, &rules);
     add(&w, (struct spec){.id = 1, .limit = 1000});
     add(&w, (struct spec){.id = 2, .limit = 20 * HOUR});
-    add(&w, (struct spec){.id = 3}); /* an hour is thought */
+    add(&w, (struct spec){.id = 3}); /* unknown: an hour is assumed */
     plan_now(&w);
     assert_int_equal(w.started[1], 0);
     w.now = 900;
     add(&w, (struct spec){.id = 4, .limit = 2 * HOUR});
-    add(&w, (struct spec){.id = 5, .limit = 1, .run = 60}); /* counts as a minute */
+    add(&w, (struct spec){.id = 5, .limit = 1, .run = 60}); /* counts as one minute */
     run_to(&w, 1000);
     assert_string_equal(w.text, "5@0");
     run_to(&w, 1060);
@@ -238,7 +239,8 @@ test_short_is_by_response_ratio(void **state)
     world_free(&w);
 }
 
-/* A long job in front of a short one waits for its turn, and the short one for it. */
+/* A long job before a short one is passed by in its file's turn, and the short one waits for
+ * that turn. */
 static void
 test_balanced_keeps_the_order_of_a_file(void **state)
 {
@@ -260,7 +262,7 @@ test_balanced_keeps_the_order_of_a_file(void **state)
     }
 }
 
-/* Within a file priority comes first, and one that is due before those in front of it. */
+/* Within a file priority comes first, and a job that is due precedes those in front of it. */
 static void
 test_balanced_passes_lines_of_a_file(void **state)
 {
@@ -366,7 +368,7 @@ test_an_array_runs_no_more_than_it_may(void **state)
     world_free(&w);
 }
 
-/* One that has left it and waits again counts, though it stands in its own name. */
+/* A task that left the array and is pending again counts, though it is a job of its own. */
 static void
 test_tasks_outside_count_too(void **state)
 {
@@ -435,7 +437,7 @@ test_limits_on_what_runs(void **state)
     }
 }
 
-/* Starts of the same pass count, and who is over a limit keeps nobody from starting. */
+/* Starts of the same pass count, and a job over a limit does not hold back other jobs. */
 static void
 test_limits_bind_within_a_pass(void **state)
 {
@@ -461,8 +463,8 @@ test_limits_bind_within_a_pass(void **state)
     world_free(&w);
 }
 
-/* A wide job that a limit holds back while narrow ones slip in under it, without an end: when
- * the patience is out, what the limit leaves is kept for it. */
+/* A limit holds back a wide job while an endless stream of narrow ones fits under it: after
+ * `patience` the limit's rest is kept for the wide job. */
 static void
 test_nobody_starves_under_a_limit(void **state)
 {
@@ -484,7 +486,7 @@ test_nobody_starves_under_a_limit(void **state)
         plan_now(&w);
         run_to(&w, 50);
         add(&w, (struct spec){.id = 1, .uid = 1, .gpus = 2, .limit = 60});
-        /* More than the limit could ever allow: nothing is kept for that one. */
+        /* A demand above the limit itself: nothing is kept for it. */
         add(&w, (struct spec){.id = 2, .uid = 1, .gpus = 3, .limit = 60});
         while (w.now < 2000) {
             add(&w, (struct spec){.id = narrow++, .uid = 1, .limit = 100});
@@ -500,7 +502,7 @@ test_nobody_starves_under_a_limit(void **state)
 
 #define LARGE_MIB 81920
 
-/* The first n of its GPUs. */
+/* Sets the first n of its GPUs. */
 static void
 make_large(struct world *w, int n)
 {
@@ -511,7 +513,7 @@ make_large(struct world *w, int n)
     }
 }
 
-/* On cards of several sizes a limit on VRAM leaves the small ones. */
+/* On GPUs of several sizes a limit on VRAM leaves the small ones usable. */
 static void
 test_a_vram_limit_leaves_small_cards(void **state)
 {
@@ -532,7 +534,7 @@ test_a_vram_limit_leaves_small_cards(void **state)
     world_free(&w);
 }
 
-/* The sum over a job's cards counts, and not the largest of them for each. */
+/* The sum over a job's GPUs counts, not the largest times their number. */
 static void
 test_a_vram_limit_allows_cards_of_unlike_size(void **state)
 {
@@ -574,8 +576,9 @@ nobody_starves_between(const struct limits *limits)
     world_free(&w);
 }
 
-/* A wide job of a user's at the limit on GPUs, whose narrow ones start while it waits for room:
- * so it is over the limit whenever another's job ends, and that one's next job has the room. */
+/* A user at the GPU limit has a wide job that waits for room while the user's narrow jobs
+ * start: so the wide job is over the limit whenever another user's job ends, and that user's
+ * next job takes the room. */
 static void
 test_nobody_starves_between_a_limit_and_the_others(void **state)
 {
@@ -586,7 +589,7 @@ test_nobody_starves_between_a_limit_and_the_others(void **state)
     nobody_starves_between(&of_jobs);
 }
 
-/* GPUs of unlike size: the sum counts that the wide job needs, not twice the smallest. */
+/* GPUs of unlike size: the wide job's actual sum counts, not twice the smallest. */
 static void
 test_a_vram_limit_is_kept_for_unlike_cards(void **state)
 {
@@ -611,7 +614,7 @@ test_a_vram_limit_is_kept_for_unlike_cards(void **state)
     world_free(&w);
 }
 
-/* Nothing is kept of the limit for one that waits for anything but GPUs. */
+/* Nothing of the limit is kept for a job that waits for anything but GPUs. */
 static void
 test_a_limit_is_not_kept_in_vain(void **state)
 {
@@ -635,7 +638,7 @@ test_a_limit_is_not_kept_in_vain(void **state)
     world_free(&w);
 }
 
-/* What is kept for one that waits for room is what it needs itself: a later job of its user's
+/* For a job that waits for room only its own demand is kept: a later job of the same user
  * starts as long as both stay within the limit. */
 static void
 test_a_limit_is_kept_no_further_than_needed(void **state)
@@ -666,7 +669,7 @@ test_a_limit_is_kept_no_further_than_needed(void **state)
     world_free(&w);
 }
 
-/* Two of one priority: the user who has used less is first, however long the other's has
+/* Two of one priority: the user with less use comes first, however long the other's job has
  * waited. */
 static void
 test_waiting_does_not_raise_above_the_others(void **state)
@@ -688,8 +691,8 @@ test_waiting_does_not_raise_above_the_others(void **state)
     world_free(&w);
 }
 
-/* A stream of jobs of a higher priority passes one over from t = 30 on: its priority grows by
- * one in each 100 s, and it starts behind those that came before it was as high. */
+/* A stream of jobs of a higher priority passes a job from t = 30 on: its priority grows by one
+ * every 100 s, so it starts after the jobs that came before its priority had caught up. */
 static void
 test_waiting_adds_to_the_priority(void **state)
 {

@@ -1,4 +1,5 @@
-/* Which jobs make way for which: never more than needed, and none if it does not help. */
+/* Which jobs are preempted for which: never more than needed, and none if that does not
+ * help. */
 #include "planworld.h"
 
 static const enum plan_order orders[] = {PLAN_QUEUE, PLAN_SHORT, PLAN_LONGEST, PLAN_BALANCED};
@@ -18,7 +19,7 @@ static const struct plan_rules rules = {.patience_ms = INT64_MAX};
     }
 #define GIVES .run = FOREVER, .preemptible = true
 
-/* Four cards; jobs 1 .. 6 are started one second after the other, then 10 comes. */
+/* Four GPUs; jobs 1 .. 6 start one second apart, then 10 comes. */
 static void
 test_who_makes_way(void **state)
 {
@@ -91,8 +92,8 @@ test_who_makes_way(void **state)
     }
 }
 
-/* Who would make way on a card that the job's user may not have would start there again, and
- * be asked again. */
+/* A victim on a GPU that the job's user may not use would start there again, and be preempted
+ * again. */
 static void
 test_not_on_cards_beyond_a_limit(void **state)
 {
@@ -112,8 +113,9 @@ test_not_on_cards_beyond_a_limit(void **state)
     world_free(&w);
 }
 
-/* Nobody is asked twice, or instead of one who is leaving already; the room is kept: whoever
- * left first would start there again otherwise, and be asked again, for ever. */
+/* No victim is asked twice, or in place of one that is already leaving; the room is kept,
+ * because otherwise the first victim to leave would restart there and be preempted again, for
+ * ever. */
 static void
 test_the_room_is_kept(void **state)
 {
@@ -146,9 +148,9 @@ test_the_room_is_kept(void **state)
     }
 }
 
-/* What is free beside a victim is a part of the room: no later job gets it while the victim
- * leaves, but for one that has room beside the job. A brief one would only be asked to leave
- * too: when the others have left, it is still there. */
+/* Free room beside a victim is part of the reserved room: no later job gets it while the
+ * victim leaves, unless it fits beside the job. Even a short job would only have to leave too:
+ * it would still run when the victims are gone. */
 static void
 test_memory_beside_a_victim_is_kept(void **state)
 {
@@ -175,7 +177,8 @@ test_memory_beside_a_victim_is_kept(void **state)
     }
 }
 
-/* It is those cards that are kept, though another might be free before: that is a guess. */
+/* Exactly those GPUs are kept, though another might be free earlier: that is only an
+ * estimate. */
 static void
 test_the_cards_of_the_victims_are_kept(void **state)
 {
@@ -240,7 +243,8 @@ end_some(struct world *w, uint32_t *seed)
     }
 }
 
-/* However others come and leave, the job asks once, and what it asks for is enough. */
+/* However other jobs come and leave, the job preempts once, and the victims it chose
+ * suffice. */
 static void
 test_a_job_asks_in_one_plan(void **state)
 {
@@ -270,8 +274,8 @@ test_a_job_asks_in_one_plan(void **state)
     }
 }
 
-/* The second job in the order has others make way too, and only for itself, although another
- * job has the reservation. */
+/* The second job in the order also preempts, and only for itself, although another job has the
+ * reservation. */
 static void
 test_behind_one_who_waits(void **state)
 {

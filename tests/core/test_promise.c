@@ -1,7 +1,7 @@
-/* Promised starts: they outlive the pass that made them, and end with what they rest on. */
+/* Promised starts: they outlive the pass that made them, and end when their basis does. */
 #include "planworld.h"
 
-/* What a promise allows for behind a time limit: the grace (10 s), and a launch (10 s). */
+/* A promise's allowance after a time limit: the grace period (10 s) and a launch (10 s). */
 #define SPARE 20
 
 static struct plan_rules
@@ -11,7 +11,7 @@ rules_of(enum plan_order order, int reservations)
         .order = order, .patience_ms = INT64_MAX, .reservations = reservations};
 }
 
-/* When the job is promised its start; 0: it is not. */
+/* The time at which the job is promised its start; 0: no promise. */
 static int64_t
 promised(const struct world *w, uint32_t job)
 {
@@ -19,7 +19,7 @@ promised(const struct world *w, uint32_t job)
     return x ? x->at_us / SECOND - ZERO_S : 0;
 }
 
-/* Two cards, taken until 100 and 200 by 1 and 2; 10 wants both. */
+/* Two GPUs, taken until 100 and 200 by jobs 1 and 2; 10 wants both. */
 static void
 begin_two(struct world *w, const struct plan_rules *rules, int run_of_1)
 {
@@ -31,8 +31,8 @@ begin_two(struct world *w, const struct plan_rules *rules, int run_of_1)
     plan_now(w);
 }
 
-/* Under `short` a brief job that comes later is first. Once promised, the wide one is not put
- * off by it. */
+/* Under `short` a short job that comes later is first. Once promised, the wide job is not
+ * delayed by it. */
 static void
 test_a_promise_outlives_the_pass(void **state)
 {
@@ -55,7 +55,7 @@ test_a_promise_outlives_the_pass(void **state)
     }
 }
 
-/* What goes to Slurm takes nothing of what is promised here, whatever its priority. */
+/* A job sent to Slurm takes nothing of what is promised here, whatever its priority. */
 static void
 test_jobs_on_slurm_break_no_promise(void **state)
 {
@@ -76,7 +76,7 @@ test_jobs_on_slurm_break_no_promise(void **state)
     world_free(&w);
 }
 
-/* What ends early brings it forward, what comes does not put it off. */
+/* Early ends move the promise forward; new jobs do not delay it. */
 static void
 test_a_promise_only_gets_earlier(void **state)
 {
@@ -112,7 +112,7 @@ test_several_promises_stand_one_behind_the_other(void **state)
     plan_now(&w);
     assert_int_equal(promised(&w, 10), 200 + SPARE);
     assert_int_equal(promised(&w, 11), 200 + SPARE + 5000 + SPARE);
-    /* In front of 10, on the card that is free first. */
+    /* Ahead of 10, on the GPU that is free first. */
     assert_int_equal(promised(&w, 12), 100 + SPARE);
     assert_int_equal(promised(&w, 13), 0);
     const struct promise *list = planner_promises(w.planner, &n);
@@ -124,7 +124,7 @@ test_several_promises_stand_one_behind_the_other(void **state)
     world_free(&w);
 }
 
-/* Firm is only what limits bound. */
+/* Only starts bounded by time limits are firm. */
 static void
 test_no_promise_rests_on_a_guess(void **state)
 {
@@ -185,8 +185,8 @@ test_a_lost_card_breaks_it_at_once(void **state)
     world_free(&w);
 }
 
-/* A probe that is slow, or has not spoken yet, says nothing of the cards: they stay promised
- * until it is too late. */
+/* While a probe is slow, or has not reported yet, the GPUs' state is unknown: they stay
+ * promised until it is too late. */
 static void
 test_a_silent_probe_breaks_it_only_when_it_is_due(void **state)
 {
@@ -214,7 +214,7 @@ test_a_silent_probe_breaks_it_only_when_it_is_due(void **state)
     }
 }
 
-/* Once it speaks again, what is in the way has a minute of its own to pass. */
+/* Once the probe reports again, an obstacle gets a minute of its own to pass. */
 static void
 test_a_silent_probe_takes_no_patience(void **state)
 {
@@ -236,7 +236,7 @@ test_a_silent_probe_takes_no_patience(void **state)
     world_free(&w);
 }
 
-/* A daemon that starts without the GPUs that there were. */
+/* A daemon that starts without some of the former GPUs. */
 static void
 test_a_card_that_is_not_there_breaks_it(void **state)
 {
@@ -297,7 +297,7 @@ test_another_request_has_another_promise(void **state)
     world_free(&w);
 }
 
-/* A job like it, placed in front of it in their line, does not take its turn; nor are the cards
+/* A similar job placed ahead of it in their line does not take over its turn; nor do GPUs stay
  * idle until the promise is due. */
 static void
 test_one_that_is_not_first_in_its_line(void **state)
@@ -323,8 +323,8 @@ test_one_that_is_not_first_in_its_line(void **state)
     world_free(&w);
 }
 
-/* On what the one in front may not have for its sake, it starts itself, when the card is free
- * and nothing else happens. */
+/* If the job in front may not use a GPU for its sake, the promised job starts there itself as
+ * soon as the GPU is free, even if nothing else happens. */
 static void
 test_a_requeued_job_leaves_the_promised_one_its_turn(void **state)
 {
@@ -345,7 +345,7 @@ test_a_requeued_job_leaves_the_promised_one_its_turn(void **state)
     world_free(&w);
 }
 
-/* An array is promised the start of its next task, in front of which another may be. */
+/* An array is promised the start of its next task, which another job may precede. */
 static void
 test_an_array_that_is_not_first_in_its_line(void **state)
 {
@@ -378,7 +378,7 @@ test_an_array_that_is_not_first_in_its_line(void **state)
     world_free(&w);
 }
 
-/* An array of 6 tasks for two cards, one of which may run at a time. */
+/* An array of 6 tasks for two GPUs, of which one may run at a time. */
 static void
 add_bounded_array(struct world *w, uint32_t id, int priority)
 {
@@ -393,7 +393,7 @@ add_bounded_array(struct world *w, uint32_t id, int priority)
     queue_add(w->q, array);
 }
 
-/* One that cannot be promised its start is not passed by those behind it because they can. */
+/* A job that cannot be promised a start is not passed by later ones that can. */
 static void
 test_no_promise_passes_one_without(void **state)
 {
@@ -423,8 +423,8 @@ test_no_promise_passes_one_without(void **state)
     }
 }
 
-/* Nor is one promised what tasks of higher priority take as soon as their array's bound lets
- * them. */
+/* Nor is a job promised room that tasks of higher priority take as soon as their array's bound
+ * allows. */
 static void
 test_no_promise_below_what_a_limit_holds_back(void **state)
 {
@@ -447,8 +447,8 @@ test_no_promise_below_what_a_limit_holds_back(void **state)
     world_free(&w);
 }
 
-/* A job of higher priority that waits for the same room takes the promise at once, not when it
- * starts; what is promised below it is not what it waits for. */
+/* A job of higher priority that waits for the same room takes over the promise at once, not
+ * when it starts; it does not wait for what is promised below it. */
 static void
 test_one_of_higher_priority_is_reckoned_with(void **state)
 {
@@ -468,7 +468,7 @@ test_one_of_higher_priority_is_reckoned_with(void **state)
     world_free(&w);
 }
 
-/* One that is over by then leaves it alone. */
+/* A job that ends before then does not affect it. */
 static void
 test_a_brief_one_of_higher_priority_breaks_nothing(void **state)
 {
@@ -486,7 +486,7 @@ test_a_brief_one_of_higher_priority_breaks_nothing(void **state)
     world_free(&w);
 }
 
-/* What other processes take for a moment breaks nothing, and nobody else gets the room. */
+/* Temporary use by other processes breaks no promise, and no other job gets the room. */
 static void
 test_a_stranger_for_a_moment_breaks_nothing(void **state)
 {
@@ -519,7 +519,7 @@ test_a_stranger_for_a_moment_breaks_nothing(void **state)
     }
 }
 
-/* One sample in which a card could not be read says as little. */
+/* Nor does a single sample in which a GPU could not be read. */
 static void
 test_an_unreadable_card_for_a_moment_breaks_nothing(void **state)
 {
@@ -565,7 +565,7 @@ test_settings_take_promises_back_and_say_so(void **state)
     }
 }
 
-/* Until its time is near, others start beside it by their estimates. */
+/* Until its time is near, other jobs start beside it by their estimates. */
 static void
 test_a_promise_is_made_when_its_time_is_near(void **state)
 {
@@ -595,8 +595,8 @@ test_a_promise_is_made_when_its_time_is_near(void **state)
     world_free(&w);
 }
 
-/* Under `balanced` a due job is promised its start in two days, unless there are jobs without a
- * limit, which would have to leave a card idle for so long. */
+/* Under `balanced` a due job is promised its start in two days, unless there are jobs without
+ * a limit: those would have to leave a GPU idle for that long. */
 static void
 test_balanced_promises_far_ahead_among_limits_only(void **state)
 {
@@ -621,7 +621,7 @@ test_balanced_promises_far_ahead_among_limits_only(void **state)
     }
 }
 
-/* The wall clock is set: the limits of what runs go on counting, as the promises do. */
+/* The wall clock is set: running jobs' limits and the promises are unaffected. */
 static void
 test_a_clock_that_is_set_breaks_nothing(void **state)
 {
@@ -647,7 +647,7 @@ test_a_clock_that_is_set_breaks_nothing(void **state)
     }
 }
 
-/* A start that does not come about leaves the promise where it was. */
+/* A start that fails leaves the promise where it was. */
 static void
 test_a_start_that_fails_can_give_it_back(void **state)
 {
@@ -674,7 +674,7 @@ test_a_start_that_fails_can_give_it_back(void **state)
     world_free(&w);
 }
 
-/* A card that is back, or a promised job that is held, moves the others up. */
+/* A GPU that comes back, or a promised job that is held, moves the others up. */
 static void
 test_others_move_up(void **state)
 {
@@ -704,8 +704,8 @@ test_others_move_up(void **state)
     world_free(&w);
 }
 
-/* The one that is first may not start for the promised one's sake: that one then starts at
- * once, and does not wait for it in turn. */
+/* The first job may not start for the promised one's sake: so the promised one starts at once,
+ * instead of both waiting for each other. */
 static void
 test_the_two_do_not_wait_for_each_other(void **state)
 {
@@ -726,7 +726,7 @@ test_the_two_do_not_wait_for_each_other(void **state)
     world_free(&w);
 }
 
-/* The daemon stores promises; a new planner takes them up. */
+/* The daemon stores promises; a new planner restores them. */
 static void
 test_a_restored_promise_holds(void **state)
 {

@@ -1,4 +1,4 @@
-/* The table of jobs, their lines, and the plan over them. */
+/* The table of jobs, their lines, and plans over them. */
 #include "base/err.h"
 #include "machine.h"
 
@@ -80,8 +80,8 @@ add_later(struct queue *q, uint32_t id, const char *singleton, int64_t begin_us)
     return job;
 }
 
-/* A singleton gets another name and a later time at once: the next of its old name joins those
- * that wait for a time. */
+/* A singleton gets another name and a later begin time at once: the next of its old name joins
+ * the jobs that wait for a time. */
 static void
 test_times_stay_in_order_where_a_singleton_makes_way(void **state)
 {
@@ -124,7 +124,7 @@ test_lines_by_kind(void **state)
     queue_free(q);
 }
 
-/* What a run is expected to take and whether it gives way make a kind too. */
+/* Expected run time and preemptibility are also part of a kind. */
 static void
 test_spans_and_preemptible_ones_stand_apart(void **state)
 {
@@ -195,7 +195,7 @@ test_who_waits_is_counted_by_user(void **state)
     assert_int_equal(queue_text_of(q, 1007), 8);
     job_free(queue_remove(q, 10));
     assert_int_equal(queue_n_waiting_of(q, 1007), 7);
-    assert_int_equal(queue_text_of(q, 1007), 5); /* of the one that runs too */
+    assert_int_equal(queue_text_of(q, 1007), 5); /* of the running one too */
     assert_int_equal(queue_n_waiting(q), 27);
     assert_null(queue_check(q));
     queue_free(q);
@@ -364,12 +364,12 @@ test_plan_waits_for_begin_times(void **state)
     plan_explain_text(q, job, &text);
     assert_string_equal(buf_str(&text), "BeginTime: not before 1970-01-01T00:00:00Z");
     buf_clear(&text);
-    job->attempts = 1; /* the time is that of its retry */
+    job->attempts = 1; /* the begin time is that of its retry */
     plan_explain_text(q, job, &text);
     assert_string_equal(buf_str(&text), "BeginTime: pause after attempt 1, which failed; "
                                         "attempt 2 not before 1970-01-01T00:00:00Z");
     buf_clear(&text);
-    job->req.begin_us = 500; /* it was asked for */
+    job->req.begin_us = 500; /* the user asked for it */
     plan_explain_text(q, job, &text);
     assert_string_equal(buf_str(&text), "BeginTime: not before 1970-01-01T00:00:00Z");
     job->attempts = 0;
@@ -407,7 +407,8 @@ test_explanations(void **state)
     queue_free(q);
 }
 
-/* What the plan said of a line stays, also when the only one in it steps out and in again. */
+/* What the plan recorded about a line persists, even if its only job steps out and in
+ * again. */
 static void
 test_a_line_keeps_its_reason(void **state)
 {
@@ -440,7 +441,7 @@ add_with_env(struct queue *q, uint32_t id, uint32_t uid, int64_t env, int64_t by
     return job;
 }
 
-/* Each environment once for each user, as long as one of the user's jobs has it. */
+/* Each environment is counted once per user, as long as one of the user's jobs has it. */
 static void
 test_environments_count_once_for_each_user(void **state)
 {
@@ -449,7 +450,7 @@ test_environments_count_once_for_each_user(void **state)
     add_with_env(q, 1, 7, 11, 10000);
     struct job *second = add_with_env(q, 2, 7, 11, 10000);
     add_with_env(q, 3, 7, 12, 5000);
-    add_with_env(q, 4, 7, 13, 100); /* as most are */
+    add_with_env(q, 4, 7, 13, 100); /* like most jobs */
     add_with_env(q, 5, 8, 11, 10000);
     assert_int_equal(queue_envs_of(q, 7), 15000);
     assert_int_equal(queue_envs_of(q, 8), 10000);
@@ -489,7 +490,7 @@ count_marked(struct job *job, void *arg)
     ++*(int *)arg;
 }
 
-/* The place of a job in a second, and how long it has stood in line behind it. */
+/* A job's position in a second-resolution sort, and how long it has been pending. */
 static void
 test_time_in_line(void **state)
 {
@@ -526,7 +527,7 @@ test_time_in_line(void **state)
         assert_int_equal(job_lined_us(job, now_us), steps[i].stood_s * SECOND_US);
     }
     assert_int_equal(marked, 7);
-    /* One whose time comes has stood there since then, whenever that is noticed. */
+    /* A job whose begin time comes is pending since that time, whenever it is noticed. */
     job->begin_us = now_us + SECOND_US;
     queue_refile(q, job);
     queue_mark_lines(q, now_us, NULL, NULL);
@@ -554,7 +555,8 @@ test_singletons(void **state)
     assert_true(is_parked(q, 2));
     set_state(q, 1, JOB_COMPLETED);
     assert_false(is_parked(q, 2));
-    /* One that does not ask for it may start at any time, and keeps the others waiting. */
+    /* A job that is not a singleton may start at any time, and keeps the singletons
+     * waiting. */
     set_state(q, 3, JOB_RUNNING);
     assert_true(is_parked(q, 2));
     job_free(queue_remove(q, 3));
@@ -564,7 +566,7 @@ test_singletons(void **state)
     assert_true(is_parked(q, 2));
     set_state(q, 1, JOB_HELD);
     assert_true(is_parked(q, 2));
-    /* With another name it is in nobody's way. */
+    /* With another name it holds back no other job. */
     struct job *job = queue_get(q, 1);
     free(job->req.name);
     job->req.name = xstrdup("c");

@@ -1,5 +1,5 @@
-/* Room kept for who is blocked: the promise, who may start beside it, patience, and that no
- * stream of other jobs starves anybody. */
+/* Reservations for blocked jobs: the promise, which jobs may start beside it, patience, and
+ * that no stream of other jobs starves a job. */
 #include "core/plan/plan_priv.h"
 #include "planworld.h"
 
@@ -11,8 +11,8 @@ patience_of(int64_t seconds)
     return (struct plan_rules){.patience_ms = seconds == INT64_MAX ? seconds : seconds * 1000};
 }
 
-/* Four cards; jobs 1 .. 4 run on them, 10 wants cards, then 20 comes. What is promised to 10,
- * on which cards, and whether 20 starts at once. */
+/* Four GPUs; jobs 1 .. 4 run on them, 10 wants GPUs, then 20 comes. Which start and which GPUs
+ * are promised to 10, and does 20 start at once? */
 static void
 test_who_may_start_beside_a_promise(void **state)
 {
@@ -20,7 +20,7 @@ test_who_may_start_beside_a_promise(void **state)
     static const struct {
         const char *what;
         struct spec runs[4], blocked, late;
-        int64_t at; /* INT64_MAX: not known; 0: no promise */
+        int64_t at; /* INT64_MAX: unknown; 0: no promise */
         const char *plan;
         enum reason reason; /* of 20 */
     } cases[] = {
@@ -121,7 +121,7 @@ test_who_may_start_beside_a_promise(void **state)
     }
 }
 
-/* Where best fit would put it it is in the way; on another card it is not. */
+/* On the best-fitting GPU it would delay the promise; on another GPU it does not. */
 static void
 test_another_card_is_tried(void **state)
 {
@@ -139,7 +139,7 @@ test_another_card_is_tried(void **state)
     world_free(&w);
 }
 
-/* No promise where our own jobs' ends do not help; the next in the order has one. */
+/* No promise if our own jobs' ends do not help; the next job in the order gets one. */
 static void
 test_nothing_is_kept_for_who_cannot_be_helped(void **state)
 {
@@ -163,7 +163,7 @@ test_nothing_is_kept_for_who_cannot_be_helped(void **state)
     world_free(&w);
 }
 
-/* Overdue and suspended jobs, and those whose memory is awaited. */
+/* Overdue and suspended jobs, and jobs whose memory has not been returned yet. */
 static void
 test_ends_that_are_expected(void **state)
 {
@@ -197,7 +197,7 @@ test_ends_that_are_expected(void **state)
     }
 }
 
-/* Cores and host memory can be what is promised, too. */
+/* Cores and host memory can be the promised resource, too. */
 static void
 test_cores_are_kept(void **state)
 {
@@ -216,8 +216,8 @@ test_cores_are_kept(void **state)
     world_free(&w);
 }
 
-/* A part of a card wants nothing on top, a demand in MiB does: what would fit beside the
- * promised job may leave it too little. By time (limit 100), and on pinned cards. */
+/* A fraction of a GPU needs no margin, a demand in MiB does: a job that would fit beside the
+ * promised one may leave it too little. By time (limit 100), and on pinned GPUs. */
 static void
 test_each_fits_beside_the_other(void **state)
 {
@@ -244,7 +244,7 @@ test_each_fits_beside_the_other(void **state)
     }
 }
 
-/* Starvation. An endless stream of jobs for one card, and one for all four, on four cards. */
+/* Starvation. An endless stream of jobs for one GPU, and one for all four, on four GPUs. */
 
 struct stream {
     struct spec proto;
@@ -252,7 +252,7 @@ struct stream {
     uint32_t seed;
 };
 
-/* As many as are free cards wait at any time; their lengths differ. */
+/* As many jobs as free GPUs are pending at any time; their lengths differ. */
 static void
 feed(struct world *w, struct stream *s)
 {
@@ -270,7 +270,7 @@ feed(struct world *w, struct stream *s)
     }
 }
 
-/* The second at which job 10, submitted at 500, starts; promises are kept in *first. */
+/* The second at which job 10, submitted at 500, starts; *first gets the first promise. */
 static int64_t
 start_beside(struct world *w, struct stream *s, struct spec wide, int64_t *first)
 {
@@ -312,7 +312,7 @@ test_with_limits_it_starts_when_promised(void **state)
     }
 }
 
-/* Exactly then, when the limits are what the jobs take. */
+/* Exactly at the promised time if limits equal the run times. */
 static void
 test_with_exact_limits_it_starts_exactly_then(void **state)
 {
@@ -330,14 +330,14 @@ test_with_exact_limits_it_starts_exactly_then(void **state)
     assert_int_equal(planner_reservation(w.planner)->at_us, wall(400));
     run_to(&w, 399);
     assert_int_equal(planner_reservation(w.planner)->at_us, wall(400));
-    assert_int_equal(queue_n_active(w.q), 1); /* the others would not be over in time */
+    assert_int_equal(queue_n_active(w.q), 1); /* the others would not end in time */
     run_to(&w, 400);
     assert_string_equal(w.text, "10@0,1,2,3");
     world_free(&w);
 }
 
-/* Estimates that are often too short put the promise off, but only until patience ends; from
- * then on nobody starts on its cards. Nobody runs longer than 150 s. */
+/* Estimates that are often too short delay the promise, but only until patience ends; from
+ * then on no other job starts on its GPUs. No job runs longer than 150 s. */
 static void
 test_with_estimates_patience_bounds_the_wait(void **state)
 {
@@ -377,8 +377,8 @@ test_without_any_patience_bounds_the_wait(void **state)
     world_free(&w);
 }
 
-/* An endless stream of jobs with limits beside two that have none: the bound that reserve.c
- * names, max(longest limit, what those without still run + patience) after the pinning. */
+/* An endless stream of jobs with limits beside two without: the bound given in reserve.c,
+ * max(longest limit, remaining run time of those without + patience) after pinning. */
 static void
 test_a_stream_with_limits_does_not_starve_the_pinned(void **state)
 {
@@ -397,7 +397,7 @@ test_a_stream_with_limits_does_not_starve_the_pinned(void **state)
     }
 }
 
-/* Pins stay, and a card that comes free is pinned before anybody else has it. */
+/* Pins persist, and a GPU that becomes free is pinned before another job gets it. */
 static void
 test_pins_stay_and_gather(void **state)
 {
@@ -435,7 +435,7 @@ test_pins_stay_and_gather(void **state)
     world_free(&w);
 }
 
-/* A pinned card takes what fits beside the one it is pinned for, however long. */
+/* A pinned GPU accepts a job that fits beside the one it is pinned for, however long. */
 static void
 test_a_pinned_card_is_shared(void **state)
 {
@@ -453,7 +453,7 @@ test_a_pinned_card_is_shared(void **state)
     world_free(&w);
 }
 
-/* For a job without a card it is cores that are kept, of those who were there first. */
+/* For a job without GPUs the kept resource is cores, of those that came first. */
 static void
 test_a_stream_of_small_jobs_does_not_starve_one_of_many_cores(void **state)
 {
@@ -471,7 +471,7 @@ test_a_stream_of_small_jobs_does_not_starve_one_of_many_cores(void **state)
     }
 }
 
-/* A job that is skipped because of its own limit does not lose patience by it. */
+/* A job skipped because of its own limit loses no patience by that. */
 static void
 test_patience_begins_when_it_is_blocked(void **state)
 {
@@ -496,8 +496,8 @@ test_patience_begins_when_it_is_blocked(void **state)
     world_free(&w);
 }
 
-/* What should never be: a reservation in whose own forecast its job has no room. It is no
- * reason to stop planning, nor to keep back who fits. */
+/* Should never happen: a reservation whose own forecast has no room for its job. Planning
+ * continues, and jobs that fit are not held back. */
 static void
 test_an_inconsistent_reservation_keeps_nobody_back(void **state)
 {

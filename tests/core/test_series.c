@@ -1,4 +1,4 @@
-/* What is kept of samples over time: of a card (core/learn/series.h) and of an attempt
+/* Samples kept over time: of a GPU (core/learn/series.h) and of an attempt
  * (core/learn/trace.h). */
 #include "core/learn/series.h"
 #include "core/learn/trace.h"
@@ -64,7 +64,7 @@ test_samples_within_a_step_are_their_maximum(void **state)
     series_free(s);
 }
 
-/* However long it goes on: an hour of samples, a day of minutes, and the peak is in them. */
+/* However long it runs: an hour of samples, a day of minutes, and the peak is among them. */
 static void
 test_old_samples_become_minutes(void **state)
 {
@@ -127,7 +127,7 @@ test_minutes_outlive_the_daemon(void **state)
         assert_int_equal(seen->points[i].used_mib, n % 7 ? n : -1);
         assert_int_equal(seen->points[i].util, n % 101);
     }
-    /* a clock that was set back: what would be in the future is left out */
+    /* the clock was set back: samples from the future are dropped */
     assert_int_equal(series_decode(half, offset_us, 2900 * 60 * S, bytes.data, bytes.len), 0);
     assert_int_equal(walk(half, INT64_MIN, SERIES_STEP_US)->points[0].at_us, 1560 * 60 * S);
     for (size_t cut = 0; cut < bytes.len; cut += 97) {
@@ -140,7 +140,7 @@ test_minutes_outlive_the_daemon(void **state)
     series_free(half);
 }
 
-/* Whatever has become of the bytes on a disk: refused, or something that can be walked. */
+/* Whatever happened to the bytes on disk: refused, or safe to walk. */
 static void
 test_damaged_bytes(void **state)
 {
@@ -179,7 +179,7 @@ test_damaged_bytes(void **state)
         *a = was_a;
         *b = was_b;
     }
-    assert_in_range(read, 10000, 40000); /* most numbers make some sense */
+    assert_in_range(read, 10000, 40000); /* most numbers are plausible */
     series_free(s);
     trace_free(t);
 }
@@ -280,7 +280,7 @@ test_traces_are_encoded(void **state)
     }
 }
 
-/* One flat hour on one card is what most attempts are. */
+/* Most attempts are one flat hour on one GPU. */
 static void
 test_a_flat_trace_is_small(void **state)
 {

@@ -1,4 +1,4 @@
-/* Quantiles out of counters, against sorted values. */
+/* Quantiles from counters, compared with sorted values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -238,8 +238,7 @@ wait_for_clients()
     "$AWAIT" until "$LIMIT" 'berth status --json' daemon.clients $(($1 + 1))
 }
 
-# Print all events so far in which the named fields have these values, one JSON object per
-# line.
+# Print all events so far in which the named fields have these values, one JSON object per line.
 events_with()
 {
     timeout "$LIMIT" berth events | "$AWAIT" match "$@"

@@ -110,8 +110,7 @@ masks_and_order()
     note="$note; $i,${all[0]} in this order"
 }
 
-# holder NAME PERCENT OPTIONS...: a job that holds that part of the GPU until f.NAME.end
-# exists.
+# holder NAME PERCENT OPTIONS...: a job that holds that part of the GPU until f.NAME.end exists.
 holder()
 {
     local name=$1 percent=$2

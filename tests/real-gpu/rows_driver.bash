@@ -32,8 +32,7 @@ ending_of()
 
 # --- memory
 
-# Both fit on the GPU: the job that wants twice its declared demand fails in its own
-# allocation.
+# Both fit on the GPU: the job that wants twice its declared demand fails in its own allocation.
 held_to_vram()
 {
     local by a b state
