@@ -1,6 +1,6 @@
 /* Calls a command many times, one after the other, and prints when each call began and
  * returned: "BEGIN END\n" in nanoseconds of CLOCK_MONOTONIC. BEGIN is read before the
- * process is made, END after it was waited for: what a script that calls it would feel.
+ * process is made, END after it was waited for: the time a calling script would see.
  *
  *   calls COUNT GAP_MS COMMAND [ARG...]
  *

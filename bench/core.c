@@ -1,5 +1,5 @@
-/* What the scheduling core costs: prints one line for each operation, "NAME: N ns" and how
- * many times it was done, with 1,000 pending jobs of so many kinds (50), 10,000, ... up to JOBS
+/* The cost of the scheduling core: prints one line per operation, "NAME: N ns" and how many
+ * times it was done, with 1,000 pending jobs of KINDS kinds (50), 10,000, ... up to JOBS
  * (100,000). Links core and base only. Usage: bench-core [JOBS [KINDS]]. */
 #include <malloc.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ machine(void)
     return l;
 }
 
-/* Four jobs on every card, which leave room for nobody. The longer ones on the later cards. */
+/* Four jobs on every GPU, which leave no room. The longer ones on the later GPUs. */
 static void
 fill(struct queue *q, struct ledger *l)
 {
@@ -75,7 +75,7 @@ fill(struct queue *q, struct ledger *l)
     }
 }
 
-/* Whether the ends of what runs are known. */
+/* Whether the ends of running jobs are known. */
 static void
 set_spans(struct queue *q, int64_t span_ms)
 {
@@ -139,7 +139,7 @@ bench_passes(struct planner *planner, struct queue *q, struct ledger *l)
     planner_set_rules(planner, &rules);
     bench_plan("2,000 lines of it", planner, q, l);
     rules.order = PLAN_QUEUE;
-    rules.limits = NULL; /* under which nothing is promised */
+    rules.limits = NULL; /* without which nothing is promised */
     planner_set_rules(planner, &rules);
     bench_plan("queue, a start promised", planner, q, l);
     rules.limits = &limits;
@@ -159,7 +159,7 @@ bench_forecast(const struct planner *planner, const struct queue *q, const struc
     free(list);
 }
 
-/* One job leaves, the plan refills its card: the daemon's turn when a job ends. */
+/* One job ends, the plan refills its GPU: the daemon's turn when a job ends. */
 static void
 bench_turnover(struct planner *planner, struct queue *q, struct ledger *l)
 {

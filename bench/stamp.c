@@ -1,5 +1,5 @@
 /* The job that the benchmarks run: its first instruction in main reads the clock, and the
- * reading is appended to FILE, so that no shell's start blurs it. With HOLD_MS it then
+ * reading is appended to FILE, so that no shell's start-up distorts it. With HOLD_MS it then
  * sleeps so long and reads the clock once more as its last act.
  *
  *   stamp FILE [HOLD_MS]

@@ -1,5 +1,6 @@
-/* What durability costs: the store's own times, without the daemon around it. Run it on the
- * disk that matters: bench-store [DIR], default the current folder. CPU is this process's. */
+/* The cost of durability: the store's own times, without the daemon around it. Run it on the
+ * disk in question: bench-store [DIR], default the current folder. CPU time is this
+ * process's. */
 #include "store/store.h"
 
 #include <stdio.h>

@@ -281,8 +281,8 @@ test_silence_ends_a_call_that_has_patience(void **state)
     assert_non_null(strstr(e.text, "has not answered for 0.02 s"));
 }
 
-/* On a busy machine the daemon needed longer for 100,000 jobs than a client waits for one
- * message, so the timeout must restart with each piece. */
+/* On a busy machine 100,000 jobs took the daemon longer than a client's timeout for a short
+ * request, so the timeout grows with the request's length. */
 static void
 test_a_large_request_is_given_longer(void **state)
 {

@@ -171,7 +171,7 @@ test_what_is_needed_in_words(void **state)
     }
 }
 
-/* No GPUs are named for a job that can use any of them, or that is not pending. */
+/* Nothing more is reported for a job that can use any GPU, or that is not pending. */
 static void
 test_one_card_says_all(void **state)
 {

@@ -107,7 +107,7 @@ test_running_jobs_count(void **state)
     world_free(&w);
 }
 
-/* A day's use is charged ahead to a job that ran for a minute and a half. */
+/* The clock is set a day ahead while a job has run for 90 s: only those 90 s count as use. */
 static void
 test_a_clock_that_is_set_is_no_use(void **state)
 {
@@ -239,8 +239,8 @@ test_short_is_by_response_ratio(void **state)
     world_free(&w);
 }
 
-/* A long job before a short one is passed by in its file's turn, and the short one waits for
- * that turn. */
+/* A long job ahead of a short one waits for its turn, and the short one waits for the long
+ * one. */
 static void
 test_balanced_keeps_the_order_of_a_file(void **state)
 {

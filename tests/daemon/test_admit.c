@@ -1,5 +1,5 @@
-/* What may enter the queue: times, what a request leaves unsaid, how many may wait, of one user
- * and of all, and how much is kept of one user's jobs. */
+/* Admission to the queue: times, defaults of a request, limits on pending jobs per user and in
+ * total, and on the stored text of one user's jobs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ teardown(void **state)
     return 0;
 }
 
-/* A daemon of one user's own. */
+/* A daemon for a single user. */
 static void
 make_private(struct door *d)
 {
@@ -45,7 +45,7 @@ static void
 a_job_without_a_time_limit_gets_the_default(void **state)
 {
     static const struct {
-        int64_t usual_s, max_s, asked_ms, gets_ms; /* gets -1: it is refused */
+        int64_t usual_s, max_s, asked_ms, gets_ms; /* gets -1: refused */
     } cases[] = {
         {0, 0, 0, 0},          {0, 0, 5000, 5000},
         {60, 0, 0, 60000},     {60, 0, 5000, 5000},
@@ -69,7 +69,7 @@ a_job_without_a_time_limit_gets_the_default(void **state)
     }
 }
 
-/* --- what is left unsaid --- */
+/* --- defaults --- */
 
 static void
 set(char **field, const char *text)
@@ -93,7 +93,7 @@ what_is_unsaid_is_as_the_settings_say(void **state)
     assert_int_equal(r.oom_retries, 3);
     assert_string_equal(r.env_setup, ". /opt/env");
     assert_string_equal(r.conda, "ml");
-    r.grace_ms = r.oom_retries = 0; /* said */
+    r.grace_ms = r.oom_retries = 0; /* given explicitly */
     set(&r.env_setup, "mine");
     set(&r.conda, "");
     admit_unsaid(&d->a, &r);
@@ -104,7 +104,7 @@ what_is_unsaid_is_as_the_settings_say(void **state)
     request_free(&r);
 }
 
-/* The settings' set-up is of this machine, and not of an image. */
+/* The settings' set-up applies to this machine, not inside an image. */
 static void
 in_a_container_nothing_is_set_up(void **state)
 {
@@ -120,7 +120,7 @@ in_a_container_nothing_is_set_up(void **state)
     request_free(&r);
 }
 
-/* --- how many may wait --- */
+/* --- limits on pending jobs --- */
 
 static void
 submit_waiting(struct door *d, uint32_t uid, int n)
@@ -144,7 +144,7 @@ a_user_may_have_so_many_waiting(void **state)
     assert_int_equal(admit_pending(&d->a, BOB, 3, &e), 0);
     assert_int_equal(admit_pending(&d->a, ROOT, 1000, &e), 0);
     assert_int_equal(admit_room(&d->a, ROOT), INT64_MAX);
-    submit_waiting(d, ALICE, 3); /* the limit was lowered, or they were let in before */
+    submit_waiting(d, ALICE, 3); /* the limit was lowered, or they were admitted before */
     assert_int_equal(admit_room(&d->a, ALICE), 0);
     assert_int_equal(admit_pending(&d->a, ALICE, 0, &e), 0);
     assert_int_equal(admit_pending(&d->a, ALICE, 1, &e), -1);
@@ -187,7 +187,7 @@ a_full_queue_has_a_tenth_more_for_root(void **state)
     assert_int_equal(admit_room(&d->a, ROOT), 1);
     submit_waiting(d, ALICE, 3);
     assert_int_equal(admit_room(&d->a, BOB), 0);
-    assert_int_equal(admit_pending(&d->a, BOB, 0, &e), 0); /* nothing more comes of it */
+    assert_int_equal(admit_pending(&d->a, BOB, 0, &e), 0); /* nothing more is added */
 }
 
 static void
@@ -202,7 +202,7 @@ the_smaller_limit_binds(void **state)
     assert_int_equal(admit_room(&d->a, ALICE), 2);
 }
 
-/* Files that are let in count from then on, though their jobs come in pieces. */
+/* An admitted file counts at once, though its jobs come in pieces. */
 static void
 what_is_let_in_counts_before_it_has_come(void **state)
 {
@@ -218,13 +218,13 @@ what_is_let_in_counts_before_it_has_come(void **state)
     assert_int_equal(admit_text(&d->a, ALICE, 8 * MIB, &e), 0);
     assert_int_equal(admit_text(&d->a, ALICE, 8 * MIB + 1, &e), -1);
     assert_words(e, "alice's jobs would take 128 MiB; the maximum is 128");
-    assert_int_equal(admit_text(&d->a, BOB, 128 * MIB, &e), 0); /* shorter lines are no room */
+    assert_int_equal(admit_text(&d->a, BOB, 128 * MIB, &e), 0); /* shorter lines free no room */
     assert_int_equal(admit_text(&d->a, BOB, 129 * MIB, &e), -1);
     alices.more_text = 129 * MIB;
     assert_int_equal(admit_text(&d->a, ALICE, 0, &e), 0);
 }
 
-/* --- what is kept of a user's jobs --- */
+/* --- limits on stored text --- */
 
 static void
 text_is_bounded_where_a_daemon_is_shared(void **state)
@@ -262,7 +262,7 @@ environments_are_bounded_each_counted_once(void **state)
     assert_int_equal(admit_env(&d->a, ROOT, 1000 * MIB, &e), 0);
     struct job *job = world_job(d->w, ALICE, 1);
     job->env = 8;
-    job->env_bytes = 57 * (int32_t)MIB; /* which was let in before */
+    job->env_bytes = 57 * (int32_t)MIB; /* admitted before */
     world_submit(d->w, job);
     assert_int_equal(admit_env(&d->a, ALICE, 0, &e), 0);
     assert_int_equal(admit_env(&d->a, ALICE, 1, &e), -1);
@@ -270,7 +270,7 @@ environments_are_bounded_each_counted_once(void **state)
     assert_int_equal(admit_env(&d->a, ALICE, 1000 * MIB, &e), 0);
 }
 
-/* A sixteenth of what the database may have. */
+/* A sixteenth of the database's maximum size. */
 static void
 lines_of_files_are_bounded(void **state)
 {

@@ -1,4 +1,4 @@
-/* Which events pass which filter. */
+/* Which events pass which filters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static void
 lets_through_what_fits(void **state)
 {
     static const struct {
-        const char *params, *passes; /* + or - for each of the events */
+        const char *params, *passes; /* + or - for each event */
     } cases[] = {
         {"{}", "+++"},
         {"{\"kinds\":[\"ended\"]}", "+--"},

@@ -1,4 +1,4 @@
-/* The text that Prometheus reads, and the counts as they are kept. */
+/* The text that Prometheus reads, and how counters are stored. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ page_new(void)
     return p;
 }
 
-/* Its JSON; the caller frees that. */
+/* Returns its JSON; the caller frees it. */
 static json_t *
 page_end(struct page *p, const char *text)
 {
@@ -128,7 +128,7 @@ test_several_labels_and_a_histogram(void **state)
     json_decref(numbers);
 }
 
-/* --- what is kept --- */
+/* --- what is stored --- */
 
 static const int64_t wait_bounds[] = {1, 2, 3};
 
@@ -171,7 +171,8 @@ test_counts_are_kept(void **state)
     assert_int_equal(back.runs.sum_us, 10000);
 }
 
-/* Of what another Berth kept, what is known here; buckets with other bounds begin anew. */
+/* Counters stored by another version: known ones are kept; buckets with other bounds start
+ * anew. */
 static void
 test_counts_of_another_berth(void **state)
 {

@@ -1,5 +1,5 @@
-/* A jobs file, sent again whenever it has been edited: which lines become jobs, change those
- * that they are, or take them along; and a daemon that dies between any two pieces of it. */
+/* A jobs file that is sent again after each edit: which lines become jobs, change their jobs,
+ * or remove them; and a daemon that dies between any two pieces of that. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ teardown(void **state)
     return 0;
 }
 
-/* --- lines come, change and go --- */
+/* --- lines are added, changed and removed --- */
 
 static void
 a_new_line_becomes_a_job_once(void **state)
@@ -76,18 +76,18 @@ a_line_that_is_gone_takes_its_waiting_job_along(void **state)
     world_turn(d->w);
     world_runs(d->w, 1);
     struct answer a = sync_file(d, "d#2");
-    assert_int_equal(a.n_removed, 2); /* held or pending; what runs goes on */
+    assert_int_equal(a.n_removed, 2); /* held and pending ones; running ones go on */
     assert_int_equal(a.removed[0], 2);
     assert_int_equal(a.removed[1], 3);
     assert_int_equal(world_stored(d->w, 2), JOB_CANCELLED);
     assert_int_equal(world_get(d->w, 1)->state, JOB_RUNNING);
-    /* Its key is free: the line is a new one when it comes back. */
+    /* The key is free again: the line is a new one when it comes back. */
     a = sync_file(d, "a d#2 c#2");
     assert_string_equal(a.said, "a 1 RUNNING, d 4 PENDING, c 5 PENDING");
     assert_int_equal(a.n_new, 1);
 }
 
-/* Several clients may each send lines of one file. */
+/* Several clients may each send lines of the same file. */
 static void
 a_part_of_a_file_takes_no_job_along(void **state)
 {
@@ -123,7 +123,7 @@ an_ended_line_runs_again_where_it_says_so(void **state)
     sync_file(d, "a b c");
     world_turn(d->w);
     line_ends(d, 1, 0);
-    struct answer a = sync_file(d, "a! b! c!"); /* which means the one that has ended */
+    struct answer a = sync_file(d, "a! b! c!"); /* the "!" applies to the ended one */
     assert_string_equal(a.said, "a 4 PENDING, b 2 STARTING, c 3 PENDING");
     assert_int_equal(a.n_new, 1);
     door_crash(d);
@@ -131,7 +131,7 @@ an_ended_line_runs_again_where_it_says_so(void **state)
     assert_string_equal(a.said, "a 4 PENDING, b 2 STARTING, c 3 PENDING");
 }
 
-/* One that ends after it was asked for, or that the same request has made, is not meant. */
+/* Jobs that end after the request, or were made by it, are not affected. */
 static void
 again_means_once(void **state)
 {
@@ -143,7 +143,7 @@ again_means_once(void **state)
     sync_file(d, "a!");
     world_turn(d->w);
     line_ends(d, 2, 0);
-    s.first_job = 2; /* the request that is resumed began there */
+    s.first_job = 2; /* the resumed request began there */
     file_begin(d, &s, "a!");
     assert_int_equal(file_go_on(&s, INT64_MAX), WORK_DONE);
     world_turn(d->w);
@@ -164,7 +164,7 @@ a_fresh_file_has_no_past(void **state)
     assert_string_equal(file_end(&s).said, "a 4 PENDING, b 2 STARTING, c 3 PENDING");
 }
 
-/* However long the file: so many changes of jobs go into one commit. */
+/* However long the file, a bounded number of changes goes into one commit. */
 static void
 a_piece_has_a_bounded_number_of_changes(void **state)
 {
@@ -185,7 +185,7 @@ a_piece_has_a_bounded_number_of_changes(void **state)
     assert_int_equal(queue_n(d->w->s.queue), 600);
 }
 
-/* --- what a job has that its line does not say --- */
+/* --- facts about a job that its line does not state --- */
 
 static void
 the_folder_is_the_files_unless_a_line_has_one(void **state)
@@ -196,7 +196,7 @@ the_folder_is_the_files_unless_a_line_has_one(void **state)
     sync_file(d, "a/more b/data");
     assert_string_equal(job_of_line(d, "a")->cwd, "/more");
     assert_string_equal(job_of_line(d, "b")->cwd, "/data");
-    /* Its command there is another one than it was. */
+    /* The job's command differs from the line's. */
     struct err e;
     struct job *same = world_job(d->w, ALICE, 1);
     free(same->req.command);
@@ -211,7 +211,7 @@ the_folder_is_the_files_unless_a_line_has_one(void **state)
     assert_string_equal(job_of_line(d, "b")->cwd, "/data");
 }
 
-/* "In an hour" means the hour from when it was first said. */
+/* "In an hour" counts from the first time it was sent. */
 static void
 a_begin_stays_while_its_words_do(void **state)
 {
@@ -225,7 +225,7 @@ a_begin_stays_while_its_words_do(void **state)
     assert_int_equal(job_of_line(d, "a")->begin_us, begin_us);
     assert_int_equal(job_of_line(d, "a")->req.begin_us, begin_us);
     job_of_line(d, "b")->begin_us =
-        d->w->now_us + 5 * SECOND_US; /* it has failed, and is retried */
+        d->w->now_us + 5 * SECOND_US; /* failed, waiting for its retry */
     sync_file(d, "a+90*1 b*1");
     assert_int_equal(job_of_line(d, "a")->begin_us, d->w->now_us + 90 * SECOND_US);
     assert_int_equal(job_of_line(d, "b")->begin_us, d->w->now_us + 5 * SECOND_US);
@@ -250,7 +250,7 @@ a_learned_demand_is_not_said_in_the_line(void **state)
     a = sync_file(d, "a&*1 b");
     assert_int_equal(a.n_updated, 1);
     assert_int_equal(job_of_line(d, "a")->req.demand.vram_mib, learned_mib);
-    sync_file(d, "a*1 b"); /* the card whole, as for all that say nothing */
+    sync_file(d, "a*1 b"); /* a whole GPU, the default */
     assert_int_equal(job_of_line(d, "a")->req.demand.vram_mib, 0);
     sync_file(d, "a*1& b");
     assert_int_equal(job_of_line(d, "a")->req.demand.vram_mib, learned_mib);
@@ -269,8 +269,8 @@ a_line_that_moves_up_is_known_by_its_new_number(void **state)
     assert_int_equal(job_of_line(d, "b")->line, 1);
 }
 
-/* The daemon died before it could say so; of what an earlier request was told nothing is said
- * again. */
+/* The daemon died before it could answer; results told to an earlier request are not
+ * repeated. */
 static void
 a_refusal_is_told_to_the_request_that_it_was_for(void **state)
 {
@@ -327,7 +327,7 @@ a_time_above_the_longest_leaves_the_line_out(void **state)
     assert_non_null(strstr(a.said, ", b 2 PENDING, c 3 PENDING"));
     assert_int_equal(job_of_line(d, "c")->req.limit_ms, 60000);
     a = sync_file(d, "a^61 b^99 c");
-    assert_int_equal(a.n_new, 0); /* no job again of what is still too long */
+    assert_int_equal(a.n_new, 0); /* no new job for what is still too long */
     assert_non_null(strstr(a.said, "b 2 INFEASIBLE 1 (its time limit"));
 }
 
@@ -346,7 +346,7 @@ what_is_unique_is_refused_a_second_time(void **state)
     assert_non_null(strstr(a.said, ", b 3 PENDING"));
 }
 
-/* --- lines that wait for lines --- */
+/* --- lines that depend on lines --- */
 
 static void
 lines_wait_for_lines_wherever_they_stand(void **state)
@@ -371,7 +371,7 @@ a_dependency_that_changes_is_the_one_that_counts(void **state)
     sync_file(d, "a#2 b#2 c<b");
     assert_int_equal(job_of_line(d, "c")->req.deps[0].job, 2);
     world_turn(d->w);
-    line_ends(d, 1, 5); /* of which c is free */
+    line_ends(d, 1, 5); /* c no longer waits for it */
     assert_int_equal(job_of_line(d, "c")->state, JOB_PENDING);
     world_turn(d->w);
     line_ends(d, 2, 5);
@@ -405,7 +405,7 @@ a_line_waits_for_a_job_that_is_no_line(void **state)
     assert_int_equal(job_of_line(d, "b")->req.deps[0].job, job_of_line(d, "a")->id);
 }
 
-/* So many of the oldest jobs that have ended are removed, as after keep_days. */
+/* Removes this many of the oldest ended jobs, as after keep_days. */
 static void
 prune(struct door *d, int n)
 {
@@ -437,7 +437,7 @@ a_line_that_ended_long_ago_is_judged_by_what_is_kept_of_it(void **state)
     assert_int_equal(job_of_line(d, "e")->state, JOB_STARTING);
 }
 
-/* What they waited for has been met, or does not matter any more. */
+/* Their dependencies have been met, or no longer matter. */
 static void
 a_job_outside_that_is_gone_refuses_no_line_that_waited_for_it(void **state)
 {
@@ -460,7 +460,7 @@ a_job_outside_that_is_gone_refuses_no_line_that_waited_for_it(void **state)
     sync_file(d, "a<other b<other c<other");
     world_turn(d->w);
     assert_int_equal(job_of_line(d, "c")->state, JOB_STARTING);
-    /* A new line cannot wait for it. */
+    /* A new line cannot depend on it. */
     file_begin(d, &s, "a b c d<other");
     assert_int_equal(file_load_known(&s, INT64_MAX, &e), WORK_DONE);
     assert_int_equal(file_resolve_deps(&s, INT64_MAX, &e), -1);
@@ -468,7 +468,8 @@ a_job_outside_that_is_gone_refuses_no_line_that_waited_for_it(void **state)
     file_sync_free(&s);
 }
 
-/* The singleton waits for all of its name that came before it: over a third for the line. */
+/* The singleton waits for every earlier job of its name, and so, through a third, for the
+ * line. */
 static void
 a_new_name_may_close_a_circle(void **state)
 {
@@ -514,7 +515,7 @@ the_order_is_that_of_the_lines_within_their_places(void **state)
     assert_string_equal(waiting_lines(d), "c e other a");
 }
 
-/* Between two pieces one job begins: its place is not given to another. */
+/* One job starts between two pieces: its position is not given to another. */
 static void
 a_job_that_begins_meanwhile_keeps_its_place(void **state)
 {
@@ -524,7 +525,7 @@ a_job_that_begins_meanwhile_keeps_its_place(void **state)
     file_begin(d, &s, "d#2 c#2 b#2 a#2");
     while (s.phase < 4)
         assert_int_equal(file_go_on(&s, 0), WORK_MORE);
-    world_turn(d->w); /* after the first two have changed places */
+    world_turn(d->w); /* after the first two have swapped places */
     assert_int_equal(job_of_line(d, "d")->state, JOB_STARTING);
     while (file_go_on(&s, 0) == WORK_MORE)
         world_turn(d->w);
@@ -532,7 +533,7 @@ a_job_that_begins_meanwhile_keeps_its_place(void **state)
     assert_string_equal(waiting_lines(d), "c b a");
 }
 
-/* --- what fits --- */
+/* --- feasibility --- */
 
 static void
 the_first_lines_enter_where_not_all_may(void **state)
@@ -550,7 +551,7 @@ the_first_lines_enter_where_not_all_may(void **state)
     assert_int_equal(queue_n_waiting(d->w->s.queue), 3);
 }
 
-/* --- demands that are not the line's own --- */
+/* --- demands that did not come from the line --- */
 
 static void
 a_demand_that_was_raised_stays_until_another_is_declared(void **state)
@@ -574,8 +575,8 @@ a_demand_that_was_raised_stays_until_another_is_declared(void **state)
 
 /* --- a daemon that dies --- */
 
-/* Old lines that are edited, gone, ended and run again, behind another, and new ones; asked
- * again by the client each time that the daemon dies, between any two pieces. */
+/* Old lines that were edited, removed, ended, repeated or moved, and new ones; the client asks
+ * again each time that the daemon dies, between any two pieces. */
 static void
 each_line_is_one_job_wherever_the_daemon_dies(void **state)
 {
@@ -599,7 +600,7 @@ each_line_is_one_job_wherever_the_daemon_dies(void **state)
             world_turn_without_plan(d->w);
         }
         if (n_pieces % 2)
-            (void)file_go_on(&s, 0); /* of which nothing is on the disk */
+            (void)file_go_on(&s, 0); /* nothing of which is on disk */
         file_sync_free(&s);
         door_crash(d);
         s = (struct sync){.is_resumed = true, .first_job = first_job};

@@ -1,4 +1,4 @@
-/* Which jobs the lines of a jobs file wait for, and in which order lines become jobs. */
+/* The dependencies between lines of a jobs file, and the order in which lines become jobs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ struct file {
     size_t n;
 };
 
-/* One more line; after: the name that it waits for, NULL: it waits for nothing. */
+/* Adds a line; after: the name it depends on; NULL: none. */
 static void
 add(struct file *f, const char *name, const char *after)
 {
@@ -44,10 +44,10 @@ a_name_means_the_nearest_line_before_else_the_first_behind(void **state)
 {
     struct file f = {0};
     (void)state;
-    add(&f, "a", "b"); /* the first behind */
+    add(&f, "a", "b"); /* the first one after it */
     add(&f, "b", NULL);
     add(&f, "b", NULL);
-    add(&f, NULL, "b"); /* the nearest before */
+    add(&f, NULL, "b"); /* the nearest one before it */
     assert_true(file_deps_link(f.lines, f.n));
     assert_int_equal(f.lines[0].links[0], 1);
     assert_int_equal(f.lines[3].links[0], 2);
@@ -87,12 +87,12 @@ a_circle_is_refused_with_both_lines(void **state)
     clear(&f);
 }
 
-/* One that is submitted later waits for those of its name; b waits for it over others. */
+/* A job submitted later waits for earlier ones of its name; b depends on it through others. */
 static void
 a_circle_over_singletons_is_refused(void **state)
 {
     static const struct {
-        uint32_t first, last; /* jobs that these lines are; 0: new */
+        uint32_t first, last; /* jobs of these lines; 0: new */
         bool has_ended, single, refused;
     } cases[] = {
         {0, 0, false, true, true},  {0, 0, false, false, false}, {7, 9, false, true, true},
@@ -106,7 +106,7 @@ a_circle_over_singletons_is_refused(void **state)
         add(&f, "one", "over");
         add(&f, "two", NULL);
         add(&f, "one", NULL);
-        add(&f, "over", "one"); /* the nearest before */
+        add(&f, "over", "one"); /* the nearest one before it */
         f.req[2].singleton = cases[i].single;
         f.lines[0].job = cases[i].first;
         f.lines[0].has_ended = cases[i].has_ended;
@@ -121,7 +121,7 @@ a_circle_over_singletons_is_refused(void **state)
     }
 }
 
-/* A name that no line bears is that of a job of the same user. */
+/* A name that no line has refers to a job of the same user. */
 static void
 what_is_not_in_the_file_must_be_a_job(void **state)
 {

@@ -1,6 +1,6 @@
-/* Walks over the history: what a page of it finds, what comes newest first, and that the clock
- * is looked at behind each job, so that no request holds up the others. In these tests it is
- * always late: each piece looks at as little as it can. */
+/* Walks over the history: what a page contains, the newest-first order, and the time check
+ * after each job, by which no request delays others. In these tests the deadline has always
+ * passed, so each piece does the minimum. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct fixture {
     struct caller caller;
 };
 
-/* Jobs 1..10 have ended: every fifth FAILED; "prep" is the name of 3. */
+/* Jobs 1..10 have ended: every fifth FAILED; job 3 is named "prep". */
 static void
 add_past(struct world *w)
 {
@@ -90,7 +90,7 @@ params_of(const char *text)
 
 /* --- pages --- */
 
-/* What a page lists, the page that follows, and in how many pieces: "8 9 10 |8 in 4". */
+/* A page's jobs, the next page's, and the number of pieces: "8 9 10 |8 in 4". */
 static void
 page_words(struct fixture *f, const char *text, int64_t search_max_us, struct buf *out)
 {
@@ -132,7 +132,7 @@ a_page_is_found_in_pieces(void **state)
                 "4 5 6 |0 in 8");
 }
 
-/* To find out what is meant does not count: all of that comes before the first job. */
+/* Resolving the selection does not count: it happens before the first job. */
 static void
 a_page_that_takes_long_ends_and_says_where(void **state)
 {
@@ -143,7 +143,7 @@ a_page_that_takes_long_ends_and_says_where(void **state)
     assert_string_equal(buf_str(&out), "7 8 |7 in 5");
 }
 
-/* Each may have megabytes to search. */
+/* Each job may have megabytes of text to search. */
 static void
 a_search_looks_at_the_clock_behind_each_job(void **state)
 {
@@ -152,7 +152,7 @@ a_search_looks_at_the_clock_behind_each_job(void **state)
     assert_page(f, "{\"ended\":true,\"limit\":2,\"search\":\"prep\"}", "3 |0 in 12");
 }
 
-/* They are looked up one in a piece; then each piece looks at one of the five jobs. */
+/* They are looked up one per piece; then each piece examines one of the five jobs. */
 static void
 many_words_do_not_make_a_piece_longer(void **state)
 {
@@ -165,7 +165,7 @@ many_words_do_not_make_a_piece_longer(void **state)
     assert_page(f, buf_str(&params), "|0 in 106");
 }
 
-/* Those of an array that have left it: 11 is the array, 12 to 111 are its tasks 0 to 99. */
+/* Tasks that left their array: 11 is the array, 12 to 111 are its tasks 0 to 99. */
 static void
 add_array(struct world *w)
 {
@@ -184,8 +184,8 @@ add_array(struct world *w)
     assert_int_equal(store_commit(w->store, NULL), 0);
 }
 
-/* It takes two pieces to find 100 tasks, of which 50 are looked up before the clock is, and
- * with the walk over the range that they make one for each. */
+/* Two pieces find the 100 tasks, since 50 are looked up before each time check; walking their
+ * range takes one piece per task. */
 static void
 tasks_of_a_page_are_looked_up_in_pieces(void **state)
 {
@@ -200,7 +200,7 @@ tasks_of_a_page_are_looked_up_in_pieces(void **state)
 
 /* --- newest first --- */
 
-/* The jobs that come in pieces, with the pieces, each of which ends where cb says so. */
+/* The jobs delivered in pieces, with the pieces' ends where cb says so. */
 static void
 assert_past(struct fixture *f, const char *text, bool newest_first, select_cb cb,
             const char *words)
@@ -239,7 +239,7 @@ the_past_goes_both_ways(void **state)
     assert_past(f, "{\"select\":[\"4-6\",\"9\"]}", true, on_first, "9 in 1");
 }
 
-/* As a list with a limit goes: down to the oldest of them, and up again. */
+/* As for a list with a limit: down to the oldest of them, and up again. */
 static void
 the_past_is_turned(void **state)
 {

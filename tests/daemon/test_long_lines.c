@@ -1,5 +1,6 @@
-/* Lines whose sender goes before they have been read: what is forgotten, and what still counts.
- * The thread stops in budget_check_line, which this test has its own of, until it may go on. */
+/* Lines whose sender disconnects before they are parsed: what is dropped, and what still
+ * counts. The thread blocks in budget_check_line, which this test replaces, until the test
+ * lets it continue. */
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +22,7 @@
 #define BOB        1001
 #define CAROL      1002
 #define LINE       "{}"
-#define CPU_US     30000 /* more than a user has in a round */
+#define CPU_US     30000 /* more than a user's budget per round */
 #define BUFFER_MAX 1000
 
 static sem_t begun, may_go_on;
@@ -43,7 +44,7 @@ budget_check_line(const struct budget *b, uid_t uid, const char *line, size_t le
 
 struct world {
     uv_loop_t loop;
-    uv_idle_t keeps_on; /* the lines alone do not keep a loop going */
+    uv_idle_t keeps_on; /* lines alone do not keep a loop alive */
     struct budget budget;
     struct peers *peers;
     struct long_lines *lines;
@@ -109,8 +110,7 @@ ask(struct world *w, uid_t uid, struct frame *f)
     return r;
 }
 
-/* The thread reads the next line; the loop sees what it has done until nothing is left of
- * this user's. */
+/* The thread parses the next line; the loop runs until nothing of this user's is left. */
 static void
 read_next(struct world *w, uid_t uid)
 {
@@ -127,14 +127,14 @@ a_line_that_waits_is_forgotten_when_its_sender_goes(void **state)
     (void)state;
     world_open(&w);
     ask(&w, ALICE, &alice);
-    sem_wait(&begun); /* so that the others wait */
+    sem_wait(&begun); /* so that the others queue up */
     struct reading *left = ask(&w, BOB, &bob);
     ask(&w, CAROL, &carol);
     assert_true(long_lines_has(w.lines, BOB));
     reading_leave(w.lines, left, &bob);
     assert_false(long_lines_has(w.lines, BOB));
     assert_int_equal(bob.bytes.len, 0);
-    assert_true(peers_keep(w.peers, BOB, BUFFER_MAX)); /* none of it is counted */
+    assert_true(peers_keep(w.peers, BOB, BUFFER_MAX)); /* none of it counts any more */
     read_next(&w, ALICE);
     read_next(&w, CAROL);
     assert_int_equal(w.n_done, 2);

@@ -1,4 +1,5 @@
-/* Lines over a socket: whole ones however they arrive, the end, and closing from within. */
+/* Lines over a socket: complete however they arrive, end of file, and closing from a
+ * callback. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -22,8 +23,8 @@ struct heard {
     uv_loop_t loop;
     struct peer_lines *lines;
     int theirs;
-    struct buf text; /* each line with a comma; "end" at the end */
-    int close_after; /* lines; 0: never */
+    struct buf text; /* each line followed by a comma; "end" at the end */
+    int close_after; /* number of lines; 0: never */
 };
 
 static void

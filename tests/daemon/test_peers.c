@@ -1,4 +1,4 @@
-/* What each user may have of the daemon, and who counts as one user. */
+/* Each user's share of the daemon, and which connections count as one user. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,8 @@ bounds_each_and_lets_newcomers_in(void **state)
     assert_non_null(strstr(e.text, "user_max_connections"));
     assert_int_equal(peers_enter(p, 8, total++, 0, &group, &crowd, &e), 0);
     assert_int_equal(crowd, 0);
-    /* All are taken: who has one gets no second, who has none takes the place of a crowd. */
+    /* All places are taken: a user with one gets no second; a user with none replaces a
+     * connection of the user with the most. */
     assert_int_equal(peers_enter(p, 8, PEERS_CLIENTS_MAX, 0, &group, &crowd, &e), -1);
     assert_int_equal(crowd, 0);
     assert_int_equal(peers_enter(p, 9, PEERS_CLIENTS_MAX, 0, &group, &crowd, &e), 0);
@@ -99,12 +100,12 @@ time_is_a_debt_that_time_pays(void **state)
     (void)state;
     peers_enter(p, 7, 0, 1000000, &group, &crowd, &e);
     peers_charge(p, 7, 1000000, 1000000);
-    assert_true(peers_may_ask(p, 7, 1000000)); /* nobody else is there */
+    assert_true(peers_may_ask(p, 7, 1000000)); /* no other user is connected */
     peers_enter(p, 8, 1, 1000000, &group, &crowd, &e);
     peers_charge(p, 7, 1000000, 1000000);
     assert_false(peers_may_ask(p, 7, 1000000));
     assert_true(peers_may_ask(p, 8, 1000000));
-    /* Nor does the user get rid of it by disconnecting. */
+    /* Disconnecting does not reset it. */
     peers_leave(p, 7);
     peers_enter(p, 7, 1, 1000000, &group, &crowd, &e);
     assert_false(peers_may_ask(p, 7, 1100000));
@@ -150,7 +151,7 @@ a_connection_leaves_the_group_that_it_entered(void **state)
     assert_int_equal(group[1], 100000);
     peers_keep(p, group[0], 600);
     peers_leave(p, group[0]);
-    /* The other connection is still counted, once, and none of the first one's bytes is. */
+    /* The other connection still counts, once, and none of the first one's bytes do. */
     assert_true(peers_keep(p, group[1], 1000));
     assert_int_equal(peers_enter(p, 100002, 1, 0, &group[2], &crowd, &e), 0);
     assert_int_equal(peers_enter(p, 100003, 2, 0, &group[2], &crowd, &e), -1);
@@ -158,7 +159,7 @@ a_connection_leaves_the_group_that_it_entered(void **state)
     unlink(path);
 }
 
-/* Also who is alone, root, and everybody where nobody is bounded. */
+/* The same for a single user, for root, and for everyone if there are no bounds. */
 static void
 a_round_is_bounded_for_everybody(void **state)
 {

@@ -1,5 +1,5 @@
-/* A daemon that takes up where another one was killed: which GPUs jobs have, what the database
- * lacks, and what becomes of all jobs when the other died behind any step of a turn. */
+/* A daemon that takes over after another was killed: the jobs' GPUs, gaps in the database, and
+ * the fate of all jobs when the other died after any step of a turn. */
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ teardown(void **state)
     return 0;
 }
 
-/* A job on so many GPUs that runs, with what it was measured to use on each. */
+/* A running job on this many GPUs, with its measured use of each. */
 static struct job *
 run_one(struct world *w, int gpus, int32_t mib)
 {
@@ -77,7 +77,7 @@ a_job_keeps_its_gpus_under_other_numbers(void **state)
     assert_null(strstr(w->steps, "card_missing"));
 }
 
-/* It runs on beside it, and nothing else is put there. */
+/* It runs on beside it, and nothing else is placed there. */
 static void
 a_gpu_that_is_gone_is_entered_without_facts(void **state)
 {
@@ -97,7 +97,7 @@ a_gpu_that_is_gone_is_entered_without_facts(void **state)
     assert_steps(w, "card_missing 1, take_up 1");
 }
 
-/* All numbers are taken: the job goes on with those of its GPUs that there are. */
+/* All numbers are taken: the job keeps those of its GPUs that still exist. */
 static void
 there_are_no_more_numbers_than_gpus_can_have(void **state)
 {
@@ -120,7 +120,7 @@ what_it_started_with_is_booked(void **state)
 {
     struct world *w = *state;
     struct job *job = run_one(w, 1, 500);
-    job->req.demand.vram_mib = 800; /* the next attempt's */
+    job->req.demand.vram_mib = 800; /* for the next attempt */
     job->run->nodes = 2;
     queue_refile(w->s.queue, job);
     state_save(&w->s, job, SAVE_JOB | SAVE_ATTEMPT);
@@ -132,7 +132,7 @@ what_it_started_with_is_booked(void **state)
     assert_int_equal(ledger_bound(w->s.ledger, 1), 2);
 }
 
-/* --- what else is known --- */
+/* --- other known facts --- */
 
 static void
 shares_and_environments_are_as_they_were(void **state)
@@ -180,7 +180,7 @@ crash_and_forget_attempts(struct world *w)
     world_starts(w);
 }
 
-/* Its folder knows what became of it. */
+/* Its folder has the outcome. */
 static void
 an_attempt_without_a_row_is_taken_up_by_its_number(void **state)
 {
@@ -219,7 +219,7 @@ an_attempt_on_slurm_gets_a_new_key(void **state)
 
 #define JOBS_MAX 16
 
-/* What is true of the machine, whichever daemon there is: commands that were launched. */
+/* The truth about the machine, whichever daemon runs: the commands launched. */
 struct machine {
     bool runs[JOBS_MAX];
 };
@@ -231,8 +231,8 @@ note_launches(const struct world *w, struct machine *m)
         m->runs[w->launched[i]] = true;
 }
 
-/* Folders and supervisors say what has become of each attempt: those that were launched end
- * well, the others never ran. */
+/* Folders and supervisors report each attempt's outcome: launched ones ended well, the others
+ * never ran. */
 static void
 settle_all(struct world *w, struct machine *m)
 {
@@ -268,8 +268,8 @@ count_end(const struct store_event *row, void *arg)
     return 0;
 }
 
-/* Before the turn: one has ended, one waits behind it, an array has two tasks to go, one is new
- * and one was cancelled. Behind it: each of them ends once, and as it should. */
+/* Before the turn: one job has ended, one depends on it, an array has two tasks left, one is
+ * new and one was cancelled. After recovery each ends once, in the right state. */
 static void
 each_job_ends_once_behind_whatever_step_the_daemon_dies(void **state)
 {
@@ -305,11 +305,11 @@ each_job_ends_once_behind_whatever_step_the_daemon_dies(void **state)
             bool was_answered = strstr(w->steps, "answer well") != NULL;
             world_crash(w);
             assert_null(ledger_check(w->s.ledger));
-            if (was_answered) /* who asked for these knows of them */
+            if (was_answered) /* the submitter knows its jobs */
                 assert_true(world_get(w, FRESH) != NULL &&
                             world_stored(w, CANCELLED) == JOB_CANCELLED);
             if (!world_get(w, FRESH))
-                world_submit(w, world_job(w, BOB, 1)); /* it is asked for again */
+                world_submit(w, world_job(w, BOB, 1)); /* submitted again */
             if (world_get(w, CANCELLED))
                 jobs_cancel(&w->s, world_get(w, CANCELLED), "alice");
         }
@@ -329,7 +329,7 @@ each_job_ends_once_behind_whatever_step_the_daemon_dies(void **state)
             struct found_job found = {0};
             assert_int_equal(store_find_job(w->store, id, &found, &e), 0);
             if (!found.id)
-                continue; /* a number that went with the daemon */
+                continue; /* a number lost with the daemon */
             n_jobs++;
             assert_int_equal(found.state, id == CANCELLED ? JOB_CANCELLED : JOB_COMPLETED);
             assert_int_equal(ends.n[id], 1);

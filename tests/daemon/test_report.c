@@ -1,5 +1,5 @@
-/* Whose jobs a report counts: those of the user who is asked for, also after that account has
- * been removed. */
+/* Whose jobs a report counts: those of the requested user, even after that account was
+ * removed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,9 +13,9 @@
 #include "daemon/common/user_names.h"
 #include "daemon/view/report_data.h"
 
-#define GONE 4000000001U /* no account has this number */
+#define GONE 4000000001U /* no account has this uid */
 
-/* One job of theirs that ended. */
+/* One ended job of that user. */
 static struct store_ended
 job_of(uint32_t uid, const char *user)
 {
@@ -24,7 +24,7 @@ job_of(uint32_t uid, const char *user)
     return x;
 }
 
-/* How many of these jobs a report about this user counts. */
+/* The number of these jobs that a report about this user counts. */
 static int64_t
 counted(const char *user)
 {
@@ -45,12 +45,13 @@ a_removed_account_is_found_by_the_name_that_was_kept(void **state)
     assert_int_equal(counted("ann"), 1);
     assert_int_equal(counted("bob"), 1);
     assert_int_equal(counted("carl"), 0);
-    assert_int_equal(counted("uid:4000000003"), 1); /* no name was kept */
+    assert_int_equal(counted("uid:4000000003"), 1); /* no name was stored */
     assert_int_equal(counted(NULL), 3);
-    assert_string_equal(daemon_user_name(GONE), "ann"); /* as the report's users are listed */
+    assert_string_equal(daemon_user_name(GONE), "ann"); /* as listed among the report's users */
 }
 
-/* One number, two accounts, one after the other; whatever a list has shown in between. */
+/* Two accounts that had one uid one after the other; listings made in between must not
+ * matter. */
 static void
 the_name_of_each_job_counts(void **state)
 {

@@ -1,5 +1,5 @@
-/* A job as it goes over the socket: what a client writes the daemon reads as the same request,
- * and what anybody's script may send is refused in words. */
+/* A job as sent over the socket: the daemon reads the request that the client wrote, and
+ * refuses malformed ones from scripts with a clear error. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>

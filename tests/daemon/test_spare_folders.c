@@ -1,5 +1,5 @@
-/* Folders of attempts that are used again: what one attempt left never reaches the next, and
- * what is odd about a folder keeps it from being used. */
+/* Reuse of attempts' folders: nothing that one attempt left reaches the next, and a folder
+ * with anything unusual is not used. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 
 struct world {
     char dir[64];
-    int fd; /* of the folder in which the folders of attempts are */
+    int fd; /* the folder that contains the attempts' folders */
     struct spare_folders *spare;
 };
 
@@ -64,7 +64,7 @@ put(const struct world *w, const char *folder, const char *file, const char *tex
     assert_int_equal(file_write_all(fd, text, strlen(text)), 0);
 }
 
-/* As an attempt leaves it: the marks and the record in its lock. */
+/* Leaves it as an attempt does: with the marks and the record in its lock. */
 static void
 make_ended(const struct world *w, const char *folder)
 {
@@ -102,11 +102,11 @@ test_is_used_again_and_is_empty(void **state)
     assert_false(has(w, ".spare.0"));
     assert_int_equal(size_of_lock(w, "2.1"), 0);
     auto_close int lock = open_in(w, "2.1", "lock", O_RDWR);
-    assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0); /* the daemon's, for the launch */
+    assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0); /* the daemon's, for a launch */
     assert_false(spare_take(w->spare, w->fd, "3.1"));
 }
 
-/* The oldest first, whose supervisor has had the longest time to leave. */
+/* The oldest first: its supervisor has had the longest time to exit. */
 static void
 test_are_taken_in_the_order_in_which_they_were_kept(void **state)
 {
@@ -135,7 +135,8 @@ test_loses_what_its_supervisor_left(void **state)
     assert_false(has(w, "2.1/exit"));
 }
 
-/* Its supervisor has not left: it could still write into it. Nor is it in the way of others. */
+/* Its supervisor is still there and could write into it. It does not block other folders
+ * either. */
 static void
 test_is_not_taken_while_its_lock_is_held(void **state)
 {
@@ -159,7 +160,7 @@ test_is_not_taken_while_its_lock_is_held(void **state)
     assert_int_equal(held_one.st_ino, taken.st_ino);
 }
 
-/* One that was written to after it was kept is emptied, or not used. */
+/* A folder written to after it was kept is emptied, or not used. */
 static void
 test_brings_nothing_that_was_written_late(void **state)
 {
@@ -219,7 +220,7 @@ test_does_not_replace_what_is_there(void **state)
     assert_true(size_of_lock(w, "2.1") > 0);
 }
 
-/* It cannot be removed, and is not in the way of others. */
+/* It cannot be removed, and does not block other folders. */
 static void
 test_a_folder_of_an_earlier_daemon_takes_no_name(void **state)
 {

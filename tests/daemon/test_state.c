@@ -1,6 +1,6 @@
-/* What happens to jobs, as the daemon's own code has it, in virtual time: submitted, started,
- * ended, cancelled, held, in arrays, behind others, within limits; and a daemon that dies at
- * any point between. */
+/* The lifecycle of jobs by the daemon's own code, in virtual time: submitted, started, ended,
+ * cancelled, held, in arrays, with dependencies, within limits; and a daemon that dies at any
+ * point between. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ a_job_from_submission_to_end(void **state)
     world_runs(w, id);
     assert_int_equal(world_get(w, id)->state, JOB_RUNNING);
     world_ends(w, id, 0);
-    assert_told(w, "awaited 1"); /* its memory */
+    assert_told(w, "awaited 1"); /* waiting for its memory */
     world_turn(w);
     assert_int_equal(world_stored(w, id), JOB_PENDING);
     world_sample(w);
@@ -51,7 +51,8 @@ a_job_from_submission_to_end(void **state)
     assert_true(fair_usage(w->s.fair, ALICE, w->now_us) > 0);
 }
 
-/* A plan costs, so it is asked for where it may find something: not while memory is awaited. */
+/* A plan is costly, so it is requested only when it may find something: not while memory is
+ * awaited. */
 static void
 an_end_asks_for_a_plan_once_its_memory_is_back(void **state)
 {
@@ -67,7 +68,7 @@ an_end_asks_for_a_plan_once_its_memory_is_back(void **state)
     assert_true(w->n_plans_due > 0);
 }
 
-/* The card of one that ended is taken in the same turn, and one commit has both. */
+/* The GPU of an ended job is reused in the same turn, and one commit has both. */
 static void
 an_end_makes_room_in_the_same_turn(void **state)
 {
@@ -100,7 +101,7 @@ a_failure_is_tried_again_later(void **state)
     w->told[0] = '\0';
     world_turn(w);
     assert_told(w, "awaited 1, retried 1");
-    assert_int_equal(w->n_launched, 1); /* not before its time */
+    assert_int_equal(w->n_launched, 1); /* not before its begin time */
     w->now_us = job->begin_us;
     world_turn(w);
     assert_int_equal(w->n_launched, 2);
@@ -139,7 +140,7 @@ a_start_that_was_committed_is_taken_up(void **state)
     world_crash(w);
     assert_int_equal(world_get(w, id)->state, JOB_STARTING);
     world_turn(w);
-    assert_int_equal(w->n_launched, 0); /* it has its cards: neither it again, nor the other */
+    assert_int_equal(w->n_launched, 0); /* neither it nor the other is launched */
     world_runs(w, id);
     world_ends(w, id, 0);
     world_sample(w);
@@ -160,7 +161,7 @@ an_end_that_was_not_committed_is_told_again(void **state)
     assert_int_equal(world_get(w, id)->state, JOB_FAILED);
     world_crash(w);
     assert_int_equal(world_get(w, id)->state, JOB_STARTING);
-    world_ends(w, id, 3); /* its record says so still */
+    world_ends(w, id, 3); /* its record still says so */
     world_sample(w);
     world_turn(w);
     assert_int_equal(world_stored(w, id), JOB_FAILED);
@@ -180,7 +181,7 @@ what_never_ran_starts_again_and_what_is_lost_does_not(void **state)
     world_turn(w);
     assert_int_equal(world_stored(w, lost), JOB_LOST);
     assert_int_equal(world_get(w, never)->state, JOB_PENDING);
-    world_turn(w); /* behind the row of the attempt before it */
+    world_turn(w); /* after the previous attempt's row */
     assert_int_equal(w->n_launched, 1);
     assert_int_equal(w->launched[0], never);
 }
@@ -240,7 +241,7 @@ a_refused_commit_keeps_ends_for_the_next(void **state)
     assert_int_equal(world_stored(w, id), JOB_COMPLETED);
 }
 
-/* Back from the store, as method_requeue.c has it. */
+/* Loads it from the store, as method_requeue.c does. */
 static struct job *
 come_back(struct world *w, uint32_t id)
 {
@@ -277,7 +278,7 @@ a_requeue_that_was_refused_is_none(void **state)
     assert_int_equal(w->n_launched, 2);
 }
 
-/* What it would have waited for is not there. */
+/* The job it would have depended on is gone. */
 static void
 a_change_that_needs_a_refused_job_is_none(void **state)
 {
@@ -306,7 +307,7 @@ a_change_that_needs_a_refused_job_is_none(void **state)
     assert_int_equal(world_get(w, id)->req.n_deps, 0);
 }
 
-/* --- people --- */
+/* --- users' requests --- */
 
 static void
 a_cancel_is_passed_on_each_time(void **state)
@@ -323,7 +324,7 @@ a_cancel_is_passed_on_each_time(void **state)
     assert_int_equal(jobs_cancel(&w->s, world_get(w, id), "root"), 0);
     assert_told(w, "cancel 1");
     world_crash(w);
-    assert_false(world_get(w, id)->cancel_asked); /* nothing was written of it */
+    assert_false(world_get(w, id)->cancel_asked); /* nothing of it was stored */
     jobs_cancel(&w->s, world_get(w, id), "alice");
     world_turn(w);
     world_crash(w);
@@ -359,7 +360,7 @@ a_grace_of_a_cancel_outlives_a_restart_and_not_the_stop(void **state)
     assert_int_equal(job_grace_ms(world_get(w, id)), 300000);
 }
 
-/* What it ran after runs again, and fails. */
+/* The job it depends on runs again, and fails. */
 static void
 a_dependency_that_was_met_stays_so_over_a_restart(void **state)
 {
@@ -390,7 +391,7 @@ a_dependency_that_was_met_stays_so_over_a_restart(void **state)
     assert_int_equal(world_get(w, second)->state, JOB_HELD);
 }
 
-/* Asked for in the turn in which it ended: that it had ended is told as it was. */
+/* Requested in the turn in which the job ended: the end is still reported unchanged. */
 static void
 one_that_has_just_ended_runs_again(void **state)
 {
@@ -439,14 +440,14 @@ what_is_to_be_unique_is_refused_twice(void **state)
     uint32_t id = world_submit(w, world_job(w, ALICE, 1));
     struct job *second = world_job(w, ALICE, 1);
     second->req.unique = true;
-    assert_int_equal(unique_check(&w->s, second, &e), -1); /* new in this very turn */
+    assert_int_equal(unique_check(&w->s, second, &e), -1); /* new in this turn */
     world_turn(w);
     world_runs(w, id);
     world_ends(w, id, 0);
     world_sample(w);
     world_turn(w);
     assert_null(world_get(w, id));
-    assert_int_equal(unique_check(&w->s, second, &e), -1); /* only the store knows it */
+    assert_int_equal(unique_check(&w->s, second, &e), -1); /* only in the store */
     job_free(second);
     struct job *others = world_job(w, BOB, 1);
     others->req.unique = true;
@@ -517,7 +518,7 @@ an_array_ends_with_its_last_task(void **state)
     struct world *w = *state;
     uint32_t array = world_submit(w, array_of(w, 0, 2, 1));
     world_turn(w);
-    assert_int_equal(w->n_launched, 1); /* one at a time, though there are two cards */
+    assert_int_equal(w->n_launched, 1); /* one at a time, though there are two GPUs */
     for (int i = 0; i < 3; i++) {
         assert_int_equal(world_get(w, w->launched[i])->task, i);
         end_task(w, w->launched[i], i == 1 ? 7 : 0);
@@ -590,7 +591,7 @@ a_refused_commit_puts_tasks_back(void **state)
     assert_int_equal(world_get(w, w->launched[0])->task, 0);
 }
 
-/* One that runs again does not count any more for what its array comes to. */
+/* A task that runs again no longer counts for its array's outcome. */
 static void
 an_array_has_the_status_of_the_tasks_that_ended_last(void **state)
 {
@@ -680,7 +681,7 @@ who_waits_for_another_still_does_after_a_crash(void **state)
     end_task(w, first, 0);
     world_turn(w);
     assert_int_equal(world_get(w, second)->state, JOB_STARTING);
-    world_crash(w); /* what it waited for is history, and was met */
+    world_crash(w); /* its dependency is history, and was met */
     assert_int_equal(world_get(w, second)->state, JOB_STARTING);
 }
 
@@ -697,8 +698,8 @@ what_can_never_be_met_ends_at_once(void **state)
     assert_int_equal(world_stored(w, second), JOB_CANCELLED);
 }
 
-/* The store has a task that has ended in this turn as it was; so has the array, which ends with
- * its last. */
+/* The store still has the state from before for a task that ended in this turn; the same for
+ * the array, which ends with its last task. */
 static void
 a_task_that_has_just_ended_is_not_waited_for(void **state)
 {
@@ -724,8 +725,8 @@ expect_wait(struct world *w, uint32_t id, const char *words)
     assert_string_equal(buf_str(&text), words);
 }
 
-/* What has ended, in this turn or before, is not waited for any more; tasks have the name that
- * people use. */
+/* A job that has ended, in this turn or before, is no longer waited for; tasks are named as
+ * users write them. */
 static void
 a_reason_to_wait_names_what_is_still_waited_for(void **state)
 {
@@ -758,8 +759,8 @@ a_reason_to_wait_names_what_is_still_waited_for(void **state)
     assert_int_equal(world_get(w, id)->deps_unmet, 0);
 }
 
-/* A task that is singled out waits for what its array still waits for: what has been met may
- * have been removed since. */
+/* A task split off its array waits only for the array's remaining dependencies: jobs already
+ * met may have been removed since. */
 static void
 a_task_of_its_own_waits_on_though_what_was_met_is_gone(void **state)
 {
@@ -802,7 +803,7 @@ a_run_teaches_those_that_wait_with_the_same_command(void **state)
     assert_int_equal(world_get(w, third)->estimate_ms, 60000);
 }
 
-/* It is learned with the end of the run: in the commit that succeeds, when one is refused. */
+/* Learned with the end of the run: in the commit that succeeds, after one that failed. */
 static void
 a_refused_commit_loses_nothing_that_was_learned(void **state)
 {
@@ -829,7 +830,7 @@ a_refused_commit_loses_nothing_that_was_learned(void **state)
 
 /* --- changes --- */
 
-/* One that was noted behind its readers' turn waits for the next. */
+/* A change noted after its readers' turn is delivered in the next. */
 static void
 a_change_that_nobody_has_read_is_kept(void **state)
 {
@@ -850,8 +851,8 @@ a_change_that_nobody_has_read_is_kept(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-/* Both fit, and the plan decides both: the one of that name that starts first keeps the
- * singleton back. */
+/* Both fit, and the plan starts both: whichever of that name starts first holds back the
+ * singleton. */
 static void
 a_singleton_waits_for_another_of_its_name_in_one_plan(void **state)
 {
@@ -874,7 +875,8 @@ a_singleton_waits_for_another_of_its_name_in_one_plan(void **state)
     assert_int_equal(world_get(w, s)->state, JOB_STARTING);
 }
 
-/* The words of a job that can never start, as its dependencies or its name have changed. */
+/* The explanation of a job that can never start, after its dependencies or its name
+ * changed. */
 static void
 expect_circle(struct world *w, struct job *job, bool renamed, const char *words)
 {
@@ -886,7 +888,7 @@ expect_circle(struct world *w, struct job *job, bool renamed, const char *words)
         fail_msg("%s", buf_str(&why));
 }
 
-/* The first of two waits, over a third, for the second, which is a singleton. */
+/* The first of two waits, through a third, for the second, which is a singleton. */
 static void
 a_circle_over_a_singleton_can_never_start(void **state)
 {

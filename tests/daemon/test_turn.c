@@ -1,6 +1,6 @@
-/* The turn itself, with nothing of a daemon around it: the order of its steps, what a commit
- * that fails takes back and what it keeps, what a daemon finds that comes after one that died
- * in the middle, and when there is a turn at all. */
+/* The turn itself, without the rest of a daemon: the order of its steps, what a failed commit
+ * undoes and what it keeps, what the next daemon finds after one that died in the middle, and
+ * when a turn is due at all. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ teardown(void **state)
     return 0;
 }
 
-/* One that runs, and all of that is on the disk. */
+/* A running job, with everything about it on disk. */
 static uint32_t
 run_one(struct world *w)
 {
@@ -50,7 +50,7 @@ a_start_is_committed_before_anybody_hears_of_it(void **state)
                     "publish entered, publish started, launch 1, act 1, finish");
 }
 
-/* The new job's launch does not wait for what the old one leaves behind. */
+/* The new job's launch does not wait for the old one's cleanup. */
 static void
 an_end_and_the_start_that_it_makes_possible_are_one_commit(void **state)
 {
@@ -83,7 +83,7 @@ a_turn_without_changes_writes_nothing(void **state)
                     "answer well, finish");
 }
 
-/* What waits is said once, behind the answers, and again when somebody new listens. */
+/* A standing problem is reported once, after the answers, and again to each new listener. */
 static void
 reasons_to_wait_are_told_behind_the_answers(void **state)
 {
@@ -100,7 +100,7 @@ reasons_to_wait_are_told_behind_the_answers(void **state)
     assert_non_null(strstr(w->steps, "answer well, tell_waiting 2, "));
 }
 
-/* A part that notes a change in a late step: its event belongs to this commit. */
+/* A part notes a change in a late step: its event belongs to this commit. */
 static void
 what_a_part_notes_is_read_by_all(void **state)
 {
@@ -112,7 +112,7 @@ what_a_part_notes_is_read_by_all(void **state)
                            "write_job 1, write, read held 1, write_event entered, "
                            "write_event started, write_event held, sum_up 1, measured well"));
     assert_int_equal(world_n_events(w, "held"), 1);
-    /* And one in a step behind the commit waits for the next. */
+    /* A change noted in a step after the commit waits for the next. */
     world_submit(w, world_job(w, ALICE, 1));
     w->notes_at_write = false;
     w->notes_at_publish = true;
@@ -124,7 +124,7 @@ what_a_part_notes_is_read_by_all(void **state)
     assert_int_equal(world_n_events(w, "released"), 1);
 }
 
-/* --- a start that cannot be --- */
+/* --- a start that fails --- */
 
 static void
 a_start_that_cannot_be_prepared_was_not_decided(void **state)
@@ -148,7 +148,7 @@ a_start_that_cannot_be_prepared_was_not_decided(void **state)
     assert_int_equal(world_get(w, first)->state, JOB_STARTING);
 }
 
-/* As a hook's result comes. */
+/* Arrives like a hook's result. */
 static void
 say_of(struct world *w, uint32_t id)
 {
@@ -178,7 +178,7 @@ the_event_of_a_job_that_had_ended_outlives_what_is_taken_back(void **state)
     assert_int_equal(world_n_events(w, "said"), 2);
 }
 
-/* It is committed, so that it is an attempt; but no try of the job's. */
+/* It is committed, so it is an attempt, but it does not count as one of the job's tries. */
 static void
 a_launch_that_fails_is_an_end_of_the_next_commit(void **state)
 {
@@ -196,7 +196,7 @@ a_launch_that_fails_is_an_end_of_the_next_commit(void **state)
     assert_non_null(strstr(w->steps, "act 1 settled"));
     world_pass(w, 3600 * SECOND_US);
     world_turn(w);
-    world_turn(w); /* behind the row of the attempt before it */
+    world_turn(w); /* after the previous attempt's row */
     assert_int_equal(w->n_launched, 2);
     assert_int_equal(world_get(w, id)->run->number, 2);
 }
@@ -224,8 +224,8 @@ a_refused_commit_tells_nobody(void **state)
     assert_int_equal(world_n_events(w, "entered"), 1);
 }
 
-/* While it is full, no plan is made that could not be carried out; ends are kept, and their
- * events are stored once, by the commit that succeeds. */
+/* While the disk is full no plan is made, as it could not be carried out; ends are kept, and
+ * their events are stored once, by the commit that succeeds. */
 static void
 ends_wait_for_the_disk_and_are_told_once(void **state)
 {
@@ -276,8 +276,8 @@ before_the_commit_nothing_has_happened(void **state)
     assert_int_equal(w->n_launched, 1);
 }
 
-/* The client has no answer and will ask again; the attempt was decided, and is not decided
- * again. */
+/* The client got no answer and will ask again; the attempt was already decided, and is not
+ * decided again. */
 static void
 after_the_commit_all_has_happened_but_what_can_be_seen(void **state)
 {
@@ -316,7 +316,7 @@ an_end_is_charged_once_whenever_the_daemon_dies(void **state)
         assert_int_equal(world_n_events(w, "ended"), i == 0 ? 0 : 2);
         if (i == 0) {
             assert_int_equal(world_get(w, id)->state, JOB_STARTING);
-            world_ends(w, id, 0); /* its record says so still */
+            world_ends(w, id, 0); /* its record still says so */
             world_sample(w);
             world_turn(w);
         }
@@ -344,7 +344,7 @@ a_change_makes_a_turn_and_one_that_matters_a_plan(void **state)
     assert_non_null(strstr(w->steps, "planned"));
 }
 
-/* A plan that was put off is still to be made. */
+/* A postponed plan is still due. */
 static void
 a_plan_that_cannot_be_now_is_made_later(void **state)
 {
@@ -352,7 +352,7 @@ a_plan_that_cannot_be_now_is_made_later(void **state)
     world_submit(w, world_job(w, ALICE, 1));
     world_turn_without_plan(w);
     assert_non_null(strstr(w->steps, "before_plan, prepare"));
-    turn_is_due_unplanned(w->turn); /* a sample has come */
+    turn_is_due_unplanned(w->turn); /* a sample has arrived */
     assert_int_equal(turn_run(w->turn), 0);
     assert_int_equal(w->n_launched, 1);
 }
@@ -374,7 +374,8 @@ a_job_of_later_wakes_the_turn(void **state)
     assert_int_equal(world_get(w, id)->state, JOB_STARTING);
 }
 
-/* The next attempt's row comes behind the last one's: so a commit knows which it means. */
+/* The next attempt's row is written after the last one's, so that a commit refers to the right
+ * one. */
 static void
 an_attempt_waits_for_the_row_of_the_one_before_it(void **state)
 {
@@ -400,17 +401,17 @@ upkeep_waits_for_quiet_but_not_for_ever(void **state)
     struct world *w = *state;
     uint32_t id = world_submit(w, world_job(w, ALICE, 3));
     assert_int_equal(world_get(w, id)->state, JOB_INFEASIBLE);
-    world_turn(w); /* one has ended: others may be old enough to go */
+    world_turn(w); /* one has ended: others may be old enough to be removed */
     world_pass(w, SECOND_US / 2);
     assert_int_equal(w->host.n_upkeeps, 0);
     world_submit(w, world_job(w, ALICE, 2));
-    world_turn(w); /* no quiet: a second from here on */
+    world_turn(w); /* not idle: a second from now */
     world_pass(w, SECOND_US - 1);
     assert_int_equal(w->host.n_upkeeps, 0);
     w->host.upkeep_left = 1;
     world_pass(w, 1);
     assert_int_equal(w->host.n_upkeeps, 1);
-    world_pass(w, SECOND_US / 10); /* what is left, soon */
+    world_pass(w, SECOND_US / 10); /* the rest, soon */
     assert_int_equal(w->host.n_upkeeps, 2);
     int64_t quiet_us = w->now_us;
     while (w->host.n_upkeeps == 2) {
@@ -425,7 +426,7 @@ upkeep_waits_for_quiet_but_not_for_ever(void **state)
 
 /* --- the clock --- */
 
-/* Patience goes on counting as if nobody had set it. */
+/* Patience counts on as if the clock had not been set. */
 static void
 a_clock_that_is_set_moves_what_counts_from_it(void **state)
 {
@@ -445,12 +446,12 @@ a_clock_that_is_set_moves_what_counts_from_it(void **state)
     world_turn(w);
     assert_int_equal(job->begin_us, begin_us + 7200 * SECOND_US);
     assert_int_equal(job->state, JOB_PENDING);
-    w->clock_ahead_us += SECOND_US; /* one that is corrected is not set */
+    w->clock_ahead_us += SECOND_US; /* a clock being slewed is not set */
     world_turn(w);
     assert_int_equal(job->begin_us, begin_us + 7200 * SECOND_US);
 }
 
-/* Set while there is no daemon, and then in another boot. */
+/* Set while no daemon runs, and then in another boot. */
 static void
 a_clock_that_is_set_over_a_restart_moves_the_next_try(void **state)
 {
@@ -470,7 +471,7 @@ a_clock_that_is_set_over_a_restart_moves_the_next_try(void **state)
     world_starts(w);
     assert_int_equal(world_get(w, id)->begin_us, begin_us - 7200 * SECOND_US);
     world_turn(w);
-    w->now_us += 3600 * SECOND_US; /* followed, and as it is then on the disk */
+    w->now_us += 3600 * SECOND_US; /* tracked, and stored on disk in that state */
     w->clock_ahead_us += 3600 * SECOND_US;
     world_turn_without_plan(w);
     world_crash(w);
@@ -488,8 +489,8 @@ a_clock_that_is_set_over_a_restart_moves_the_next_try(void **state)
     assert_int_equal(world_get(w, id)->begin_us, w->now_us + 300 * SECOND_US);
 }
 
-/* While the GPUs are being read, or a program says whether jobs may start, there is no plan;
- * people are answered all the same. */
+/* While the GPUs are being read, or a program decides whether jobs may start, no plan is made;
+ * requests are still answered. */
 static void
 a_clock_that_is_set_is_followed_without_a_plan(void **state)
 {
@@ -534,7 +535,7 @@ a_user_is_not_charged_for_a_clock_that_is_set(void **state)
     }
 }
 
-/* A job that waits for another, in a world where the one before it takes all GPUs. */
+/* A job that depends on another, in a world where the job before it takes all GPUs. */
 static struct job *
 submit_behind(struct world *w, uint32_t first)
 {
@@ -545,15 +546,14 @@ submit_behind(struct world *w, uint32_t first)
     return world_get(w, world_submit(w, job));
 }
 
-/* What waits for others does not wait in line; how long it has is on the disk. */
+/* Time with unmet dependencies is not queue time; the time in line is on disk. */
 static void
 time_in_line_is_kept(void **state)
 {
     struct world *w = *state;
     uint32_t first = run_one(w);
     uint32_t id = submit_behind(w, first)->id;
-    uint32_t beside =
-        world_submit(w, world_job(w, BOB, 2)); /* waits for its turn from now on */
+    uint32_t beside = world_submit(w, world_job(w, BOB, 2)); /* in line from now on */
     world_turn(w);
     w->now_us += 3600 * SECOND_US;
     assert_int_equal(job_lined_us(world_get(w, id), w->now_us), 0);
@@ -571,7 +571,7 @@ time_in_line_is_kept(void **state)
     world_crash(w);
     assert_int_equal(world_get(w, id)->lined_us, since_us);
     assert_int_equal(world_get(w, beside)->lined_us, besides_us);
-    /* The clock is set, and set back while there is no daemon. */
+    /* The clock is set, and set back while no daemon runs. */
     w->now_us += 7200 * SECOND_US;
     w->clock_ahead_us += 7200 * SECOND_US;
     world_turn_without_plan(w);

@@ -1,13 +1,13 @@
-/* Waits, for the end-to-end tests, on what really happens instead of on the clock.
+/* Waits for events instead of time spans, for the end-to-end tests.
  *
- *     await pid SECONDS PID...                        these processes are gone
- *     await gone SECONDS                              only the callers have $BERTH_E2E_MARK
+ *     await pid SECONDS PID...                        these processes have ended
+ *     await gone SECONDS                              only its callers have $BERTH_E2E_MARK
  *     await event SECONDS [--after SEQ] KEY=VALUE...  an event has all of these; prints it
- *     await output SECONDS FILE REGEX                 a line of FILE is like that; prints it
+ *     await output SECONDS FILE REGEX                 a line of FILE matches; prints it
  *     await until SECONDS COMMAND PATH VALUE          what COMMAND prints has VALUE at PATH
- *     await prints SECONDS COMMAND REGEX              a line that COMMAND prints is like that
- *     await screen SECONDS SOCKET REGEX               a line of tmux's screen is like that
- *     await noscreen SECONDS SOCKET REGEX             none is
+ *     await prints SECONDS COMMAND REGEX              a line that COMMAND prints matches
+ *     await screen SECONDS SOCKET REGEX               a line of tmux's screen matches
+ *     await noscreen SECONDS SOCKET REGEX             none matches
  *
  * and without waiting:
  *
@@ -43,7 +43,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAUSE_MS 20 /* between two looks, not to take the processor from what is waited for */
+#define PAUSE_MS 20 /* pause between polls, to leave the processor to others */
 #define WRONG    2
 
 /* A growing text. */
@@ -117,11 +117,11 @@ parent_of(pid_t pid)
     size_t n = fread(line, 1, sizeof line - 1, f);
     line[n] = '\0';
     fclose(f);
-    const char *name_end = strrchr(line, ')'); /* the name may have anything in it */
+    const char *name_end = strrchr(line, ')'); /* the name may contain any character */
     return name_end ? (pid_t)strtol(name_end + strlen(") S "), NULL, 10) : 0;
 }
 
-/* Whether it is this process or an ancestor, which may bear the mark: neither is left over. */
+/* True for this process and its ancestors, which may have the mark without being leftovers. */
 static bool
 is_of_own_line(pid_t pid)
 {
@@ -138,7 +138,7 @@ bears(pid_t pid, const char *mark)
     snprintf(path, sizeof path, "/proc/%d/environ", pid);
     FILE *f = fopen(path, "re");
     if (!f)
-        return false; /* it went, or is not ours */
+        return false; /* it exited, or is not ours */
     char *value = NULL;
     size_t cap = 0;
     bool found = false;
@@ -149,7 +149,7 @@ bears(pid_t pid, const char *mark)
     return found;
 }
 
-/* The processes that bear the mark, besides the callers; 0 at the end of them. */
+/* The processes with the mark, except the callers; the list ends with 0. */
 static pid_t *
 marked(void)
 {
@@ -174,7 +174,7 @@ marked(void)
     return pids;
 }
 
-/* True when the process has ended (a zombie has: its parent's wait is another matter). */
+/* True when the process has ended (a zombie counts: only its parent can reap it). */
 static bool
 wait_for_pid(pid_t pid, int64_t deadline)
 {
@@ -192,7 +192,7 @@ wait_for_pid(pid_t pid, int64_t deadline)
     return rc > 0;
 }
 
-/* Ends of marked processes may leave new ones: looks again until there is none. */
+/* Ends of marked processes may create new ones, so look again until none is left. */
 static bool
 wait_until_gone(int64_t deadline)
 {
@@ -245,7 +245,7 @@ end_of(struct child c)
     return status;
 }
 
-/* All that a command prints, and its wait status. The caller frees. */
+/* Everything the command prints, and its wait status. The caller frees it. */
 static char *
 output_of(char *const *argv, bool quiet, int *status)
 {
@@ -262,7 +262,7 @@ output_of(char *const *argv, bool quiet, int *status)
 
 /* --- JSON --- */
 
-/* The shortest of the usual texts of a number that is read as the same one. */
+/* The shortest of the usual texts of a number that parses back to the same number. */
 static void
 add_real(struct text *out, double value)
 {
@@ -277,7 +277,7 @@ add_real(struct text *out, double value)
         text_add(out, ".0", 2);
 }
 
-/* Strings bare, everything else as JSON without spaces. The caller frees. */
+/* Strings bare, everything else as JSON without spaces. The caller frees it. */
 static char *
 text_of(const json_t *value)
 {
@@ -291,7 +291,7 @@ text_of(const json_t *value)
     return json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 }
 
-/* Borrowed; NULL where the document has no such value. */
+/* Borrowed; NULL if the document has no such value. */
 static const json_t *
 value_at(const json_t *document, const char *path)
 {
@@ -317,7 +317,7 @@ is_value(const json_t *document, const char *path, const char *wanted)
     return is;
 }
 
-/* `words`: KEY=VALUE each, NULL at the end. */
+/* `words`: a NULL-terminated list of KEY=VALUE. */
 static bool
 matches(const char *line, char *const *words, int64_t after)
 {
@@ -341,9 +341,9 @@ matches(const char *line, char *const *words, int64_t after)
     return fits;
 }
 
-/* --- what is waited for --- */
+/* --- waits --- */
 
-/* The first line of what `berth events` prints that fits; false when it ends without one. */
+/* The first matching line of `berth events`; false if its output ends without one. */
 static bool
 follow_events(int64_t deadline, char *const *words, int64_t after)
 {
@@ -374,7 +374,7 @@ follow_events(int64_t deadline, char *const *words, int64_t after)
     return found;
 }
 
-/* A daemon that is being started again has no events to tell for a moment: asks again then. */
+/* A daemon that is restarting has no events for a moment: then ask again. */
 static bool
 wait_for_event(int64_t deadline, char *const *words)
 {
@@ -390,13 +390,12 @@ wait_for_event(int64_t deadline, char *const *words)
     return false;
 }
 
-/* The file need not be there yet, and its last line may still grow: it is looked at again and
- * again. */
+/* The file may not exist yet, and its last line may still grow, so it is polled. */
 static bool
 wait_for_output(int64_t deadline, const char *path, const char *pattern)
 {
     regex_t re = compiled(pattern);
-    static struct text rest; /* a line without its end */
+    static struct text rest; /* an incomplete line */
     off_t at = 0;
     for (; ms_left(deadline); pause_a_little()) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -405,7 +404,7 @@ wait_for_output(int64_t deadline, const char *path, const char *pattern)
         if (fd < 0)
             continue;
         struct stat st;
-        if (fstat(fd, &st) == 0 && st.st_size < at) /* begun anew */
+        if (fstat(fd, &st) == 0 && st.st_size < at) /* truncated or replaced */
             at = 0, rest.len = 0;
         char bytes[65536];
         ssize_t n;
@@ -459,7 +458,7 @@ wait_until(int64_t deadline, const char *command, const char *path, const char *
     return false;
 }
 
-/* Runs a command again until what it prints has, or has not, a line like the pattern. */
+/* Runs a command again until its output has, or does not have, a line that matches. */
 static bool
 wait_until_prints(int64_t deadline, char *const *argv, const char *pattern, bool wanted,
                   bool must_succeed)

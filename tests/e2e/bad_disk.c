@@ -1,7 +1,7 @@
-/* A disk that goes bad and recovers, for programs that this is preloaded into: while the file
- * $BAD_DISK exists, whatever would write below the folder $BAD_DISK_BELOW fails with the
- * error number that stands in it. Reading works, as on a full disk or one mounted read-only.
- * While $BAD_FOLDERS exists, folders below cannot be opened, as when a block is damaged. */
+/* LD_PRELOAD library, a disk that fails and recovers: while the file $BAD_DISK exists, every
+ * write below the folder $BAD_DISK_BELOW fails with the error number in that file. Reading
+ * works, as on a full or read-only disk. While $BAD_FOLDERS exists, folders below it cannot be
+ * opened, as with a damaged block. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* The error number in the file that this variable names, 0 while all is well. */
+/* The error number in the file named by this variable; 0 while the disk works. */
 static int
 trouble(const char *name)
 {
@@ -38,7 +38,7 @@ is_below(const char *path)
     return below && strncmp(path, below, strlen(below)) == 0;
 }
 
-/* Sets errno when what is done to fd is to fail. */
+/* Sets errno if an operation on fd is to fail. */
 static int
 fails_by(const char *name, int fd)
 {

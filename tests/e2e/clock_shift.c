@@ -1,6 +1,6 @@
-/* A wall clock that somebody sets, for programs that this is preloaded into: it goes by so many
- * seconds more, or less, as stand in the file $CLOCK_SHIFT. A second number there is the same
- * for the time since the boot. Other clocks are as they are. */
+/* LD_PRELOAD library, a wall clock that is set: it is ahead by the number of seconds in the
+ * file $CLOCK_SHIFT (behind if negative). A second number there shifts the time since boot.
+ * Other clocks are unchanged. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* Callers who never cease: whenever nobody else has connected, a client that is gone again. To
- * be preloaded into berthd, as CALLERS_WHILE exists. */
+/* LD_PRELOAD library for berthd, an endless stream of callers: while the file $CALLERS_WHILE
+ * exists, each accept without a real client returns a client that has already disconnected. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,5 @@
-/* The signal that comes at the worst moment, as far as a shell can tell that this is preloaded
- * into: a process that a shell with a trap for USR1 has forked gets USR2 right behind each fork
- * of its own. */
+/* LD_PRELOAD library for a shell, a signal at the worst moment: a process forked by a shell
+ * that traps USR1 receives USR2 right after each fork of its own. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>

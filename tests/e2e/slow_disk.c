@@ -1,6 +1,5 @@
-/* A disk that takes an hour for whatever it is to keep, as far as programs can tell that this
- * is preloaded into: their time that goes by since the boot is an hour later after each such
- * call. */
+/* LD_PRELOAD library, a disk that seems to take an hour for each flush: after each such call
+ * the program's time since boot is an hour later. */
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
-/* A directory of users that does not answer for one of them while a file is there: SLOW_UID or
- * SLOW_NAME, SLOW_WHILE. To be preloaded into berthd. */
+/* LD_PRELOAD library for berthd, a user directory that does not answer for one user, SLOW_UID
+ * or SLOW_NAME, while the file SLOW_WHILE exists. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pwd.h>

@@ -1,6 +1,6 @@
-/* What a client and a supervisor of an interactive job send each other, arriving in pieces: any
- * bytes are frames within their bounds, an incomplete frame, or an error, and however they
- * arrive they are the same frames. What is written is read back as it was. */
+/* Messages between a client and a supervisor of an interactive job, arriving in pieces: any
+ * bytes are valid frames, an incomplete frame, or an error, and the frames do not depend on
+ * the pieces. Written frames read back unchanged. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ check_frame(const struct attach_frame *f, struct buf *again)
     }
 }
 
-/* Reads all in pieces of so many bytes; the frames, written again, go to out. */
+/* Reads everything in pieces of this size; writes the frames to out again. */
 static int
 read_in_pieces(const uint8_t *data, size_t size, size_t piece, struct buf *out)
 {
@@ -66,7 +66,7 @@ read_in_pieces(const uint8_t *data, size_t size, size_t piece, struct buf *out)
     return rc;
 }
 
-/* The first byte says in how large pieces the rest arrives. */
+/* The first byte sets the size of the pieces in which the rest arrives. */
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,6 +1,6 @@
-/* What the kernel says about GPUs of AMD and Intel, and about limits on their memory: a
- * process's fdinfo up to a NUL byte, then properties of a device, then CPUs of a node, then an
- * address. Any bytes give what the headers promise, or nothing. */
+/* The kernel's text about AMD and Intel GPUs and their memory limits: a process's fdinfo up to
+ * a NUL byte, then a device's properties, then a node's CPUs, then an address. Any bytes must
+ * give what the headers promise, or nothing. */
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ check_properties(const char *text)
     }
 }
 
-/* What was read is written as a list that reads as the same CPUs. */
+/* The parsed list, written again, must read as the same CPUs. */
 static void
 check_cpus(const char *text)
 {

@@ -1,5 +1,5 @@
-/* Exit records lie where a job's user can write: whatever stands there must be refused or read
- * as what it says. What is read must come back the same when written again. */
+/* Exit records are stored where a job's user can write, so any content must be refused or
+ * parsed literally. A parsed record must read back the same when written again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

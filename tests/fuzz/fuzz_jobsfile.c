@@ -1,5 +1,5 @@
-/* Fuzzes the native jobs file. Whatever the bytes: lines or errors and never both, lines
- * that the scheduler can take, identities without equals, and errors that say where. */
+/* The native jobs file. Any bytes must give lines or errors, never both; lines that the
+ * scheduler accepts; unique keys; and errors with a position. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ check_line(const struct jobsfile *f, size_t i)
             err_abort("lines %d and %d are both %s", f->lines[j].line, line->line, line->key);
 }
 
-/* A number from 1 at *p and what must stand behind it. */
+/* A number from 1 at *p, followed by the expected text. */
 static bool
 step_over(const char **p, const char *behind)
 {

@@ -1,5 +1,5 @@
-/* A line of the kernel's log: any bytes give a record that keeps kmsg.h's promises and can be
- * said as JSON, or none. */
+/* A line of the kernel's log: any bytes must give a record that keeps kmsg.h's promises and
+ * can be written as JSON, or none. */
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>

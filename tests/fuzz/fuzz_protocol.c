@@ -1,6 +1,6 @@
-/* What a client may send: the bytes are cut into lines as the daemon cuts them, each line is
- * read as JSON and each object as a job. Any bytes give an error with words, or a request
- * that keeps every bound of base/request.h. */
+/* Client input: the bytes are split into lines as the daemon does, each line is parsed as JSON
+ * and each object as a job. Any bytes must give an error with a text, or a request within
+ * every bound of base/request.h. */
 #include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ try_line(const char *line, size_t len)
     json_decref(root);
 }
 
-/* The first byte says in how large pieces the rest arrives. */
+/* The first byte sets the size of the pieces in which the rest arrives. */
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

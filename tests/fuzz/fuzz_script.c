@@ -1,5 +1,5 @@
-/* Fuzzes the options of scripts, #BERTH and #SBATCH. Whatever the bytes: complaints with their
- * place and in UTF-8, and a request that request_validate can judge and that can be said. */
+/* Options in scripts, #BERTH and #SBATCH. Any bytes must give complaints with a position and
+ * in UTF-8, and a request that request_validate can check and that can be written as text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* nvidia-smi's two tables, the first up to a NUL byte, the second behind it: any bytes give
- * cards and processes that keep backend.h's promises and can be said as JSON, or an error. */
+/* nvidia-smi's two tables, separated by a NUL byte: any bytes must give GPUs and processes
+ * that keep backend.h's promises and can be written as JSON, or an error. */
 #include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
-/* Fuzzes what is read as YAML: settings and the table of models. The first byte says which.
- * Errors have words and their line; settings that were read say themselves in a form that
- * reads back as the same. */
+/* YAML input: settings or the table of models, chosen by the first byte. Errors must have a
+ * text and a line; accepted settings, written again, must read back the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

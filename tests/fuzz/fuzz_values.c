@@ -1,6 +1,6 @@
-/* Fuzzes single values of attributes. The first byte says which: sets of tasks, moments,
- * dependencies, parts. What is read keeps its bounds, and a set of tasks says itself in a form
- * that reads back as the same. */
+/* Single attribute values, of a type chosen by the first byte: sets of tasks, times,
+ * dependencies, fractions. Parsed values must keep their bounds, and a set of tasks, written
+ * again, must read back the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -59,7 +59,7 @@
 
 #define EXPORT    __attribute__((visibility("default")))
 #define WHOLE_MAX 8
-#define CARDS_MAX 24 /* with instances, which begin at WHOLE_MAX */
+#define CARDS_MAX 24 /* including instances, which start at WHOLE_MAX */
 #define PROCS_MAX 1024
 #define LINKS_MAX 18
 #define MIB       (UINT64_C(1) << 20)
@@ -88,7 +88,7 @@ struct card {
     int links[LINKS_MAX];
     int peers[LINKS_MAX];
     int mig;    /* 0: not supported, else the script's mode + 1 */
-    int parent; /* of an instance; -1 */
+    int parent; /* of an instance; else -1 */
     unsigned gi, ci, slices, of_slices;
     char profile[40];
 };
@@ -104,7 +104,7 @@ static struct {
     int init, memory2, n_cards, n_instances, n_procs;
     bool hang, is_long;
     char limits[2000]; /* "": not supported */
-    char stuck[2000];  /* "": it is not */
+    char stuck[2000];  /* "": not stuck */
     char slow[2000];   /* the same */
     int set_status;
     char driver[64];
@@ -134,7 +134,7 @@ add_link(int card, int link, int peer)
     c->peers[c->n_links++] = peer;
 }
 
-/* Slices stand in the name, as in the driver's. */
+/* The slices are part of the name, as in the driver's. */
 static void
 read_profile(struct card *c)
 {
@@ -336,7 +336,7 @@ read_world(void)
         read_live(folder);
 }
 
-/* A device is the address of its card. */
+/* A device handle is the address of its card. */
 static struct card *
 card_of(void *device)
 {
@@ -356,7 +356,7 @@ is_instance(const struct card *c)
     return index_of(c) >= WHOLE_MAX;
 }
 
-/* What every call about it answers. One that was removed has no UUID any more. */
+/* The result of every call about it. A removed card has no UUID any more. */
 static int
 status_of(const struct card *c)
 {
@@ -367,7 +367,7 @@ status_of(const struct card *c)
     return c->status ? c->status : world.cards[c->parent].status;
 }
 
-/* The same for what only a whole GPU has. */
+/* The same for calls that only a whole GPU supports. */
 static int
 status_of_whole(const struct card *c)
 {
@@ -482,7 +482,7 @@ nvmlDeviceGetMemoryInfo(void *device, unsigned long long *out)
     return status_of(c) ? status_of(c) : c->memory_status;
 }
 
-/* Does not let go of the process, which is about to end, before it has the lock. */
+/* Holds on to the process, which is about to end, until it has the lock. */
 static void
 hold_until_unlocked(pid_t pid, const char *path, int ready)
 {
@@ -500,7 +500,7 @@ hold_until_unlocked(pid_t pid, const char *path, int ready)
     _exit(flock(fd, LOCK_SH) < 0);
 }
 
-/* As a call that hangs in the kernel, from which a signal wakes nobody. */
+/* Like a call that hangs in the kernel, uninterruptible by signals. */
 static void
 get_stuck(void)
 {
@@ -562,7 +562,7 @@ nvmlDeviceGetRetiredPagesPendingStatus(void *device, unsigned *out)
     return status_of_whole(c) ? status_of_whole(c) : c->has_retired ? OK : NOT_SUPPORTED;
 }
 
-/* Turned on by a call: the script is read anew each time. */
+/* Set by a call; kept here because the script is read anew each time. */
 static bool turned_on[CARDS_MAX];
 
 int
@@ -914,7 +914,7 @@ nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *out)
     return status_of_whole(c);
 }
 
-/* The first has no number 0: numbers may have gaps. */
+/* Numbers do not start at 0, as real ones may have gaps. */
 int
 nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **out)
 {
@@ -992,7 +992,7 @@ nvmlDeviceSetMemoryLimits_v1(void *device, struct set_limits *in)
                                   : NOT_SUPPORTED;
     if (geteuid() != 0)
         return NO_PERMISSION;
-    /* As the driver would: the group has to be there, even for its limit to be lifted. */
+    /* As in the driver: the group must exist, even to lift its limit. */
     if (access(in->group, F_OK) < 0)
         return NOT_FOUND;
     limit_file(c, in->group, path, sizeof path);
@@ -1006,7 +1006,7 @@ nvmlDeviceSetMemoryLimits_v1(void *device, struct set_limits *in)
     return OK;
 }
 
-/* Of the processes that the script lists there, those whose pids are in the group. */
+/* The processes listed by the script whose pids are in the group. */
 static unsigned long long
 used_by_group(const struct card *c, const char *group)
 {
@@ -1045,7 +1045,7 @@ nvmlDeviceGetMemoryLimits_v1(void *device, struct get_limits *inout)
     return OK;
 }
 
-/* The far end of a link; false when there is no such link. */
+/* The far end of a link; false if there is no such link. */
 static bool
 find_peer(const struct card *c, unsigned link, int *peer)
 {

@@ -1,4 +1,4 @@
-/* Cards of AMD and Intel, from folders that look like /sys and /proc with them. */
+/* AMD and Intel GPUs, from folders that imitate /sys and /proc. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,7 +77,7 @@ sample(struct world *w, int card)
     return &w->s.use[card];
 }
 
-/* -2: it is not listed. */
+/* -2: not listed. */
 static int64_t
 mib_of(const struct backend_usage *u, int pid)
 {
@@ -105,7 +105,7 @@ test_mi210(void **state)
 
     drm_tree_add_mi210(&w->t, 1, "0000:83:00.0", "de5d8cf5c5b2d9a1\n");
     drm_tree_add_mi210(&w->t, 2, "0000:03:00.0", "0c1e8a2b5f3d4960\n");
-    /* ROCm's order is not that of the addresses here, and two of its nodes are CPUs. */
+    /* Here ROCm's order differs from the addresses', and two of its nodes are CPUs. */
     drm_tree_add_kfd(&w->t, 0, NULL, 0, 0);
     drm_tree_add_kfd(&w->t, 1, NULL, 0, 0);
     drm_tree_add_kfd(&w->t, 2, "0000:83:00.0", 416, 51140);
@@ -155,7 +155,7 @@ test_rx7900(void **state)
     assert_int_equal(u->used_mib, 1025); /* rounded up */
     assert_int_equal(u->util, 37);
     assert_int_equal(u->temperature_c, 51);
-    /* An ID of zeros is none; a name that nobody lists is the number. */
+    /* An ID of zeros means none; the name of an unknown device is its number. */
     drm_tree_put_card(&w->t, "0000:0a:00.0", "unique_id", "0\n");
     w->config.pci_ids = "/nowhere/pci.ids";
     assert_int_equal(discover(w), 0);
@@ -176,27 +176,27 @@ test_clients_count_once(void **state)
     drm_tree_add_fd(&w->t, 4711, 4, "renderD128",
                     AMD_FDINFO("8", "0000:0a:00.0", "1048576 KiB"));
     drm_tree_add_fd(&w->t, 4711, 9, "card0", AMD_FDINFO("9", "0000:0a:00.0", "512 MiB"));
-    /* The same number on another card is another client. */
+    /* The same client number on another GPU is another client. */
     drm_tree_add_fd(&w->t, 4711, 10, "renderD129", AMD_FDINFO("8", "0000:0b:00.0", "100 KiB"));
-    /* What is no file of /dev/dri is not asked. */
+    /* Descriptors outside /dev/dri are not read. */
     drm_tree_put(&w->t, "pos:\t0\n", "proc/4711/fdinfo/1");
     assert_int_equal(discover(w), 0);
     const struct backend_usage *u = sample(w, 0);
     assert_int_equal(u->n_procs, 1);
     assert_int_equal(mib_of(u, 4711), 1536);
     assert_int_equal(mib_of(&w->s.use[1], 4711), 1);
-    /* A child that inherited the descriptor has nothing of its own. */
+    /* A child that inherited the descriptor has no memory of its own. */
     drm_tree_add_fd(&w->t, 4712, 3, "renderD128",
                     AMD_FDINFO("8", "0000:0a:00.0", "1048576 KiB"));
     u = sample(w, 0);
     int64_t parent = mib_of(u, 4711), child = mib_of(u, 4712);
     assert_true((parent == 1536 && child == -2) || (parent == 512 && child == 1024));
-    /* A program that has the card open and nothing on it is not listed. */
+    /* A program that has the GPU open but uses no memory is not listed. */
     drm_tree_add_fd(&w->t, 90, 5, "renderD128", AMD_FDINFO("12", "0000:0a:00.0", "0"));
     assert_int_equal(mib_of(sample(w, 0), 90), -2);
 }
 
-/* Many files of one process, each another client; and figures that no card has. */
+/* Many files of one process, each another client; and impossible figures. */
 static void
 test_a_crowd_of_files(void **state)
 {
@@ -221,9 +221,9 @@ test_a_crowd_of_files(void **state)
     assert_int_equal(discover(w), 0);
     const struct backend_usage *u = sample(w, 0);
     assert_int_equal(mib_of(u, 4711), 200);
-    assert_int_equal(mib_of(u, 4712), -1); /* not said */
+    assert_int_equal(mib_of(u, 4712), -1); /* not reported */
     assert_int_equal(mib_of(u, 4713), -1);
-    /* They are forgotten with their process. */
+    /* They are forgotten when their process ends. */
     for (int fd = 0; fd < 200; fd++)
         drm_tree_delete(&w->t, "proc/4711/fd/%d", fd);
     u = sample(w, 0);
@@ -240,8 +240,8 @@ test_compute_processes(void **state)
     drm_tree_add_kfd(&w->t, 1, "0000:03:00.0", 416, 61209);
     drm_tree_put(&w->t, "34359738368\n", "sys/class/kfd/kfd/proc/800/vram_61209");
     drm_tree_put(&w->t, "32771\n", "sys/class/kfd/kfd/proc/800/pasid");
-    drm_tree_put(&w->t, "999\n", "sys/class/kfd/kfd/proc/801/vram_7"); /* another card's */
-    /* Older drivers count in the open file only what was not allocated through KFD. */
+    drm_tree_put(&w->t, "999\n", "sys/class/kfd/kfd/proc/801/vram_7"); /* another GPU's */
+    /* Older drivers count in the open file only memory that was not allocated through KFD. */
     drm_tree_add_fd(&w->t, 800, 6, "renderD128", AMD_FDINFO("3", "0000:03:00.0", "2 MiB"));
     assert_int_equal(discover(w), 0);
     const struct backend_usage *u = sample(w, 0);
@@ -259,7 +259,7 @@ test_old_kernels_keys(void **state)
                     "pasid:\t32770\ndrm-driver:\tamdgpu\ndrm-pdev:\t0000:0a:00.0\n"
                     "drm-client-id:\t7\ndrm-memory-vram:\t2049 KiB\n"
                     "drm-memory-gtt: \t0 KiB\ndrm-memory-cpu: \t0 KiB\n");
-    /* Before 5.19 there was no memory at all; before that no address. */
+    /* Kernels before 5.19 report no memory at all; older ones no address either. */
     drm_tree_add_fd(&w->t, 51, 3, "renderD128",
                     "drm-driver:\tamdgpu\ndrm-pdev:\t0000:0a:00.0\ndrm-client-id:\t8\n");
     drm_tree_add_fd(&w->t, 52, 3, "renderD128", "drm-driver:\tamdgpu\n");
@@ -300,7 +300,7 @@ test_hybrid_laptop(void **state)
     drm_tree_add_rx7900(&w->t, 0, "0000:03:00.0", "1111111111111111\n");
     drm_tree_put_card(&w->t, "0000:03:00.0", "power/runtime_status", "suspended\n");
     drm_tree_put_card(&w->t, "0000:03:00.0", "mem_info_vram_used", "0\n");
-    /* Reading this would wake it, and be wrong. */
+    /* Reading this would wake the GPU, and give a wrong value. */
     drm_tree_put_card(&w->t, "0000:03:00.0", "gpu_busy_percent", "99\n");
     drm_tree_add_kfd(&w->t, 0, NULL, 0, 0);
     drm_tree_add_kfd(&w->t, 1, "0000:c5:00.0", 24, 10);
@@ -319,7 +319,7 @@ test_hybrid_laptop(void **state)
     assert_false(u->valid & CARD_HAS_TEMPERATURE);
 }
 
-/* By the format of its metrics, where the voltages do not say it. */
+/* Known from the format of its metrics, if the voltages do not show it. */
 static void
 test_apu_by_its_metrics(void **state)
 {
@@ -373,12 +373,12 @@ test_a770_by_xe(void **state)
     assert_string_equal(c->uuid, "PCI-0000:03:00.0");
     assert_int_equal(c->vendor, CARD_INTEL);
     assert_int_equal(c->total_mib, 16384);
-    assert_int_equal(c->order, 1); /* behind the integrated one */
-    /* Used is the sum of what processes have; the load takes two samples. */
+    assert_int_equal(c->order, 1); /* after the integrated one */
+    /* Used is the sum over processes; load needs two samples. */
     const struct backend_usage *u = sample(w, 0);
     assert_int_equal(u->valid,
                      CARD_HAS_USED | CARD_HAS_TEMPERATURE | CARD_HAS_PROCS | CARD_HAS_ENERGY);
-    assert_int_equal(u->energy_mj, 123456789); /* the kernel's are microjoules */
+    assert_int_equal(u->energy_mj, 123456789); /* the kernel reports microjoules */
     assert_int_equal(u->used_mib, 300);
     assert_int_equal(u->temperature_c, 44);
     assert_int_equal(mib_of(u, 70), 300);
@@ -387,7 +387,7 @@ test_a770_by_xe(void **state)
     assert_true(u->valid & CARD_HAS_UTIL);
     assert_int_equal(u->util, 25); /* rcs 250 of 1000; ccs 800 of four times 1000 */
     assert_int_equal(u->used_mib, 8192);
-    /* A counter that starts again says nothing. */
+    /* A counter that restarts gives no load. */
     drm_tree_put(&w->t, XE_FDINFO("0", "0", "10", "0"), "proc/70/fdinfo/3");
     u = sample(w, 0);
     assert_int_equal(u->util, 0);
@@ -410,7 +410,7 @@ test_a770_by_i915(void **state)
     drm_tree_add_a770(&w->t, 0, "0000:03:00.0", "i915");
     drm_tree_add_fd(&w->t, 70, 3, "renderD128", before);
     assert_int_equal(discover(w), 0);
-    assert_int_equal(w->m.cards[0].total_mib, 0); /* no file says it */
+    assert_int_equal(w->m.cards[0].total_mib, 0); /* no file has it */
     const struct backend_usage *u = sample(w, 0);
     assert_int_equal(u->used_mib, 1024);
     assert_false(u->valid & CARD_HAS_UTIL);
@@ -424,7 +424,7 @@ test_a770_by_i915(void **state)
     assert_int_equal(w->m.cards[0].total_mib, 16384);
 }
 
-/* As any user but root: the sum of what is seen is not what is used. */
+/* For users other than root the visible sum is not the whole use. */
 static void
 test_hidden_processes(void **state)
 {
@@ -474,7 +474,7 @@ test_files_that_cannot_be_read(void **state)
     const struct backend_usage *u = sample(w, 0);
     assert_true(u->present);
     assert_false(u->valid & (CARD_HAS_UTIL | CARD_HAS_USED | CARD_HAS_TEMPERATURE));
-    assert_int_equal(mib_of(u, 4), 9766); /* by the key that can be read */
+    assert_int_equal(mib_of(u, 4), 9766); /* by the readable key */
 }
 
 static void
@@ -526,13 +526,13 @@ test_cards_that_change_places(void **state)
     assert_true(w->s.use[1].present);
 }
 
-/* It is what the device filter goes by. */
+/* The device filter relies on it. */
 static void
 test_a_card_with_another_render_node(void **state)
 {
     struct world *w = *state;
 
-    drm_tree_add_a770(&w->t, 0, "0000:00:02.0", "i915"); /* left out, which is no change */
+    drm_tree_add_a770(&w->t, 0, "0000:00:02.0", "i915"); /* omitted, which is no change */
     drm_tree_add_a770(&w->t, 1, "0000:03:00.0", "xe");
     assert_int_equal(discover(w), 0);
     assert_int_equal(w->m.cards[0].dri_render, 129);

@@ -1,5 +1,5 @@
-/* Lines of kernel logs as drivers of several ages have written them, and what their numbers
- * mean for the card. */
+/* Kernel log lines as drivers of several ages write them, and what their numbers mean for the
+ * GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "gpu/xid.h"
 
 struct line {
-    const char *message; /* behind the record's head */
+    const char *message; /* after the record's head */
     enum kmsg_kind kind;
     const char *bus_id;
     int code;
@@ -94,7 +94,7 @@ test_lines(void **state)
     }
 }
 
-/* In MIG mode the driver names the instances, or the GPU instance alone, or neither. */
+/* In MIG mode the driver names the instance, only the GPU instance, or neither. */
 static void
 test_instances(void **state)
 {
@@ -220,7 +220,7 @@ test_what_the_numbers_mean(void **state)
     }
 }
 
-/* The table is searched by halves. */
+/* The table is searched by bisection. */
 static void
 test_every_number_is_found_under_itself(void **state)
 {

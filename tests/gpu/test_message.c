@@ -1,4 +1,4 @@
-/* The lines of the probe: every field, and null for what was not reported. */
+/* The probe's output lines: every field, and null for unreported values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The NVML backend against libraries of two ages that a script drives (fake_nvml.c). */
+/* The NVML backend with libraries of two ages, driven by a script (fake_nvml.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #include "gpu/backend.h"
 #include "support.h"
 
-/* A machine as the script has it, opened through a library. */
+/* A machine as the script describes it, opened through a library. */
 struct world {
     char *dir;
     struct backend_config config;
@@ -217,12 +217,12 @@ test_memory_that_went_bad(void **state)
         assert_int_equal(w->s.use[i].health, want[i]);
     }
     assert_false(w->s.use[5].valid & CARD_HAS_HEALTH);
-    /* It is asked for now and then, and null meanwhile. */
+    /* It is read only now and then, and null meanwhile. */
     sample_or_fail(w);
     assert_false(w->s.use[1].valid & CARD_HAS_HEALTH);
 }
 
-/* What the driver remembers: peaks of those that run, and of those that ended since. */
+/* The driver's accounts: peaks of running processes, and of those that ended since. */
 static void
 test_accounts_tell_peaks_once(void **state)
 {
@@ -246,7 +246,7 @@ test_accounts_tell_peaks_once(void **state)
     assert_int_equal(a->ended[1].pid, 4712);
     sample_or_fail(w);
     assert_int_equal(a->n_ended, 0);
-    /* A pid that is used again is another process. */
+    /* A reused pid is another process. */
     script(w, "card GPU-a 24576 300 0\naccounting 0 0\nproc 0 compute 4711 50\n"
               "account 0 4711 60 1\n");
     sample_or_fail(w);
@@ -305,7 +305,7 @@ test_memory_falls_back_when_the_newer_function_refuses(void **state)
     assert_int_equal(w->s.use[0].used_mib, 5300);
 }
 
-/* GB10: its memory is the machine's. */
+/* GB10: the GPU shares the machine's memory. */
 static void
 test_a_card_without_memory_of_its_own(void **state)
 {
@@ -497,7 +497,7 @@ test_a_card_that_only_fails_is_unreadable(void **state)
     assert_true(w->s.use[0].is_unreadable);
     assert_false(w->s.use[1].is_unreadable);
     assert_true(w->s.use[1].valid & CARD_HAS_USED);
-    /* Not where one of the two answers, or neither may be asked. */
+    /* Not if one of the two functions answers, or neither may be called. */
     script(w, TWO_CARDS "memory 0 999\n");
     sample_or_fail(w);
     assert_false(w->s.use[0].is_unreadable);
@@ -663,7 +663,7 @@ test_cap_that_is_refused_has_the_drivers_words(void **state)
     assert_int_equal(backend_nvml.cap(w->state, "GPU-z", w->dir, 100, &w->e), -1);
 }
 
-/* What a driver, a card or a user lacks is said in words. */
+/* A feature missing in the driver, card or permissions is named in words. */
 static void
 test_no_caps_say_why(void **state)
 {
@@ -737,7 +737,7 @@ test_instances_are_the_cards_of_a_divided_gpu(void **state)
     assert_int_equal(w->m.n_left_out, 0);
 }
 
-/* Memory and processes are an instance's own; temperature and health are its GPU's. */
+/* Memory and processes are per instance; temperature and health are its GPU's. */
 static void
 test_use_of_instances(void **state)
 {
@@ -762,7 +762,7 @@ test_use_of_instances(void **state)
     assert_false(w->s.use[2].valid & CARD_HAS_HEALTH);
 }
 
-/* Compute instances in one GPU instance have one memory, of which each counts a part. */
+/* Compute instances in one GPU instance share one memory, of which each counts a part. */
 static void
 test_compute_instances_share_a_memory(void **state)
 {
@@ -780,7 +780,7 @@ test_compute_instances_share_a_memory(void **state)
     assert_string_equal(w->m.cards[1].name, "Fake GPU 0 MIG 2c.3g.40gb");
     sample_or_fail(w);
     assert_int_equal(w->s.use[0].used_mib, 4000);
-    /* One that does not say how much makes all of it unknown. */
+    /* One instance without a size makes all sizes unknown. */
     assert_false(w->s.use[1].valid & CARD_HAS_USED);
 }
 
@@ -828,11 +828,11 @@ test_a_new_compute_mode_is_seen(void **state)
     check_changed(w, TWO_CARDS "mode 0 0\n", false);
     check_changed(w, TWO_CARDS "mode 0 2\n", true);
     check_changed(w, TWO_CARDS "mode 1 0\n", true);
-    /* A GPU that is lost has the mode that it had. */
+    /* A lost GPU keeps its last mode. */
     check_changed(w, TWO_CARDS "mode 1 0\nstatus 1 15\n", false);
     backend_nvml.close(w->state);
     w->state = NULL;
-    /* Of an instance it is the mode of its GPU. */
+    /* An instance has the mode of its GPU. */
     script(w, DIVIDED TWO_PARTS);
     discover_or_fail(w);
     check_changed(w, DIVIDED TWO_PARTS "mode 0 2\n", true);
@@ -852,7 +852,7 @@ test_a_divided_gpu_without_instances_is_no_card(void **state)
         strstr(w->m.left_out[0], "0000:10:00.0 is in MIG mode and has no instances"));
     backend_nvml.close(w->state);
     w->state = NULL;
-    /* Nor is it an error: there may be instances soon. */
+    /* Nor is it an error: instances may be created soon. */
     script(w, "card GPU-a 81920 500 0\nmig 0 1\n");
     discover_or_fail(w);
     assert_int_equal(w->m.n, 0);
@@ -874,7 +874,7 @@ test_a_new_partition_is_seen(void **state)
     check_changed(w, DIVIDED, true);
     check_changed(w, DIVIDED TWO_PARTS "instance 0 2 0 MIG-2 1g.10gb 9728 0 0\n", true);
     check_changed(w, DIVIDED "instance 0 1 0 MIG-1 3g.40gb 40448 48 0\n", true);
-    /* The same UUID for one of another size. */
+    /* The same UUID with another size. */
     check_changed(w,
                   DIVIDED "instance 0 7 0 MIG-7 2g.20gb 19968 0 0\n"
                           "instance 0 1 0 MIG-1 3g.40gb 40448 48 0\n",
@@ -882,7 +882,7 @@ test_a_new_partition_is_seen(void **state)
     check_changed(w, "card GPU-a 81920 500 0\nmig 0 0\ncard GPU-b 81920 500 0\nmig 1 0\n",
                   true);
     check_changed(w, DIVIDED TWO_PARTS "mig 1 1\n", true);
-    /* A GPU that is lost has not been divided anew. */
+    /* A lost GPU has not been repartitioned. */
     check_changed(w, DIVIDED TWO_PARTS "status 0 15\n", false);
     sample_or_fail(w);
     assert_false(w->s.use[0].present);

@@ -1,4 +1,4 @@
-/* berth-probe as the daemon sees it: lines on pipes, over each of its backends. */
+/* berth-probe as the daemon sees it: lines on pipes, with each of its backends. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ setup(void **state)
     unsetenv("BERTH_NVML");
     setenv("BERTH_NVIDIA_SMI", "/nowhere/nvidia-smi", 1);
     setenv("FAKE_SMI_DIR", dir, 1);
-    setenv("BERTH_SYS", dir, 1); /* not the machine's own cards */
+    setenv("BERTH_SYS", dir, 1); /* not the machine's own GPUs */
     return setenv("BERTH_FAKE_NVML", script, 1);
 }
 
@@ -117,7 +117,7 @@ test_a_request_without_end_is_an_error(void **state)
 
     (void)state;
     json_decref(child_json(&c));
-    /* No byte behind the one that is too much: the probe may be gone before it is written. */
+    /* Exactly one byte too many: the probe may exit before more is written. */
     for (int i = 0; i < 4097; i += 10)
         child_say(&c, "0123456789");
     json_t *v = child_json(&c);
@@ -179,13 +179,13 @@ start_sim_after(const char *after)
     return child_start(argv);
 }
 
-/* What is there already counts only beyond the record that the daemon knows. */
+/* Existing log lines count only after the record that the daemon has seen. */
 static void
 test_the_kernels_log_is_read_from_where_the_daemon_stood(void **state)
 {
     static const struct {
         const char *after;
-        int seqs; /* XIDs told */
+        int seqs; /* XIDs reported */
     } cases[] = {{"-1", 0}, {"6", 1}, {"5", 2}, {"9", 0}};
 
     (void)state;
@@ -213,7 +213,7 @@ test_the_kernels_log_is_read_from_where_the_daemon_stood(void **state)
     }
 }
 
-/* What differs in a way that decides what becomes of the GPU is no repetition. */
+/* A difference that decides the GPU's fate makes it no repetition. */
 static void
 test_errors_that_repeat_others_in_part_are_told(void **state)
 {
@@ -275,7 +275,7 @@ test_errors_come_before_the_sample_that_may_hang(void **state)
     assert_int_equal(child_end(&c), 128 + SIGKILL);
 }
 
-/* A log that can be waited for, as /dev/kmsg can: what comes is told without a question. */
+/* A log that can be polled, as /dev/kmsg can: new lines are reported unasked. */
 static void
 test_errors_are_told_as_they_come(void **state)
 {
@@ -419,7 +419,7 @@ test_drm_is_the_third_choice(void **state)
     assert_int_equal(child_end(&c), 0);
 }
 
-/* The kernel's account says the size of a card whose driver does not. */
+/* The kernel's accounting gives the size of a card whose driver does not. */
 static void
 test_sizes_by_dmem(void **state)
 {
@@ -478,7 +478,7 @@ test_cards_of_two_backends(void **state)
     assert_int_equal(child_end(&c), 0);
 }
 
-/* Also beside those of NVIDIA. */
+/* Also together with NVIDIA's. */
 static void
 test_a_card_with_another_number_is_another_hello(void **state)
 {
@@ -561,7 +561,7 @@ test_nvidia_smi_is_the_second_choice(void **state)
     assert_int_equal(child_end(&c), 0);
 }
 
-/* As berthd does, which has no children to wait for. */
+/* Like berthd, which has no children to wait for. */
 static void
 test_nvidia_smi_under_a_parent_that_ignores_children(void **state)
 {
@@ -719,7 +719,7 @@ test_once(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define TREE(name) cmocka_unit_test_setup_teardown(name, setup_tree, teardown_tree)
 
-/* It says hello again with the new cards, and goes on with them. */
+/* The probe says hello again with the new GPUs, and continues with them. */
 static void
 test_a_new_partition_is_another_hello(void **state)
 {

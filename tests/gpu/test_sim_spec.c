@@ -1,4 +1,4 @@
-/* What --sim understands, and what it says of the rest. */
+/* Accepted values of --sim, and the errors for others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The simulated cards' table: nobody ever gets more than a card holds, whatever is
- * killed whenever. */
+/* The simulated GPUs' table: no process ever gets more than a GPU holds, whichever processes
+ * are killed at whatever time. */
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -52,7 +52,7 @@ teardown(void **state)
     return 0;
 }
 
-/* What a sampling says is in use of a card. */
+/* The use of a GPU according to a sample. */
 static int64_t
 used(struct world *w, int card)
 {
@@ -76,11 +76,11 @@ take(struct world *w, uint64_t cards, int32_t mib)
     return result;
 }
 
-/* A process that takes its share of a table of its own, says whether it got it, and stays
- * until it is killed. */
+/* A process that takes its share through its own handle of the table, reports the result, and
+ * stays until it is killed. */
 struct holder {
     pid_t pid;
-    int result; /* as sim_table_take's */
+    int result; /* sim_table_take's result */
 };
 
 static struct holder
@@ -163,7 +163,7 @@ test_the_dead_hold_nothing(void **state)
 
     assert_int_equal(take(w, 1, 9000), 1);
     kill(h.pid, SIGKILL);
-    /* Not reaped: a zombie's memory is back all the same. */
+    /* Not reaped: a zombie's memory is returned all the same. */
     siginfo_t info;
     assert_int_equal(waitid(P_PID, (id_t)h.pid, &info, WEXITED | WNOWAIT), 0);
     assert_int_equal(take(w, 1, 9000), 0);
@@ -198,7 +198,7 @@ test_the_table_is_emptied_when_all_have_gone(void **state)
     assert_int_equal(usage_size(w->dir), 0);
 }
 
-/* The pid is right, the start time is another's. */
+/* The pid matches, the start time is another process's. */
 static void
 test_a_reused_pid_is_not_the_holder(void **state)
 {
@@ -247,10 +247,10 @@ test_exactly_as_many_as_fit_get_in(void **state)
         holder_kill(&h[i]);
 }
 
-/* How often each contender gets something. */
+/* Number of times each contender gets memory. */
 #define ROUNDS 4000
 
-/* What is in use of the first card, seen by a contender; -1: an error. */
+/* The first GPU's use, as a contender sees it; -1: an error. */
 static int64_t
 seen_in_use(struct sim_table *t, struct backend_sample *s)
 {
@@ -259,9 +259,8 @@ seen_in_use(struct sim_table *t, struct backend_sample *s)
     return sim_table_sample(t, s, NULL) < 0 ? -1 : s->use[0].used_mib;
 }
 
-/* Takes and leaves, over and over, from the moment the gate (a pipe) is closed, and looks
- * at the whole card each time it got something. The exit status: 0 good, 1 more in use than
- * there is, 2 an error. */
+/* Takes and releases repeatedly, from the moment the gate (a pipe) is closed, and checks the
+ * whole GPU after each take. Exit status: 0 good, 1 more in use than there is, 2 an error. */
 static int
 contend(const char *dir, unsigned seed, int gate)
 {

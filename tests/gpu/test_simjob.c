@@ -1,4 +1,4 @@
-/* berth simjob: what it takes when, how it ends, and how it fails. */
+/* berth simjob: the memory it takes over time, how it ends, and how it fails. */
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -76,7 +76,7 @@ start(const char *arguments)
     return child_start(argv);
 }
 
-/* Runs one to its end. The exit status; what it said on standard error in *words. */
+/* Runs one to its end. Returns the exit status; *words gets its standard error. */
 static int
 run(const char *arguments, char **words)
 {
@@ -157,7 +157,7 @@ test_ends_with_its_code_after_its_time(void **state)
     check_run("--vram 100 --ramp 0 --hold 0", 0, "");
 }
 
-/* Every amount seen on the way up is one of the steps, and more than one is seen. */
+/* Every amount seen during the ramp is one of the steps, and more than one is seen. */
 static void
 test_ramps_up_in_steps(void **state)
 {
@@ -315,7 +315,7 @@ test_command_lines_that_make_no_sense(void **state)
         check_run(cases[i].arguments, 2, cases[i].words);
 }
 
-/* The time on a processor of all children so far. */
+/* CPU time of all children so far. */
 static int64_t
 children_cpu_us(void)
 {
@@ -335,8 +335,8 @@ run_cpu_us(const char *arguments)
     return children_cpu_us() - before_us;
 }
 
-/* What a start takes varies, on a busy machine and with sanitizers by more than that; whoever
- * holds in a loop takes more each time. */
+/* Start-up CPU time varies, on a busy machine and with sanitizers by more than this; a busy
+ * loop would use more each time. */
 static void
 test_holding_takes_no_processor(void **state)
 {

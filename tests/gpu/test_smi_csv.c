@@ -1,4 +1,4 @@
-/* nvidia-smi's tables: the good, the gaps in them, and its own words instead. */
+/* nvidia-smi's tables: complete ones, ones with gaps, and error texts instead. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,7 +126,7 @@ test_a_card_that_cannot_be_identified_or_read_is_left_out(void **state)
     assert_int_equal(w->s.use[0].util, 2);
 }
 
-/* GB10: its memory is the machine's. */
+/* GB10: the GPU shares the machine's memory. */
 static void
 test_a_card_without_memory_of_its_own(void **state)
 {
@@ -229,7 +229,8 @@ test_no_process_is_known_but_not_supported_is_not(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-/* A GPU with instances is no card; one without, and lines that are no GPU's, change nothing. */
+/* A GPU with instances is not listed; a GPU without any, and lines about anything else, change
+ * nothing. */
 static void
 test_divided_gpus_are_left_out(void **state)
 {

@@ -1,4 +1,4 @@
-/* The kernel's own files about cards and drivers, in a folder that plays /sys and /proc. */
+/* The kernel's own files about GPUs and drivers, in a folder that imitates /sys and /proc. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ make_node(const char *root, const char *name, const char *cpus)
     support_write(dir, "cpulist", cpus);
 }
 
-/* Nodes of memory alone have no CPUs, and are none here. */
+/* Memory-only nodes have no CPUs, and are not listed here. */
 static void
 test_nodes_and_their_cpus(void **state)
 {

@@ -33,10 +33,10 @@
 #define MIB_MAX       ((long)CHUNKS_MAX * 256)
 #define OUT_OF_MEMORY 2
 #define NO_COMPILER   221        /* CUDA_ERROR_JIT_COMPILER_NOT_FOUND, as in many containers */
-#define ROUNDS        (1U << 22) /* of the kernel: some ten milliseconds */
+#define ROUNDS        (1U << 22) /* loop count of the kernel: some ten milliseconds */
 #define NO_GPU        77
 
-/* As in cuda.h; the names with _v2 are what that header makes of those without. */
+/* As in cuda.h; that header maps the names without _v2 to these. */
 typedef unsigned long long device_pointer;
 
 struct uuid {
@@ -67,7 +67,7 @@ static struct {
 
 static const struct {
     const char *name;
-    void *function; /* where its address goes */
+    void *function; /* where its address is stored */
 } symbols[] = {
     {"cuInit", &cuda.init},
     {"cuGetErrorName", &cuda.error_name},
@@ -97,7 +97,8 @@ load(void)
         fprintf(stderr, "cuda_job: no NVIDIA driver: %s\n", dlerror());
         exit(NO_GPU);
     }
-    /* Of a MIG instance the first gives the whole GPU's. Drivers since 11.4 have the second. */
+    /* For a MIG instance the first gives the whole GPU's UUID. Drivers since 11.4 have the
+     * second. */
     void *address_v2 = dlsym(library, "cuDeviceGetUuid_v2");
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *address = dlsym(library, symbols[i].name);
@@ -163,7 +164,7 @@ print_devices(void)
     }
 }
 
-/* PyTorch's words, which Berth looks for in what a failed job has written. */
+/* PyTorch's text, which Berth looks for in a failed job's output. */
 static void
 die_out_of_memory(long mib)
 {
@@ -203,7 +204,7 @@ give_back(device_pointer *chunks, int n)
         must("cuMemFree", cuda.release(chunks[--n]));
 }
 
-/* Written whole before it gets its name, so that nobody reads half a number. */
+/* Written completely before it gets its name, so that no reader sees half a number. */
 static void
 say_ready(const char *file)
 {
@@ -227,7 +228,7 @@ wait_for_file(const char *file)
         nanosleep(&pause, NULL);
 }
 
-/* Two forks, as daemons do: the process is nobody's child and in a session of its own. */
+/* Double fork, as daemons do: the process becomes a child of init in a session of its own. */
 static void
 detach(void)
 {
@@ -255,7 +256,7 @@ hold(long mib, const char *ready, const char *until)
     must("cuDeviceGet", cuda.device(&device, 0));
     int error = cuda.context_create(&context, 0, device);
     if (error == OUT_OF_MEMORY) {
-        /* There is no context yet to ask how much is free. */
+        /* There is no context yet in which to query the free memory. */
         fprintf(stderr,
                 "torch.cuda.OutOfMemoryError: CUDA out of memory. No room for a context.\n");
         exit(1);
@@ -272,8 +273,8 @@ hold(long mib, const char *ready, const char *until)
 
 /* --- a kernel --- */
 
-/* Chained multiplications, which no compiler shortens; every driver compiles this text for its
- * own GPU. */
+/* Chained multiplications, which no compiler can shorten; every driver compiles this text for
+ * its own GPU. */
 static const char PTX[] = ".version 6.0\n"
                           ".target sm_50\n"
                           ".address_size 64\n"
@@ -325,7 +326,7 @@ open_kernel(void)
     return kernel;
 }
 
-/* What the device or the launch answers. */
+/* The error of the device or the launch. */
 static int
 run_kernel(void *kernel, device_pointer out, unsigned rounds)
 {
@@ -386,7 +387,7 @@ struct options {
     const char *ready, *until;
 };
 
-/* From there on; 0, or -1 if something is no option. */
+/* Parses options from there on; 0, or -1 for an unknown option. */
 static int
 read_options(int argc, char **argv, int at, bool may_detach, struct options *out)
 {

@@ -53,7 +53,7 @@ static int n_cards, n_instances, visible[CARDS_MAX], n_visible;
 static char folder[4000], limits[4000];
 static bool can_compile = true;
 static unsigned computed;
-static int fault;     /* what every later call answers */
+static int fault;     /* error that every later call returns */
 static int card = -1; /* of the context */
 static size_t own_mib, blocks[BLOCKS_MAX];
 
@@ -113,8 +113,8 @@ read_cards(void)
     fclose(f);
 }
 
-/* A node in the folder stands for the device; where the process may not open it there is no
- * card for it. */
+/* A device node in the folder represents the GPU; if the process may not open it, the GPU is
+ * hidden. */
 static bool
 may_open(int index)
 {
@@ -127,7 +127,7 @@ may_open(int index)
     return fd >= 0 || errno != EPERM;
 }
 
-/* The first instance stands for all of a divided machine. */
+/* The first instance represents all of a partitioned machine. */
 static void
 show_all(bool by_bus)
 {
@@ -140,7 +140,7 @@ show_all(bool by_bus)
         visible[n_visible++] = CARDS_MAX;
 }
 
-/* The card that a word of CUDA_VISIBLE_DEVICES names, -1 if there is none. */
+/* The index of the GPU that a word of CUDA_VISIBLE_DEVICES names; -1 if none. */
 static int
 card_of_word(const char *word, bool by_bus)
 {
@@ -172,7 +172,7 @@ show_cards(void)
     while ((word = strsep(&rest, ",")) && n_visible < CARDS_MAX) {
         int i = card_of_word(word, by_bus);
         if (i < 0)
-            return; /* what stands behind a name that is none does not count either */
+            return; /* words after an invalid name are ignored as well */
         visible[n_visible++] = i;
     }
 }
@@ -240,7 +240,7 @@ cuDeviceTotalMem_v2(size_t *bytes, int device)
     return OK;
 }
 
-/* What other processes that are alive have on the card. */
+/* Memory of other live processes on the GPU. */
 static size_t
 others_mib(void)
 {
@@ -282,8 +282,8 @@ lock(void)
     return fd;
 }
 
-/* In place, in one write of one length: who reads the folder while a file is replaced in it can
- * be given its name twice, and would count it twice. */
+/* In place, with one write of fixed length: replacing a file can make a concurrent reader of
+ * the folder see its name twice, and count it twice. */
 static void
 write_file(const char *suffix, size_t mib)
 {
@@ -308,7 +308,7 @@ write_own(void)
     write_file(".past", most_mib);
 }
 
-/* What the process has, if it is in that group; a file that is gone is none. */
+/* The process's memory, if it is in that group; 0 if the file is gone. */
 static size_t
 mib_of(long pid)
 {
@@ -324,7 +324,7 @@ mib_of(long pid)
     return mib;
 }
 
-/* What the group may have beside what it has. Not one of ours: everything. */
+/* What the group may still allocate. Unlimited if it is not one of ours. */
 static size_t
 group_leaves(const char *group, size_t hard_mib)
 {
@@ -345,7 +345,7 @@ group_leaves(const char *group, size_t hard_mib)
     return !is_ours ? SIZE_MAX : used > hard_mib ? 0 : hard_mib - used;
 }
 
-/* By the fake NVML's files: CARD,PATH,OF,GROUP. */
+/* From the fake NVML's files: CARD,PATH,OF,GROUP. */
 static size_t
 limits_leave(void)
 {
@@ -377,7 +377,7 @@ limits_leave(void)
     return least;
 }
 
-/* A client of MPS has what its environment says: "0=4400M". */
+/* An MPS client's limit is in its environment: "0=4400M". */
 static size_t
 mps_leaves(void)
 {
@@ -441,7 +441,7 @@ cuCtxSynchronize(void)
     return fault;
 }
 
-/* An address is a number of a block, from 1, in the upper half. */
+/* An address is a block's number, from 1, in the upper half. */
 int
 cuMemAlloc_v2(unsigned long long *out, size_t bytes)
 {
@@ -513,7 +513,7 @@ cuModuleGetFunction(void **function, void *module, const char *name)
     return strcmp(name, "spin") == 0 ? OK : INVALID;
 }
 
-/* As the driver reports a write where no memory is. */
+/* The driver's log line for a write to unmapped memory. */
 static void
 report_fault(void)
 {

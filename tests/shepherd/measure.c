@@ -1,6 +1,6 @@
-/* What one attempt of `true` costs: N in sequence, each to its recorded end, with a program
- * started for each (the nursery spares that). Prints microseconds of CPU (shepherd and command
- * together) and of wall time. Not a test: run it by hand. */
+/* The cost of one attempt of `true`: runs N in sequence, each to its recorded end, starting
+ * the program for each (the nursery spares that). Prints microseconds of CPU (supervisor and
+ * command together) and of wall time. Not a test: run it by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

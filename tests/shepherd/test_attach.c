@@ -1,5 +1,5 @@
-/* Clients attached to an interactive job: bytes in order however slowly any of them reads,
- * input and its end, terminals, coming back at an offset, who may come at all. */
+/* Clients attached to an interactive job: output in order however slowly one reads, input and
+ * its end, terminals, reattaching at an offset, and which clients are admitted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -31,7 +31,7 @@
 struct guest {
     int fd;
     struct buf in;
-    struct buf out; /* what the job wrote, from where it was asked for */
+    struct buf out; /* the job's output, from the requested offset */
     json_t *hello;
     json_t *ended;
     uint64_t next; /* offset of the next byte; set by the first */
@@ -67,7 +67,7 @@ send_all(int fd, const struct buf *b)
     }
 }
 
-/* The command runs (rig_await "started") before anybody connects. */
+/* Waits until the command runs (rig_await "started") before anyone connects. */
 static void
 join(const struct rig *r, struct guest *g, const char *hello)
 {
@@ -112,7 +112,7 @@ take(struct guest *g, const struct attach_frame *f)
     else if (f->type == ATTACH_OUTPUT) {
         assert_int_equal(attach_get_output(f, &offset, &bytes, &n), 0);
         if (g->some)
-            assert_int_equal(offset, g->next); /* no gap, nothing twice */
+            assert_int_equal(offset, g->next); /* no gap, no repetition */
         g->some = true;
         g->next = offset + n;
         buf_add(&g->out, bytes, n);
@@ -168,7 +168,7 @@ start(struct rig *r)
     json_decref(rig_await(r->ctl, &r->in, "started"));
 }
 
-/* The daemon's part of the end; the shepherd then has nothing to stay for. */
+/* The daemon's part of the end, after which the supervisor has no reason to stay. */
 static void
 finish(struct rig *r)
 {
@@ -201,7 +201,8 @@ test_input_output_and_exit_code(void **state)
     finish(&r);
 }
 
-/* One that reads nothing holds up neither the job nor another, and still misses nothing. */
+/* A client that does not read delays neither the job nor another client, and still misses
+ * nothing. */
 static void
 test_a_hundred_megabytes_past_a_client_that_sleeps(void **state)
 {
@@ -218,7 +219,7 @@ test_a_hundred_megabytes_past_a_client_that_sleeps(void **state)
     for (size_t i = 0; i < BIG_BYTES; i += 16)
         assert_memory_equal(fast.out.data + i, "0123456789abcde\n", 16);
     json_decref(rig_await(r.ctl, &r.in, "ended"));
-    rig_recorded(&r); /* recorded and out of the queue: only now it reads */
+    rig_recorded(&r); /* recorded and out of the queue: it reads only now */
     hear_end(&slow);
     assert_int_equal(slow.out.len, BIG_BYTES);
     assert_memory_equal(slow.out.data, fast.out.data, BIG_BYTES);
@@ -250,7 +251,7 @@ test_coming_back_where_one_was(void **state)
     join(&r, &late, "{\"tail\":3}");
     hear_text(&late, "wo\n");
     assert_string_equal(buf_str(&late.out), "wo\n");
-    say(&late, ATTACH_INPUT, "\n", 1); /* it only watches: this goes nowhere */
+    say(&late, ATTACH_INPUT, "\n", 1); /* it only watches: this input is dropped */
     say(&g, ATTACH_INPUT, "\n", 1);
     hear_end(&g);
     hear_end(&late);
@@ -260,7 +261,7 @@ test_coming_back_where_one_was(void **state)
     finish(&r);
 }
 
-/* Appended to, a log shows a client only what this attempt wrote. */
+/* If the log is appended to, a client sees only what this attempt wrote. */
 static void
 test_begins_with_the_attempt(void **state)
 {
@@ -283,7 +284,8 @@ test_begins_with_the_attempt(void **state)
     finish(&r);
 }
 
-/* Over before anybody came: the one who comes a moment later still gets everything. */
+/* The job ends before anyone attaches: a client that comes a moment later still gets
+ * everything. */
 static void
 test_a_job_that_is_over_at_once(void **state)
 {
@@ -298,13 +300,14 @@ test_a_job_that_is_over_at_once(void **state)
     hear_end(&g);
     assert_string_equal(buf_str(&g.out), "done\n");
     assert_int_equal(code_of(&g), 7);
-    assert_false(rig_lock_is_held(&r)); /* what waits is in nobody's way */
+    assert_false(rig_lock_is_held(&r)); /* unread output blocks nothing */
     part(&g);
     assert_int_equal(rig_wait(&r), 0);
     rig_close(&r);
 }
 
-/* The shell sleeps in pieces: one that comes before it sleeps would wait for all of a read. */
+/* The shell sleeps in pieces: input that comes before it sleeps would wait for a whole
+ * read. */
 static void
 test_a_terminal(void **state)
 {
@@ -334,7 +337,7 @@ test_a_terminal(void **state)
     finish(&r);
 }
 
-/* What Ctrl-C and end of file are is the terminal's to say. */
+/* The terminal decides the meaning of Ctrl-C and end of file. */
 static void
 test_keys_of_a_terminal(void **state)
 {
@@ -366,7 +369,8 @@ test_keys_of_a_terminal(void **state)
     }
 }
 
-/* The last words of a terminal whose processes are all gone are in the log and with clients. */
+/* The last output of a terminal whose processes have all ended reaches the log and the
+ * clients. */
 static void
 test_a_terminals_last_words(void **state)
 {
@@ -403,7 +407,7 @@ test_a_terminal_is_told_of_the_limit(void **state)
     finish(&r);
 }
 
-/* One after the other, so many that two places are taken by somebody else each time. */
+/* One after the other, so many that both places are reused each time. */
 static void
 test_more_clients_than_there_is_room_for(void **state)
 {
@@ -430,7 +434,7 @@ test_more_clients_than_there_is_room_for(void **state)
     finish(&r);
 }
 
-/* Words that are none cost their speaker the connection and nobody else anything. */
+/* Invalid frames cost the sender its connection and affect no other client. */
 static void
 test_nonsense(void **state)
 {
@@ -439,10 +443,10 @@ test_nonsense(void **state)
         size_t n;
     } rows[] = {
         {"i\0\0\0\1x", 6},              /* before hello */
-        {"h\0\0\0\2[]", 7},             /* no object */
-        {"h\0\0\0\1{", 6},              /* no JSON */
+        {"h\0\0\0\2[]", 7},             /* not an object */
+        {"h\0\0\0\1{", 6},              /* not JSON */
         {"h\xff\xff\xff\xff", 5},       /* longer than any frame */
-        {"h\0\0\0\2{}h\0\0\0\2{}", 14}, /* twice */
+        {"h\0\0\0\2{}h\0\0\0\2{}", 14}, /* hello twice */
     };
     (void)state;
     struct rig r;
@@ -466,7 +470,7 @@ test_nonsense(void **state)
     finish(&r);
 }
 
-/* Other users get nothing, whatever the socket's mode permits. */
+/* Other users get nothing, whatever the socket's mode allows. */
 static void
 test_another_user_is_refused(void **state)
 {
@@ -500,7 +504,7 @@ test_another_user_is_refused(void **state)
     finish(&r);
 }
 
-/* A log that cannot be read back is one that no client could be served from. */
+/* No client could be served from a log that cannot be read back. */
 static void
 test_a_log_that_is_no_file(void **state)
 {

@@ -1,4 +1,4 @@
-/* Whom a start that failed is charged to. */
+/* Whether a failed start is charged to the job or to the machine. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Passes of killing over processes that do not end. */
+/* Kill passes over processes that do not end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,11 +8,11 @@
 #include "shepherd/attempt/kill.h"
 #include "sys/procs.h"
 
-#define NOBODY 999999999 /* more than a kernel gives */
+#define NOBODY 999999999 /* above any real pid */
 
 struct looks {
     int n;
-    int until_new; /* in this many looks a process more is found in each */
+    int until_new; /* a new process appears after this many looks */
 };
 
 static int

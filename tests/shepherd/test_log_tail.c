@@ -1,4 +1,4 @@
-/* The end of a log, as it was opened and as it can be opened again. */
+/* The end of a log, from its open descriptor and reopened by name. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,11 +36,11 @@ test_a_log_that_is_open_for_writing_alone_is_opened_again(void **state)
     assert_int_equal(unlink(path), 0);
     assert_int_equal(log_tail_read(fd, 8, out), 5);
     assert_memory_equal(out, "after", 5);
-    assert_int_equal(log_tail_read(fd, 100, out), 13); /* it was cut since */
+    assert_int_equal(log_tail_read(fd, 100, out), 13); /* truncated since */
     close(fd);
 }
 
-/* As of root on a file server that takes root for nobody. */
+/* As for root on a file server that maps root to nobody. */
 static void
 test_a_log_that_is_open_for_reading_needs_no_right_to_open_it(void **state)
 {

@@ -1,4 +1,4 @@
-/* A log that is cut: what stays of it, and what it says. */
+/* A log that is cut: what remains of it, and the notice in it. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,17 +51,17 @@ keeps_head_and_end(void **state)
     struct loglimit l;
 
     (void)state;
-    add(fd, 'o', 1000); /* of an earlier run */
+    add(fd, 'o', 1000); /* from an earlier run */
     loglimit_begin(&l, fd, 1000, fd, 2, 0);
     add(fd, 'a', 2 * MIB);
     l.next_us = 1;
     loglimit_look(&l);
-    assert_int_equal(size_of(fd), 1000 + 2 * MIB); /* as much as it may have */
+    assert_int_equal(size_of(fd), 1000 + 2 * MIB); /* its maximum size */
     add(fd, 'b', MIB);
     l.next_us = 1;
     loglimit_look(&l);
     assert_int_equal(l.cut_bytes, 2 * MIB - MIB / 4);
-    /* For those who read it, and are at its end. */
+    /* For readers that are at its end. */
     assert_int_equal(l.moved_at, 1000 + MIB);
     assert_int_equal(l.moved_bytes, 1000 + 3 * MIB - size_of(fd));
     loglimit_look(&l);
@@ -77,7 +77,7 @@ keeps_head_and_end(void **state)
     unlink(path);
 }
 
-/* On a busy machine the command has written before its supervisor comes to that. */
+/* On a busy machine the command writes before its supervisor gets there. */
 static void
 counts_what_was_written_before_it_begins(void **state)
 {
@@ -103,7 +103,7 @@ leaves_room_on_the_disk_of_the_queue(void **state)
     struct loglimit l;
 
     (void)state;
-    /* No disk has so much room. */
+    /* No disk has this much room. */
     loglimit_begin(&l, fd, 0, fd, 0, INT64_C(1) << 40);
     add(fd, 'a', MIB / 2);
     l.next_us = 1;
@@ -119,7 +119,7 @@ leaves_room_on_the_disk_of_the_queue(void **state)
     unlink(path);
 }
 
-/* The room that a disk needs beside what is free: none, or more than there is. */
+/* Makes the disk's required reserve zero, or larger than the disk. */
 static void
 fill_disk(struct loglimit *l, bool full)
 {
@@ -128,7 +128,7 @@ fill_disk(struct loglimit *l, bool full)
     loglimit_look(l);
 }
 
-/* Who has filled the disk is not known: another user may have. */
+/* It is unknown who filled the disk: it may be another user. */
 static void
 keeps_what_was_there_before_the_disk_was_full(void **state)
 {
@@ -152,7 +152,7 @@ keeps_what_was_there_before_the_disk_was_full(void **state)
     unlink(path);
 }
 
-/* Its own doing: no more stays of it than of one that begins when the disk is full. */
+/* The job filled it: no more remains than of a job that starts on a full disk. */
 static void
 cuts_one_that_fills_the_disk(void **state)
 {
@@ -165,7 +165,7 @@ cuts_one_that_fills_the_disk(void **state)
     add(fd, 'a', 5 * MIB);
     fill_disk(&l, false);
     fill_disk(&l, true);
-    l.low_grown = l.reserve / 8; /* in many looks */
+    l.low_grown = l.reserve / 8; /* over many looks */
     add(fd, 'b', MIB);
     fill_disk(&l, true);
     assert_true(size_of(fd) < MIB);
@@ -173,7 +173,7 @@ cuts_one_that_fills_the_disk(void **state)
     unlink(path);
 }
 
-/* It wrote faster than anybody looked, and has ended. */
+/* The job wrote faster than its supervisor looked, and has ended. */
 static void
 keeps_last_words(void **state)
 {
@@ -192,12 +192,12 @@ keeps_last_words(void **state)
     assert_non_null(strstr(bytes, "\nberth: 5 MiB of output were cut out of this log here: "
                                   "it has reached its largest size"));
     assert_non_null(strstr(bytes, ")\nline\nlast words\n"));
-    /* One without lines keeps what fits. */
+    /* A log without line breaks keeps what fits. */
     assert_int_equal(ftruncate(fd, 0), 0);
     loglimit_begin(&l, fd, 0, fd, 1, 0);
     add(fd, 'b', 5 * MIB);
     assert_int_equal(loglimit_end(&l), 5 * MIB - MIB / 2 - MIB / 4);
-    /* One that is short enough is left alone. */
+    /* A log short enough is left alone. */
     assert_int_equal(ftruncate(fd, 0), 0);
     loglimit_begin(&l, fd, 0, fd, 1, 0);
     add(fd, 'c', MIB);

@@ -1,6 +1,5 @@
-/* What a supervisor tells a command that runs on: the warning before its limit, and signals
- * that somebody sends. And how an end is called that makes way for another, or for its own
- * rerun. */
+/* Signals from a supervisor to a running command: the warning before its limit, and signals
+ * sent by users. And the outcome of an attempt that is preempted or requeued. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -31,7 +30,8 @@ await_warned(struct rig *r)
     return at_us;
 }
 
-/* It saves its work on the warning and leaves before the limit: no time limit was reached. */
+/* The job saves its work on the warning and exits before the limit: no time limit was
+ * reached. */
 static void
 test_warned_before_the_limit(void **state)
 {
@@ -50,12 +50,12 @@ test_warned_before_the_limit(void **state)
     assert_int_equal(rec.ending.outcome, OUTCOME_EXITED);
     assert_int_equal(rec.ending.code, 7);
     assert_int_equal(rec.warned_us, at_us);
-    /* The limit counts from before its process was made, which may take a while. */
+    /* The limit counts from before the process was created, which may take a while. */
     assert_true(at_us - rec.started_us >= 2000 * 1000);
     rig_close(&r);
 }
 
-/* Who lets the warning pass is stopped at the limit, and was warned once. */
+/* A job that ignores the warning is stopped at the limit, and was warned once. */
 static void
 test_limit_stands_behind_the_warning(void **state)
 {
@@ -79,8 +79,8 @@ test_limit_stands_behind_the_warning(void **state)
     rig_close(&r);
 }
 
-/* The shell of a line like `prepare; python train.py` traps nothing, and is not ended by what
- * is meant for the program that it waits for. */
+/* The shell of a line like `prepare; python train.py` traps nothing, and does not die of a
+ * signal meant for the program it waits for. */
 static void
 test_notice_passes_over_the_waiting_shell(void **state)
 {
@@ -102,7 +102,7 @@ test_notice_passes_over_the_waiting_shell(void **state)
     rig_close(&r);
 }
 
-/* Nobody to pass it on to: then it is the shell that is meant. */
+/* No child to receive it: then it goes to the shell. */
 static void
 test_notice_to_a_lone_shell(void **state)
 {
@@ -121,7 +121,7 @@ test_notice_to_a_lone_shell(void **state)
     rig_close(&r);
 }
 
-/* Each row: what is said to it, in this order, and what its end is called. */
+/* Each row: the messages sent to it, in this order, and the outcome. */
 static void
 test_why_it_was_stopped(void **state)
 {

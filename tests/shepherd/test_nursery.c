@@ -1,4 +1,4 @@
-/* Shepherds that are forked from the nursery do what those that are started do. */
+/* Supervisors forked from the nursery behave like those started as programs. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -51,7 +51,7 @@ start_nursery(void)
     return n;
 }
 
-/* One packet with as many of the descriptors as n_fds says. */
+/* One packet with the first n_fds of the descriptors. */
 static void
 send_packet(const struct nursery *n, char kind, const int *fds, size_t n_fds)
 {
@@ -141,7 +141,7 @@ test_packets_that_make_no_sense(void **state)
     assert_int_equal(rig_wait_pid(n.pid), 0);
 }
 
-/* How many descriptors of that process are this file. */
+/* The number of that process's descriptors that refer to this file. */
 static int
 count_open(pid_t pid, const char *path)
 {
@@ -160,7 +160,7 @@ count_open(pid_t pid, const char *path)
     return n;
 }
 
-/* A second one would hold the lock after the attempt has closed its own. */
+/* A second one would hold the lock after the attempt closed its own. */
 static void
 test_each_descriptor_is_there_once(void **state)
 {
@@ -186,7 +186,8 @@ test_each_descriptor_is_there_once(void **state)
     assert_int_equal(rig_wait_pid(n.pid), 0);
 }
 
-/* The nursery dies: its shepherds and their jobs go on. A sweep through another works. */
+/* The nursery dies: its supervisors and their jobs go on. A sweep through another nursery
+ * works. */
 static void
 test_shepherds_outlive_it(void **state)
 {
@@ -217,7 +218,7 @@ test_shepherds_outlive_it(void **state)
     close(pair[1]);
     auto_buf struct buf in = BUF_INIT;
     json_decref(rig_await(pair[0], &in, "swept"));
-    assert_true(rig_at_end(pair[0])); /* the sweeper has done and gone */
+    assert_true(rig_at_end(pair[0])); /* the sweeper has finished */
     close(pair[0]);
     assert_false(rig_lives(command));
     close(n.fd);
@@ -225,7 +226,8 @@ test_shepherds_outlive_it(void **state)
     rig_close(&r);
 }
 
-/* Its start becomes durable: it runs as any other, and hears what is said right behind that. */
+/* Its start becomes durable: it runs as any other, and receives what is sent right after
+ * that. */
 static void
 test_ahead_and_go(void **state)
 {
@@ -252,8 +254,8 @@ test_ahead_and_go(void **state)
     assert_int_equal(rig_wait_pid(n.pid), 0);
 }
 
-/* What a daemon that has died, or whose commit has failed, leaves the supervisor with; or one
- * that says something else. */
+/* The state in which a daemon that died, or whose commit failed, leaves the supervisor; or a
+ * daemon that sends something else. */
 enum silence { CLOSED, CLOSED_FOR_WRITING, CUT_SHORT, OTHER_WORDS };
 
 static void
@@ -271,7 +273,7 @@ expect_nothing(enum silence how)
     else
         assert_int_equal(shutdown(r.ctl, how == CLOSED_FOR_WRITING ? SHUT_WR : SHUT_RDWR), 0);
     close(n.fd);
-    assert_int_equal(rig_wait_pid(n.pid), 0); /* it stays for as long as it has children */
+    assert_int_equal(rig_wait_pid(n.pid), 0); /* it stays as long as it has children */
     assert_false(rig_lock_is_held(&r));
     assert_int_equal(rig_started(&r), 0);
     auto_free char *log = xasprintf("%s/log", r.dir);
@@ -289,7 +291,7 @@ test_ahead_in_vain(void **state)
     expect_nothing(OTHER_WORDS);
 }
 
-/* What it could not read when it got ready is there when it is to start. */
+/* A file that it could not read while getting ready exists when it starts. */
 static void
 test_ahead_of_its_spec(void **state)
 {
@@ -313,8 +315,8 @@ test_ahead_of_its_spec(void **state)
     assert_int_equal(rig_wait_pid(n.pid), 0);
 }
 
-/* False: what the attempt was handed to has left before it began. A daemon has another one
- * forked then. */
+/* False: the supervisor that the attempt was handed to exited before starting it. A daemon
+ * then has another one forked. */
 static bool
 begins_ahead(const struct nursery *n, struct rig *r)
 {
@@ -324,7 +326,7 @@ begins_ahead(const struct nursery *n, struct rig *r)
            recv(r->ctl, &byte, 1, MSG_PEEK) == 1;
 }
 
-/* The pid of what supervises an attempt that has begun, and its record. */
+/* The pid of the supervisor of a started attempt, and its record. */
 static pid_t
 await_end(struct rig *r, struct exitrec *rec)
 {
@@ -345,8 +347,8 @@ run_ahead(const struct nursery *n, struct rig *r, struct exitrec *rec)
     return await_end(r, rec);
 }
 
-/* Until the supervisor waits for another attempt: it has a descriptor of signals then, and none
- * of the attempt's folder. False: it has gone. */
+/* Waits until the supervisor is idle: it then has a signal descriptor, and none of the
+ * attempt's folder. False: it exited. */
 static bool
 await_idle(pid_t pid)
 {
@@ -363,7 +365,7 @@ await_idle(pid_t pid)
     return false;
 }
 
-#define CHAIN_TRIES 20 /* one may be idle for too long on a machine that is busy */
+#define CHAIN_TRIES 20 /* an idle one may time out on a busy machine */
 
 /* The second attempt in the process of the first has its own usage, descriptors, mask and
  * outcome. */
@@ -396,12 +398,12 @@ test_one_after_the_other(void **state)
     }
     assert_int_equal(one, other);
     close(n.fd);
-    assert_int_equal(rig_wait_pid(n.pid), 0); /* which waits for idle ones, too */
+    assert_int_equal(rig_wait_pid(n.pid), 0); /* it waits for idle ones, too */
     assert_false(rig_lives(other));
 }
 
-/* A signal to end it ends an idle supervisor, and no later job: one that has been handed to it
- * has not begun. */
+/* A signal ends an idle supervisor but no later job: an attempt handed to it has not
+ * started. */
 static void
 test_an_idle_one_is_ended(void **state)
 {
@@ -429,7 +431,8 @@ test_an_idle_one_is_ended(void **state)
     assert_int_equal(rig_wait_pid(n.pid), 0);
 }
 
-/* With a killed one its attempt is gone, not those that the nursery hands over later. */
+/* A killed supervisor takes its own attempt with it, not those that the nursery hands over
+ * later. */
 static void
 test_an_idle_one_is_killed(void **state)
 {
@@ -449,14 +452,14 @@ test_an_idle_one_is_killed(void **state)
     struct pollfd p = {.fd = r.ctl, .events = POLLIN};
     assert_int_equal(poll(&p, 1, -1), 1);
     char byte;
-    if (ran && recv(r.ctl, &byte, 1, MSG_PEEK) == 1) { /* it had left by itself before that */
+    if (ran && recv(r.ctl, &byte, 1, MSG_PEEK) == 1) { /* it had already exited by itself */
         json_decref(rig_await(r.ctl, &r.in, "ended"));
         rig_recorded(&r);
         assert_true(rig_at_end(r.ctl));
     } else {
         assert_int_equal(rig_started(&r), 0);
         const struct timespec pause = {.tv_nsec = 1000000};
-        while (rig_lock_is_held(&r)) /* closed behind the connection */
+        while (rig_lock_is_held(&r)) /* closed after the connection */
             nanosleep(&pause, NULL);
     }
     rig_close(&r);

@@ -1,5 +1,5 @@
-/* Orders: read as the daemon writes them, judged by what came of them, and mails in which
- * nobody's words become a header. */
+/* Hook orders: parsed as the daemon writes them, judged by their result, and mails in which
+ * user text never becomes a header. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,7 +114,8 @@ write_mail(const char *event, struct buf *out)
     json_decref(e);
 }
 
-/* Headers end at the first empty line; a line of them that begins with a space goes on. */
+/* Headers end at the first empty line; a header line that begins with a space continues the
+ * previous one. */
 static int
 count_headers(const char *message)
 {

@@ -1,4 +1,4 @@
-/* What an attempt's end is called: codes, signals, what cannot be started, out of memory. */
+/* Outcomes of an attempt: exit codes, signals, failed starts, out of memory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -77,7 +77,7 @@ test_times_and_usage(void **state)
     assert_string_equal(rec.boot_id, clock_boot_id());
 }
 
-/* Runs what cannot start; checks that it did not, and what is said. */
+/* Runs a job that cannot start; checks that it did not, and the error. */
 static void
 expect_not_started(struct rig *r, int errnum, const char *words)
 {
@@ -204,7 +204,7 @@ test_log_folders_are_made(void **state)
     rmdir(dir);
     rig_close(&r);
 
-    /* What a user chose, all of them; the error names what is no folder. */
+    /* Everything that a user can choose; the error names the path that is not a folder. */
     rig_open(&r, "echo hello; echo trouble >&2");
     auto_free char *other = xasprintf("%s/a/b/c/1.log", r.dir);
     auto_free char *error = xasprintf("%s/a/e/1.err", r.dir);
@@ -280,7 +280,7 @@ test_what_the_command_is_born_with(void **state)
     rig_close(&r);
 }
 
-/* ls has the folder it lists open; there is nothing else. */
+/* ls has the listed folder open; nothing else may be. */
 static void
 test_no_descriptor_is_inherited(void **state)
 {
@@ -297,7 +297,7 @@ test_no_descriptor_is_inherited(void **state)
     rig_close(&r);
 }
 
-/* A text of one megabyte, in a shell, with its $0 and arguments, and descriptor 3 free. */
+/* A script of one megabyte, in a shell, with its $0 and arguments, and descriptor 3 free. */
 static void
 test_big_command(void **state)
 {
@@ -321,7 +321,7 @@ test_big_command(void **state)
     rig_close(&r);
 }
 
-/* Just below and just above what the kernel takes as one argument. */
+/* Just below and just above the kernel's limit for one argument. */
 static void
 test_commands_around_the_kernels_bound(void **state)
 {
@@ -373,7 +373,7 @@ test_cuda_oom(void **state)
     expect_oom("echo 'cuda out of memory' >&2; kill -9 $$", OOM_CUDA, "cuda out of memory");
     expect_oom("printf 'step 1\\rstep 2\\r\\033[31mcuda out of memory\\033[0m'; exit 1",
                OOM_CUDA, "\\x1B[31mcuda out of memory\\x1B[0m");
-    /* far enough from the end it is not looked for */
+    /* far from the end it is not searched for */
     expect_oom("echo 'cuda out of memory'; yes | head -c 16384; exit 1", OOM_NONE, "");
     expect_oom("echo 'cuda out of memory'; yes | head -c 16000; exit 1", OOM_CUDA,
                "cuda out of memory");
@@ -391,7 +391,7 @@ test_cuda_oom_line_is_cut(void **state)
     assert_string_equal(rec.ending.text, "torch.OutOfMemoryError: here");
 }
 
-/* The words of an attempt before this one do not count. */
+/* Output of an earlier attempt does not count. */
 static void
 test_cuda_oom_of_an_earlier_attempt(void **state)
 {

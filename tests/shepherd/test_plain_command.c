@@ -1,4 +1,4 @@
-/* Which command lines are executed without a shell, and with which words and PWD. */
+/* Which command lines are executed without a shell, and with which arguments and PWD. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ test_a_program_and_its_arguments(void **state)
     }
 }
 
-/* Each character that is special to a shell in some place, and each kind of first word. */
+/* Each character that is special to a shell in some position, and each kind of first word. */
 static void
 test_what_a_shell_must_read(void **state)
 {
@@ -92,7 +92,7 @@ test_the_working_folder(void **state)
     snprintf(said, sizeof said, "PWD=%s/link", dir);
     assert_int_equal(symlink(dir, link), 0);
     char *right[] = {"A=b", said, NULL};
-    assert_null(plain_command_env(right, dir, true)); /* as people wrote it */
+    assert_null(plain_command_env(right, dir, true)); /* as the user wrote it */
     auto_free char **unseen = plain_command_env(right, dir, false);
     assert_string_equal(unseen[1] + 4, dir);
 

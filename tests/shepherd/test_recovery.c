@@ -1,5 +1,5 @@
-/* Daemons that come and go, shepherds that die at every edge, disks that are full: what is left
- * in the attempt's folder always says which of ended, never ran and lost it is. */
+/* Daemons that come and go, supervisors that die at every edge, full disks: the attempt's
+ * folder always shows whether the attempt ended, never ran, or is lost. */
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -66,7 +66,7 @@ test_hello_and_started(void **state)
     rig_close(&r);
 }
 
-/* The first daemon goes; two others come, one cancels, one records. */
+/* The first daemon exits; two others come, one cancels, one records. */
 static void
 test_later_daemons(void **state)
 {
@@ -101,7 +101,7 @@ test_later_daemons(void **state)
     rig_close(&r);
 }
 
-/* While one daemon has yet to record it, another that comes hears how it ended. */
+/* Until the end is recorded, any other daemon that connects is told the outcome too. */
 static void
 test_daemon_that_comes_after_the_end(void **state)
 {
@@ -125,7 +125,8 @@ test_daemon_that_comes_after_the_end(void **state)
     rig_close(&r);
 }
 
-/* The daemon dies between `ended` and `recorded`: the shepherd keeps it and leaves. */
+/* The daemon dies between `ended` and `recorded`: the supervisor keeps the record on disk and
+ * exits. */
 static void
 test_daemon_dies_before_recording(void **state)
 {
@@ -142,8 +143,9 @@ test_daemon_dies_before_recording(void **state)
     rig_close(&r);
 }
 
-/* The daemon removes the folder once it has recorded the outcome. A busy machine lets the
- * supervisor see that before the daemon's word, which is no loss and not to be called one. */
+/* The daemon removes the folder once it has recorded the outcome. On a busy machine the
+ * supervisor may see that before the daemon's message; that is no loss and must not be
+ * reported as one. */
 static void
 test_folder_goes_before_the_word(void **state)
 {
@@ -188,7 +190,7 @@ test_no_daemon_at_all(void **state)
     rig_close(&r);
 }
 
-/* Whatever a peer sends, the job runs on and others are served. */
+/* Whatever a peer sends, the job goes on and others are served. */
 static void
 test_malformed_messages(void **state)
 {
@@ -232,7 +234,7 @@ test_malformed_messages(void **state)
     rig_close(&r);
 }
 
-/* Nine at once: the ones too many are turned away, the others served. */
+/* Nine at once: those over the limit are refused, the others served. */
 static void
 test_many_peers(void **state)
 {
@@ -245,7 +247,7 @@ test_many_peers(void **state)
     json_decref(rig_await(r.ctl, &r.in, "started"));
     for (int i = 0; i < 12; i++)
         fds[i] = rig_connect(&r);
-    for (int i = 0; i < 7; i++) /* and the first is the socket pair */
+    for (int i = 0; i < 7; i++) /* the first is the socket pair */
         json_decref(rig_await(fds[i], &in[i], "hello"));
     for (int i = 7; i < 12; i++)
         assert_true(rig_at_end(fds[i]));
@@ -263,8 +265,8 @@ test_many_peers(void **state)
 
 enum left { LEFT_NOTHING, LEFT_STARTED, LEFT_RECORD };
 
-/* Dies at the label; then: is the lock free, what does the folder say, did the command's first
- * line run, does the command live on? */
+/* Dies at the label; then: is the lock free, what does the folder show, did the command's
+ * first line run, is the command still alive? */
 static void
 crash_at(const char *label, enum left want, bool ran)
 {
@@ -311,7 +313,8 @@ test_crash_points(void **state)
     crash_at("shepherd-before-ended", LEFT_RECORD, true);
 }
 
-/* kill -9 of a shepherd: its command dies with it, the rest is swept; nothing is invented. */
+/* kill -9 of a supervisor: its command dies with it, the rest is swept; no outcome is
+ * invented. */
 static void
 test_killed_shepherd_and_sweep(void **state)
 {
@@ -342,7 +345,7 @@ test_killed_shepherd_and_sweep(void **state)
     rig_close(&r);
 }
 
-/* A sweep that comes while the shepherd lives waits for it and harms nothing. */
+/* A sweep during the supervisor's life waits for it and harms nothing. */
 static void
 test_sweep_waits_for_a_living_shepherd(void **state)
 {
@@ -366,8 +369,8 @@ test_sweep_waits_for_a_living_shepherd(void **state)
     rig_close(&r);
 }
 
-/* If another process loads a job's environment into a child of its shell, it loses only that
- * child. */
+/* If a process outside the job loads its environment into a child of its shell, it loses only
+ * that child. */
 static void
 test_sweep_spares_strangers(void **state)
 {
@@ -405,9 +408,9 @@ test_sweep_spares_strangers(void **state)
     rig_close(&r);
 }
 
-/* The attempt's folder is full: the outcome is said all the same and stands in the lock file,
- * which has its block already; a file of its own is written once there is room. Needs a file
- * system of its own, so root. */
+/* The attempt's folder is full: the outcome is reported all the same and stored in the lock
+ * file, which has its block already; a file of its own is written once there is room. Needs a
+ * file system of its own, so root. */
 static void
 test_full_disk(void **state)
 {
@@ -428,7 +431,7 @@ test_full_disk(void **state)
     json_decref(ended);
     assert_int_equal(rig_record(&r, &rec), 1);
     assert_int_equal(faccessat(r.folder, "exit", F_OK, 0), -1);
-    drop_first_peer(&r); /* nobody recorded it: the shepherd must not go */
+    drop_first_peer(&r); /* not recorded yet: the supervisor must not exit */
     auto_buf struct buf in = BUF_INIT;
     auto_close int late = rig_connect(&r);
     json_decref(rig_await(late, &in, "ended"));

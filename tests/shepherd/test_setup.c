@@ -1,5 +1,5 @@
-/* What is set up before the command: in the same shell, and where it fails there is no command,
- * whatever it says of itself. conda is a folder with a conda.sh that does what the tests
+/* Set-up before the command: it runs in the same shell, and if it fails the command does not
+ * run, whatever its exit status. conda is a folder with a conda.sh that does what the tests
  * need. */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ open_command(struct rig *r, const char *setup, const char *command)
         rig_set_text(r, "env_setup", setup);
 }
 
-/* A command line sees what was set up, in whichever way; so does what it starts. */
+/* The command line sees what was set up, in whichever way; so do the programs it starts. */
 static void
 test_the_command_has_what_was_set_up(void **state)
 {
@@ -79,7 +79,7 @@ test_the_command_has_what_was_set_up(void **state)
     }
 }
 
-/* However it ends, it does not lead to the command. */
+/* However the set-up ends, the command does not run. */
 static void
 test_without_its_setup_nothing_runs(void **state)
 {
@@ -139,7 +139,7 @@ test_a_program_takes_the_shells_place(void **state)
     assert_int_equal(rec.ending.code, 0);
     expect_log(&r, "['$(echo no) `no` \"x\"', 'a  b'] b");
     rig_close(&r);
-    /* And so does one that stands alone on a command line. */
+    /* The same for a command line that is a single program. */
     open_command(&r, "export A=b", "/bin/sleep 60");
     rig_start(&r);
     json_decref(rig_await(r.ctl, &r.in, "started"));
@@ -158,7 +158,7 @@ test_a_program_takes_the_shells_place(void **state)
     rig_close(&r);
 }
 
-/* As `conda init` leaves it: conda.sh defines a function, which knows one environment. */
+/* As `conda init` leaves it: conda.sh defines a function, which has one environment. */
 static void
 make_conda(const struct rig *r, const char *at)
 {
@@ -180,7 +180,7 @@ static void
 test_conda_is_found_and_activated(void **state)
 {
     (void)state;
-    /* made: which of them are there; the first in the order of the search counts */
+    /* made: which of them exist; the first in the search order wins */
     static const struct {
         const char *made[3], *prefix, *env, *setup, *log;
         int code;
@@ -248,7 +248,7 @@ test_without_bash_it_is_said(void **state)
     rig_close(&r);
 }
 
-/* A command line beyond the longest argument, and a set-up of many lines. */
+/* A command line over the maximum argument length, and a set-up of many lines. */
 static void
 test_long_texts(void **state)
 {
@@ -271,7 +271,7 @@ test_long_texts(void **state)
     rig_close(&r);
 }
 
-/* What comes from outside is called what it is, also while something is set up. */
+/* An end from outside gets its own outcome, also during set-up. */
 static void
 test_a_limit_while_it_is_set_up_is_a_limit(void **state)
 {

@@ -1,5 +1,5 @@
-/* The batch script of a Slurm job, without Slurm: whose mark decides who runs an attempt, and
- * what becomes of the command when the batch script or a part of it fails. */
+/* The batch script of a Slurm job, without Slurm: the mark that decides which process runs an
+ * attempt, and the command's fate when the batch script or a part of it fails. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -35,7 +35,7 @@ start(struct rig *r)
     rig_start_stand_in(r, 0, false);
 }
 
-/* Into a FIFO, once there is a reader. */
+/* Writes to a FIFO, once it has a reader. */
 static void
 say(const struct rig *r, const char *fifo, const char *text)
 {
@@ -77,7 +77,7 @@ runs_nothing_where_the_mark_cannot_be_made(void **state)
     rig_close(&r);
 }
 
-/* The socket that this descriptor of the process is; 0: it is none. */
+/* The inode of the socket behind this descriptor of the process; 0: not a socket. */
 static long
 socket_at(pid_t pid, const char *fd)
 {
@@ -105,7 +105,7 @@ count_shared_sockets(pid_t a, pid_t b)
     return n;
 }
 
-/* A supervisor that held our end itself would not see us hang up. */
+/* A supervisor that itself held our end would not see us hang up. */
 static void
 leaves_its_end_of_the_connection_to_nobody(void **state)
 {
@@ -146,7 +146,7 @@ ends_its_command_when_the_batch_script_is_killed(void **state)
     rig_close(&r);
 }
 
-/* It waits for a writer of `stop` then, which no one else makes a FIFO of. */
+/* It then waits for a writer of `stop`, which nothing else makes a FIFO. */
 static void
 start_held_behind_its_mark(struct rig *r)
 {
@@ -178,7 +178,7 @@ records_that_no_process_can_be_started(void **state)
     struct rig r;
     (void)state;
     rig_open(&r, "echo x >>$T/ran");
-    rig_start_stand_in(&r, 7, false); /* a mark is one more, and a connection two */
+    rig_start_stand_in(&r, 7, false); /* a mark needs one more, a connection two */
     assert_int_equal(WEXITSTATUS(rig_wait(&r)), 1);
     assert_int_equal(rig_record(&r, &rec), 1);
     assert_int_equal(rec.ending.outcome, OUTCOME_NOT_STARTED);

@@ -1,5 +1,5 @@
-/* Ending everything a job started: limits, cancels, signals, what it leaves behind, whatever it
- * does against it. */
+/* Ending everything a job started: limits, cancels, signals, leftovers, however the job
+ * resists. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 #include "sys/cgroup.h"
 #include "sys/procs.h"
 
-/* Awaits `ended`, lets the shepherd go, and returns the record from the file. */
+/* Waits for `ended`, lets the supervisor exit, and returns the record from the file. */
 static void
 finish(struct rig *r, struct exitrec *rec)
 {
@@ -72,7 +72,7 @@ test_limit_kills_what_ignores_term(void **state)
     rig_close(&r);
 }
 
-/* The daemon is dead: the limit holds, and the record is on the disk. */
+/* The daemon is dead: the limit holds, and the record is on disk. */
 static void
 test_limit_without_a_daemon(void **state)
 {
@@ -110,7 +110,8 @@ test_cancel(void **state)
     rig_close(&r);
 }
 
-/* A second, more impatient cancel cuts the grace of the first; who asked first stays. */
+/* A second cancel with a shorter grace cuts the first one's; the outcome keeps the first
+ * requester. */
 static void
 test_second_cancel_shortens_the_grace(void **state)
 {
@@ -191,7 +192,8 @@ test_signal_goes_to_the_group(void **state)
     rig_close(&r);
 }
 
-/* Session of its own, double fork, no mark in its environment: it ends with the job. */
+/* A session of its own, double fork, no mark in its environment: it still ends with the
+ * job. */
 static void
 test_daemonised_child_ends_with_the_job(void **state)
 {
@@ -208,7 +210,7 @@ test_daemonised_child_ends_with_the_job(void **state)
     auto_close int fd = open(go, O_WRONLY | O_CLOEXEC);
     assert_int_equal(write(fd, "1\n", 2), 2);
     json_decref(rig_await(r.ctl, &r.in, "ended"));
-    /* not one process whose ancestor the shepherd is */
+    /* no process has the supervisor as ancestor */
     auto_free char *path = xasprintf("/proc/%d/task/%d/children", (int)r.pid, (int)r.pid);
     auto_fclose FILE *children = fopen(path, "re");
     assert_non_null(children);
@@ -244,7 +246,7 @@ test_daemon_that_ignores_term_is_killed(void **state)
     rig_close(&r);
 }
 
-/* A polite daemon gets its TERM, and the time to act on it. */
+/* A well-behaved server gets its TERM, and time to act on it. */
 static void
 test_what_is_left_gets_term_first(void **state)
 {
@@ -266,8 +268,8 @@ test_what_is_left_gets_term_first(void **state)
     rig_close(&r);
 }
 
-/* Forks as fast as it can, in sessions of their own, with TERM ignored. The processes note
- * their folder as working folder, so that every one of them can be looked for afterwards. */
+/* Forks as fast as it can, in new sessions, with TERM ignored. The processes have the test's
+ * folder as working folder, so that every one can be searched for afterwards. */
 static void
 test_fork_bomb_does_not_win(void **state)
 {
@@ -285,12 +287,13 @@ test_fork_bomb_does_not_win(void **state)
     finish(&r, &rec);
     assert_int_equal(rec.ending.outcome, OUTCOME_CANCELLED);
     assert_int_equal(rec.ending.signal, SIGKILL);
-    pid_t sweep = rig_start_sweep(&r); /* finds by mark what the shepherd could have missed */
+    pid_t sweep = rig_start_sweep(&r); /* finds by mark what the supervisor could have missed */
     assert_int_equal(rig_wait_pid(sweep), 0);
     rig_close(&r);
 }
 
-/* Cancelled when the command has gone and only its children are left: it keeps its outcome. */
+/* Cancelled when the command has ended and only its children are left: it keeps its
+ * outcome. */
 static void
 test_cancel_after_the_command_has_gone(void **state)
 {
@@ -316,7 +319,7 @@ test_cancel_after_the_command_has_gone(void **state)
     rig_close(&r);
 }
 
-/* In a cgroup of its own from birth, where there are cgroups; nothing of it stays. */
+/* In a cgroup of its own from its start, where cgroups exist; nothing of it remains. */
 static void
 test_cgroup_of_the_attempt(void **state)
 {
@@ -338,7 +341,7 @@ test_cgroup_of_the_attempt(void **state)
     json_decref(started);
     assert_true(proc_cgroup(command, group, sizeof group));
     assert_non_null(strstr(group, "/job-12.3"));
-    assert_true(proc_cgroup(r.pid, group, sizeof group)); /* the shepherd is not confined */
+    assert_true(proc_cgroup(r.pid, group, sizeof group)); /* the supervisor is not confined */
     assert_null(strstr(group, "/job-12.3"));
     cancel(&r, 0);
     finish(&r, &rec);
@@ -349,7 +352,7 @@ test_cgroup_of_the_attempt(void **state)
     rig_close(&r);
 }
 
-/* A group that cannot be had costs the confinement, not the job. */
+/* Without a cgroup the job runs unconfined. */
 static void
 test_cgroup_that_is_not_to_be_had(void **state)
 {

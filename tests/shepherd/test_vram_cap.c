@@ -1,5 +1,5 @@
-/* A supervisor's part in caps: what it reads from the spec, the kernel's controller against a
- * folder that looks like a group. */
+/* A supervisor's part in VRAM caps: its reading of the spec, and the kernel's controller in a
+ * folder that imitates a cgroup. */
 #include <fcntl.h>
 #include <jansson.h>
 #include <setjmp.h>
@@ -64,7 +64,8 @@ test_by_the_kernel(void **state)
     dmem_dir_expect_max("drm/a/vram max\n");
 }
 
-/* The probe is not beside this test's program: that is said, and the job does not start. */
+/* The probe is not beside this test's program: that is reported, and the job does not
+ * start. */
 static void
 test_without_a_probe(void **state)
 {

@@ -1,7 +1,6 @@
-/* The daemon's scheduler in virtual time: on random machines and workloads nobody gets more
- * than there is, everybody runs exactly once and for as long as he is to, and the queue and
- * the ledger agree with themselves at every instant. A failing seed is printed; SIM_SEED runs
- * that one alone. */
+/* The daemon's scheduler in virtual time: on random machines and workloads no GPU is
+ * overcommitted, every job runs exactly once and for its full time, and queue and ledger are
+ * consistent at every instant. A failing seed is printed; SIM_SEED runs that one alone. */
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
 #include "sim/live_sim.h"
@@ -32,7 +31,7 @@ draw_machine(void)
     return m;
 }
 
-/* A shape that fits on the empty machine. */
+/* A random shape that fits on the empty machine. */
 static struct shape
 draw_shape(const struct machine *m)
 {
@@ -83,7 +82,7 @@ shape_of(const struct workload *w, size_t i)
     return &w->shapes[w->jobs[i].shape];
 }
 
-/* What runs at this moment, counted from the answers alone. */
+/* What runs at this moment, computed from the results alone. */
 static void
 check_cards(const struct live *live, const struct workload *w, const struct machine *m)
 {
@@ -152,8 +151,8 @@ test_random(void **state)
         run_seed(strtoull(one, NULL, 10));
 }
 
-/* One after another 1-GPU jobs, more than the cards can do, and one job, the twelfth, that
- * wants all four cards. */
+/* A stream of 1-GPU jobs, more than the GPUs can serve, and one job, the twelfth, that wants
+ * all four GPUs. */
 static void
 stream_against_one(enum plan_order order, int64_t *start, int64_t *promised)
 {
@@ -186,16 +185,16 @@ test_wide_job_in_a_stream(void **state)
     (void)state;
     stream_against_one(PLAN_QUEUE, &start, &promised);
     assert_int_equal(start, promised);
-    /* The four cards are taken until 340 s; then it is its turn. */
+    /* The four GPUs are taken until 340 s; then it starts. */
     assert_int_equal(start, 340);
-    /* Its limit is half a day, and nine tenths of what has piled up by then: a quarter of the
-     * time that has passed. */
+    /* It is due after half a day plus nine tenths of the backlog by then, a quarter of the
+     * time passed. */
     stream_against_one(PLAN_BALANCED, &start, &promised);
     assert_true(start > 0 && (double)start < 43200 / (1 - 0.9 / 4) + 200);
 }
 
-/* One of three users queued everything; the others come a second later. Their first jobs are
- * the next to start, then all take turns. */
+/* One of three users queued everything; the others come a second later. Their first jobs start
+ * next, then all take turns. */
 static void
 test_three_users(void **state)
 {
@@ -214,7 +213,7 @@ test_three_users(void **state)
         }
         assert_int_equal(workload_sort(&w, "users", &e), 0);
         live_rules_init(&rules, orders[i]);
-        rules.plan.reservations = 0; /* else one of the 1000 is promised its start already */
+        rules.plan.reservations = 0; /* else one of the 1000 already has a promised start */
         live_schedule(&w, &m, &rules, &s);
         for (int k = 1000; k < 1004; k++)
             assert_int_equal(s.runs[k].start, 100);
@@ -225,7 +224,7 @@ test_three_users(void **state)
 
 static const struct run_times a_minute = {.otherwise_s = 60};
 
-/* A file through the daemon's planner in the order of the queue: job_id,start,end,cards. */
+/* Runs a file through the daemon's planner in queue order: job_id,start,end,gpus. */
 static void
 expect_jobs_file(const char *text, int cards, const char *want)
 {
@@ -253,7 +252,7 @@ test_dependencies(void **state)
                      "[after=prepare time=50s] b\n"
                      "[time=10s] c\n",
                      2, "1,0,100,0\n2,100,150,0\n3,0,10,1\n");
-    /* Who waits for it may come first by priority. */
+    /* A job that depends on it may come first by priority. */
     expect_jobs_file("[name=prepare time=100s] a\n"
                      "[after=prepare priority=5 time=50s name=train] b\n"
                      "[after=train,prepare time=10s] c\n",
@@ -271,7 +270,7 @@ test_shares(void **state)
                      1, "1,0,30,0\n2,30,60,0\n3,0,20,0\n4,60,80,0\n");
 }
 
-/* The schedule of a file is as good as its bound says that one can be. */
+/* The schedule of a file reaches the theoretical bound. */
 static void
 expect_bound_met(const char *text, const struct machine *m, double use)
 {

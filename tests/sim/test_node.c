@@ -1,5 +1,5 @@
-/* The compact node against the ledger and place_job, which the daemon asks: the same history
- * of jobs on both, and the same cards each time. And lines against a plain search. */
+/* The compact node against the ledger and place_job, which the daemon uses: the same history
+ * of jobs on both must choose the same GPUs each time. And lines against a plain search. */
 #include "core/ledger/ledger.h"
 #include "core/place/place.h"
 #include "core/plan/expect.h"
@@ -42,7 +42,7 @@ struct held {
     uint64_t cards;
 };
 
-/* One job comes: both place it, on the same cards, or both do not. */
+/* One job arrives: both place it, on the same GPUs, or both refuse. */
 static bool
 place_both(struct ledger *l, struct node *node, uint32_t id, struct held *out)
 {
@@ -110,7 +110,7 @@ test_same_as_the_ledger(void **state)
     same_as_the_ledger(true, true);
 }
 
-/* The search that lines_best is to spare. */
+/* The plain search that lines_best replaces. */
 static uint32_t
 plain_best(const struct lines *l, uint32_t begin, uint32_t end, uint32_t after, int64_t max_run)
 {
@@ -133,7 +133,7 @@ expect_best(const struct lines *l, uint32_t begin, uint32_t end, uint32_t after,
 {
     uint32_t want = plain_best(l, begin, end, after, max_run);
     assert_int_equal(lines_best(l, begin, end, after, max_run, 0), want);
-    /* One that comes before all of them stays; one that comes after gives way. */
+    /* A job earlier than all of them stays; a later one is passed over. */
     uint32_t any = 1 + draw((uint32_t)l->n);
     bool is_better = !want || lines_precedes(l, any, want);
     assert_int_equal(lines_best(l, begin, end, after, max_run, any), is_better ? any : want);
@@ -163,7 +163,7 @@ expect_lines(struct lines *l)
     assert_int_equal(l->all[line].first, plain_best(l, line, line + 1, 0, INT64_MAX));
 }
 
-/* Shapes that differ in VRAM alone are neighbours, by VRAM. */
+/* Shapes that differ only in VRAM are neighbours, ordered by VRAM. */
 static void
 expect_families(const struct lines *l)
 {
@@ -233,11 +233,11 @@ test_expectation(void **state)
     static struct expect x;
     (void)state;
     expect_init(&x);
-    /* A quarter before anything is known; between 1 and the estimate always. */
+    /* A quarter before anything is known; always between 1 and the estimate. */
     assert_int_equal(expect_run(&x, 4000), 1000);
     assert_int_equal(expect_run(&x, 1), 1);
     assert_int_equal(expect_run(&x, 0), 1);
-    /* Doubled until it is above the elapsed time. */
+    /* Doubled until it exceeds the elapsed time. */
     assert_int_equal(expect_length(&x, 4000, 999), 1000);
     assert_int_equal(expect_length(&x, 4000, 1000), 2000);
     assert_int_equal(expect_length(&x, 4000, 3900), 4000);
@@ -245,7 +245,7 @@ test_expectation(void **state)
     /* all = 4000 * (3600 + 4000) / (14400 + 4000) = 1652; (4000 + 4 * 1652) / 5 / 4000 */
     expect_learn(&x, 4000, 4000);
     assert_int_equal(expect_run(&x, 4000), 2121);
-    /* Another class learns only through the ratio of all: 100 * 7600 / 18400. */
+    /* Another class learns only through the ratio over all classes: 100 * 7600 / 18400. */
     assert_int_equal(expect_run(&x, 100), 41);
     for (int i = 0; i < 1000; i++)
         expect_learn(&x, 100, 300);

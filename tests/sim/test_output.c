@@ -1,9 +1,9 @@
-/* The dump, the picture, and the figures of small schedules that can be checked by hand. */
+/* The dump, the picture, and the figures of small schedules that can be verified by hand. */
 #include "sim/schedule_figures.h"
 #include "sim/schedule_output.h"
 #include "support.h"
 
-/* Two cards. Job 0 takes both for 10 s; 1 and 2 share card 0 (packed) after it. */
+/* Two GPUs. Job 0 takes both for 10 s; then 1 and 2 share GPU 0 (packed). */
 static void
 make(struct workload *w, const struct machine *m, struct schedule *s)
 {
@@ -99,14 +99,14 @@ test_picture(void **state)
     assert_memory_equal(svg, "<svg ", 5);
     assert_string_equal(svg + out.len - 7, "</svg>\n");
     assert_non_null(strstr(svg, "&#60;a&#62; &#38; b"));
-    /* A box on each card of each job. */
+    /* One box per job and GPU. */
     assert_int_equal(count(svg, "fill=\"hsl("), 4);
     assert_int_equal(count(svg, "<g class=\"m\">"), 1);
     assert_int_equal(count(svg, "<title>job "), 3);
     assert_non_null(strstr(svg, "job 1: 1 GPU, 9.8 GiB; waited 8.0s, ran 20s"));
     assert_non_null(strstr(svg, ">GPU 1</text>"));
     assert_non_null(strstr(svg, ">2 at most</text>"));
-    /* Two jobs on one card stand on each other: 10000 and 14000 of 24576 MiB in 64 pixels. */
+    /* Two jobs on one GPU are stacked: 10000 and 14000 of 24576 MiB in 64 pixels. */
     assert_non_null(strstr(svg, "height=\"26.04\""));
     assert_non_null(strstr(svg, "height=\"36.46\""));
 }

@@ -1,5 +1,5 @@
-/* Every policy on every workload, against schedules of an independent simulator: to the byte
- * by their SHA-256, and figure by figure. */
+/* Every policy on every workload, compared with an independent simulator's schedules: byte for
+ * byte by their SHA-256, and figure by figure. */
 #include <sha2.h>
 
 #include "sim/engine.h"
@@ -30,7 +30,7 @@ split_line(char *line, char **cells)
     return n;
 }
 
-/* With as many decimals as the reference gives. */
+/* With as many decimals as the reference. */
 static void
 expect_figure(const char *want, double got, const char *what)
 {
@@ -103,10 +103,10 @@ test_reference(void **state)
     assert_int_equal(rows, 180);
 }
 
-/* What `balanced` is for: mean waits that much below greedy's, in per cent, and the longest
- * wait of jobs with several GPUs at most 1.15 times easy-e's; by the daemon's own planner, with
- * one setting, whether users are told apart or not. The digests are of the schedules without
- * users; docs/scheduling.md has the figures over many workloads like these. */
+/* The aims of `balanced`: mean waits this many per cent below greedy's, and the longest wait
+ * of multi-GPU jobs at most 1.15 times easy-e's; by the daemon's own planner, with one
+ * setting, with and without distinct users. The digests are of the schedules without users;
+ * docs/scheduling.md has the figures over many such workloads. */
 static const struct {
     const char *file;
     double below_pct;
@@ -161,10 +161,10 @@ test_balanced(void **state)
     }
 }
 
-/* With one user, time limits and no promises the daemon's queue is EASY on the level of the
- * card. The one difference: where a job's best cards would put off who has the reservation, the
- * daemon looks for others that do not, while EASY as the reference has it lets the job wait.
- * That comes up in one of the ten; with it left out all ten were the same. */
+/* With one user, time limits and no promises the daemon's queue is EASY at GPU level, with one
+ * difference: if a job's best GPUs would delay the job with the reservation, the daemon tries
+ * other GPUs that do not, while the reference's EASY lets the job wait. That happens in one of
+ * the ten workloads; with it disabled all ten were equal. */
 static const char other_cards[] =
     "c3d1ab9f6e7e3baa36b648dfe6205914f99cea7a3f122a55c9fa9a45e8b2a286";
 

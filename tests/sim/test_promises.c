@@ -1,6 +1,6 @@
-/* Random workloads on random machines: a start that was promised never comes later, under every
- * order, with one promise or many, with limits that are far too long and with guesses that are
- * wrong. A failing seed is printed. */
+/* Random workloads on random machines: a promised start is never delayed, under every order,
+ * with one promise or many, with limits far too long and with wrong guesses. A failing seed is
+ * printed. */
 #include "sim/live_sim_priv.h"
 #include "support.h"
 
@@ -16,7 +16,7 @@ draw(uint32_t n)
     return (uint32_t)(random_state >> 33) % n;
 }
 
-/* Three in four have a limit, up to ten times what they take; the others a guess, which some
+/* Three in four have a limit, up to ten times their run time; the others a guess, which some
  * exceed. */
 static int64_t
 draw_estimate(int64_t duration)
@@ -62,7 +62,7 @@ draw_rules(enum plan_order order)
     return r;
 }
 
-/* Each that waits has its promise still, for the same time or an earlier one. */
+/* Each waiting job still has its promise, for the same time or an earlier one. */
 static size_t
 check_kept(const struct live *live, size_t n, int64_t *by_us)
 {
@@ -110,7 +110,7 @@ test_a_promised_start_comes_in_time(void **state)
     assert_true(n_made > SEEDS * 5);
 }
 
-/* Only a job of higher priority may have it broken. */
+/* Only a job of higher priority may break it. */
 static void
 test_priorities_break_promises_and_say_so(void **state)
 {

@@ -1,7 +1,7 @@
-/* Random workloads on random machines, under every policy, looked at after every instant:
- * nobody gets more than there is, everybody runs once, nothing that could start waits where
- * the policy says it must not, and a promised start is kept when estimates are upper bounds.
- * A failing seed is printed; SIM_SEED runs that one alone. */
+/* Random workloads on random machines, under every policy, checked after every instant: no GPU
+ * is overcommitted, every job runs once, no job that could start waits where the policy
+ * forbids that, and a promised start is kept when estimates are upper bounds. A failing seed
+ * is printed; SIM_SEED runs that one alone. */
 #include "sim/textbook/pass.h"
 #include "support.h"
 
@@ -9,7 +9,7 @@
 #define JOBS  250
 
 static uint64_t random_state;
-static size_t n_promised; /* lasting promises that were looked at */
+static size_t n_promised; /* lasting promises that were checked */
 
 static uint32_t
 draw(uint32_t n)
@@ -29,7 +29,7 @@ draw_machine(void)
     return m;
 }
 
-/* A shape that fits on the empty machine. */
+/* A random shape that fits on the empty machine. */
 static struct shape
 draw_shape(const struct machine *m)
 {
@@ -75,7 +75,7 @@ shape_of(const struct workload *w, size_t i)
     return &w->shapes[w->jobs[i].shape];
 }
 
-/* What runs now, counted from the answers alone. */
+/* What runs now, computed from the results alone. */
 static void
 check_cards(const struct sim *sim, const struct workload *w, const struct machine *m)
 {
@@ -103,7 +103,7 @@ check_cards(const struct sim *sim, const struct workload *w, const struct machin
     }
 }
 
-/* After a pass: what waits although it would fit. */
+/* After a pass: jobs that wait although they would fit. */
 static void
 check_waiting(const struct sim *sim, const struct workload *w)
 {
@@ -121,7 +121,7 @@ check_waiting(const struct sim *sim, const struct workload *w)
     }
 }
 
-/* A head that was promised a time keeps that promise, or gets a better one. */
+/* A head job that was promised a time keeps that promise, or gets a better one. */
 static void
 check_promise(const struct sim *sim, int64_t *promised)
 {
@@ -180,12 +180,12 @@ test_invariants(void **state)
         if (one)
             return;
     }
-    /* Else nothing was tested. */
+    /* Fewer would mean that nothing was tested. */
     assert_true(n_promised > 1000);
 }
 
-/* One after another 1-GPU jobs, more than the cards can do, and one job that wants all four
- * cards. */
+/* A stream of 1-GPU jobs, more than the GPUs can serve, and one job that wants all four
+ * GPUs. */
 static void
 stream_against_one(const char *policy, int64_t *start, int64_t *promised)
 {
@@ -216,7 +216,7 @@ test_wide_job_in_a_stream(void **state)
     (void)state;
     stream_against_one("easy-e", &start, &promised);
     assert_int_equal(start, promised);
-    /* The four cards are taken until 340 s; then it is its turn. */
+    /* The four GPUs are taken until 340 s; then it starts. */
     assert_int_equal(start, 340);
     stream_against_one("greedy", &start, &promised);
     assert_int_equal(promised, -1);

@@ -1,4 +1,4 @@
-/* What the readers make of files, and what they say of bad ones. */
+/* How the readers parse files, and their errors for bad ones. */
 #include "support.h"
 
 enum kind { CSV, SWF, JOBS };
@@ -19,7 +19,8 @@ read_text(enum kind kind, const char *text, struct workload *w, struct read_note
     return read_jobs("f", b.data, b.len, &m, &(struct run_times){.before = NULL}, w, notes, e);
 }
 
-/* "id@arrival+duration~estimate gpusxvram" for each, "!" behind one that shares with nobody. */
+/* "id@arrival+duration~estimate gpusxvram" for each, "!" after a job that shares with no
+ * other. */
 static void
 expect_jobs(enum kind kind, const char *text, const char *want)
 {
@@ -58,7 +59,7 @@ test_csv(void **state)
 {
     (void)state;
     expect_jobs(CSV, HEADER "0,5,10,60,2,1000\n1,7,1,1,1,0\n", "0@5+10~60 2x1000 1@7+1~1 1x0");
-    /* Columns by name, others beside them, no line end at the end, DOS line ends. */
+    /* Columns found by name, unknown ones ignored, no newline at the end, DOS line ends. */
     expect_jobs(CSV, "user,duration_s,arrival_s\r\n\"a,\"\"b\",3,4\r\nc,5,6",
                 "0@4+3~3 1x0! 1@6+5~5 1x0!");
     expect_jobs(CSV, "\xef\xbb\xbf" HEADER "0,5,10,60,2,1000\n", "0@5+10~60 2x1000");
@@ -125,7 +126,7 @@ test_scale_and_batch(void **state)
     add_job(&w, 3, 1, 1, 1);
     add_job(&w, 4, 1, 1, 1);
     workload_scale(&w, 0.5);
-    /* Halves go to the even second. */
+    /* Halves round to the even second. */
     assert_int_equal(w.jobs[0].arrival, 0);
     assert_int_equal(w.jobs[1].arrival, 2);
     assert_int_equal(w.jobs[2].arrival, 2);

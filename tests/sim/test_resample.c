@@ -1,11 +1,11 @@
-/* Workloads drawn from another: where the blocks begin, as Python's random draws them, and what
- * becomes of times and numbers. */
+/* Workloads resampled from another: where the blocks begin, drawn as by Python's random, and
+ * the resulting times and numbers. */
 #include "sim/workload/resample.h"
 #include "support.h"
 
 #define JOBS 100
 
-/* Job i runs for i + 1 s and comes i s after the one before it. */
+/* Job i runs for i + 1 s and arrives i s after the one before it. */
 static void
 make_base(struct workload *w)
 {
@@ -58,8 +58,8 @@ test_times_and_numbers(void **state)
     }
 }
 
-/* The first job of the base has none before it: it comes after the mean gap, to the nearest
- * second. A base of one job gives itself. */
+/* The first job of the base has no predecessor, so it comes after the mean gap, rounded to
+ * seconds. A base of one job yields itself. */
 static void
 test_first(void **state)
 {

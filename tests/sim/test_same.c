@@ -1,7 +1,7 @@
-/* The daemon's own scheduler, made to follow the textbook, against the schedules of another
- * program: EASY and EASY by response ratio, with users' estimates as time limits, on every
- * workload, to the byte. Whole jobs and parts of cards, promises, backfill, placing and the
- * order of the queue are all in that. */
+/* The daemon's own scheduler, configured like the textbook policies, against another program's
+ * schedules: EASY and EASY by response ratio, with users' estimates as time limits, on every
+ * workload, byte for byte. That covers whole jobs and fractions of GPUs, promises, backfill,
+ * placement and the queue's order. */
 #include <sha2.h>
 
 #include "sim/live_sim.h"

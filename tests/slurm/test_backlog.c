@@ -1,4 +1,4 @@
-/* Lines between the daemon and allocations, and what an allocation is to be. */
+/* Lines between the daemon and allocations, and the shape of a new allocation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "spec/attr.h"
 #include "spec/config.h"
 
-/* What a request made of these words asks an allocation for. */
+/* The demand on an allocation of a request made of these words. */
 static struct backlog_line
 line_of(const char *words)
 {
@@ -139,7 +139,7 @@ test_fit(void **state)
     struct backlog_line line;
     (void)state;
     line = line_of("vram=80G");
-    assert_true(allocation_is_fit(&spec, &line)); /* its GPUs' size is not known yet */
+    assert_true(allocation_is_fit(&spec, &line)); /* the size of its GPUs is unknown yet */
     line = line_of("gpus=2 cpus=4 time=1h");
     assert_true(allocation_is_fit(&spec, &line));
     line = line_of("gpus=3");
@@ -170,13 +170,13 @@ test_time(void **state)
     line = line_of("time=1h grace=2m");
     assert_true(allocation_has_time(&spec, &line, 3600000));
     assert_false(allocation_has_time(&spec, &line, 3599999));
-    line = line_of("vram=1G"); /* of unknown length */
+    line = line_of("vram=1G"); /* run time unknown */
     assert_true(allocation_has_time(&spec, &line, 900000));
     assert_false(allocation_has_time(&spec, &line, 899999));
     line.span_ms = 10000;
     assert_true(allocation_has_time(&spec, &line, 10000));
     assert_false(allocation_has_time(&spec, &line, 9999));
-    line.span_ms = 7200000; /* it never has time enough, so it is tried */
+    line.span_ms = 7200000; /* no allocation is long enough, so it is tried */
     assert_true(allocation_has_time(&spec, &line, 900000));
 }
 
@@ -213,7 +213,7 @@ static void
 test_sent(void **state)
 {
     (void)state;
-    /* Four hours, and a minute each for what begins late, for what ends, and for Slurm. */
+    /* Four hours, and a minute each for a late start, for ending, and for Slurm. */
     assert_sent("", NULL, "--nodes=1 --gres=gpu:1 --time=0-04:03:00 " REST);
     assert_sent(
         "slurm_allocation_gpus: 4\nslurm_allocation_cpus: 16\nslurm_partition: p\n",

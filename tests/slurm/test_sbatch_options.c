@@ -1,4 +1,4 @@
-/* Requests as options of sbatch: each attribute, what a cluster changes, what is lost. */
+/* Requests as sbatch options: each attribute, the effect of a cluster, what is lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static const int32_t mib[] = {81920, 40960, 24576};
 static const struct sbatch_site plain;
 static const struct sbatch_site sharded = {.shard_mib = 1024, .gpu_mib = 24576};
 
-/* Options and notes of a request that is said like this: "name=value", between blanks. */
+/* The options and notes of a request written as "name=value" words. */
 static void
 check(const char *said, const struct sbatch_site *site, const char *options, const char *notes)
 {
@@ -101,7 +101,7 @@ test_gpus(void **state)
           "min-vram: Slurm does not choose by memory; use --gres=gpu:TYPE or a feature");
 }
 
-/* No more memory than a card has is ever sent as shards. */
+/* No more memory than a GPU has is ever requested as shards. */
 static void
 test_parts_of_gpus(void **state)
 {
@@ -206,7 +206,7 @@ test_words(void **state)
           "tag: jobs have no tags; use --comment or --wckey");
 }
 
-/* Jobs below 100 are in Slurm, with a thousand more. */
+/* Jobs below 100 are in Slurm, numbered from 1000 on. */
 static bool
 add_id(void *context, const struct dep *dep, struct buf *out)
 {

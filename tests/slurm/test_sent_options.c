@@ -1,4 +1,5 @@
-/* Requests to options of sbatch, what has no counterpart, and what Slurm's commands print. */
+/* From requests to sbatch options, attributes without a counterpart, and the output of Slurm's
+ * commands. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +62,7 @@ test_options(void **state)
     /* Its limit, its grace of 10 s, and a minute: rounded up. */
     assert_options("on=slurm gpus=0 time=1h", "", "--nodes=1 --time=0-01:02:00 " REST);
     assert_options("on=slurm gpus=0 time=1h grace=1m", "", "--nodes=1 --time=0-01:02:00 " REST);
-    /* What is the supervisor's or the daemon's is not Slurm's as well. */
+    /* What the supervisor or the daemon does is not also requested from Slurm. */
     assert_options("on=slurm gpus=0 requeue priority=-5 log=l "
                    "after=12 mail-user=me signal=USR2@60 time=1h",
                    "", "--nodes=1 --time=0-01:02:00 " REST);

@@ -1,5 +1,5 @@
-/* The table of attributes: what each sets, what it refuses and in which words, at which
- * door it is open, and the checks between attributes. */
+/* The table of attributes: what each sets, what it refuses and with which error, where it is
+ * accepted, and the checks between attributes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -127,7 +127,7 @@ the_last_of_several_wins(void **state)
     assert_int_equal(apply(&r, "vram=auto vram=8G", ATTR_COMMAND_LINE, &e), 0);
     assert_true(!r.vram_auto && r.demand.vram_mib == 8192);
     request_free(&r);
-    /* What an earlier, longer list held does not stay behind: equal demands, equal bytes. */
+    /* Nothing of an earlier, longer list remains: equal demands, equal bytes. */
     struct request other;
     assert_int_equal(apply(&r, "gpu-ids=5,6,7 gpu-ids=1", ATTR_JOBS_FILE, &e), 0);
     assert_int_equal(apply(&other, "gpu-ids=1", ATTR_JOBS_FILE, &e), 0);
@@ -158,7 +158,7 @@ static void
 refuses_with_words(void **state)
 {
     static const struct {
-        const char *words, *error; /* a part of it */
+        const char *words, *error; /* a part of the error */
     } cases[] = {
         {"vram=8X", "vram: '8X' is not a size; write 8G"},
         {"vram=0", "vram: '0' is less than 1 MiB"},
@@ -302,7 +302,7 @@ refuses_on_the_command_line(void **state)
     }
 }
 
-/* What stands earlier, as in a script, is taken back; what a type belongs to takes it along. */
+/* Earlier values, as from a script, are replaced; a type takes what belongs to it along. */
 static void
 later_words_count(void **state)
 {
@@ -332,7 +332,7 @@ later_words_count(void **state)
     request_free(&r);
 }
 
-/* What only the command line may say. */
+/* Accepted only on the command line. */
 static void
 sets_what_the_command_line_says(void **state)
 {
@@ -472,7 +472,7 @@ accepts_cpu_only(void **state)
     request_free(&r);
 }
 
-/* Requests that came over the wire have not passed the setters. */
+/* Requests from the wire have not passed the setters. */
 static void
 validates_what_setters_never_saw(void **state)
 {
@@ -519,7 +519,7 @@ validates_what_setters_never_saw(void **state)
     REFUSED(command, (char *)" \t\n");
     REFUSED(name, (char *)"");
     REFUSED(name, (char *)"a\nb");
-    REFUSED(argv, ((char *[]){(char *)"x", NULL})); /* beside a command */
+    REFUSED(argv, ((char *[]){(char *)"x", NULL})); /* together with a command */
     r = good;
     r.command = NULL;
     r.argv = (char *[]){NULL};
@@ -538,8 +538,8 @@ has_reader(enum attr_kind kind)
            kind != ATTR_TASKS && kind != ATTR_DEPS;
 }
 
-/* Its key is its own, its default is a value it may have or lies below them, and it is as large
- * as its kind is taken for. */
+/* Its key is unique, its default is an allowed value or below all of them, and its size is its
+ * kind's. */
 static void
 the_field_is_sound(const struct attr *a)
 {
@@ -584,7 +584,7 @@ the_table_is_sound(void **state)
     for (size_t i = 0; attr_at(i); i++) {
         const struct attr *a = attr_at(i);
         the_field_is_sound(a);
-        if (!a->doors) { /* the title of a group, or a field without a name */
+        if (!a->doors) { /* a group's title, or a field without a name */
             assert_true(!a->set && !a->set_at && !a->name != !a->key);
             continue;
         }

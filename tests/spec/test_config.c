@@ -1,5 +1,5 @@
-/* Settings: defaults, YAML and JSON, what is refused and where, and that what is written
- * reads back as the same settings. */
+/* Settings: defaults, YAML and JSON, errors and their positions, and that written settings
+ * read back the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +82,7 @@ reads_yaml_and_json(void **state)
         assert_string_equal(c.oom_patterns[0], "out of luck");
         assert_string_equal(c.oom_patterns[1], "no: more");
         assert_null(c.oom_patterns[2]);
-        assert_int_equal(c.sample_ms, 1000); /* not said: stays */
+        assert_int_equal(c.sample_ms, 1000); /* not given: unchanged */
         config_free(&c);
     }
 }
@@ -200,7 +200,7 @@ refuses_with_place_and_range(void **state)
         if (!strstr(e.text, cases[i].error))
             fail_msg("'%s': %s", cases[i].text, e.text);
     }
-    assert_int_equal(c.margin_mib, 512); /* none of the good halves has been taken */
+    assert_int_equal(c.margin_mib, 512); /* nothing of a refused file was applied */
     assert_int_equal(c.sample_ms, 1000);
     config_free(&c);
 }
@@ -233,7 +233,7 @@ reads_users_and_paths(void **state)
     assert_int_equal(c.users[1].max_vram_mib, 40000);
     assert_int_equal(c.users[1].max_pending, 7);
     assert_true(c.users[2].weight > 0.9 && c.users[2].weight < 1.1);
-    /* A later file's map takes the place of an earlier one's. */
+    /* A later file's map replaces an earlier one's. */
     assert_int_equal(read_text(&c, "users: {dave: {weight: 3}}\n", &e), 0);
     assert_int_equal(c.n_users, 1);
     assert_string_equal(c.users[0].name, "dave");

@@ -1,4 +1,4 @@
-/* on_exceed_gpus: rules, and what is none. */
+/* on_exceed_gpus: valid rules, and invalid ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What is the same command and what is not. */
+/* Which commands count as the same, and which do not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,8 @@ static void
 test_same_or_not(void **state)
 {
     (void)state;
-    /* Row by row: the same `group` has the same fingerprint, another has another. */
+    /* Rows of the same `group` have the same fingerprint, rows of different groups have
+     * different ones. */
     static const struct {
         int group;
         char *argv[4];
@@ -52,7 +53,7 @@ test_same_or_not(void **state)
         for (size_t k = 0; k < i; k++)
             assert_int_equal(strcmp(made[i], made[k]) == 0, cases[i].group == cases[k].group);
     }
-    /* It outlives the daemon, so it must not change from version to version. */
+    /* It outlives the daemon, so it must not change between versions. */
     assert_string_equal(made[4], "a3fbd643a3c3b804");
 }
 

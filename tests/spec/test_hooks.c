@@ -1,5 +1,5 @@
-/* Whom to tell: what addresses, URLs and types may be, at the door of the command line and for
- * what came over the wire. */
+/* Notifications: valid addresses, URLs and types, on the command line and in requests from the
+ * wire. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ takes_what_is_an_address(void **state)
     }
 }
 
-/* What a client sends need not have come by the setters. */
+/* A client's request need not have passed the setters. */
 static void
 looks_again_at_what_came_over_the_wire(void **state)
 {

@@ -1,5 +1,5 @@
-/* Jobs files: what lines mean, where each error is, identity, size, and a property - that
- * whatever bytes come, the parser answers and keeps its promises. */
+/* Jobs files: the meaning of lines, error positions, identity, size, and a property: for any
+ * bytes the parser answers and keeps its promises. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -73,7 +73,7 @@ finds_the_commands(void **state)
         {BYTES("[vram\\\n=8G] a"), "1:a|"},
         {BYTES("a \\\\\nb"), "1:a \\\\|2:b|"}, /* an escaped backslash */
         {BYTES("a \\\\\\\nb"), "1:a \\\\b|"},
-        {BYTES("a \\ \nb"), "1:a \\|2:b|"}, /* a blank behind it */
+        {BYTES("a \\ \nb"), "1:a \\|2:b|"}, /* followed by a blank */
         {BYTES("# a \\\nb"), "2:b|"},       /* a comment does not continue */
         {BYTES("a \\\n# b"), "1:a # b|"},
         {BYTES("a \\\n\nb"), "1:a|3:b|"},
@@ -177,7 +177,7 @@ one_error_empties_the_file(void **state)
     assert_int_equal(e.code, ERR_USAGE);
     assert_int_equal(f.n_lines, 0);
     assert_null(f.lines);
-    assert_int_equal(f.n_errors, 4); /* the fifth line: its bytes, not its attributes too */
+    assert_int_equal(f.n_errors, 4); /* the fifth line's bytes, but not its attributes too */
     assert_string_equal(f.errors[0], e.text);
     assert_memory_equal(f.errors[1], "F:4:2: gpus", 11);
     assert_memory_equal(f.errors[2], "F:4:9: hold", 11);
@@ -238,7 +238,7 @@ takes_attributes(void **state)
     jobsfile_free(&f);
 }
 
-/* Commas and blanks do alike between attributes; within a value commas are the value's. */
+/* Commas and blanks both separate attributes; within a value commas belong to the value. */
 static void
 commas_separate_attributes(void **state)
 {
@@ -265,7 +265,7 @@ commas_separate_attributes(void **state)
     jobsfile_free(&f);
 }
 
-/* What is shell and no slip. */
+/* Shell syntax that must not be taken for a mistake. */
 static void
 shell_stays_shell(void **state)
 {
@@ -305,7 +305,7 @@ identity_is_the_command_and_its_count(void **state)
     assert_string_equal(f.lines[0].key, "a9993e364706#0"); /* FIPS 180's own example */
     assert_string_equal(f.lines[1].key, "a9993e364706#1");
     assert_string_equal(f.lines[2].key, "11f6ad8ec52a#0");
-    assert_string_equal(f.lines[3].key, "a9993e364706#2"); /* joined, it is the same command */
+    assert_string_equal(f.lines[3].key, "a9993e364706#2"); /* joined: the same command */
     jobsfile_free(&f);
 }
 
@@ -318,8 +318,8 @@ cpu_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Bounds an order of magnitude above what is measured, so that only a quadratic parser
- * fails them, sanitizers and a busy machine included. */
+/* Limits ten times what is measured, so that only a quadratic parser exceeds them, even with
+ * sanitizers on a busy machine. */
 static void
 hundred_thousand_lines(void **state)
 {
@@ -407,8 +407,8 @@ a_hundred_thousand_continuations(void **state)
     jobsfile_free(&f);
 }
 
-/* What holds for every text: lines or errors and never both, keys without equals, commands
- * stripped and plain; a text that parses does so again when written line by line. */
+/* Must hold for every text: lines or errors, never both; unique keys; commands stripped and
+ * plain; a text that parses does so again when written line by line. */
 static void
 check_promises(const char *text, size_t len)
 {
@@ -454,7 +454,8 @@ keeps_its_promises_for_any_text(void **state)
     (void)state;
     for (int round = 0; round < 20000; round++) {
         auto_buf struct buf text = BUF_INIT;
-        /* Half of the rounds leave out what no file may hold, so that many files are good. */
+        /* Half of the rounds leave out what no file may contain, so that many files are
+         * valid. */
         size_t pool = COUNT(parts), n = (seed >> 16) % 24;
         for (size_t i = 0; i < n; i++) {
             seed = seed * 1664525 + 1013904223;

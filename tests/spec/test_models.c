@@ -1,5 +1,5 @@
-/* The table of models: its two forms, where it is wrong, which commands it is asked for and
- * what they get. */
+/* The table of models: its two forms, error positions, the commands it applies to and the
+ * demands they get. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The setting mps: which GPUs it means. */
+/* The setting mps: the GPUs it selects. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What screen sessions are called. */
+/* Names of screen sessions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Options in scripts: where reading ends, words and quotes, what #BERTH and each #SBATCH
- * option becomes, and that all complaints come at once and with their lines. */
+/* Options in scripts: where reading ends, words and quotes, the effect of #BERTH and each
+ * #SBATCH option, and that all complaints come at once and with their lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ read_text(const char *text, struct request *r, struct script *s)
     return script_read("f", text, strlen(text), NULL, NULL, r, s, &e);
 }
 
-/* What the lines ask for, as `submit --dry-run` shows it, without the command. */
+/* The request made by the lines, as `submit --dry-run` shows it, without the command. */
 static void
 describe(const char *lines, struct buf *out)
 {
@@ -399,8 +399,8 @@ what_is_said_elsewhere_is_shared_out_too(void **state)
 {
     static const struct {
         const char *lines, *attr, *value;
-        int cpus, mem_mib; /* before the value is laid over them */
-        const char *told;  /* to the script; NULL: nothing */
+        int cpus, mem_mib; /* before the value is applied */
+        const char *told;  /* passed to the script; NULL: nothing */
     } cases[] = {
         {"--mem-per-cpu=100 -c 2", "mem", "1G", 2, 0, NULL},
         {"--mem-per-gpu=100 -G 2", "mem", "1G", 0, 0, NULL},

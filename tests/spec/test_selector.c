@@ -1,4 +1,4 @@
-/* Selectors: what each text means to a small table of jobs, and what is refused. */
+/* Selectors: which jobs of a small table each text selects, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static const struct {
     {33, NULL, "dave", "RUNNING", false, 40, 7, {NULL}},
 };
 
-/* The ids of those that match, "1 12 ". */
+/* The ids of the matching jobs, "1 12 ". */
 static void
 match(const struct selector *s, char *out, size_t size)
 {
@@ -181,7 +181,7 @@ refuses_with_words(void **state)
     }
 }
 
-/* The grammar's states are the scheduler's, all of them. */
+/* The grammar's states are exactly the scheduler's. */
 static void
 knows_every_state(void **state)
 {
@@ -199,7 +199,7 @@ knows_every_state(void **state)
     }
 }
 
-/* What is tidied means what it meant before. */
+/* A normalised selector selects the same as before. */
 static void
 puts_together_what_is_said_twice(void **state)
 {
@@ -275,7 +275,7 @@ looked_up(const struct selector *s)
     return n;
 }
 
-/* All of them are meant; but those in a row are not each looked up. */
+/* All of them are selected, but consecutive ids are not looked up one by one. */
 static void
 numbers_without_end_are_ranges(void **state)
 {

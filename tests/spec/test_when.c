@@ -1,4 +1,4 @@
-/* Moments as people write them, against a clock that stands still. */
+/* Times as users write them, with a clock that stands still. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ to_time_of_autumn(struct tm *local)
     return local->tm_mday < 21 ? t - ZONE_S : t;
 }
 
-/* Local time as date and time of the day. */
+/* Local time as date and time of day. */
 static void
 show(int64_t us, char *out, size_t size)
 {

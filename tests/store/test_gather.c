@@ -1,5 +1,5 @@
-/* The log as store_gather.c writes it: few calls, the bytes that SQLite meant, and errors that
- * fail the commit. */
+/* The log as store_gather.c writes it: few calls, the bytes SQLite wrote, and errors that fail
+ * the commit. */
 #include <errno.h>
 #include <setjmp.h>
 #include <sqlite3.h>
@@ -75,7 +75,7 @@ number(sqlite3 *db, const char *sql)
     return v;
 }
 
-/* What a process that is killed after its last commit leaves, as another one reads it. */
+/* The state left by a process killed after its last commit, as another process reads it. */
 static void
 assert_left(const struct dir *d, const char *path, int64_t rows)
 {
@@ -114,7 +114,7 @@ test_a_commit_is_one_write(void **state)
     dir_free(d);
 }
 
-/* Of more than is written at once, and than SQLite keeps in memory. */
+/* More than is written at once, and than SQLite keeps in memory. */
 static void
 test_a_large_commit_is_whole(void **state)
 {
@@ -139,7 +139,7 @@ test_a_large_commit_is_whole(void **state)
     dir_free(d);
 }
 
-/* A commit that cannot be written has not been made, and is in nobody's way. */
+/* A commit that cannot be written did not happen, and does not block later ones. */
 static void
 test_a_full_disk_fails_the_commit(void **state)
 {

@@ -1,5 +1,4 @@
-/* What is asked of the store besides single jobs: walks with a filter, environments, jobs
- * files, events. */
+/* Queries beyond single jobs: filtered walks, environments, jobs files, events. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +43,7 @@ teardown(void **state)
 
 /* --- walks --- */
 
-/* Ids as they come, for comparing with a text. */
+/* Ids in the order they come, compared as text. */
 struct seen {
     struct buf ids;
     int stop_after; /* 0: never */
@@ -71,8 +70,8 @@ assert_selects(struct store *s, const struct store_filter *filter, const char *i
     buf_free(&seen.ids);
 }
 
-/* Jobs 1..12: odd ones of user 1, even ones of user 2; every third FAILED, others PENDING; from
- * 10 on of file 5. */
+/* Jobs 1..12: odd ones of user 1, even ones of user 2; every third FAILED, others PENDING;
+ * file 5 from 10 on. */
 static void
 add_twelve(struct store *s)
 {
@@ -147,7 +146,7 @@ test_a_walk_can_be_ended(void **state)
     buf_free(&seen.ids);
 }
 
-/* When it is late, one job is looked at, whether it contains what is searched or not. */
+/* Past the deadline, one job is examined, whether it contains the searched text or not. */
 static void
 test_a_walk_goes_on_where_it_was_late(void **state)
 {
@@ -196,7 +195,7 @@ on_live(struct job *job, const char *const *uuids, void *arg)
     return 0;
 }
 
-/* What has not ended, each with its last attempt. */
+/* Jobs that have not ended, each with its last attempt. */
 static void
 test_live_jobs(void **state)
 {
@@ -252,7 +251,7 @@ test_env_is_kept_once(void **state)
     assert_int_equal(store_env_get(f->s, 12345, &out, NULL), -1);
 }
 
-/* These two share the first 48 bits of their SHA-1, which is what the index holds. */
+/* These two share the first 48 bits of their SHA-1, which is what the index stores. */
 static void
 test_envs_with_one_hash(void **state)
 {
@@ -395,7 +394,8 @@ test_forgotten_file(void **state)
     assert_selects(f->s, &(struct store_filter){.file = 1}, "1 2 4 ");
 }
 
-/* Each call looks at so many jobs of the file, and the next goes on behind them. */
+/* Each call examines a bounded number of the file's jobs, and the next continues after
+ * them. */
 static void
 test_a_file_is_forgotten_in_pieces(void **state)
 {
@@ -461,7 +461,7 @@ test_detached_job(void **state)
     assert_int_equal(store_job_detach(f->s, 1, NULL), 0);
     must_commit(f->s);
     assert_keys(f->s, 1, "bb#1=2:20:RUNNING:none:0:0 ");
-    /* For good: what becomes of it later does not bring it back. */
+    /* Permanently: later changes do not bring it back. */
     job = store_job_load(f->s, 1, NULL);
     job->state = JOB_COMPLETED;
     assert_int_equal(store_job_update(f->s, job, NULL), 0);
@@ -574,7 +574,7 @@ test_events_of_a_time_are_found(void **state)
     must_commit(f->s);
     assert_int_equal(store_events_trim(f->s, 4, 100, NULL), 0);
     must_commit(f->s);
-    assert_true(store_event_before(f->s, 15) <= 4); /* all that is left comes behind it */
+    assert_true(store_event_before(f->s, 15) <= 4); /* everything left comes after it */
     assert_int_equal(store_event_before(f->s, 50), 5);
 }
 
@@ -587,7 +587,7 @@ on_runs(const struct store_runs *r, void *arg)
              (long long)r->before_ms, (long long)r->ended_us);
 }
 
-/* One row for each user and command, replaced by the newer, the newest first. */
+/* One row per user and command, replaced by the newer, newest first. */
 static void
 test_runs(void **state)
 {
@@ -608,7 +608,7 @@ test_runs(void **state)
     assert_string_equal(buf_str(&seen), "1 aa 6000 5000 40\n2 aa 7 9 30\n1 bb 1 2 20\n");
 }
 
-/* Bytes of attempts and cards come back as they were put, or not at all; an attempt's go with
+/* Stored bytes of attempts and GPUs come back unchanged or not at all; an attempt's go with
  * its job. */
 static void
 test_what_was_used_over_time(void **state)
@@ -666,8 +666,7 @@ test_learned_peaks(void **state)
     assert_int_equal(store_peaks_get(f->s, &key, &out, NULL), 0);
     assert_int_equal(out.n, 0);
     assert_int_equal(store_peaks_put(f->s, &key, &in, 1000, NULL), 0);
-    assert_int_equal(store_peaks_get(f->s, &key, &out, NULL),
-                     0); /* before the commit as well */
+    assert_int_equal(store_peaks_get(f->s, &key, &out, NULL), 0); /* also before the commit */
     assert_memory_equal(&in, &out, sizeof in);
     must_commit(f->s);
     assert_int_equal(store_peaks_get(f->s, &one, &out, NULL), 0);
@@ -690,7 +689,7 @@ on_used(const struct store_used *x, void *arg)
     buf_addf(arg, "%u.%d%s ", x->job, x->attempt->number, x->user ? x->user : "");
 }
 
-/* Jobs 1..6, of which 4 and 5 ended at the same moment and 6 has not; 2 has two attempts. */
+/* Jobs 1..6: 4 and 5 ended at the same moment, 6 has not ended; 2 has two attempts. */
 static void
 add_past(struct store *s)
 {
@@ -717,7 +716,7 @@ add_past(struct store *s)
     must_commit(s);
 }
 
-/* However many are asked for at once, each comes once, the newest first. */
+/* However many are requested at once, each comes once, newest first. */
 static void
 test_walks_of_the_past(void **state)
 {

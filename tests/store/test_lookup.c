@@ -1,4 +1,4 @@
-/* Jobs found by what they are, what goes in time, and what users have used. */
+/* Jobs found by their properties, removal of old rows, and users' usage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ test_the_same_command(void **state)
     put_same(f->s, 4, 1001, "aa", JOB_RUNNING);
     put_same(f->s, 5, 1000, "bb", JOB_CANCELLED);
     put_same(f->s, 6, 1000, "cc", JOB_RUNNING);
-    /* Of an array that failed a task that completed is not the same command. */
+    /* A completed task of an array that failed does not count as the same command. */
     put_same(f->s, 7, 1000, "ee", JOB_FAILED);
     struct job *task = plain_job(8, "true");
     task->uid = 1000;
@@ -117,7 +117,7 @@ test_the_newest_of_a_name(void **state)
     assert_int_equal(found.id, 0);
 }
 
-/* Counts hundreds of steps of SQLite's machine. */
+/* Counts steps of SQLite's virtual machine, in hundreds. */
 static int
 on_steps(void *arg)
 {
@@ -137,7 +137,7 @@ newest_of(struct store *s, uint32_t uid, int *hundreds)
     return found.id;
 }
 
-/* Behind it stand its tasks, and others' jobs. */
+/* Its tasks and other users' jobs follow it. */
 static void
 test_the_newest_of_a_user_is_found_without_a_walk(void **state)
 {
@@ -196,9 +196,9 @@ test_tasks_of_an_array(void **state)
     assert_int_equal(found.id, 0);
 }
 
-/* --- what goes --- */
+/* --- removal --- */
 
-/* A job that was submitted and has ended (0: not) at these times. */
+/* A job submitted and ended (0: not ended) at these times. */
 static void
 put_aged(struct store *s, uint32_t id, int64_t submitted_us, int64_t ended_us)
 {
@@ -257,7 +257,7 @@ test_old_jobs_go(void **state)
     assert_int_equal(store_trace_get(f->s, 4, 1, &bytes, NULL), 0);
     assert_int_equal(store_trace_get(f->s, 5, 1, &bytes, NULL), 1);
     assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 0);
-    /* And by number; one that waits never. */
+    /* Also by number of jobs; a pending job is never removed. */
     assert_int_equal(store_prune(f->s, 0, 5, 10, NULL), 1);
     assert_string_equal(left(f->s), "2 5 ");
     must_commit(f->s);
@@ -271,18 +271,18 @@ test_tasks_stay_with_their_array(void **state)
 
     put_aged(f->s, 1, 10, 0);
     put_task(f->s, 2, 1, 0, JOB_COMPLETED);
-    put_task(f->s, 3, 77, 0, JOB_COMPLETED); /* whose array has gone before */
+    put_task(f->s, 3, 77, 0, JOB_COMPLETED); /* its array was removed before */
     assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 1);
     assert_string_equal(left(f->s), "1 2 ");
     array = store_job_load(f->s, 1, NULL);
     array->state = JOB_COMPLETED;
     array->ended_us = 50;
     assert_int_equal(store_job_update(f->s, array, NULL), 0);
-    assert_int_equal(store_prune(f->s, 40, 0, 10, NULL), 0); /* it is too young to go */
+    assert_int_equal(store_prune(f->s, 40, 0, 10, NULL), 0); /* too young to be removed */
     assert_string_equal(left(f->s), "1 2 ");
     assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 2);
     assert_string_equal(left(f->s), "");
-    /* Of one user: the array had not ended when it was looked at. */
+    /* For one user: the array had not ended when examined. */
     array->state = JOB_PENDING;
     assert_int_equal(store_job_insert(f->s, array, NULL), 0);
     put_task(f->s, 2, 1, 0, JOB_COMPLETED);
@@ -347,7 +347,7 @@ put_sized(struct store *s, uint32_t id, uint32_t uid, size_t bytes, enum job_sta
     put(s, job);
 }
 
-/* Few large jobs are more than many small ones, and what waits does not count. */
+/* A few large jobs outweigh many small ones, and pending jobs do not count. */
 static void
 test_room_is_made_by_the_largest_user(void **state)
 {
@@ -395,7 +395,7 @@ test_lines_of_a_file_are_remembered(void **state)
     assert_int_equal(line_of(f->s, file).job, 0);
 }
 
-/* 64 bytes a line and a file, the key once and the path twice. */
+/* 64 bytes per line and per file, the key once and the path twice. */
 static void
 test_what_files_take_of_a_user_is_counted(void **state)
 {
@@ -410,7 +410,7 @@ test_what_files_take_of_a_user_is_counted(void **state)
     assert_int_equal(store_kept_bytes(f->s, 1000, NULL), 68);
     assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 1);
     assert_int_equal(store_kept_bytes(f->s, 1000, NULL), 68 + 69);
-    /* The same line again, and what is taken back with its turn. */
+    /* The same line again, and lines rolled back with their turn. */
     must_commit(f->s);
     put_line(f->s, 2, file, 20);
     assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 1);
@@ -425,7 +425,7 @@ test_what_files_take_of_a_user_is_counted(void **state)
     assert_int_equal(store_kept_above(f->s, 68 + 69, NULL), STORE_NOBODY);
 }
 
-/* With no job in the table, none in the history and no line; others' files stay. */
+/* No job in the table, none in the history and no line; others' files stay. */
 static void
 test_files_of_which_nothing_is_left_go(void **state)
 {
@@ -580,7 +580,7 @@ test_what_is_to_be_told(void **state)
     assert_int_equal(store_outbox_remove(f->s, b.id, NULL), 0);
     assert_int_equal(store_commit(f->s, NULL), 0);
     assert_int_equal(store_outbox_add(f->s, &c, NULL), 0);
-    assert_int_equal(c.id, 3); /* the number of one that went is not used again */
+    assert_int_equal(c.id, 3); /* a removed job's number is not reused */
 }
 
 int

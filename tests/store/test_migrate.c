@@ -1,4 +1,4 @@
-/* A database of an older Berth is brought up to date with everything that is in it. */
+/* A database of an older version is migrated with everything in it. */
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "core/queue/array.h"
 #include "support.h"
 
-/* A folder with a database as an older version made it: "v1.sql". */
+/* A folder with a database made by an older version: "v1.sql". */
 static struct dir *
 dir_of(const char *name)
 {
@@ -50,7 +50,7 @@ test_jobs_of_version_1(void **state)
     assert_int_equal(old->req.demand.vram_mib, 8000);
     assert_int_equal(old->run->peak_mib[0], 7000);
     assert_int_equal(waiting->req.demand.gpus, 2);
-    /* What version 1 did not know reads as what a plain request has. */
+    /* Fields unknown to version 1 read as in a plain request. */
     struct request plain;
     request_init(&plain);
     plain.demand.gpus = 2;
@@ -101,7 +101,7 @@ test_jobs_of_version_2(void **state)
     assert_string_equal(later->req.name, "b");
     assert_int_equal(later->req.n_deps, 1);
     assert_string_equal(later->user, "ann");
-    /* What version 2 did not know reads as what a plain request has. */
+    /* Fields unknown to version 2 read as in a plain request. */
     assert_memory_equal(&later->req.demand, &plain.demand, sizeof plain.demand);
     assert_false(later->req.screen);
     assert_false(later->req.vram_auto);
@@ -114,8 +114,8 @@ test_jobs_of_version_2(void **state)
     dir_free(d);
 }
 
-/* It stands for all of its tasks that did not complete: which of them ended with it nobody
- * knows. */
+/* It represents all its tasks that did not complete: which of them ended with it is
+ * unknown. */
 static void
 test_an_array_whose_highest_exit_status_alone_was_kept(void **state)
 {
@@ -207,7 +207,7 @@ test_it_goes_on_from_there(void **state)
     assert_int_equal(store_job_insert(s, job, NULL), 0);
     must_commit(s);
     store_close(s);
-    s = must_open(d); /* and is not brought up twice */
+    s = must_open(d); /* and is not migrated twice */
     back = store_job_load(s, job->id, NULL);
     assert_non_null(back);
     assert_same_job(job, back);

@@ -1,4 +1,4 @@
-/* What is opened, made or refused; and that what is refused is left as it was. */
+/* Databases that are opened, created or refused; a refused one is left unchanged. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -30,7 +30,7 @@ read_all(const char *path, struct buf *out)
         fail_msg("%s", e.text);
 }
 
-/* Refused with these words, and not a byte of the file differs. */
+/* Refused with this error, and not a byte of the file differs. */
 static void
 assert_refused(const struct dir *d, enum err_code code, const char *words)
 {
@@ -60,7 +60,7 @@ write_file(const char *path, const void *bytes, size_t n)
     assert_int_equal(file_write_all(fd, bytes, n), 0);
 }
 
-/* A database with some jobs, closed in order. */
+/* A database with some jobs, closed cleanly. */
 static struct dir *
 dir_with_jobs(int count)
 {
@@ -223,8 +223,8 @@ test_damage_is_refused(void **state)
     dir_free(d);
 }
 
-/* After an unclean end the whole file is looked at: damage that opening alone would not
- * meet is found, too. */
+/* After an unclean shutdown the whole file is checked, so that damage which opening alone
+ * would miss is found, too. */
 static void
 test_damage_is_found_after_an_unclean_end(void **state)
 {
@@ -245,7 +245,7 @@ test_damage_is_found_after_an_unclean_end(void **state)
     dir_free(d);
 }
 
-/* Also of one that was closed in order, when it is as large as some years make it. */
+/* Also in a file closed cleanly, when it has grown as large as after some years. */
 static void
 test_damage_is_found_in_a_large_file(void **state)
 {
@@ -270,7 +270,7 @@ test_damage_is_found_in_a_large_file(void **state)
     dir_free(d);
 }
 
-/* What the file says about its last user's end: '1' in order, '0' not. */
+/* The file's flag for the last shutdown: '1' clean, '0' unclean. */
 static void
 assert_clean(const struct dir *d, const char *value)
 {
@@ -363,7 +363,7 @@ test_second_program_is_refused(void **state)
     dir_free(d);
 }
 
-/* Runs open as a user without rights; its error code and whether it named the file. */
+/* Runs open as an unprivileged user; returns its error code and whether it named the file. */
 static void
 assert_refused_to_others(const struct dir *d, const char *words)
 {
@@ -413,7 +413,7 @@ test_file_without_rights(void **state)
     dir_free(d);
 }
 
-/* The file may be written but the folder not, so there is no place for the log. */
+/* The file is writable but the folder is not, so the log cannot be created. */
 static void
 test_folder_without_rights_for_the_log(void **state)
 {

@@ -1,4 +1,4 @@
-/* Jobs and attempts come back as they went in, whatever their fields hold. */
+/* Jobs and attempts read back exactly as written, whatever their fields hold. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +72,7 @@ test_random_jobs_come_back(void **state)
     }
 }
 
-/* A new random job that keeps what an update leaves alone. */
+/* A new random job with the same values in the fields that an update leaves alone. */
 static struct job *
 changed_job(struct rng *r, const struct job *old)
 {
@@ -141,7 +141,7 @@ test_notes_are_kept_and_replaced(void **state)
     auto_free char *b = store_note_get(s, "gpu:GPU-b");
     assert_string_equal(a, "{\"by\":\"Zoë\"}");
     assert_string_equal(b, "");
-    /* The store's own facts are out of reach. */
+    /* The store's internal notes are not accessible. */
     assert_null(store_note_get(s, "token"));
     store_close(s);
     dir_free(d);

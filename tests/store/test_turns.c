@@ -1,5 +1,4 @@
-/* A turn is all or nothing: over kills at any moment, over a full disk, over a failure in its
- * middle. */
+/* A turn is atomic: across kills at any moment, a full disk, or a failure in its middle. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -30,7 +29,7 @@ add_event(struct store *s, uint32_t job)
     assert_int_equal(store_event_add(s, &event, NULL), 0);
 }
 
-/* One job and its event, which stand or fall together. */
+/* One job and its event, stored together or not at all. */
 static void
 write_turn(struct store *s, uint32_t id)
 {
@@ -81,7 +80,7 @@ assert_turn(struct store *s, uint32_t id, bool there)
     assert_int_equal(events_of(s, id), there ? 1 : 0);
 }
 
-/* Runs act in a child that must end by SIGKILL. */
+/* Runs act in a child that must die of SIGKILL. */
 static void
 run_killed(const struct dir *d, void (*act)(struct store *s))
 {
@@ -124,7 +123,7 @@ die_after_commit(struct store *s)
     raise(SIGKILL);
 }
 
-/* More than the page cache holds, so that part of it has been written when it dies. */
+/* More than the page cache holds, so that part of it is written when the process dies. */
 static void
 die_in_a_large_turn(struct store *s)
 {
@@ -171,7 +170,7 @@ test_killed_at_known_points(void **state)
     dir_free(d);
 }
 
-/* Commits turn after turn and tells each on the pipe once it is durable, until killed. */
+/* Commits turn after turn and reports each on the pipe once it is durable, until killed. */
 static void
 commit_forever(const struct dir *d, uint32_t id, int out)
 {
@@ -188,7 +187,7 @@ commit_forever(const struct dir *d, uint32_t id, int out)
     }
 }
 
-/* The last turn that a child told of before it was killed after `acks` of them. */
+/* The last turn that a child reported before it was killed after `acks` of them. */
 static uint32_t
 killed_after(const struct dir *d, uint32_t from, int acks)
 {
@@ -228,7 +227,7 @@ test_killed_at_any_moment(void **state)
         struct store *s = must_open(d);
         for (uint32_t id = next; id <= told; id++)
             assert_turn(s, id, true);
-        /* The one after it may have been committed and not told; never half of it. */
+        /* The next one may have been committed and not reported; never half of it. */
         assert_turn(s, told + 1, has_job(s, told + 1));
         assert_turn(s, told + 2, false);
         next = store_next_job_id(s);
@@ -280,7 +279,7 @@ test_rollback_undoes_the_turn(void **state)
     assert_string_equal(store_boot_id(s), "");
     assert_int_equal(store_event_last(s), 1);
     assert_true(store_next_job_id(s) > 2);
-    /* Not remembered from the turn that was undone. */
+    /* The undone turn left nothing in memory. */
     assert_int_equal(store_env_put(s, "A=1", 3, &env, NULL), 0);
     must_commit(s);
     auto_buf struct buf out = BUF_INIT;
@@ -290,7 +289,7 @@ test_rollback_undoes_the_turn(void **state)
     dir_free(d);
 }
 
-/* The first failure fails the turn, whatever came before and comes after. */
+/* The first failure fails the turn, whatever comes before and after. */
 static void
 test_failure_sticks_to_its_turn(void **state)
 {
@@ -341,7 +340,7 @@ test_ids_are_not_used_again(void **state)
 
 /* --- a full disk --- */
 
-/* Small enough to be filled, large enough to begin in. NULL where we may not mount. */
+/* Small enough to fill, large enough to start in. NULL if mounting is not allowed. */
 static struct dir *
 small_disk(void)
 {
@@ -376,7 +375,7 @@ fill_disk(const struct dir *d)
     assert_int_equal(errno, ENOSPC);
 }
 
-/* Turns until one fails; the number of the first that did. */
+/* Runs turns until one fails; returns the number of the first that failed. */
 static uint32_t
 write_until_full(struct store *s, uint32_t id, struct err *e)
 {
@@ -408,7 +407,7 @@ test_full_disk(void **state)
     assert_non_null(strstr(e.text, "no space left"));
     assert_turn(s, failed, false);
     assert_turn(s, failed - 1, true);
-    /* The reserve lets outcomes through. */
+    /* The reserve makes room for outcomes. */
     assert_true(store_reserve_release(s));
     assert_false(store_reserve_release(s));
     write_turn(s, failed);
@@ -499,8 +498,8 @@ test_log_is_bounded(void **state)
     dir_free(d);
 }
 
-/* Commits that fit into the room that is made for the log's file, and some that are larger than
- * it, one after the other; then the process is gone. */
+/* Commits that fit into the room preallocated for the log, and some larger ones, in turn; then
+ * the process is gone. */
 static void
 commit_small_and_large(const struct dir *d)
 {
@@ -538,7 +537,7 @@ test_room_in_the_log_overwrites_nothing(void **state)
     dir_free(d);
 }
 
-/* A commit that follows one of the same size does not make the file longer. */
+/* A commit of the same size as the one before does not lengthen the file. */
 static void
 test_log_has_room(void **state)
 {

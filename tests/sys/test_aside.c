@@ -1,4 +1,4 @@
-/* Files that may never answer, looked at by a process of its own. */
+/* Files that may never answer, read by a helper process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -15,9 +15,9 @@
 
 #include "sys/aside.h"
 
-#define LONG_MS 300000 /* a step of a test may take so long on a busy machine */
+#define LONG_MS 300000 /* deadline of a step on a busy machine */
 
-/* The file's first words, to whom asked. */
+/* The file's first bytes, returned to the caller. */
 static void
 hand_on(const void *ctx)
 {
@@ -27,7 +27,7 @@ hand_on(const void *ctx)
         n = write(ASIDE_WORDS, words, (size_t)n);
 }
 
-/* Says its number and never ends, as before a file server that has gone. */
+/* Reports its pid and never ends, like a process blocked on a lost file server. */
 static void
 hang(const void *ctx)
 {
@@ -95,7 +95,7 @@ test_one_that_hangs_is_left_and_is_no_child_that_others_wait_for(void **state)
     char out[16] = "";
     int fd = a_file("");
     (void)state;
-    do { /* until it has come so far in that time */
+    do { /* until it got this far in time */
         assert_int_equal(aside_run(fd, hang, NULL, 200, out, sizeof out - 1), -1);
         assert_int_equal(errno, ETIMEDOUT);
     } while (!out[0]);

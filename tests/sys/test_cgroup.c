@@ -1,4 +1,4 @@
-/* cgroups, on machines where this process may make them; elsewhere that it says why not. */
+/* cgroups, where this process may create them; elsewhere the reason why not. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -21,7 +21,7 @@
 #include "sys/procs.h"
 #include "sys/spawn.h"
 
-/* The base, or NULL where there is none to be had; then e has words. */
+/* The base, or NULL if there is none; then e has the reason. */
 static char *
 find_base(void)
 {
@@ -33,7 +33,7 @@ find_base(void)
     return base;
 }
 
-/* Beside the base; the caller frees. */
+/* A path beside the base; the caller frees it. */
 static char *
 make_beside(const char *base, const char *name)
 {
@@ -45,7 +45,8 @@ make_beside(const char *base, const char *name)
     return path;
 }
 
-/* Of daemons that never came back, but not of those that live, or whose jobs do. */
+/* Removes groups of daemons that never came back, but not of those that live or whose jobs
+ * do. */
 static void
 test_abandoned(void **state)
 {
@@ -91,8 +92,8 @@ refuse(void *ctx)
     return EDOM;
 }
 
-/* Processes born in a group share the caller's memory until they execute something: one after
- * the other brings its own error back, and leaves the caller's frames as they were. */
+/* Processes born in a group share the caller's memory until exec: each reports its own error,
+ * and leaves the caller's stack unchanged. */
 static void
 test_failures_in_a_group(void **state)
 {
@@ -152,7 +153,7 @@ test_group_of_a_job(void **state)
     assert_true(proc_cgroup(pid, group, sizeof group));
     assert_non_null(strstr(group, "/job-1.1"));
     assert_int_equal(cgroup_is_populated(fd), 1);
-    assert_int_equal(cgroup_remove(path), -1); /* not while it is lived in */
+    assert_int_equal(cgroup_remove(path), -1); /* not while a process is in it */
     bool own;
     assert_int_equal(cgroup_oom_kills(fd, &own), 0);
     cgroup_kill(fd);
@@ -160,7 +161,7 @@ test_group_of_a_job(void **state)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(WTERMSIG(status), SIGKILL);
     for (int i = 0; cgroup_is_populated(fd) == 1 && i < 100000; i++)
-        sched_yield(); /* the sleeper, too, is on its way out */
+        sched_yield(); /* the sleeper, too, is about to exit */
     assert_int_equal(cgroup_is_populated(fd), 0);
     auto_free char *sub = xasprintf("%s/of-the-job", path);
     close(cgroup_create(sub, &limits, &e));
@@ -195,7 +196,7 @@ expect_killed(pid_t pid)
     assert_int_equal(WTERMSIG(status), SIGKILL);
 }
 
-/* As before Linux 5.14: there is no cgroup.kill, only lists of processes. */
+/* As before Linux 5.14: no cgroup.kill, only lists of processes. */
 static void
 test_kill_without_cgroup_kill(void **state)
 {
@@ -229,7 +230,7 @@ test_what_is_no_group(void **state)
     assert_int_equal(cgroup_is_populated(-1), -1);
 }
 
-/* A supervisor that has had an attempt keeps a umask of 077 for the next one. */
+/* A supervisor keeps a umask of 077 from one attempt to the next. */
 static void
 test_others_may_read_it(void **state)
 {

@@ -1,4 +1,4 @@
-/* The dmem controller, against files like those of cgroupfs. */
+/* The dmem controller, with files like those of cgroupfs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -45,7 +45,7 @@ test_limit(void **state)
     (void)state;
     auto_close int fd = open(dmem_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(dmem_set_max(fd, "drm/0000:08:00.0/vram", 100), -1);
-    assert_int_equal(errno, ENOENT); /* the group has no such controller */
+    assert_int_equal(errno, ENOENT); /* the group lacks this controller */
     dmem_dir_put("dmem.max", "");
     assert_int_equal(dmem_set_max(fd, "drm/0000:08:00.0/vram", 9227468800), 0);
     dmem_dir_expect_max("drm/0000:08:00.0/vram 9227468800\n");

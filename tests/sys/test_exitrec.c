@@ -1,4 +1,4 @@
-/* The exit record: what is encoded comes back, and nothing that is wrong is believed. */
+/* The exit record: an encoded record decodes to the same, and an invalid one is refused. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ test_round_trip(void **state)
     r.ending.signal = 64;
     r.ending.oom = OOM_HOST;
     expect_round_trip(&r);
-    r.ending.outcome = OUTCOME_TIMEOUT; /* what could not be killed has neither */
+    r.ending.outcome = OUTCOME_TIMEOUT; /* a process that could not be killed has neither */
     r.ending.signal = 0;
     expect_round_trip(&r);
     r.ending.outcome = OUTCOME_CANCELLED;

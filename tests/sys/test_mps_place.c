@@ -1,4 +1,4 @@
-/* What a keeper of MPS says: written and read; of an earlier version; of another boot. */
+/* The file of an MPS keeper: written and read; from an earlier version; from another boot. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

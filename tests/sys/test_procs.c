@@ -1,4 +1,4 @@
-/* Reading /proc, and starting programs, with real processes. */
+/* Reading /proc and starting programs, with real processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 #include "sys/procs.h"
 #include "sys/spawn.h"
 
-/* Starts it with a pipe as its standard output; *out is the reading end. */
+/* Starts it with a pipe as standard output; *out is the read end. */
 static pid_t
 start(char *const *argv, char *const *envp, const char *path, int *out)
 {
@@ -73,7 +73,7 @@ static void
 test_reading_a_process(void **state)
 {
     (void)state;
-    /* No exec behind the echo: in the middle of one a process shows no environment. */
+    /* No exec after the echo: in the middle of exec a process shows no environment. */
     char script[] = "echo 1; sleep 1000; :", mark[] = "BERTH_MARK=abc:1.2", value[32],
          group[256];
     struct proc p, me;
@@ -98,7 +98,7 @@ test_reading_a_process(void **state)
     assert_false(proc_mark(pid, value, sizeof value));
 }
 
-/* Moves the bounds of this process's arguments and environment to where there is nothing. */
+/* Moves the bounds of this process's arguments and environment to unmapped memory. */
 static bool
 hide_arguments(void)
 {
@@ -131,8 +131,8 @@ hide_arguments(void)
     return prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0) == 0;
 }
 
-/* What the kernel shows of a process between its old program and its new one, made to last:
- * neither arguments nor environment. -1 where the kernel does not let us. */
+/* Makes the state lasting in which the kernel shows a process during exec: neither arguments
+ * nor environment. -1 if the kernel refuses. */
 static pid_t
 start_as_if_in_exec(void)
 {
@@ -159,7 +159,7 @@ test_in_exec(void **state)
 {
     (void)state;
     assert_false(proc_is_in_exec(getpid()));
-    assert_false(proc_is_in_exec(2)); /* a kernel thread, or nobody */
+    assert_false(proc_is_in_exec(2)); /* a kernel thread, or no process */
     pid_t pid = start_as_if_in_exec();
     if (pid < 0)
         skip();
@@ -184,7 +184,7 @@ test_whose_it_is(void **state)
     assert_false(proc_is_of(-1, 0));
 }
 
-/* A name with blanks and brackets is not taken for fields. */
+/* A name with blanks and brackets must not be parsed as fields. */
 static void
 test_names_that_mislead(void **state)
 {
@@ -232,7 +232,7 @@ test_descendants(void **state)
     end(pid, out);
 }
 
-/* What could not be looked at for want of a descriptor may be there. */
+/* What could not be examined for lack of a descriptor may exist. */
 static void
 test_without_descriptors(void **state)
 {
@@ -272,7 +272,7 @@ test_catches(void **state)
     assert_false(proc_catches(pid, SIGUSR2));
 }
 
-/* What has the pid but not the start time is somebody else. */
+/* The same pid with another start time is another process. */
 static void
 test_signal_only_to_whom_was_read(void **state)
 {

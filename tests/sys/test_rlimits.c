@@ -1,5 +1,4 @@
-/* Resource limits as text: what the kernel says of this process, back and forth, and what is no
- * such text. */
+/* Resource limits as text: this process's own, written and parsed, and invalid texts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +63,7 @@ test_texts(void **state)
             fail_msg("'%s' is not %d", cases[i].text, cases[i].rc);
 }
 
-/* In a child, since what is lowered stays so. */
+/* In a child, since a lowered limit cannot be raised again. */
 static void
 test_lower_ones_are_set_and_higher_ones_cut(void **state)
 {
@@ -82,7 +81,7 @@ test_lower_ones_are_set_and_higher_ones_cut(void **state)
             r.rlim_max != 60)
             _exit(1);
         if (getrlimit(RLIMIT_FSIZE, &r) || r.rlim_cur == 1000)
-            _exit(2); /* it has still to write */
+            _exit(2); /* it still has to write */
         if (rlimits_apply_fsize(&want) || getrlimit(RLIMIT_FSIZE, &r) || r.rlim_cur != 1000)
             _exit(3);
         _exit(0);

@@ -1,4 +1,4 @@
-/* Signals that come as a descriptor: blocked, told in full, and nothing before they come. */
+/* Signals delivered through a descriptor: blocked, complete, and none before they are sent. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Where a start fails, and for whose reason. */
+/* Which step of a start fails, and whose fault that is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -35,7 +35,7 @@ a_folder(char *path)
     return fd;
 }
 
-/* As a group that has been removed since it was made. */
+/* As for a group that was removed after it was created. */
 static void
 test_a_group_that_has_gone_is_told_from_what_the_child_could_not_do(void **state)
 {
@@ -81,7 +81,7 @@ test_the_last_steps_say_whether_a_group_was_the_reason(void **state)
     assert_int_equal(errnum, EPERM);
 }
 
-/* An ordinary folder has no file for a limit, as no kernel has that will not limit. */
+/* An ordinary folder has no limit file, like a kernel without that limit. */
 static void
 test_a_limit_of_v1_that_cannot_be_set_is_no_group(void **state)
 {

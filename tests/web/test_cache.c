@@ -1,5 +1,5 @@
-/* Many ask, one question goes to the daemon: the cache with a daemon of this test's own,
- * which counts what it is asked. */
+/* Many clients ask and one request goes to the daemon: the cache with a daemon of this test,
+ * which counts its requests. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -28,14 +28,14 @@ struct world {
     char folder[32], path[64];
     int listener;
     pthread_t daemon;
-    atomic_int n_status; /* how often it was asked for its status */
+    atomic_int n_status; /* number of status requests */
     uv_loop_t loop;
     struct upstream *upstream;
     struct cache *cache;
     int answered, wanted, last_status;
 };
 
-/* Answers each line with an empty object; `status` is counted. Ends with the connection. */
+/* Answers each line with an empty object; counts `status`. Ends with the connection. */
 static void *
 serve(void *arg)
 {
@@ -153,7 +153,7 @@ test_nobody_there(void **state)
     tear_down(&w);
 }
 
-/* One who goes before the answer is there is not told. */
+/* A client that leaves before the answer arrives gets none. */
 static void
 test_forgotten(void **state)
 {
@@ -171,7 +171,7 @@ test_forgotten(void **state)
     tear_down(&w);
 }
 
-/* Different questions without end: some are refused, none is kept for ever. */
+/* Different requests without end: some are refused, none is kept for ever. */
 static void
 test_bounded(void **state)
 {
@@ -198,7 +198,7 @@ test_bounded(void **state)
 int
 main(void)
 {
-    signal(SIGPIPE, SIG_IGN); /* as the program does: the other end may have gone first */
+    signal(SIGPIPE, SIG_IGN); /* as the program does: the peer may have closed first */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_asked_once),
         cmocka_unit_test(test_nobody_there),

@@ -1,4 +1,4 @@
-/* Who may look: hosts, origins, tokens, cookies, where a login leads. */
+/* Access control: hosts, origins, tokens, cookies, and the target of a login. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ test_token_and_cookie(void **state)
     struct gate g = {0};
     char cookie[200];
     (void)state;
-    assert_true(gate_is_open(&g, NULL, NULL)); /* none is asked for */
+    assert_true(gate_is_open(&g, NULL, NULL)); /* no token is required */
     assert_false(gate_token_is_right(&g, ""));
     gate_set_token(&g, TOKEN);
     /* HMAC-SHA-256 of the text with this key, as other programs compute it. */
@@ -104,7 +104,7 @@ test_token_and_cookie(void **state)
     assert_false(gate_is_open(&g, NULL, cookie));
     snprintf(cookie, sizeof cookie, "berth_session=%s0", g.session);
     assert_false(gate_is_open(&g, NULL, cookie));
-    gate_set_token(&g, "fedcba9876543210"); /* ends the sessions */
+    gate_set_token(&g, "fedcba9876543210"); /* invalidates the sessions */
     snprintf(cookie, sizeof cookie, "berth_session=%s", g.session);
     assert_true(gate_is_open(&g, NULL, cookie));
     assert_false(gate_is_open(&g, "Bearer " TOKEN, NULL));

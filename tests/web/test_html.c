@@ -1,4 +1,4 @@
-/* Other people's text in pages. */
+/* Untrusted text in pages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

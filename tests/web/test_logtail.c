@@ -1,4 +1,4 @@
-/* A log as text: what a terminal would have left of it. */
+/* A log as text, as a terminal would have shown it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,8 +53,7 @@ test_cases(void **state)
     }
 }
 
-/* Whatever comes in: UTF-8 comes out, without control bytes, and not longer than three
- * times. */
+/* Any input gives UTF-8 without control bytes, at most three times as long. */
 static void
 test_anything(void **state)
 {

@@ -1,4 +1,4 @@
-/* Where to listen, and which options make sense together. */
+/* The address to listen on, and valid combinations of options. */
 #include <arpa/inet.h>
 #include <getopt.h>
 #include <setjmp.h>
@@ -54,7 +54,7 @@ test_listen(void **state)
             continue;
         assert_int_equal(o.address.ss_family, cases[i].family);
         assert_int_equal(o.is_loopback, cases[i].loopback);
-        /* The port is at the same place in both. */
+        /* The port has the same offset in both. */
         assert_int_equal(ntohs(((const struct sockaddr_in *)&o.address)->sin_port),
                          cases[i].port);
     }

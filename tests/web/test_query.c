@@ -1,4 +1,4 @@
-/* What is asked of the daemon, and what becomes of its answers. */
+/* Requests to the daemon, and the use of its answers. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +69,7 @@ test_keys(void **state)
     free(y);
 }
 
-/* A row as the daemon sends it for the fields that are asked for. */
+/* A row as the daemon sends it for the requested fields. */
 static json_t *
 rows_for(const json_t *params, const char *command)
 {

@@ -1,4 +1,4 @@
-/* What a path means. */
+/* The meaning of a path. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ test_paths(void **state)
     }
 }
 
-/* Without the token there are the form and what it is made of, and nothing else. */
+/* Without the token only the form and its assets are served. */
 static void
 test_open(void **state)
 {

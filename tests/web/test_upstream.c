@@ -1,6 +1,5 @@
-/* The page server's connection to a daemon that takes long. The daemon is a socket of the
- * test's; the clock is the test's too, and a tick comes as soon as the loop has nothing else to
- * do. */
+/* The page server's connection to a slow daemon. The daemon is a socket of the test; the clock
+ * is the test's too, and a tick comes as soon as the loop is idle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +40,7 @@ struct world {
     int listener, peer;
     uv_loop_t loop;
     struct upstream *upstream;
-    char asked[1024]; /* the lines of its questions */
+    char asked[1024]; /* the request lines */
     int n_answers, n_errors;
     struct err error; /* the last */
 };
@@ -95,7 +94,7 @@ begin(struct world *w)
     assert_true(w->peer >= 0);
 }
 
-/* Turns of the loop until a tick has seen what there is. */
+/* Runs the loop until a tick has seen everything. */
 static void
 run(struct world *w)
 {
@@ -104,7 +103,7 @@ run(struct world *w)
         uv_run(&w->loop, UV_RUN_ONCE);
 }
 
-/* The number that the question of this method has on its line. */
+/* The number in the request line of this method. */
 static long
 number_of(const struct world *w, const char *method)
 {
@@ -126,7 +125,7 @@ answers(const struct world *w, const char *method)
     assert_int_equal(write(w->peer, line, (size_t)n), n);
 }
 
-/* The daemon takes both questions, and answers that for events. */
+/* The daemon reads both requests, and answers the one for events. */
 static void
 take_questions(struct world *w)
 {

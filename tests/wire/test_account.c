@@ -1,4 +1,4 @@
-/* Accounts: those of /etc/passwd, and those that only getent knows. */
+/* Accounts: those in /etc/passwd, and those that only getent finds. */
 #include <errno.h>
 #include <pwd.h>
 #include <setjmp.h>
@@ -29,7 +29,7 @@ write_program(const char *folder, const char *name, const char *text)
     assert_int_equal(chmod(path, 0755), 0);
 }
 
-/* A folder with a getent and an id of our own is first in PATH. */
+/* Puts a folder with our own getent and id first in PATH. */
 static int
 make_directory(void **state)
 {

@@ -1,4 +1,4 @@
-/* The frames of attached clients: whole and cut anywhere, too long, without sense. */
+/* Frames of attached clients: whole and split anywhere, too long, malformed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,11 +21,11 @@ add_some(struct buf *out)
     room[1] = (char)0xfe;
     attach_end_output(out, 2);
     (void)attach_begin_output(out, 7);
-    attach_end_output(out, 0); /* nothing came: no frame */
+    attach_end_output(out, 0); /* no output: no frame */
     attach_add(out, ATTACH_ENDED, "x", 1);
 }
 
-/* Whatever the pieces in which they arrive, the same frames come out. */
+/* The same frames come out, whatever pieces they arrive in. */
 static void
 test_frames_survive_every_cut(void **state)
 {
@@ -103,7 +103,7 @@ test_what_makes_no_sense(void **state)
     buf_add(&in, huge, sizeof huge);
     assert_int_equal(attach_next(&in, &at, &f), -1);
     buf_clear(&in);
-    buf_add(&in, full, sizeof full); /* the longest there may be: only the rest is missing */
+    buf_add(&in, full, sizeof full); /* the longest allowed: only the rest is missing */
     assert_int_equal(attach_next(&in, &at, &f), 0);
     assert_int_equal(at, 0);
     assert_int_equal(attach_get_output(&tiny, &offset, &bytes, &n), -1);

@@ -1,5 +1,5 @@
-/* A client that outlives what it is connected to. Daemons are socket pairs that again() makes,
- * with their whole conversation written down before it returns; the clock is the test's. */
+/* A client that outlives its daemon. Daemons are socket pairs made by again(), with their
+ * whole conversation written before it returns; the clock is the test's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 int64_t __wrap_clock_boot_us(void);
 
-/* Each look at the clock comes so much later than the one before. */
+/* Each reading of the clock is this much later than the one before. */
 static int64_t now_us, step_us;
 
 int64_t
@@ -27,9 +27,9 @@ __wrap_clock_boot_us(void)
 
 struct world {
     int n;              /* daemons so far */
-    int answers_from;   /* the first of them that answers; those before only go */
+    int answers_from;   /* the first daemon that answers; earlier ones only close */
     const char *answer; /* a line */
-    int peer;           /* the other end of the last one */
+    int peer;           /* the peer's end of the last one */
 };
 
 static int
@@ -44,14 +44,14 @@ again(void *ctx, struct err *e)
     if (w->n >= w->answers_from)
         assert_int_equal(write(ends[1], w->answer, strlen(w->answer)), strlen(w->answer));
     else
-        shutdown(ends[1], SHUT_WR); /* it takes the request, and is gone */
+        shutdown(ends[1], SHUT_WR); /* the request is accepted, then the daemon is gone */
     if (w->peer >= 0)
         close(w->peer);
     w->peer = ends[1];
     return ends[0];
 }
 
-/* One whose first daemon has left this behind before it went. */
+/* A client whose first daemon sent this before it exited. */
 static struct client *
 client_of(struct world *w, const char *last_words)
 {
@@ -110,7 +110,7 @@ test_a_request_that_daemons_die_of_is_given_up(void **state)
     assert_int_equal(e.code, ERR_UNREACHABLE);
     assert_non_null(strstr(e.text, "may be the cause"));
     assert_int_equal(w.n, 3);
-    assert_int_equal(client_call(c, "status", NULL, NULL, &e), -1); /* for good */
+    assert_int_equal(client_call(c, "status", NULL, NULL, &e), -1); /* permanently */
     finish(&w, c);
 }
 
@@ -178,7 +178,8 @@ count(void *ctx, const char *method, json_t *params)
     ++*(int *)ctx;
 }
 
-/* What came in one piece with an answer is delivered behind it, and nothing else may follow. */
+/* Data that came in one piece with an answer is delivered after it, and nothing else may
+ * follow. */
 static void
 test_what_came_with_an_answer_is_not_waited_for(void **state)
 {
@@ -195,7 +196,7 @@ test_what_came_with_an_answer_is_not_waited_for(void **state)
     client_listen(c, count, NULL, &n);
     assert_int_equal(client_call(c, "gpu.pause", NULL, NULL, &e), 0);
     assert_int_equal(n, 0);
-    alarm(30); /* or it would wait for ever */
+    alarm(30); /* else it would wait for ever */
     assert_int_equal(client_wait(c, -1, &e), 0);
     alarm(0);
     assert_int_equal(n, 1);

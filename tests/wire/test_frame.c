@@ -1,4 +1,4 @@
-/* Lines out of a byte stream, however it is cut. */
+/* Lines from a byte stream, however it is split. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ feed(struct frame *f, const char *bytes, size_t n)
     frame_filled(f, n);
 }
 
-/* Takes all whole lines, joined by '|', into out. */
+/* Appends all whole lines to out, joined by '|'. */
 static void
 drain(struct frame *f, char *out, size_t size)
 {
@@ -96,7 +96,7 @@ test_a_long_line_in_small_pieces_costs_linear_time(void **state)
         at = 0;
         assert_null(frame_next(&f, &at, &len));
         frame_done(&f, at);
-        /* What has been searched is not searched again: that is what makes it linear. */
+        /* Bytes already searched are not searched again: that makes it linear. */
         assert_int_equal(f.scanned, f.bytes.len);
     }
     feed(&f, "\n", 1);

@@ -1,5 +1,5 @@
-/* The quick reader of JSON against json_loadb: the same values, the same refusals, whatever the
- * text; also of every text cut short or with a byte changed. */
+/* The fast JSON reader against json_loadb: the same values and refusals for any text,
+ * including every text truncated or with a byte changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static const char *const texts[] = {
     "[1 2]",
 };
 
-/* Read from memory of just that size, so that a byte too many is noticed. */
+/* Read from memory of exactly that size, so that an overread is detected. */
 static void
 check(const char *text, size_t n)
 {

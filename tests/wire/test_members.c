@@ -1,4 +1,4 @@
-/* Members of JSON objects: what fills the fields, and what is refused with which words. */
+/* Members of JSON objects: values that fill the fields, and the errors for refused ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ test_all_kinds(void **state)
     assert_int_equal(a.middle, -5);
     assert_true(a.large == INT64_MAX);
     assert_string_equal(a.text, "t");
-    assert_string_equal(a.chars, "abcd"); /* and not half of the letter behind it */
+    assert_string_equal(a.chars, "abcd"); /* and not half of the next letter */
     assert_string_equal(a.list[0], "x");
     assert_string_equal(a.list[1], "");
     assert_null(a.list[2]);

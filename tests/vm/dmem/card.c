@@ -36,7 +36,7 @@ struct client {
 };
 
 static struct dmem_cgroup_region *region;
-/* Of everything below, and of all clients. */
+/* Protects everything below, and all clients. */
 static DEFINE_MUTEX(card_lock);
 static u64 used;
 static unsigned int last_id;
