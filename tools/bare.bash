@@ -18,7 +18,7 @@ bare_base()
     if [ ! -e "$dir.done" ]; then
         mkdir -p "$bare_dir"
         rm -rf "$dir"
-        # What it mounts below $dir must not outlive it: the next try begins with `rm -rf`.
+        # Mounts below $dir must not outlive it: the next attempt begins with `rm -rf`.
         unshare --mount --propagation private debootstrap --variant=minbase "$suite" "$dir" "$mirror" >"$dir.log" 2>&1 || {
             tail -5 "$dir.log" >&2
             echo "$0: debootstrap of $suite failed; all it said is in $dir.log" >&2
@@ -33,7 +33,7 @@ APT::Install-Recommends "false";
 Acquire::Check-Valid-Until "false";
 Acquire::Languages "none";
 APT
-        # Nothing in there may start a service on this machine.
+        # No service may start on this machine from in there.
         printf '#!/bin/sh\nexit 101\n' >"$dir/usr/sbin/policy-rc.d"
         chmod +x "$dir/usr/sbin/policy-rc.d"
         bare_run "$dir" 'apt-get update -q && apt-get -y -q upgrade' >>"$dir.log" 2>&1 || {
@@ -57,8 +57,8 @@ bare_open()
     bare=$bare/root
 }
 
-# In mount and PID namespaces of its own: what is started in there ends with the script, and
-# nothing has to be unmounted.
+# In its own mount and PID namespaces: processes started there end with the script, and nothing
+# has to be unmounted.
 bare_run()
 {
     local dir=$1 script=$2

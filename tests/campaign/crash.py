@@ -27,8 +27,8 @@ SHEPHERD_POINTS = ["shepherd-start", "shepherd-waits", "shepherd-has-go",
                    "shepherd-before-fork", "shepherd-before-exec", "shepherd-after-exec", "shepherd-child-exited", "shepherd-before-note",
                    "shepherd-before-rename",
                    "shepherd-after-rename", "shepherd-before-ended"]
-# Before these the command has not been started, so the job must simply run; behind them it
-# may have, so it must be LOST or have its true outcome.
+# Before these points the command has not been started, so the job must simply run; after them
+# it may have been, so the job must be LOST or have its true outcome.
 NEVER_RAN_POINTS = {"shepherd-start", "shepherd-waits", "shepherd-has-go",
                     "shepherd-before-fork"}
 MUST_KILL = {p + ":1" for p in DAEMON_POINTS}
@@ -64,7 +64,7 @@ def runs_of(daemon, i):
 
 
 def await_all(daemon, n, timeout_s=300):
-    """Until every job has ended. The daemon is up."""
+    """Wait until every job has ended. The daemon must be up."""
     ids = [row[0] for row in daemon.call("jobs", {"all": True, "fields": ["id"]})["rows"]]
     if len(ids) != n:
         raise Failure(f"{len(ids)} jobs instead of {n}")
@@ -74,9 +74,9 @@ def await_all(daemon, n, timeout_s=300):
 
 
 def check_clean(daemon, folders_within_s=30):
-    """What a job left behind has gone before its end is told. Its folder may stay for seconds: a
-    supervisor that was about to leave when its daemon was killed keeps it locked, and the next
-    daemon comes back to it."""
+    """A job's leftovers are gone before its end is reported. Its folder may stay for seconds:
+    a supervisor that was about to exit when its daemon was killed keeps it locked, and the
+    next daemon comes back to it."""
     left = daemon.processes()
     if left:
         raise Failure(f"left behind: {left}")
@@ -110,9 +110,9 @@ def random_daemon(args, rng):
         lines = [job for job, _ in jobs]
         while kills < args.kills:
             daemon.start()
-            # The file grows all along, so that no kill meets an empty queue.
+            # The file keeps growing, so that no kill meets an empty queue.
             daemon.sync(lines[:len(lines) * (kills + 1) // args.kills])
-            # Not synchronisation: the moment of the kill is what is being varied.
+            # Not synchronisation: the moment of the kill is varied on purpose.
             time.sleep(rng.random() * args.max_delay)
             daemon.kill()
             kills += 1
@@ -127,7 +127,8 @@ def random_daemon(args, rng):
 
 
 def random_shepherd(args, rng):
-    """kill -9 of shepherds: LOST with the reason, requeued only where asked."""
+    """kill -9 of supervisors: the job is LOST with the reason, and requeued only if it asked
+    for that."""
     daemon = Daemon(args.bin)
     n = max(20, args.jobs // 5)
     jobs = []
@@ -159,8 +160,8 @@ def random_shepherd(args, rng):
 
 
 def programs_of(daemon):
-    """Pids by name: of the daemon, its nurseries (also of daemons that were killed) and
-    supervisors. Not of a supervisor's child, which is about to be the job."""
+    """Pids by name: the daemon, its nurseries (also of killed daemons) and supervisors. Not a
+    supervisor's child that is about to become the job."""
     found = {"berthd": [], "berth-nursery": [], "berth-shepherd": []}
     needle = ("BERTH_LOCK_DIR=" + daemon.dir).encode()
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -183,7 +184,7 @@ def programs_of(daemon):
 
 
 def random_any(args, rng):
-    """kill -9 of daemon, nursery or a supervisor, at random moments under short jobs."""
+    """kill -9 of the daemon, a nursery or a supervisor, at random moments under short jobs."""
     daemon = Daemon(args.bin)
     jobs = make_jobs(rng, args.jobs)
     lines = [job for job, _ in jobs]
@@ -192,14 +193,14 @@ def random_any(args, rng):
         daemon.start()
         for kills in range(args.kills):
             daemon.sync(lines[:len(lines) * (kills + 1) // args.kills])
-            # Not synchronisation: the moment of the kill is what is being varied.
+            # Not synchronisation: the moment of the kill is varied on purpose.
             time.sleep(rng.random() * args.max_delay)
             running = programs_of(daemon)
             name = rng.choice([name for name in running if running[name]])
             killed[name] += 1
             if name == "berthd":
                 daemon.kill()
-                # A child of its that has yet to execute a nursery holds its lock for a moment.
+                # Its child that has yet to execute a nursery holds its lock for a moment.
                 signal.alarm(300)
                 while not daemon.start(must=False):
                     pass
@@ -219,15 +220,15 @@ def random_any(args, rng):
 
 
 def one_point(args, rng, label):
-    """A crash at this edge, the nth time it is passed; then go on without."""
+    """Crash at this edge, the nth time it is reached; then go on without."""
     daemon = Daemon(args.bin, sim="2")
     jobs = make_jobs(rng, 12)
     lines = [job for job, _ in jobs]
     try:
         if daemon.start(crash_at=label, must=False):
             daemon.sync(lines)
-            # Every shepherd dies before its command: the daemon would give up after a few
-            # tries each, so it is killed instead of waited for.
+            # Every supervisor dies before its command: the daemon would give up after a few
+            # tries each, so kill it instead of waiting.
             if label not in NEVER_RAN_POINTS:
                 # Until all have ended, or the daemon is gone.
                 daemon.call("wait", {"select": ["--all"]})
@@ -253,7 +254,7 @@ def check_point_outcomes(daemon, jobs, label):
 
 
 def check_once_or_lost(daemon, jobs):
-    """Shepherds have died: what ran is not run again, and no code is invented."""
+    """Supervisors have died: what ran is not run again, and no exit code is invented."""
     state = daemon.fetch()
     for i, (job, code) in enumerate(jobs):
         name, status, attempts, text = state[job["key"]]
@@ -265,7 +266,7 @@ def check_once_or_lost(daemon, jobs):
 
 
 def points(args, rng):
-    """Every edge of daemon and shepherd."""
+    """Crash at every edge of daemon and supervisor."""
     labels = [f"{p}:{n}" for p in DAEMON_POINTS for n in args.passes] + SHEPHERD_POINTS
     for label in labels:
         try:
@@ -275,13 +276,13 @@ def points(args, rng):
     return f"{len(labels)} crash points"
 
 
-# --- arrays, and jobs that wait for others ---------------------------------------------------
+# --- arrays and dependencies ------------------------------------------------------------------
 
 
 def make_graph(rng, n):
-    """Requests, in order: arrays (some of which bound how many tasks run at once) and single
-    jobs, many of which wait for earlier ones by name. Each task, and each job, appends a line
-    to a file of its own. With each request what its codes are, by task."""
+    """Requests, in order: arrays (some with a bound on running tasks) and single jobs, many of
+    which depend on earlier ones by name. Each task and each job appends a line to a file of
+    its own. Each request comes with its exit codes, by task."""
     graph = []
     for i in range(n):
         tasks = rng.choice([1, 3, 6, 12]) if rng.random() < 0.4 else 0
@@ -303,7 +304,7 @@ def make_graph(rng, n):
 
 
 def graph_rows(daemon):
-    """Name to state and words, of what is no task of an array; None when the daemon died."""
+    """Name to state and text, for jobs that are no array tasks; None if the daemon died."""
     rows = daemon.call("jobs", {"all": True, "fields": ["name", "array_job", "state", "text"]})
     if rows is None:
         return None
@@ -314,8 +315,8 @@ def graph_rows(daemon):
 
 
 def hand_in(daemon, graph, refused):
-    """Those that the daemon does not know yet, one by one, until it dies. One that can never
-    start, as what it waits for has ended otherwise, is refused; nobody waits for that one."""
+    """Submit those that the daemon does not have yet, one by one, until it dies. A job whose
+    dependencies can no longer be met is refused; no other job depends on it."""
     known = graph_rows(daemon)
     if known is None:
         return
@@ -336,7 +337,7 @@ def hand_in(daemon, graph, refused):
 
 
 def graph_ends(graph):
-    """How each must end: by the codes of its tasks, and by those that it waits for."""
+    """How each must end: by the codes of its tasks and its dependencies."""
     ends = {}
     for job, codes in graph:
         met = all({"success": ends[dep["name"]] == "COMPLETED", "any": True,
@@ -348,7 +349,7 @@ def graph_ends(graph):
 
 
 def finish_graph(daemon, graph, refused):
-    """Waits until all have ended, and checks how, and how often each task ran."""
+    """Wait until all have ended; check how, and how often each task ran."""
     daemon.start()
     hand_in(daemon, graph, refused)
     signal.alarm(300)
@@ -382,7 +383,7 @@ def graph_point(args, rng, label):
 
 
 def graph_points(args, rng):
-    """Every edge of the daemon under arrays and dependencies."""
+    """Crash at every edge of the daemon under arrays and dependencies."""
     labels = [f"{p}:{n}" for p in DAEMON_POINTS for n in args.passes + [9, 14]]
     for label in labels:
         try:
@@ -400,7 +401,7 @@ def random_graph(args, rng):
         for kills in range(args.kills):
             daemon.start()
             hand_in(daemon, graph[:len(graph) * (kills + 1) // args.kills], refused)
-            # Not synchronisation: the moment of the kill is what is being varied.
+            # Not synchronisation: the moment of the kill is varied on purpose.
             time.sleep(rng.random() * args.max_delay)
             daemon.kill()
         finish_graph(daemon, graph, refused)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Stands for Slurm in inject.py, under the names sbatch, squeue and scancel: a batch script runs here
-and at once, as a process that outlives sbatch. What is known of each job is a file in the folder
-$SLURM_CONF. Standard library only."""
+"""Stands for Slurm in inject.py, under the names sbatch, squeue and scancel: a batch script
+runs here and at once, as a process that outlives sbatch. Each job's state is a file in the
+folder $SLURM_CONF. Standard library only."""
 import fcntl
 import json
 import os
@@ -28,7 +28,7 @@ def next_number():
 
 
 def tasks_of(text):
-    """Of --array=0-3,5; [None]: it is none."""
+    """The tasks of --array=0-3,5; [None] without --array."""
     if text is None:
         return [None]
     return [t for part in text.split(",") for first, _, last in [part.partition("-")]
@@ -47,7 +47,7 @@ def note(number, task, **what):
 
 
 def run(number, task, key, script):
-    """The job, as a process of its own to its end."""
+    """Run the job to its end, in a process of its own."""
     env = dict(os.environ, SLURM_JOB_ID=str(number))
     if task is not None:
         env["SLURM_ARRAY_TASK_ID"] = str(task)

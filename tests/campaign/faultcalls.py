@@ -82,8 +82,8 @@ def launch(flag, numbers, command):
 
 
 class Listener:
-    """Answers the numbered calls until nothing is left that could make one. judge(pid, number,
-    args) is asked about each: the number of an error, or 0."""
+    """Answer the numbered calls until no process is left that could make one. judge(pid,
+    number, args) is asked about each: the number of an error, or 0."""
 
     def __init__(self, folder, numbers, judge):
         self.flag = os.path.join(folder, "fetched")
@@ -91,13 +91,13 @@ class Listener:
         self.thread = None
 
     def before(self):
-        """The words in front of a command that is begun now."""
+        """The words to put in front of a command about to be started."""
         with open(self.flag, "wb") as f:
             f.write(b"\0")
         return [sys.executable, "-I", "-S", os.path.abspath(__file__), self.flag, self.numbers]
 
     def attach(self, pid):
-        """Once the program in front has been begun, as process pid."""
+        """Called once the wrapper has been started, as process pid."""
         fd = self.fetch(pid)
         with open(self.flag, "r+b") as f:
             f.write(b"\1")

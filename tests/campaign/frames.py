@@ -21,8 +21,8 @@ from instance import ENV, Daemon, Failure
 BATCH = 250             # frames on one connection
 ROUND = 20000           # frames for one daemon
 JOB = {"argv": ["true"], "gpus": 0, "hold": True}
-# Requests that are right, one of each method and some of their shapes. None of them stops
-# the daemon, and no job of theirs does anything: what mutation makes of them may run.
+# Valid requests, one of each method in some variants. None stops the daemon, and their jobs do
+# nothing, so mutated ones may run.
 RIGHT = [
     ("submit", {"jobs": [JOB], "cwd": "/", "umask": 18, "env": ["A=b"]}),
     ("submit", {"jobs": [{"command": ":", "vram_mib": 1000, "array": "0-9,20%2", "name": "n",
@@ -70,7 +70,7 @@ NOISE = [b"\0", b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\\u0000", b"\\ud800", b
 
 
 def other_tree(rng, tree):
-    """The same with one node, anywhere, that is something else."""
+    """The same request with one random node replaced."""
     if isinstance(tree, dict) and tree and rng.random() < 0.85:
         key = rng.choice(list(tree))
         changed = dict(tree)
@@ -109,7 +109,7 @@ def other_bytes(rng, line):
 
 
 def one_frame(rng, n):
-    """A line, without its end."""
+    """A line, without its newline."""
     method, params = RIGHT[rng.randrange(len(RIGHT))]
     request = {"jsonrpc": "2.0", "id": n, "method": method, "params": params}
     roll = rng.random()
@@ -124,7 +124,7 @@ def one_frame(rng, n):
 
 
 def a_monster(rng):
-    """What is tried more seldom, as it costs more: megabytes in a line."""
+    """Rarer cases, as they cost more: megabytes in a line."""
     size = rng.choice([1 << 20, 3 << 20])
     return rng.choice([
         b'{"id":1,"method":"status","params":{"x":"' + b"a" * size + b'"}}',
@@ -140,14 +140,14 @@ def a_monster(rng):
 
 def connect(path):
     s = socket.socket(socket.AF_UNIX)
-    s.connect(path)  # waits while many stand before it; with a timeout it would not
+    s.connect(path)  # waits while others queue; with a timeout it would not
     s.settimeout(300)
     return s
 
 
 def read_answers(f, asked):
-    """Until the answer to the last request, which is right. Every line is an answer to one of
-    ours, and each of ours has at most one."""
+    """Read until the answer to the last request, which is valid. Every line must answer one of
+    our requests, and each request gets at most one answer."""
     answered = right = 0
     while True:
         line = f.readline()
@@ -155,7 +155,7 @@ def read_answers(f, asked):
             raise Failure("the daemon hung up")
         answer = json.loads(line)
         if "method" in answer:
-            continue  # an event: somebody has asked to follow
+            continue  # an event: a mutated request asked to follow
         if answer.get("id") == "last":
             if "result" not in answer:
                 raise Failure(f"the right request was refused: {answer}")
@@ -171,8 +171,8 @@ def read_answers(f, asked):
 
 
 def one_batch(rng, path, n):
-    """Some frames, then one that is right, whose answer must come; now and then half a frame
-    and away, or a descriptor that nobody asked for."""
+    """Send some frames, then a valid one whose answer must come; now and then half a frame
+    before disconnecting, or an unwanted descriptor."""
     frames = [one_frame(rng, n + i) for i in range(BATCH)]
     if rng.random() < 0.02:
         frames[rng.randrange(BATCH)] = a_monster(rng)
@@ -201,7 +201,7 @@ def descriptors_of(pid):
 
 
 def ask(witness, method, params):
-    """One who is right all along, on a connection that stays."""
+    """A client with valid requests only, on a connection that stays."""
     s, f = witness
     s.sendall(json.dumps({"id": "w", "method": method, "params": params}).encode() + b"\n")
     answer = json.loads(f.readline())
@@ -211,7 +211,7 @@ def ask(witness, method, params):
 
 
 def clear(daemon, witness):
-    """What was accepted goes, so that it is the frames that are measured and not a queue."""
+    """Remove accepted jobs, so that the frames are measured and not a queue."""
     ask(witness, "gpu.resume", {"gpus": ["all"]})
     ids = [row[0] for row in ask(witness, "jobs", {"fields": ["id"]})["rows"]]
     if ids:
@@ -220,7 +220,7 @@ def clear(daemon, witness):
 
 
 def send_round(daemon, rng, frames):
-    """That many frames to one daemon. How many were right, and by how many KiB it has grown."""
+    """Send that many frames to one daemon. Returns how many were valid, and its growth in KiB."""
     path = os.path.join(daemon.dir, "berth.sock")
     first_kib, right = None, 0
     daemon.start(options=["--set", "user_max_pending=3000", "--set", "log_level=error"])
@@ -250,8 +250,8 @@ def send_round(daemon, rng, frames):
 
 
 def fuzz_daemon(args, rng):
-    """Frames to the daemon. A new one after so many, as what was accepted becomes a history that
-    every question for all of it is answered from, and that is not what is tried here."""
+    """Frames to the daemon. It is replaced after a number of them, because accepted jobs
+    become a history that makes every later question slower, which is not tested here."""
     right = grown = 0
     for n in range(0, args.frames, ROUND):
         daemon = Daemon(args.bin, sim="2")
@@ -262,7 +262,7 @@ def fuzz_daemon(args, rng):
         right, grown = right + more, max(grown, kib)
         if grown > args.growth_mib * 1024:
             raise Failure(f"the daemon has grown by {grown} KiB")
-    # Mutation that leaves nothing right looks at one line of code, and finds nothing.
+    # Mutations that leave no frame valid exercise one line of code only, and find nothing.
     if not args.frames // 10 < right < args.frames:
         raise Failure(f"{right} frames were taken as right")
     return f"{args.frames} frames, {right} of them right, at most {grown} KiB of growth"
@@ -282,7 +282,7 @@ HELLOS = [b'{"version":1}', b'{"version":1,"offset":0,"input":true}', b'{"tail":
 
 def attach_noise(rng):
     roll = rng.random()
-    if roll < 0.3:  # never as one who may type, so that the command's input stays its own
+    if roll < 0.3:  # never with the right to type, so that the command's input stays its own
         hello = attach_frame(b"h", rng.choice(HELLOS).replace(b"true", b"false"))
         return hello if roll < 0.2 else other_bytes(rng, hello).replace(b"true", b"false")
     if roll < 0.6:
@@ -294,7 +294,7 @@ def attach_noise(rng):
 
 
 def supervisor_of(daemon, job):
-    """The pid of the job's shepherd: the parent of what the job runs."""
+    """The pid of the job's supervisor: the parent of the job's command."""
     for pid in daemon.processes():
         with open(f"/proc/{pid}/stat") as f:
             parent = int(f.read().rsplit(")", 1)[1].split()[1])
@@ -328,7 +328,7 @@ def fuzz_attach(args, rng):
                     try:
                         s.sendall(attach_noise(rng))
                     except (BrokenPipeError, ConnectionResetError):
-                        break  # it has had enough of us
+                        break  # it disconnected us
                     n += 1
         with connect(path) as s, s.makefile("rb") as f:
             s.sendall(attach_frame(b"h", b'{"version":1,"offset":0}'))
@@ -349,7 +349,7 @@ def fuzz_attach(args, rng):
 
 
 def read_stream(f):
-    """The output, whole, and the exit record."""
+    """The output must be complete, and the exit record right."""
     output = b""
     while True:
         head = f.read(5)

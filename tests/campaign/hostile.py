@@ -46,7 +46,7 @@ ENV = ["PATH=" + os.environ["PATH"], "HOME=/"]
 
 
 class Link:
-    """A connection of this process's user. Lines go out, answers come back by number."""
+    """A connection of this process's user. Sends lines and matches answers by number."""
 
     def __init__(self, path):
         self.s = socket.socket(socket.AF_UNIX)
@@ -78,7 +78,7 @@ def submit(jobs):
     return {"cwd": "/", "umask": 18, "env": ENV, "jobs": jobs}
 
 
-# --- what the hostile one does: each is called again and again, in a process of its own ------
+# --- attacks: each is called again and again, in a process of its own -------------------------
 
 
 def flood(path, rng):
@@ -107,7 +107,7 @@ def slow_reader(path, rng):
     links = [Link(path) for _ in range(5)]
     for x in links:
         x.s.sendall(b'{"id":1,"method":"jobs","params":{"all":true}}\n' * 10)
-    time.sleep(1)  # what a client does that does not read
+    time.sleep(1)  # as a client that does not read
     for x in links:
         x.close()
 
@@ -188,7 +188,7 @@ def followers(path, rng):
     links = [Link(path) for _ in range(10)]
     for x in links:
         x.s.sendall(b'{"id":1,"method":"events","params":{"follow":true}}\n')
-    time.sleep(1)  # what one does that never reads
+    time.sleep(1)  # as a client that never reads
     for x in links:
         x.close()
 
@@ -273,7 +273,7 @@ def hooks(path, rng):
 
 
 def stopped(path, rng):
-    """Its own client, which asks for more than the socket takes, is stopped for a while."""
+    """Its own client, which requests more than the socket holds, is stopped for a while."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -285,10 +285,10 @@ def stopped(path, rng):
             os._exit(0)
     try:
         for sig in (signal.SIGSTOP, signal.SIGCONT):
-            time.sleep(0.3)  # what a person at a terminal does
+            time.sleep(0.3)  # as a user at a terminal
             os.kill(pid, sig)
         time.sleep(0.3)
-    finally:  # also when its time is over: a stopped process would stay for ever
+    finally:  # also after its time is over: a stopped process would stay for ever
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
@@ -306,7 +306,7 @@ ATTACKS = [flood, half_lines, slow_reader, deep_json, wide_json, selectors, fiel
 
 
 def fill(path, n):
-    """So many jobs of one's own that wait: what the verbs are let loose on."""
+    """Make this many pending jobs of one user, as targets for the verbs."""
     link = Link(path)
     for first in range(0, n, 10000):
         lines = [dict(job(f": {i}", hold=True, name=f"n{i}"), key=f"q{i}", line=i + 1)
@@ -318,9 +318,9 @@ def fill(path, n):
 
 
 class Groups:
-    """CPU groups of version 1 or 2, as systemd lays them out: equal parts for the daemon (of
-    system.slice), the jobs (berth.slice) and the users (user.slice), of which each has as much.
-    Beside all of them, others have a hundredth."""
+    """CPU groups of version 1 or 2, as systemd lays them out: equal shares for the daemon (of
+    system.slice), the jobs (berth.slice) and the users (user.slice), with equal parts inside.
+    Other programs get a hundredth beside all of them."""
 
     NAMES = ["", "daemon", "jobs", "users", "users/watching", "users/attacking"]
 
@@ -348,11 +348,11 @@ class Groups:
         self.write(self.procs(name), "0")
 
     def before(self):
-        """Words in front of the daemon's command."""
+        """Words to put in front of the daemon's command."""
         return ["sh", "-c", 'echo 0 >"$0" && exec "$@"', self.procs("daemon")]
 
     def move_jobs(self, daemon):
-        """The process that forks them, of this daemon."""
+        """This daemon's process that forks supervisors."""
         with open(f"/proc/{daemon}/task/{daemon}/children", encoding="ascii") as f:
             for pid in f.read().split():
                 if os.readlink(f"/proc/{pid}/exe").endswith("/berth-shepherd"):
@@ -362,12 +362,12 @@ class Groups:
         for name in reversed(self.NAMES):
             try:
                 os.rmdir(os.path.join(self.top, name))
-            except OSError as why:  # somebody's process is on its way out still
+            except OSError as why:  # a process that is just exiting
                 print("left:", why)
 
 
 class NoGroups:
-    """Where the campaign's processes are among all others."""
+    """Where the campaign's processes rank among all others."""
 
     def join(self, name):
         pass
@@ -393,7 +393,7 @@ def on_alarm(number, frame):
 
 
 def attack(path, account, what, seconds, seed, told, args):
-    """In a process of its own, as that user, until the time is over."""
+    """Run in a process of its own, as that user, until the time is over."""
     pid = os.fork()
     if pid:
         return pid
@@ -402,7 +402,7 @@ def attack(path, account, what, seconds, seed, told, args):
     become(account)
     rng, end, n, words = random.Random(seed), time.monotonic() + seconds, 0, {}
     signal.signal(signal.SIGALRM, on_alarm)
-    signal.setitimer(signal.ITIMER_REAL, seconds + 0.1)  # whatever it waits for then
+    signal.setitimer(signal.ITIMER_REAL, seconds + 0.1)  # interrupts any wait
     while time.monotonic() < end:
         try:
             time.sleep(0.01)
@@ -420,12 +420,12 @@ def attack(path, account, what, seconds, seed, told, args):
     os._exit(0)
 
 
-# --- what the other one has of it ------------------------------------------------------------
+# --- the bystander's measurements -------------------------------------------------------------
 
 
 class Bystander:
-    """Asks for the status every 50 ms, and beside that submits a short job each second and waits
-    for it; notes how long each took, in ms, and when that was."""
+    """Ask for the status every 50 ms, and also submit a short job each second and wait for it;
+    record each duration in ms and its time."""
 
     def __init__(self, path):
         self.path, self.times, self.failed = path, [], []
@@ -508,7 +508,7 @@ def tell(title, times):
     print(f"{title:14} " + "  ".join(parts) + f"  of {len(times)}")
 
 
-# --- and the daemon --------------------------------------------------------------------------
+# --- the daemon's measurements ----------------------------------------------------------------
 
 
 def memory_mib(pid, key):
@@ -523,7 +523,7 @@ def cpu_s(pid):
 
 
 def tell_slow_turns(machine):
-    """Each kind of slow turn by what took most of it: how often, the longest, the most CPU."""
+    """Slow turns grouped by what took most of the time: how often, the longest, the most CPU."""
     found = {}
     for n in ("", ".1", ".2", ".3"):
         try:
@@ -544,7 +544,7 @@ def tell_slow_turns(machine):
               f" in {pieces} pieces")
 
 
-# --- all of it -------------------------------------------------------------------------------
+# --- everything together ----------------------------------------------------------------------
 
 
 def all_of_it(args, machine, path, alice, bob, told):
@@ -636,7 +636,7 @@ def main():
         shutil.rmtree(f"/tmp/berth-hostile-{bob.pw_uid}", ignore_errors=True)
         if homes:
             for user in users:
-                # Hooks outlive a daemon that is killed.
+                # Hooks outlive a killed daemon.
                 subprocess.run(["pkill", "-KILL", "-u", user], check=False)
                 subprocess.run([*IN_TURN, "userdel", "-f", user], check=False)
             shutil.rmtree(homes, ignore_errors=True)

@@ -38,10 +38,10 @@ PROGRAMS = ["berthd", "nursery", "supervisor", "probe", "user"]
 PROGRAMS_OF = {"here": PROGRAMS, "container": ["supervisor", "init"],
                "slurm": ["berthd", "node", "supervisor"]}
 MORE_OF = {"here": {}, "container": {"container": "image"}, "slurm": {"on": "slurm", "gpus": 0}}
-HASTE = 30       # what waits for Slurm are divided by
+HASTE = 30       # divisor for Slurm's waits
 LONG_BYTES = 140000  # more than an argument may have
 DEADLINE_S = 300
-DEADLINE_SLURM_S = 600  # of its commands, one is called in a second
+DEADLINE_SLURM_S = 600  # one of its commands is called per second
 WINDOW_S = 0.3
 SOME_S = 0.8     # for errors of some calls only
 LASTING_S = 9    # long enough for a trial that nobody answers, so that health knows
@@ -51,8 +51,8 @@ PATH = os.environ["PATH"]
 
 Call = collections.namedtuple("Call", "numbers errors on", defaults=[None])
 
-# By name: the system calls (x86_64), the errors that the manual lists as passing trouble, and what
-# they are about, if not everything: what lies on a disk, a socket, files of a cgroup, one command
+# By name: the system calls (x86_64), the errors that the manual lists as temporary, and the
+# objects they concern, if not all: files on a disk, a socket, files of a cgroup, one command
 # of fcntl.
 CALLS = {
     "open": Call([2, 85, 257, 437], "EMFILE ENFILE ENOMEM ENOSPC EIO EINTR"),
@@ -113,9 +113,9 @@ CALLS = {
     "sleep": Call([35, 230], "EINTR"),
     "getrandom": Call([318], "EINTR ENOSYS"),
 }
-# What is left out: libuv aborts where these fail, and the C library dies of them before main. What
-# a kernel denies a supervisor is denied for good, so its job is charged with it. PAM's modules call
-# it a denial when they have no descriptor.
+# Exclusions: libuv aborts if these fail, and the C library dies of them before main. What a
+# kernel denies a supervisor is denied for good, so its job is charged with it. PAM's modules
+# treat a lack of descriptors as a denial.
 LEFT_OUT = {("berthd", "pipe", "start"), ("berthd", "eventfd", "start"),
             ("berthd", "mmap", "start"), ("nursery", "mmap", "start"), ("probe", "mmap", "start"),
             ("supervisor", "prctl", None), ("supervisor", "rlimit", None),
@@ -144,7 +144,7 @@ def is_about(on, pid, args):
 
 
 class Programs:
-    """Which of Berth's programs a process is."""
+    """Which of Berth's programs a process runs."""
 
     def __init__(self):
         self.nurseries = set()
@@ -163,7 +163,7 @@ class Programs:
 
     @staticmethod
     def parent(pid):
-        """Its program, and its number."""
+        """Its program and its number."""
         with open(f"/proc/{pid}/stat", encoding="ascii") as f:
             number = f.read().rsplit(")", 1)[1].split()[1]
         return os.path.basename(os.readlink(f"/proc/{number}/exe")), number
@@ -190,10 +190,10 @@ class Programs:
 
 
 class Fault:
-    """One error of one kind of call of one program, when it is armed; and what it met."""
+    """One error of one kind of call of one program, once armed; and the calls it hit."""
 
     def __init__(self, program, call, error, way, rng, n_at_start):
-        self.nth = rng.randrange(max(n_at_start, 1))  # of those that a start makes
+        self.nth = rng.randrange(max(n_at_start, 1))  # of those made during a start
         self.program, self.call, self.way, self.rng = program, CALLS[call], way, rng
         self.error = getattr(errno, error)
         self.programs = Programs()
@@ -219,7 +219,7 @@ class Fault:
 
 
 class Counter:
-    """Which kinds of calls each program makes, from its start and from the jobs on."""
+    """The kinds of calls that each program makes, from its start and once jobs run."""
 
     def __init__(self):
         self.programs = Programs()
@@ -235,7 +235,7 @@ class Counter:
 
 
 def stand_ins(folder):
-    """Puts what stands for podman and Slurm in front of the others."""
+    """Put the fakes for podman and Slurm first in PATH."""
     here = os.path.dirname(os.path.abspath(__file__))
     tools, slurm = os.path.join(folder, "tools"), os.path.join(folder, "slurm")
     for made in (tools, slurm):
@@ -247,7 +247,7 @@ def stand_ins(folder):
 
 
 class Instance(Daemon):
-    """A daemon whose calls are watched, and which may be gone, or not answer, at any time."""
+    """A daemon whose calls are intercepted, and which may be gone, or not answer, at any time."""
 
     def __init__(self, args, numbers, judge):
         super().__init__(args.bin, sim="2")
@@ -263,7 +263,7 @@ class Instance(Daemon):
         self.listener = faultcalls.Listener(self.dir, numbers, judge)
         self.stderr = open(os.path.join(self.dir, "stderr"), "a+")
         self.deaths = []
-        self.refused = None  # why, of what failed last
+        self.refused = None  # why the last request failed
 
     def start(self, **how):
         return super().start(options=["--system"] if self.account else [], **how)
@@ -274,7 +274,7 @@ class Instance(Daemon):
         return self.call_as(method, params)
 
     def call_as(self, method, params):
-        """From a process that is the account's until it is answered; the listener stays root."""
+        """Ask from a process of the account; the listener stays root."""
         r, w = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -301,7 +301,7 @@ class Instance(Daemon):
                           on_launch=lambda: self.listener.attach(self.process.pid))
 
     def ask(self, method, params):
-        """None when there was no answer, an error included: what failed is asked again."""
+        """None if there was no answer, errors included: a failed request is repeated."""
         try:
             return self.call(method, params)
         except (Failure, OSError, ValueError) as e:
@@ -320,7 +320,7 @@ class Instance(Daemon):
         return self.stderr.read()
 
     def revive(self):
-        """Started again if it is gone; that it went with words is no failure."""
+        """Restart it if it is gone; an exit with an error message is no failure."""
         status = self.process.poll()
         if status is None:
             return
@@ -364,7 +364,7 @@ ARRAY = {"name": "array", "array": "0-2", "gpus": 0,
 
 
 def rows(daemon):
-    """Each job's row, by key or as a task; None when nobody answers."""
+    """Each job's row, by key or as a task; None if there is no answer."""
     found = daemon.ask("jobs", {"all": True, "fields": ["key", "array_job", "array_task", "state",
                                                         "exit_status", "text", "name"]})
     if found is None:
@@ -376,7 +376,7 @@ def rows(daemon):
 
 
 def hand_in(daemon, jobs, until, kind):
-    """Until the daemon has them all, whatever fails meanwhile."""
+    """Repeat until the daemon has them all, whatever fails meanwhile."""
     lines = [job for job, _, _ in jobs]
     with_file = with_array = False
     while not (with_file and with_array):
@@ -399,7 +399,8 @@ ENDED = {"COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "LOST"}
 
 
 def health_says(daemon, now, fault):
-    """Whether health says that something keeps jobs back; a failure where it should, and does not."""
+    """Whether health reports that something holds back jobs; a failure if it should, and does
+    not."""
     health = daemon.ask("health", {})
     if health is None:
         return False
@@ -411,7 +412,7 @@ def health_says(daemon, now, fault):
 
 
 def await_ends(daemon, n, until, fault):
-    """Until all have ended. Where starts are held back for long, health has to say why."""
+    """Wait until all have ended. If starts are held back for long, health must report why."""
     told = False
     while True:
         daemon.revive()
@@ -429,7 +430,7 @@ def await_ends(daemon, n, until, fault):
 
 
 def check_ends(daemon, jobs, ends, fault):
-    """How many are LOST, as their supervisors had no memory left."""
+    """Number of jobs that are LOST because their supervisors had no memory left."""
     lost = 0
     wanted = {job["key"]: (str(i), state, code) for i, (job, state, code) in enumerate(jobs)}
     wanted.update({f"t{t}": (f"t{t}", "COMPLETED", 0) for t in range(3)})
@@ -446,7 +447,7 @@ def check_ends(daemon, jobs, ends, fault):
 
 
 def check_no_abort(daemon):
-    """Neither the daemon nor anything that it has started met a broken invariant."""
+    """Neither the daemon nor any process that it started hit a broken invariant."""
     for line in daemon.said().splitlines():
         if "broken invariant" in line and "no memory for" not in line:
             raise Failure(line)
@@ -469,7 +470,7 @@ def deadline_s(args):
 
 
 def run_case(args, program, call, error, way, seed, n_at_start):
-    """What came of it, in words."""
+    """The outcome in words."""
     rng = random.Random(f"{seed} {program} {call} {error} {way}")
     fault = Fault(program, call, error, way, random.Random(rng.random()), n_at_start)
     daemon = Instance(args, CALLS[call].numbers, fault.judge)
@@ -509,7 +510,7 @@ def run_case(args, program, call, error, way, seed, n_at_start):
 
 
 def count_calls(args):
-    """Which calls are made at all."""
+    """Record which calls are made at all."""
     counter = Counter()
     numbers = sorted({n for call in CALLS.values() for n in call.numbers})
     daemon = Instance(args, numbers, counter.judge)

@@ -1,4 +1,4 @@
-"""A daemon of a campaign's own, in a folder of its own, which can be killed and started again.
+"""A daemon for a campaign, in a folder of its own, which can be killed and started again.
 Standard library only."""
 import contextlib
 import json
@@ -17,9 +17,9 @@ class Failure(Exception):
 
 
 def attempt_folders(instance_dir):
-    """Names of attempts' folders; also of spare ones that hold a job's environment still. A
-    supervisor that was about to leave may have put a record or its socket beside the empty lock:
-    both go before the folder is used again."""
+    """Names of attempts' folders; also of spare ones that still hold a job's environment. A
+    supervisor that was about to leave may have put a record or its socket beside the empty
+    lock: both go before the folder is used again."""
     jobs, found = os.path.join(instance_dir, "state", "jobs"), []
     for name in os.listdir(jobs):
         folder = os.path.join(jobs, name)
@@ -30,7 +30,7 @@ def attempt_folders(instance_dir):
                 continue
         except FileNotFoundError:
             pass
-        if os.path.isdir(folder):  # it may have gone while it was looked at
+        if os.path.isdir(folder):  # it may vanish meanwhile
             found.append(name)
     return found
 
@@ -44,12 +44,13 @@ class Daemon:
         self.marks = os.path.join(self.dir, "ran")
         os.mkdir(self.marks)
         self.process = None
-        self.answer = ""  # what the start said: "ready", or why not
+        self.answer = ""  # output of the start: "ready", or an error
         self.stderr = None  # where the daemon complains: ours
 
     def start(self, crash_at=None, must=True, options=(), before=(), on_launch=None):
-        """True once it is ready; False when it died before (which a crash point may want).
-        `before` are words in front of the command; on_launch is called once it has been begun."""
+        """True once it is ready; False if it died before (which a crash point may want).
+        `before`: words to put in front of the command; on_launch is called once it has been
+        started."""
         env = dict(os.environ, BERTH_LOCK_DIR=self.dir)
         env.pop("BERTH_CRASH_AT", None)
         if crash_at:
@@ -73,7 +74,7 @@ class Daemon:
         self.process.wait()
 
     def call(self, method, params):
-        """The result; None when the daemon died before it answered."""
+        """The result; None if the daemon died before it answered."""
         s = socket.socket(socket.AF_UNIX)
         try:
             s.connect(os.path.join(self.dir, "berth.sock"))
@@ -92,7 +93,7 @@ class Daemon:
         return answer["result"]
 
     def sync(self, jobs):
-        """Hands in the jobs as a file, which is safe to repeat until it is answered."""
+        """Submit the jobs as a file, which can safely be repeated until it is answered."""
         return self.call("file.sync", {"path": "/campaign", "cwd": self.marks, "umask": 18,
                                        "env": ENV, "jobs": jobs})
 
@@ -102,7 +103,7 @@ class Daemon:
         return None if result is None else {row[0]: row[1:] for row in result["rows"]}
 
     def processes(self):
-        """Pids whose environment has a mark of this instance."""
+        """Pids whose environment has this instance's mark."""
         found = []
         needle = ("BERTH_SUBMIT_DIR=" + self.marks).encode()
         for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -115,7 +116,8 @@ class Daemon:
         return found
 
     def is_ours(self, pid):
-        """It has a file of this instance open, or its program or working directory is there."""
+        """True if it has a file of this instance open, or its program or working directory is
+        there."""
         links = [f"/proc/{pid}/exe", f"/proc/{pid}/cwd"]
         with contextlib.suppress(OSError):
             links += [f"/proc/{pid}/fd/{fd}" for fd in os.listdir(f"/proc/{pid}/fd")]
@@ -126,14 +128,15 @@ class Daemon:
         return False
 
     def left(self):
-        """Pids of all that belongs to this instance, supervisors and jobs of whatever kind too."""
+        """Pids of all processes of this instance, including supervisors and jobs of every kind."""
         return {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
                 if pid != os.getpid() and self.is_ours(pid)}.union(self.processes())
 
     def remove(self):
         if self.process and self.process.poll() is None:
             self.kill()
-        # What outlives the folder would complain of that, in the middle of what a campaign says.
+        # Processes that outlive the folder would print errors about that in the middle of a
+        # campaign's output.
         while left := self.left():
             for pid in left:
                 with contextlib.suppress(ProcessLookupError):

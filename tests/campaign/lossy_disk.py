@@ -35,7 +35,7 @@ FOREVER = 1 << 30
 
 
 class Cache:
-    """The image, and the blocks over it that no flush has put there yet."""
+    """The image, and the blocks over it that have not been flushed yet."""
 
     def __init__(self, path, size, lies):
         self.lies = lies
@@ -74,7 +74,7 @@ class Cache:
         self.dirty.clear()
 
     def cut(self, mode, seed):
-        """How many blocks were in the cache, and how many sectors of them survived."""
+        """Number of blocks in the cache, and of their sectors that survived."""
         lots = random.Random(seed)
         survived = 0
         for number, data in self.dirty.items():
@@ -88,7 +88,7 @@ class Cache:
 
 
 class Fuse:
-    """Just enough of the kernel's protocol for one file."""
+    """Just enough of the FUSE protocol for one file."""
 
     def __init__(self, folder, cache):
         self.cache = cache

@@ -41,7 +41,7 @@ from instance import Failure
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SETTLE_SECONDS = 90  # more than the daemon waits for a folder to become readable
-SIZE_MIB = 320  # what the largest of the file systems needs at least
+SIZE_MIB = 320  # minimum for the largest of the file systems
 MAKE = {
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard"],
     "nojournal": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard", "-O", "^has_journal"],
@@ -62,8 +62,8 @@ def sh(*words, check=True):
 
 
 def enter_own_mounts():
-    """Others' mount namespaces made meanwhile, by a test beside this one for example, hold a copy of each
-    mount that they see, and with it the loop device: they must not see these."""
+    """Mount namespaces made meanwhile by others, e.g. by a test run in parallel, hold a copy
+    of each mount they see, and with it the loop device: they must not see these."""
     if "BERTH_POWER_OWN_MOUNTS" not in os.environ:
         os.environ["BERTH_POWER_OWN_MOUNTS"] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
@@ -105,12 +105,12 @@ class Disk:
             raise Failure(f"the file system was found damaged: {failure}") from None
 
     def write_back(self):
-        """Has the kernel write what it holds, as it does by itself after a while, without a flush."""
+        """Make the kernel write back dirty pages, as it does after a while, without a flush."""
         for path in glob.glob(f"{self.mount}/b/state/berth.db*") + glob.glob(f"{self.mount}/b/logs/*"):
             try:
                 with open(path, "rb") as f:
                     LIBC.sync_file_range(f.fileno(), ctypes.c_long(0), ctypes.c_long(0), 2)
-            except OSError:  # it has gone; or, without a journal, is something else after a cut
+            except OSError:  # gone, or, without a journal, something else after a cut
                 pass
 
     def cut(self, mode, seed):
@@ -119,7 +119,7 @@ class Disk:
         return [int(word) for word in self.server.stdout.readline().split()]
 
     def detach(self):
-        for _ in range(100):  # the last of the processes that were killed may still have it open
+        for _ in range(100):  # the last killed processes may still have it open
             if not is_mounted(self.mount) or subprocess.run(
                     ["umount", self.mount], capture_output=True).returncode == 0:
                 break
@@ -138,8 +138,9 @@ class Disk:
 
     @staticmethod
     def await_free(loop):
-        """The kernel lets go of the device when the last mount namespace of a killed daemon has gone, which
-        can be after its processes: until then xfs refuses to mount the same file system again."""
+        """The kernel releases the device when the last mount namespace of a killed daemon is
+        gone, which can be after its processes: until then xfs refuses to mount the same file
+        system again."""
         backing = f"/sys/block/{os.path.basename(loop)}/loop/backing_file"
         for _ in range(600):
             if not os.path.exists(backing):
@@ -148,7 +149,7 @@ class Disk:
         raise Failure(f"{loop} is still in use")
 
     def fill(self):
-        """Leaves room for next to nothing."""
+        """Leave almost no room."""
         room = os.statvfs(self.mount)
         left = random.choice([0, 64 << 10, 512 << 10])
         with open(f"{self.mount}/filler", "wb") as f:
@@ -163,7 +164,7 @@ class Disk:
 
 
 class Told:
-    """What clients were told: only while there is power, under one lock."""
+    """What clients were told: recorded only while there is power, under one lock."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -171,7 +172,7 @@ class Told:
         self.jobs = {}       # token of the command: job's number
         self.cancelled = set()
         self.ends = {}       # job's number: (state, exit status)
-        self.lines = None    # of the jobs file, the keys that were acknowledged last
+        self.lines = None    # keys of the jobs file acknowledged last
         self.count = collections.Counter()
 
 
@@ -188,7 +189,7 @@ class Machine:
         for name in ("berth", "berthd"):
             shutil.copy(os.path.join(args.bin, name), self.programs)
         self.told = Told()
-        self.expected = {}  # token: (exit code, how many attempts, may be requeued)
+        self.expected = {}  # token: (exit code, number of attempts, may be requeued)
         self.threads = []
         self.last_token = 0
         self.dropped = [0, 0]
@@ -196,7 +197,7 @@ class Machine:
     # The power.
 
     def start(self):
-        """A daemon, in a system that has just booted as far as it can see."""
+        """A daemon in a system that, as far as it can see, has just booted."""
         with open(f"{self.work}/boot_id", "w") as f:
             f.write(str(uuid.uuid4()) + "\n")
         self.start_daemon()
@@ -222,7 +223,7 @@ class Machine:
             raise Failure(f"the daemon did not start: {line or 'it died'}\n{log.stdout}")
 
     def upgrade(self):
-        """Another program in the place of the daemon's, and a restart."""
+        """Replace the daemon's program by another and restart it."""
         for name in ("berthd", "berth-shepherd"):
             shutil.copy(f"{self.programs}/{name}", f"{self.programs}/{name}.new")
             os.rename(f"{self.programs}/{name}.new", f"{self.programs}/{name}")
@@ -233,7 +234,7 @@ class Machine:
             return True
         except Failure:
             if self.disk.kind == "full":
-                return False  # it says why; there is a cut next
+                return False  # it printed why; the next cut follows
             raise
 
     def processes(self):
@@ -278,7 +279,7 @@ class Machine:
     # Clients.
 
     def call(self, method, params):
-        """The result; None when no answer came, or it was refused."""
+        """The result; None if no answer came, or it was refused."""
         with socket.socket(socket.AF_UNIX) as s:
             try:
                 s.connect(f"{self.disk.mount}/b/berth.sock")
@@ -291,18 +292,18 @@ class Machine:
         answer = json.loads(line)
         if "error" in answer and self.disk.kind != "full":
             if answer["error"].get("data", {}).get("kind") not in ("no_job", "refused") and self.told.power:
-                # With the power away all of this is to be expected.
+                # All of this is to be expected while the power is off.
                 with self.told.lock:
                     if self.told.power:
                         raise Failure(f"{method}: {answer['error']}")
         return answer.get("result")
 
     def job(self, seconds, code, **more):
-        """A job that leaves a line for each attempt, and its token."""
+        """A job that writes a line for each attempt, with its token."""
         self.last_token += 1
         token = f"t{self.last_token}"
         note = f"echo $BERTH_ATTEMPT >>{self.ran}/{token}.$BERTH_ARRAY_TASK_ID"
-        # What it logs is written while it runs, to the same disk.
+        # The job writes its log to the same disk while it runs.
         command = f"{note}; for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep {seconds / 9:.3f}; done; exit {code}"
         self.expected[token] = (code, bool(more.get("requeue")))
         return token, {"command": command, "gpus": 0, **more}
@@ -327,7 +328,7 @@ class Machine:
         self.submit([self.job(self.lots.choice([0, 0.2]), 0, array="0-5", array_max=2)])
 
     def wait_for(self, ids):
-        """Hears of ends beside everything else, as long as there is a daemon."""
+        """Receive ends in parallel, as long as there is a daemon."""
         def hear(number):
             answer = self.call("wait", {"select": [str(number)]})
             with self.told.lock:
@@ -383,7 +384,7 @@ class Machine:
         return [dict(zip(FIELDS, row)) for row in answer["rows"]]
 
     def wait_until_settled(self, before):
-        """What an attempt of before the cut left is read again for a while where it cannot be read."""
+        """An attempt from before the cut that cannot be read is retried for a while."""
         deadline = time.monotonic() + SETTLE_SECONDS
         while time.monotonic() < deadline:
             if not any(job["state"] == "STARTING" and
@@ -393,7 +394,7 @@ class Machine:
             time.sleep(0.1)
 
     def attempts(self, token):
-        """For each task of what has this token (`` where it is no array), the attempts that ran."""
+        """For each task with this token (`` if it is no array), the attempts that ran."""
         found = {}
         for path in glob.glob(f"{self.ran}/{token}.*"):
             with open(path) as f:
@@ -446,7 +447,7 @@ class Machine:
         return os.path.exists(f"{self.ran}/{job['command'].rsplit('/', 1)[1].split('.')[0]}.0")
 
     def check_running(self, before):
-        """What ran when the power went is LOST, or waits again where that was asked for."""
+        """A job that ran when the power went is LOST, or pending again if that was requested."""
         jobs = {job["id"]: job for job in self.fetch()}
         count = 0
         for number in before:
@@ -463,7 +464,7 @@ class Machine:
     # The campaign.
 
     def finish(self):
-        """All that can still run does; then everything once more."""
+        """Run all that still can; then check everything once more."""
         for job in self.fetch():
             if job["state"] not in ENDED:
                 self.call("cancel", {"select": [str(job["id"])], "grace_ms": 100})
@@ -520,7 +521,7 @@ def main():
     parser.add_argument("--fs", default=",".join(MAKE))
     parser.add_argument("--lying", action="store_true")
     args = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was mounted goes
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that mounts are undone
     kinds = args.fs.split(",")
     if why := missing(kinds):
         print(f"skipped: {why}")

@@ -26,7 +26,7 @@ class Job:
 
 
 class Node:
-    """What is free on each card, now or at some later time."""
+    """The free resources of each GPU, now or at some later time."""
 
     def __init__(self, totals, policy, used=None, count=None):
         self.totals, self.policy = totals, policy
@@ -106,7 +106,7 @@ class Oracle:
             self.start(job, cards)
 
     def start_heads(self, heads):
-        """The first that does not fit."""
+        """The first job that does not fit."""
         for job in heads:
             cards = self.node.place(job)
             if cards is None:

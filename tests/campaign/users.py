@@ -28,14 +28,16 @@ import time
 
 from instance import Daemon, Failure, attempt_folders
 
-# In front of what changes accounts: that waits only 15 seconds for others that do. As in tests/e2e/users.bash.
+# Prefix for commands that change accounts: those wait only 15 seconds for each other. As in
+# tests/e2e/users.bash.
 IN_TURN = ["flock", "-o", "/etc"]
 PROGRAMS = ["berth", "berthd", "berth-shepherd", "berth-user", "berth-probe"]
-# The lock is held by all that the command starts: by the next attempt it must be free.
+# The lock is held by all processes that the command starts: it must be free by the next
+# attempt.
 NOTE = ("exec 9>>{me}.lock; flock -n 9 || echo twice >> {me}; "
         "echo $BERTH_ATTEMPT $(id -u) >> {me}; ")
 STREAM_LINES = 2000
-# Without any change among the jobs for so long, in seconds, something is stuck, however busy the machine is.
+# If no job changes for this many seconds, something is stuck, however busy the machine is.
 STUCK_S = 240
 
 
@@ -43,8 +45,8 @@ STUCK_S = 240
 
 
 class As:
-    """For as long as it lasts, files are made and sockets are connected by that user: the kernel
-    tells the daemon who was who at that moment."""
+    """While this is in effect, files are made and sockets connected as that user: the kernel
+    passes the daemon the credentials of that moment."""
 
     def __init__(self, user):
         self.account = pwd.getpwnam(user)
@@ -75,12 +77,12 @@ def home_of(machine, user):
 
 
 def screens_of(machine, user):
-    """Where GNU screen has that user's sockets."""
+    """GNU screen's socket folder of that user."""
     return os.path.join(home_of(machine, user), "screens")
 
 
 def copy_programs(binaries, folder):
-    """To where everybody may execute them."""
+    """Copy to where everyone may execute them."""
     copies = os.path.join(folder, "bin")
     os.mkdir(copies, 0o755)
     for program in PROGRAMS:
@@ -94,15 +96,15 @@ def copy_programs(binaries, folder):
 
 
 class Machine(Daemon):
-    """A daemon for all users in a folder of its own, with programs that all may execute."""
+    """A daemon for all users in a folder of its own, with programs that everyone may execute."""
 
     def __init__(self, binaries, users):
         super().__init__(binaries)
         os.chmod(self.dir, 0o755)
         self.binaries = copy_programs(binaries, self.dir)
         self.users = users
-        self.victims = []  # the job of each supervisor that was killed
-        self.others = 0    # probes and nurseries that were
+        self.victims = []  # the job of each killed supervisor
+        self.others = 0    # number of killed probes and nurseries
         self.unfinished = []  # what "the jobs do not end" is about
         for user in users:
             for folder in (home_of(self, user), screens_of(self, user)):
@@ -116,16 +118,16 @@ class Machine(Daemon):
         self.start(options=options, before=before)
 
     def kill_after(self, delay_s):
-        """From a process of its own, so that it comes in the middle of whatever we do."""
+        """Run in a process of its own, so that it happens in the middle of whatever we do."""
         pid = os.fork()
         if pid == 0:
-            time.sleep(delay_s)  # not synchronisation: the moment is what is being varied
+            time.sleep(delay_s)  # not synchronisation: the moment is varied on purpose
             os.kill(self.process.pid, signal.SIGKILL)
             os._exit(0)
         return pid
 
     def helpers(self):
-        """The daemon's helpers that are there: (pid, its program, the job of a supervisor)."""
+        """The daemon's current helpers: (pid, its program, the job of a supervisor)."""
         found, parents = [], {}
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -140,13 +142,14 @@ class Machine(Daemon):
                     parents[int(pid)] = int(stat.read().rsplit(")", 1)[1].split()[1])
                 found.append((int(pid), program, int(job[1]) if job else None))
             except OSError:
-                pass  # it goes, or is a nursery
-        # A supervisor's child is the command about to be executed: its end would be the job's.
+                pass  # it is exiting, or is a nursery
+        # A supervisor's child is the command about to be executed: killing it would end the
+        # job.
         with_job = {h[0] for h in found if h[2]}
         return [h for h in found if parents[h[0]] not in with_job]
 
     def kill_helper(self, rng):
-        """Now and then one of them, as the kernel's OOM killer does."""
+        """Now and then kill one of them, as the kernel's OOM killer does."""
         wanted = rng.choices(["none", "supervisor", "berth-probe"], [5, 4, 1])[0]
         those = [h for h in self.helpers()
                  if (h[2] if wanted == "supervisor" else h[1] == wanted)]
@@ -163,8 +166,8 @@ class Machine(Daemon):
             pass
 
     def call_as(self, user, method, params):
-        """As call, in a process of that user, which the daemon looks at for its limits. The words
-        of an error are a Failure's."""
+        """Like call, in a process of that user, from which the daemon reads limits. An error's
+        text is in a Failure."""
         request = json.dumps({"id": 1, "method": method, "params": params}).encode() + b"\n"
         r, w = os.pipe()
         pid = os.fork()
@@ -181,7 +184,7 @@ class Machine(Daemon):
                     with s.makefile("rb") as f:
                         answer.write(f.readline())
             except OSError:
-                pass  # the daemon went
+                pass  # the daemon exited
             finally:
                 os._exit(0)
         os.close(w)
@@ -212,20 +215,20 @@ class Machine(Daemon):
 
 
 class Work:
-    """One request, and how it must come out. `files` are what its tasks write to."""
+    """One request and its required outcome. `files`: those that its tasks write to."""
 
     def __init__(self, user, name, kind, request, ends, runs=(1, 1)):
         self.user, self.name, self.kind = user, name, kind
         self.request = dict(request, name=name)
         self.ends = ends          # allowed (state, exit status); status None: any
-        self.runs = runs          # how often it may have run at least and at most
+        self.runs = runs          # minimum and maximum number of runs
         self.known = False
-        self.stream = None        # what an attached client has had so far
+        self.stream = None        # what an attached client has received so far
         self.id = None
-        self.ids = set()          # with those of its tasks
+        self.ids = set()          # including those of its tasks
 
     def lost(self, machine):
-        """How many of its supervisors were killed."""
+        """Number of its supervisors that were killed."""
         return sum(machine.victims.count(i) for i in self.ids | {self.id})
 
     def files(self):
@@ -240,7 +243,7 @@ def how_it_ends(code):
 
 
 def make_work(rng, user, name, earlier):
-    """One piece of work, of a random kind."""
+    """One random piece of work."""
     code, short = rng.choice([0, 0, 1, 3, 42, 255]), rng.randrange(10)
     note = NOTE.format(me=name)
     demand = rng.choice([{"vram_mib": 1000}, {"vram_mib": 9000}, {"share_permille": 300},
@@ -310,8 +313,8 @@ def make_work(rng, user, name, earlier):
 
 
 def hand_in(machine, work):
-    """Those that the daemon may not have, one by one, until it dies. What died with the answer
-    was taken or not: it is asked for by its name first."""
+    """Submit those that the daemon may not have, one by one, until it dies. A submission whose
+    answer was lost may have been accepted: look it up by name first."""
     todo = [w for w in work if not w.known]
     rows = machine.call("jobs", {"all": True, "fields": ["name", "array_job", "user", "id"]})
     if rows is None:
@@ -333,7 +336,7 @@ def hand_in(machine, work):
 
 
 def meddle(machine, rng, work):
-    """What people do meanwhile: release, cancel, look."""
+    """Users' actions meanwhile: release, cancel, look."""
     for w in work:
         if not w.known or rng.random() < 0.5:
             continue
@@ -348,7 +351,7 @@ def meddle_quietly(machine, rng, work):
     try:
         meddle(machine, rng, work)
     except Failure as e:
-        # It has ended, or is being looked at before it was handed in: no harm.
+        # It has ended, or was used before it was submitted: no harm.
         if not any(words in str(e) for words in ("no job", "ended", "none", "not held")):
             raise
 
@@ -357,11 +360,11 @@ def meddle_quietly(machine, rng, work):
 
 
 class Stream:
-    """A client that is attached to an interactive job, as its user, from its first byte on. It
-    must not notice what becomes of the daemon."""
+    """A client attached to an interactive job, as its user, from its first byte on. It must
+    not notice the daemon's deaths."""
 
     def __init__(self, machine, w, path):
-        self.machine, self.cut = machine, False  # cut: with its supervisor
+        self.machine, self.cut = machine, False  # cut: died with its supervisor
         self.work, self.output, self.record, self.rest = w, b"", None, b""
         self.socket = socket.socket(socket.AF_UNIX)
         with As(w.user):
@@ -404,7 +407,7 @@ class Stream:
 
 
 def attach_new(machine, work, streams):
-    """Somebody comes to each interactive job that has a socket."""
+    """Attach a client to each interactive job that has a socket."""
     for w in work:
         if w.kind not in ("interactive", "terminal") or not w.known or w.stream or not w.id:
             continue
@@ -417,7 +420,7 @@ def attach_new(machine, work, streams):
 
 
 def serve(streams, for_s):
-    """Reads what comes to them."""
+    """Read the output that reaches them."""
     until = time.monotonic() + for_s
     while True:
         open_ones = [s for s in streams if s.record is None]
@@ -430,11 +433,11 @@ def serve(streams, for_s):
                 s.read()
 
 
-# --- looking at it all -----------------------------------------------------------------------
+# --- checking everything ---------------------------------------------------------------------
 
 
 def settle(machine, rng, work, streams):
-    """Everything ends, and is looked at."""
+    """Let everything end, and check it."""
     signal.alarm(STUCK_S)
     machine.open()
     hand_in(machine, work)
@@ -481,7 +484,7 @@ def check_work(machine, work, rows):
             raise Failure(f"{w.user}'s {w.name} is not known")
         w.ids = {r[7] for r in rows if r[1] == row[7]}
         ends = set(w.ends)
-        # What is cancelled does not run again, whatever ended it.
+        # A cancelled job does not run again, however it ended.
         if w.lost(machine) and (w.kind == "cancel" or not w.request.get("requeue")):
             ends.add(("LOST", None))
         if not {(row[3], row[4]), (row[3], None)} & ends:
@@ -492,7 +495,7 @@ def check_work(machine, work, rows):
 
 
 def check_runs(machine, w, name, row):
-    """Each attempt ran once, as its user, whose file it is."""
+    """Each attempt ran once, as its user, who owns its file."""
     path = os.path.join(home_of(machine, w.user), name)
     uid = pwd.getpwnam(w.user).pw_uid
     lines = []
@@ -504,7 +507,7 @@ def check_runs(machine, w, name, row):
             lines = [line.split() for line in f.read().splitlines()]
     attempts = [line[0] for line in lines]
     lost = w.lost(machine)
-    # On a busy machine a second may be over before a shell has done anything.
+    # On a busy machine a second may pass before a shell has done anything.
     least = 0 if row[3] == "LOST" or "limit_ms" in w.request else w.runs[0]
     if len(set(attempts)) != len(attempts) or not least <= len(attempts) <= w.runs[1] + lost:
         raise Failure(f"{w.kind} {name} of {w.user}: attempts {attempts} ran: {row}: {w.request}")
@@ -513,7 +516,7 @@ def check_runs(machine, w, name, row):
 
 
 def cgroups_of(machine):
-    """Folders of groups that this instance's attempts had."""
+    """cgroup folders that this instance's attempts had."""
     state = os.path.join(machine.dir, "state", "berth.db")
     import sqlite3
     token = sqlite3.connect(f"file:{state}?immutable=1", uri=True).execute(
@@ -535,7 +538,7 @@ def describe_folder(machine, name):
 
 
 def what_is_left(machine):
-    """Words for what there still is of jobs that have ended; None: nothing."""
+    """A description of what is left of ended jobs; None: nothing."""
     if machine.processes():
         return f"left behind: {machine.processes()}"
     folders = attempt_folders(machine.dir)
@@ -553,7 +556,7 @@ def what_is_left(machine):
 
 
 def check_nothing_left(machine):
-    """A supervisor that stayed for a client that reads goes soon; what is there then stays."""
+    """A supervisor that waits for a reading client exits soon; count only what stays."""
     until = time.monotonic() + 30
     while (left := what_is_left(machine)) and time.monotonic() < until:
         time.sleep(0.02)

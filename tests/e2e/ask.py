@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""One request to the daemon of this test, as a program of somebody else's would put it:
-`ask.py METHOD PARAMS`. Prints the result; an error goes to stderr with status 1."""
+"""Send one request to the daemon of this test, as a third-party program would: `ask.py METHOD
+PARAMS`. Print the result; an error goes to stderr with status 1."""
 
 import json
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A client of an interactive job's socket, as docs/protocol.md section 5 has it, which needs no
-daemon: `attached.py [--times N] SOCKET`. Prints the job's output until the end; with --times comes
-and goes so often, and each time waits for the answer to its hello."""
+"""A client of an interactive job's socket, as in docs/protocol.md section 5, which needs no
+daemon: `attached.py [--times N] SOCKET`. Prints the job's output until the end; with --times
+it connects that many times, each time waiting for the answer to its hello."""
 import json
 import socket
 import struct

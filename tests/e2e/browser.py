@@ -17,7 +17,7 @@ LIMIT_MS = 120000
 
 
 def program():
-    """Ubuntu's package of the name only leads to a snap, which has no pipe to offer."""
+    """Ubuntu's package of that name only leads to a snap, which offers no pipe."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         path = shutil.which(name)
         if path and "/snap/" not in os.path.realpath(path) and b"snap" not in _head(path):
@@ -42,7 +42,7 @@ class Browser:
                 "--user-data-dir=" + self.folder, "about:blank"]
 
         def descriptors():
-            # Above both ends first, so that neither is overwritten before it is used.
+            # First above both targets, so that neither is overwritten before it is used.
             a, b = os.dup2(to_it, 200), os.dup2(from_it, 201)
             os.dup2(a, 3)
             os.dup2(b, 4)
@@ -138,7 +138,7 @@ class Page:
                 self.note(event)
 
     def value(self, expression):
-        """What it is in the page; a promise is waited for."""
+        """The expression's value in the page; a promise is awaited."""
         answer = self.ask("Runtime.evaluate", {"expression": expression, "awaitPromise": True,
                                                "returnByValue": True})
         if "exceptionDetails" in answer:
@@ -146,7 +146,7 @@ class Page:
         return answer["result"].get("value")
 
     def until(self, expression):
-        """Waits until it is something, and returns that."""
+        """Wait until it has a value, and return that."""
         look = """new Promise((resolve) => {
             const began = Date.now();
             (function look() {
@@ -160,7 +160,7 @@ class Page:
                 found = self.value(look)
                 break
             except AssertionError as e:
-                # The page that looked has been left: the next one looks.
+                # The page under observation was left: the next one is polled.
                 if "navigated or closed" not in str(e) and "context was destroyed" not in str(e):
                     raise
         if found is None:

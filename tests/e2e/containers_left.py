@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How many containers podman's storage in the folder STORE still names: `containers_left.py STORE`."""
+"""Number of containers that podman's storage in the folder STORE still lists:
+`containers_left.py STORE`."""
 import glob
 import json
 import sys

@@ -22,7 +22,7 @@ def connect(uid):
 
 
 def ask(s):
-    """The words of an error, or None when it is answered."""
+    """The error's text, or None if the request succeeded."""
     try:
         s.sendall(b'{"id":1,"method":"gpus"}\n')
     except BrokenPipeError:
@@ -33,10 +33,10 @@ def ask(s):
 
 def main():
     kept = [connect(FIRST + i) for i in range(250) for _ in range(4)]
-    waiting = kept[3::4]  # the last to come is the first to make way, unless it is in use
+    waiting = kept[3::4]  # the newest goes first, unless it is in use
     for s in waiting:
         s.sendall(b'{"id":2,"method":"wait","params":{"select":["1"]}}\n')
-        ask(s)  # answered at once, so the other has been read
+        ask(s)  # answered at once, so the other request has been read
     kept += [connect(FIRST + i) for i in range(250, 300) for _ in range(4)]
     words = ask(kept[3])
     assert words is None, f"the fourth connection was refused: {words}"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""`denied.py CALL ERROR COMMAND...`: runs the command with a system call (timerfd_create, ...) that
-always fails with that error, for it and all its descendants; the kernel says so, by seccomp, thus
-programs that are linked statically too. Exits with 77 where it cannot be done. Standard library only."""
+"""`denied.py CALL ERROR COMMAND...`: run the command with a system call (timerfd_create, ...)
+that always fails with that error, for it and all its descendants. The kernel does so, by
+seccomp, so it includes programs that are linked statically. Exits with 77 if it cannot be
+done. Standard library only."""
 import ctypes
 import errno
 import os

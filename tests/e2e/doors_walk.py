@@ -106,10 +106,11 @@ CASES = {
     "log-max": case("100M", "log-max +100 MiB", "x", "'x' is not a size", log_max_mib=100),
     "open-mode": case("truncate", "truncate", "x", "use append or truncate", "--open-mode=truncate", open_mode="truncate"),
 }
-# What is not about GPUs goes with jobs that want none, so that nothing is refused for that.
+# Attributes that are not about GPUs are given to jobs without GPUs, so that nothing is refused
+# for that.
 ABOUT_GPUS = {"gpus", "vram", "share", "exclusive", "gpu-ids", "devices", "gpu-type", "min-vram", "gpu-cc", "max-used", "max-load",
               "margin", "idle", "placement", "vram-cap", "on-exceed", "cpu-bind"}
-# Closed doors, and a part of the sentence.
+# Closed doors, with a part of the error.
 CLOSED = {
     ("array", "file"): "a line is one job",
     ("interactive", "file"): "has no terminal",
@@ -117,9 +118,9 @@ CLOSED = {
     ("login", "file"): "share the environment",
     ("cancel", "option"): "there is no|unknown option",
     ("cancel", "berth"): "unknown option",
-    ("chdir", "socket bad"): "absolute",  # nothing that a user named is opened by the daemon
+    ("chdir", "socket bad"): "absolute",  # the daemon opens nothing that a user named
 }
-# Somebody sits before such a job, or it is on a terminal: option and #BERTH are read with --dry-run.
+# Such a job needs a client or a terminal: option and #BERTH are checked with --dry-run.
 ATTACHED = {"interactive": "interactive +yes", "pty": "on a terminal"}
 wrong = []
 commands = itertools.count()
@@ -130,7 +131,7 @@ def fail(*words):
 
 
 def command():
-    """A new one each time, in which no attribute's name is to be found."""
+    """A new command each time, which contains no attribute's name."""
     return f": {next(commands)}"
 
 
@@ -147,7 +148,7 @@ def ask(method, params):
 
 
 def names_of_programs():
-    """Of the command line, and of a line of a file."""
+    """Quote for the command line, and for a line of a file."""
     _, text, _ = run("submit", "--help")
     groups = text.split("\n\n")[1:]
     options = set()
@@ -185,7 +186,7 @@ def script(mark, lines):
 
 
 def give(name, c, door, value):
-    """Makes a job through a door. (status, id or None, words)"""
+    """Submit a job through a door. Returns (status, id or None, text)."""
     more = extras(name, c)
     said = name if value is None else f"{name}={value}"
     if door == "file":

@@ -74,7 +74,7 @@ def main():
         if code is not None:
             assert first.get("error", {}).get("code") == code, f"{line[:80]!r}: {first}"
             assert first["error"]["message"], f"{line[:80]!r}: no words"
-    # Half a line and away; connections that say nothing; answers that nobody reads.
+    # Half a line before disconnecting; silent connections; unread answers.
     idle = [socket.socket(socket.AF_UNIX) for _ in range(100)]
     for s in idle:
         s.connect(path)

@@ -23,7 +23,7 @@ if child == 0:
     os.write(made[1], b".")
     os.read(mapped[0], 1)
     os.setresuid(1, 1, 1)
-    # Executed anew, so that root may look at it and its variables are read.
+    # Executed anew, so that root may inspect it and its variables can be read.
     os.execvp("sleep", ["sleep", "1000"])
 os.read(made[0], 1)
 with open(f"/proc/{child}/uid_map", "w") as f:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Asks for a long list, and before it is complete cancels job 1 and runs job 2 again, which has
-ended: `meanwhile.py SOCKET`. Prints in which order the answers came, how long the list was, and
-how often it has those two."""
+"""Ask for a long list, and before it is complete cancel job 1 and rerun job 2, which has
+ended: `meanwhile.py SOCKET`. Print the order of the answers, the length of the list, and how
+often it contains those two."""
 import json
 import socket
 import sys

@@ -76,7 +76,7 @@ def frames_of(path, text):
     yield json.loads(s.recv(4096).decode())
     rest = ""
     while piece := s.recv(4096):
-        rest += piece.decode()  # each piece by itself, as the original does
+        rest += piece.decode()  # each piece separately, as the original does
         *lines, rest = rest.split("\n")
         yield from map(json.loads, lines)
 

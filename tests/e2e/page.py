@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Whether a page is what it says: every element is closed, nothing is fetched, no script."""
+"""Check a page: every element is closed, nothing is fetched, no script."""
 
 import html.parser
 import sys
 
 VOID = {"meta", "rect", "line", "img", "link", "br", "hr", "input"}
-OPTIONAL = {"th", "td"}  # may be left open
+OPTIONAL = {"th", "td"}  # may be left unclosed
 
 
 class Page(html.parser.HTMLParser):

@@ -29,7 +29,7 @@ def insert(db, table, row):
 
 
 def outcome_of(state, chance):
-    """What an attempt says when its job ended so: outcome, code, signal, kind of OOM."""
+    """An attempt's fields for a job that ended this way: outcome, code, signal, kind of OOM."""
     if state == COMPLETED:
         return EXITED, 0, 0, 0
     if state == FAILED:
@@ -141,7 +141,7 @@ def cards_of(attempt):
 
 
 def busy_ms(intervals, begin, end):
-    """The length of the union, cut to begin..end."""
+    """The length of the union, clipped to begin..end."""
     total, reach = 0, begin
     for a, b in sorted(intervals):
         a, b = max(a, reach), min(b, end)

@@ -13,7 +13,7 @@ import sys
 
 def connect(uid):
     s = socket.socket(socket.AF_UNIX)
-    os.seteuid(uid)  # which the daemon is told
+    os.seteuid(uid)  # the daemon sees this uid
     s.connect(sys.argv[1])
     os.seteuid(os.getuid())
     return s

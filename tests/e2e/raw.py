@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One request as it is, whatever it asks: `raw.py SOCKET METHOD <PARAMS`. Prints the answer."""
+"""Send one request unchanged: `raw.py SOCKET METHOD <PARAMS`. Print the answer."""
 import socket
 import sys
 
@@ -10,5 +10,5 @@ with socket.socket(socket.AF_UNIX) as s:
         s.sendall(b'{"id":1,"method":"%s","params":%s}\n'
                   % (sys.argv[2].encode(), sys.stdin.buffer.read()))
     except BrokenPipeError:
-        pass  # it was told why before
+        pass  # the answer with the reason came before
     sys.stdout.write(s.makefile().readline())

@@ -33,7 +33,7 @@ def check_quiet(page, what):
     insist(f"{what} complains: {page.complaints}", not page.complaints)
 
 
-# Contrast of two colours as WCAG 2 has it.
+# Contrast of two colours as defined by WCAG 2.
 CONTRAST = """(() => {
     const rgb = (c) => c.match(/[\\d.]+/g).slice(0, 3).map(Number);
     const light = (c) => rgb(c).map((v) => v / 255).map((v) => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
@@ -63,7 +63,7 @@ def look(browser, url):
     insist("GPUs", page.value("document.querySelectorAll('.card[data-gpu]').length") == 2)
     insist("a card names its job", "holder" in page.text(".card[data-gpu='0'] .holders"))
     insist("why it waits", "GpuBusy" in page.text("#waiting tbody") or "Resources" in page.text("#waiting tbody"))
-    # Everything has a name for who does not see it.
+    # Every control has a name for screen readers.
     nameless = page.value("""[...document.querySelectorAll("button, input, select, [role=img]")]
         .filter((n) => !n.hidden && !n.textContent.trim() && !n.getAttribute("aria-label")).map((n) => n.outerHTML).join()""")
     insist(f"without a name: {nameless}", not nameless)

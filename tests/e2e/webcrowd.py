@@ -16,7 +16,7 @@ crowd = []
 
 def connect(small_buffers):
     s = socket.socket()
-    if small_buffers:  # the second makes them small at the other end
+    if small_buffers:  # the second option shrinks the peer's buffer
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
     s.settimeout(60)

@@ -50,13 +50,13 @@ def new_cluster(args, *options):
     return Cluster(args.nodes, ["--gpus", str(args.gpus), *options])
 
 
-# --- what must hold ---------------------------------------------------------------------------
+# --- invariants -------------------------------------------------------------------------------
 
 
 def check_promises(noted, forgiven=()):
     """At no moment do commands hold more of a GPU than it has; those without VRAM hold all of
-    it. Commands that were killed note no end; forgiven: (line, attempt) of those that may have
-    been."""
+    it. Killed commands record no end; forgiven: (line, attempt) of those that may have been
+    killed."""
     used, held, forgiven = collections.Counter(), {}, set(forgiven)
     for number, words in enumerate(noted, 1):
         key = (words[1], words[2])
@@ -84,7 +84,7 @@ def tries_of(job):
 
 
 def wanted_end(line, ends):
-    """State, status and tries, as those that it waits for have ended."""
+    """State, status and tries, given how its dependencies ended."""
     if line.after:
         done = ends[line.after[1]]
         met = {"after": done == "COMPLETED", "after-any": True,
@@ -95,7 +95,7 @@ def wanted_end(line, ends):
 
 
 def check_begun(line, tries, noted, cut=()):
-    """Each attempt began once, or not at all where it was ended before it could say so."""
+    """Each attempt started once, or not at all if it was ended before it could record that."""
     begun = collections.Counter(int(w[2]) for w in noted
                                 if w[0] == "b" and int(w[1]) == line.number)
     numbers = {a["number"] for a in tries}
@@ -109,7 +109,7 @@ def check_begun(line, tries, noted, cut=()):
 
 
 def check_in_turn(noted):
-    """Nothing is heard of an attempt once the next one of its line has begun."""
+    """An attempt writes nothing after the next one of its line has started."""
     latest = {}
     for number, words in enumerate(noted, 1):
         line, attempt = words[1], int(words[2])
@@ -139,13 +139,13 @@ def check_lines(lines, rows, noted):
 
 
 def timeouts_of(line, job):
-    """A command that does not end within its grace is killed."""
+    """A command that does not end within its grace period is killed."""
     return {(str(line.number), str(a["number"])) for a in job["attempts"]
             if a["outcome"] == "timeout"}
 
 
 def report_of(instance):
-    """What does not depend on time."""
+    """The results that do not depend on time."""
     report = json.loads(instance.berth("report", "--json").stdout)
     total = report["total"]
     causes = sorted((c["cause"], str(c["number"]), c["jobs"]) for c in report["causes"])
@@ -153,7 +153,7 @@ def report_of(instance):
             "causes": causes}
 
 
-# --- the same in three ways -------------------------------------------------------------------
+# --- the same file in three ways --------------------------------------------------------------
 
 
 def run_whole(args, way, lines):
@@ -170,7 +170,7 @@ def run_whole(args, way, lines):
         summary = done.stdout.strip().splitlines() or [""]
         print(f"     {way}: {seconds:.1f} s, exit status {done.returncode}: {summary[-1]}",
               flush=True)
-        # What is said of a limit says also whether the command had to be killed.
+        # A time limit's text also tells whether the command had to be killed.
         texts = {n: job["text"] for n, job in rows.items() if job["state"] != "TIMEOUT"}
         return {"exit status": done.returncode, "report": report_of(instance),
                 "ends": {n: (job["state"], job["exit_status"], len(tries_of(job)))
@@ -202,7 +202,7 @@ def same(args, rng):
 
 
 def check_killed(round_, lines, rows, noted):
-    """As the file says, but for what was cut off with those who were killed."""
+    """As in the file, except for attempts cut off by a kill."""
     ends, forgiven, n_cut = {}, set(), 0
     for line in lines:
         job = rows.get(line.number)
@@ -219,7 +219,7 @@ def check_killed(round_, lines, rows, noted):
         is_lost = tries and tries[-1]["outcome"] == "lost" and not line.requeue
         if is_lost and got[:2] == ("LOST", 1) and got[2] < want[2]:
             continue
-        # One that was cut off behind its note has used up one of the times that it runs out.
+        # An attempt cut off after its note has used up one of its out-of-memory runs.
         if cut and line.runs_out and got[0] in ("COMPLETED", "OUT_OF_MEMORY"):
             continue
         if got != want:
@@ -231,7 +231,7 @@ def check_killed(round_, lines, rows, noted):
 
 
 def check_again(instance, way, rows, noted):
-    """Where all has ended, the file run once more says how, and runs nothing."""
+    """After everything has ended, running the file again reports the results and runs nothing."""
     done = instance.berth("run", *OPTIONS[way], "jobs", statuses=None)
     highest = min(255, max(job["exit_status"] for job in rows.values()))
     if done.returncode != highest:
@@ -263,7 +263,7 @@ def one_round(args, rng, cluster, way, kinds):
 
 def kills(args, rng):
     kinds = choose_kills(rng, args.kills)
-    # What is only slow, on a busy machine, is not to count as dead.
+    # On a busy machine a slow process must not count as dead.
     cluster = new_cluster(args, "--conf", "SlurmdTimeout=60", "--conf", "MessageTimeout=60",
                           "--conf", "BatchStartTimeout=120")
     try:
@@ -278,12 +278,12 @@ def kills(args, rng):
 
 # --- pace -------------------------------------------------------------------------------------
 
-# Those of Slurm 22.05; the cluster's own are those of tests, which are to end soon.
+# The defaults of Slurm 22.05; the cluster's own values are for tests, which should end soon.
 SLURMS_OWN = "SchedulerParameters=batch_sched_delay=3,sched_interval=60,bf_interval=30"
 
 
 def seconds_of(args, way):
-    """From the client's start to its end, allocations and all."""
+    """From the client's start to its end, including allocations."""
     instance = new_instance(args, way, args.gpus)
     try:
         with open(os.path.join(instance.work, "jobs"), "w", encoding="ascii") as f:
@@ -325,7 +325,7 @@ def cpu_s(pid):
 
 
 def check_pace(cluster, instance, what, since, calls):
-    """At most one call to slurmctld in a second."""
+    """At most one call to slurmctld per second."""
     n, seconds = count_calls(cluster) - calls, time.monotonic() - since
     print(f"     {what}: {n} calls in {seconds:.0f} s", flush=True)
     if n > seconds + 2:
@@ -333,7 +333,7 @@ def check_pace(cluster, instance, what, since, calls):
 
 
 def many_in(args, cluster, way, n):
-    """All GPUs are held until all lines are there and have waited for a while; half of the
+    """All GPUs are held until all lines are queued and have waited for a while; half of the
     lines are cancelled, and the others run."""
     instance = new_instance(args, way)
     held = args.nodes * args.gpus
@@ -402,7 +402,7 @@ def main():
     args.bin = os.path.abspath(args.bin)
     seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1 << 30)
     failed = 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and nothing is left behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left behind
     for name in args.names or CAMPAIGNS:
         began = time.monotonic()
         try:

@@ -1,5 +1,5 @@
-"""An instance of Berth and a cluster for campaigns: each in a folder of its own, spoken to by
-its commands alone. Standard library only."""
+"""An instance of Berth and a cluster for campaigns: each in a folder of its own, used through
+its commands only. Standard library only."""
 import contextlib
 import datetime
 import json
@@ -12,7 +12,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LIMIT_S = 600  # for any one thing to happen, on the busiest machine
+LIMIT_S = 600  # deadline of any one event, on the busiest machine
 
 
 class Failure(Exception):
@@ -20,7 +20,7 @@ class Failure(Exception):
 
 
 def until(what, test, limit_s=LIMIT_S, pause_s=0.3):
-    """Slurm's commands cannot wait for most of what happens."""
+    """Slurm's commands cannot wait for most events."""
     end = time.monotonic() + limit_s
     while True:
         value = test()
@@ -32,7 +32,7 @@ def until(what, test, limit_s=LIMIT_S, pause_s=0.3):
 
 
 def run(command, **options):
-    """A command to its end, with what it prints."""
+    """Run a command to its end; return its output."""
     try:
         return subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT_S,
                               check=False, **options)
@@ -52,7 +52,7 @@ class Cluster:
         os.environ["SLURM_CONF"] = os.path.join(self.dir, "etc", "slurm.conf")
 
     def verb(self, *args):
-        """Puts nodes into service again meanwhile: some verbs wait until all are usable."""
+        """Also put nodes back into service meanwhile: some verbs wait until all are usable."""
         with tempfile.TemporaryFile("w+") as out:
             done = subprocess.Popen([os.path.join(HERE, "cluster"), self.dir, *args],
                                     stdout=out, stderr=out)
@@ -71,19 +71,18 @@ class Cluster:
                 raise Failure(f"cluster {' '.join(args)}: {out.read()}")
 
     def ask(self, *command):
-        """What one of Slurm's commands prints; "" where slurmctld does not answer."""
+        """The output of one of Slurm's commands; "" if slurmctld does not answer."""
         return run(command, stderr=subprocess.DEVNULL).stdout
 
     def mend(self):
-        """A slurmctld that forgot jobs takes nodes out of service that have them."""
+        """A slurmctld that forgot jobs takes the nodes that have them out of service."""
         states = self.ask("sinfo", "-h", "-N", "-o", "%N %T").split()
         for node, state in zip(states[::2], states[1::2]):
             if re.match("drain|down|fail", state):
                 self.ask("scontrol", "update", f"nodename={node}", "state=resume")
 
     def strays(self):
-        """(node, wall clock) of each job that slurmctld did not know to be there: it has had
-        them killed."""
+        """(node, wall clock) of each job that slurmctld had no record of: it had them killed."""
         found = []
         with open(os.path.join(self.dir, "log", "slurmctld.log"), encoding="utf-8",
                   errors="replace") as f:
@@ -96,7 +95,7 @@ class Cluster:
         return found
 
     def calls(self):
-        """How many calls of users' commands slurmctld has had, by their kind."""
+        """Number of calls that users' commands made to slurmctld, by kind."""
         return until("sdiag says how many calls there were", lambda: {
             name: int(n) for name, n in re.findall(r"(REQUEST_\w+)\s+\(\s*\d+\) count:(\d+)",
                                                    self.ask("sdiag"))})
@@ -139,7 +138,7 @@ class Instance:
         return done
 
     def start(self):
-        """Starts the daemon where none runs."""
+        """Start the daemon if none runs."""
         self.berth("daemon", "start", *(["--sim", self.sim] if self.sim else []),
                    statuses=None)
         until("a daemon answers", lambda: self.pid() is not None)
@@ -165,7 +164,7 @@ class Instance:
             self.client.wait()
 
     def rows(self):
-        """All jobs, by their line; None while no daemon answers."""
+        """All jobs, by line; None while no daemon answers."""
         done = self.berth("queue", "--all", "--json", statuses=None)
         try:
             return {job["line"]: job for job in json.loads(done.stdout)["jobs"]}
@@ -176,7 +175,7 @@ class Instance:
         return json.loads(self.berth("show", "--json", str(job)).stdout)["jobs"][0]
 
     def noted(self):
-        """The lines of what commands have noted."""
+        """The lines that commands have recorded."""
         try:
             with open(os.path.join(self.work, "log"), encoding="ascii") as f:
                 return [line.split() for line in f]
@@ -200,7 +199,7 @@ class Instance:
 
 
 def processes(pattern):
-    """Pids of processes whose command line, with blanks, has this in it."""
+    """Pids of processes whose command line, joined with blanks, contains this."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):

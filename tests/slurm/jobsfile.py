@@ -33,17 +33,17 @@ esac
 
 @dataclasses.dataclass
 class Line:
-    """number: in the file, from 1. after: type and number of a line that it waits for."""
+    """number: in the file, from 1. after: type and number of a line that it depends on."""
     number: int
     attributes: list
     command: str
     state: str
     status: int
     tries: int
-    notes: bool = True  # that it begins
-    may_be_silent: bool = False  # it may be ended before it has noted anything
+    notes: bool = True  # records its start
+    may_be_silent: bool = False  # may be ended before it has recorded anything
     requeue: bool = False
-    runs_out: bool = False  # of VRAM, so many times
+    runs_out: bool = False  # number of times it runs out of VRAM
     after: tuple = ()
 
     def text(self):
@@ -51,7 +51,7 @@ class Line:
 
 
 def demand(rng):
-    """GPUs and VRAM of 1 to 20 GiB, seldom without."""
+    """GPUs and VRAM of 1 to 20 GiB, rarely without VRAM."""
     kind = rng.random()
     if kind < 0.05:
         return ["gpus=0"]
@@ -87,7 +87,7 @@ def missing(rng, n, nap):
 
 
 def out_of_memory(rng, n, nap):
-    """What it asks for after one more is still less than a GPU has."""
+    """Even after one increase its demand is less than a GPU has."""
     times, retries = rng.choice([1, 1, 2]), rng.choice([0, 1, 1])
     line = Line(n, [f"vram={rng.randrange(1, 15)}G", f"oom-retries={retries}"],
                 f"./job {n} {nap} oom {times}", "COMPLETED", 0, times + 1, runs_out=True)
@@ -106,7 +106,7 @@ KINDS = [(plain, 60), (failing, 14), (signalled, 4), (missing, 2), (out_of_memor
 
 
 def make(rng, n, longest_s=0.5, requeue=0.0):
-    """So many lines. A part of them, `requeue`, is to run again when lost."""
+    """Make this many lines. A fraction of them, `requeue`, runs again when lost."""
     kinds, weights = zip(*KINDS)
     lines = []
     for number in range(1, n + 1):

@@ -8,12 +8,12 @@ import time
 from instance import Failure, kill, processes, until
 
 ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "LOST", "INFEASIBLE"}
-# Of attempts that ran: their command was cut off by whom was killed, or by Slurm because of it.
+# Attempts that ran: their command was cut off by a kill, or by Slurm because of one.
 CUT_OFF = {"lost", "requeued"}
 
 
 class Kills:
-    """One round: a file that runs, and those who are killed meanwhile."""
+    """One round: a file that runs, and the kills meanwhile."""
 
     def __init__(self, args, rng, cluster, instance, way):
         self.args, self.rng, self.cluster, self.instance = args, rng, cluster, instance
@@ -21,15 +21,15 @@ class Kills:
         self.cuts = []  # (node, wall clock before, after) of kills that end commands
         self.told = collections.Counter()
 
-    # --- of whom; each returns once what was killed is back ---
+    # --- victims; each method returns once the victim is back ---
 
     def pause(self):
-        # Not synchronisation: how long it is away is what is being varied.
+        # Not synchronisation: the length of the outage is varied on purpose.
         time.sleep(self.rng.random() * 3)
 
     def back(self, *verb):
-        """Starts again what was killed; on a busy machine the cluster is ready later. The node
-        that was killed must be in service again, whatever the others are."""
+        """Restart what was killed; on a busy machine the cluster is ready later. The killed
+        node must be back in service, whatever the others are."""
         try:
             self.cluster.verb(*verb)
         except Failure:
@@ -75,7 +75,7 @@ class Kills:
         self.back("start-node", node)
 
     def script(self):
-        """A batch script: of an allocation, or of one attempt. What ran in it is ended."""
+        """Kill a batch script: of an allocation, or of one attempt. What ran in it ends."""
         pids = processes(f"--slurm{'-allocation' if self.way == 'pack' else ''} "
                          f"{self.instance.dir}/")
         pids = [pid for pid in pids if parent_is_slurm(pid)]
@@ -99,22 +99,22 @@ class Kills:
         return -1 if rows is None else sum(job["state"] in ENDED for job in rows.values())
 
     def run(self, lines, kinds):
-        """Kills so many while the lines run: one each time that some more of them ended."""
+        """Make this many kills while the lines run: one whenever some more of them have ended."""
         self.instance.start()
         self.instance.begin(["--on", "slurm"] + (["--pack"] if self.way == "pack" else []))
         for i, kind in enumerate(kinds):
             wanted = len(lines) * i // (len(kinds) + 1)
             until(f"{wanted} of {len(lines)} lines have ended",
                   lambda: self.n_ended() >= wanted)
-            time.sleep(self.rng.random())  # the moment is what is being varied
+            time.sleep(self.rng.random())  # the moment is varied on purpose
             self.told[getattr(self, kind)() or kind] += 1
         until("all lines have ended", lambda: self.n_ended() == len(lines), pause_s=1)
         return self.instance.rows(), self.instance.noted()
 
-    # --- what may have become of the lines ---
+    # --- possible fates of the lines ---
 
     def may_be_cut(self, attempt):
-        """Somebody was killed on its node between its start and its end; or slurmctld had
+        """Something was killed on its node between its start and its end; or slurmctld had
         forgotten the job when it was killed, and had the node end it meanwhile."""
         began, ended = attempt["started"]["unix"], attempt["ended"]["unix"]
         node, cuts = attempt["slurm_node"], list(self.cuts)
@@ -124,7 +124,7 @@ class Kills:
                                for there, before, after in cuts)
 
     def check_attempts(self, line, tries):
-        """Those that were cut off, of which none goes unexplained. Returns the others."""
+        """Attempts cut off, all of which must be explained by a kill. Returns the others."""
         true = []
         for a in tries:
             if a["outcome"] not in CUT_OFF:
@@ -157,7 +157,7 @@ def host_of(pid):
 
 
 def choose(rng, n):
-    """What is killed: each of all kinds as often, in any order."""
+    """The victims: each kind equally often, in random order."""
     kinds = ["client", "daemon", "slurmctld", "slurmd", "node", "script"]
     out = []
     while len(out) < n:

@@ -230,7 +230,8 @@ test_what_is_no_group(void **state)
     assert_int_equal(cgroup_is_populated(-1), -1);
 }
 
-/* A supervisor keeps a umask of 077 from one attempt to the next. */
+/* A supervisor's umask is still 077 from the attempt before; others may read the group's files
+ * all the same. */
 static void
 test_others_may_read_it(void **state)
 {

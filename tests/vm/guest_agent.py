@@ -69,7 +69,7 @@ class Agent:
         pending = b""
         while True:
             chunk = os.read(self.port, 65536)
-            if not chunk:  # the host is not there yet
+            if not chunk:  # the host has not connected yet
                 threading.Event().wait(0.1)
                 continue
             *lines, pending = (pending + chunk).split(b"\n")

@@ -25,26 +25,26 @@ import threading
 import time
 
 PR_SET_PDEATHSIG = 1
-GONE = 255  # the status of a command whose machine lost its power
+GONE = 255  # the status of a command whose machine lost power
 
 
 def die_with_parent():
-    """A process with this is killed when the *thread* that started it ends."""
+    """A process started with this is killed when the *thread* that started it ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-# Its thread lasts as long as this process.
+# Its thread lives as long as this process.
 SPAWNER = concurrent.futures.ThreadPoolExecutor(1)
 
 # An emulated processor makes everything slower by about this factor.
 KVM = os.environ.get("BERTH_VM_ACCEL") == "kvm"
 SLOWNESS = 1 if KVM else 8
-# Seconds: a boot takes 15 where the machine has nothing else to do.
+# Seconds: a boot takes 15 on an otherwise idle machine.
 BOOT_LIMIT = 1200
 
 
 class Trouble(Exception):
-    """The machine did not do what it had to."""
+    """The machine failed to do something."""
 
 
 class Command:
@@ -63,7 +63,7 @@ class Command:
 class Machine:
     def __init__(self, folder, disks, kernel, initrd, memory_mib=1024, options=""):
         self.folder = pathlib.Path(folder)
-        self.disks = list(disks)  # qemu's words for each, the first with the root file system
+        self.disks = list(disks)  # qemu's option for each, the first with the root file system
         self.boot_files = (kernel, initrd)
         self.memory_mib = memory_mib
         self.options = options
@@ -98,7 +98,7 @@ class Machine:
         return words
 
     def start(self, state=None):
-        """Starts qemu: a boot, or the state that `save` left. Waits until the agent answers."""
+        """Start qemu: a boot, or the state that `save` left. Wait until the agent answers."""
         path = self.folder / "agent"
         path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX)
@@ -183,13 +183,13 @@ class Machine:
     # The agent.
 
     def listen(self, agent, qemu):
-        """Takes what the agent says, until its qemu is gone."""
+        """Receive the agent's messages, until its qemu is gone."""
         try:
             with agent.makefile("rb") as lines:
                 for line in lines:
                     self.hear(line)
         except OSError:
-            pass  # it went without reading all that it was told
+            pass  # it exited without reading all of its input
         qemu.wait()
         if self.qemu is qemu:
             self.lose_commands()
@@ -198,7 +198,7 @@ class Machine:
     def hear(self, line):
         try:
             said = json.loads(line)
-        except ValueError:  # cut off in the middle
+        except ValueError:  # truncated
             return
         if "hello" in said:
             self.lose_commands()
@@ -212,7 +212,7 @@ class Machine:
             command.on_output(said["fd"], base64.b64decode(said["data"]))
 
     def lose_commands(self):
-        """Whoever waits for a command of a system that is no more is told."""
+        """Notify those that wait for a command of a system that has gone."""
         with self.lock:
             lost, self.commands = self.commands, {}
         for command in lost.values():
@@ -276,14 +276,14 @@ def start_ready(ready, folder):
     return machine
 
 
-# What a case's machine answers. A question is a line {"do": WORD, ...}.
+# Requests of a case to its machine. A request is a line {"do": WORD, ...}.
 
 class Question(socketserver.StreamRequestHandler):
     def say(self, **words):
         try:
             self.wfile.write(json.dumps(words).encode() + b"\n")
         except OSError:
-            pass  # it asked and went
+            pass  # the client disconnected
 
     def handle(self):
         asked = json.loads(self.rfile.readline())
@@ -319,7 +319,7 @@ class Question(socketserver.StreamRequestHandler):
         return 0
 
     def do_hangs(self, machine, _asked):
-        """Status 0: it has its power, and answers nothing. With KVM that is the guest's own fault."""
+        """Status 0: it has power and does not answer. With KVM that is the guest's own fault."""
         answer = machine.begin(["true"])
         return int(KVM or answer.ended.wait(30 * SLOWNESS))
 
@@ -336,7 +336,7 @@ def main():
     path, ready, folder = sys.argv[1:4]
     die_with_parent()
     machine = start_ready(ready, folder)
-    # The socket is there when the machine is.
+    # The socket exists once the machine is ready.
     with Server(path + ".new", Question) as server:
         server.machine = machine
         os.rename(path + ".new", path)
