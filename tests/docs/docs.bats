@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# The documents say what is so: every path and name in ARCHITECTURE.md's "Where is X" table,
-# every command in the README and the tour, every verb and option in berth(1), every setting in
-# berth-config(5). Needs the programs in PATH, and the checkout in $BERTH_SOURCE.
+# The documents match the programs: every path and name in ARCHITECTURE.md's "Where is X"
+# table, every command in the README and the tour, every verb and option in berth(1), every
+# setting in berth-config(5). Needs the programs in PATH, and the checkout in $BERTH_SOURCE.
 
 setup()
 {
@@ -9,7 +9,7 @@ setup()
     export LC_ALL=C.UTF-8
 }
 
-# Fails when there are none: an empty list would pass every test below.
+# Fail if there are none: an empty list would pass every test below.
 verbs()
 {
     berth help | grep -qE '^  run ' || return 1
@@ -169,7 +169,7 @@ commands_shown()
     ln -s "$root" "$tree/usr"
     while read -r line; do
         line=${line/'${env:UNITS}'/usr/lib/systemd/system}
-        # /etc/berth is made when the packages are.
+        # /etc/berth is created when the packages are built.
         if [ "$line" = 'etc/*' ]; then continue; fi
         line=$(cd "$tree" && shopt -s nullglob && eval "printf '%s\n' $line")
         [ -n "$line" ] && [ -e "$tree/${line%%$'\n'*}" ] || complain "nothing is installed as $line"

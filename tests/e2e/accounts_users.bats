@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# What the machine's account rules say of a job's user when the job is to start: expiry, a locked
-# password, PAM's account stack, the limits of pam_limits, users that only nsswitch knows. With
-# two real users.
+# The account rules of the machine that apply when a job starts: expiry, a locked password,
+# PAM's account stack, the limits of pam_limits, users that only nsswitch resolves. With two
+# real users.
 
 load lib
 load users
@@ -29,7 +29,7 @@ case_teardown()
     rm -rf "$ROOT"
 }
 
-# A job of alice's that waits for a release: its number is 1.
+# A held job of alice's: its number is 1.
 held_job()
 {
     as "$ALICE" berth submit -G 0 --hold -- sh -c 'echo ran'
@@ -115,7 +115,7 @@ EOF
         "$(id -u "$ALICE") $(id -g "$ALICE") $(id -Gn "$ALICE") $USERS_HOME/alice "
 }
 
-# In berth-user's place: it has its question, and answers with root's account.
+# Replaces berth-user: it receives the question, and answers with root's account.
 answer_as_root()
 {
     cat >"$ROOT/bin/berth-user" <<'EOF'
@@ -139,7 +139,7 @@ EOF
     [ ! -e "$ROOT/ran" ] || fail_with "it has run"
 }
 
-# Where nsswitch.conf asks extrausers, in a mount namespace of the daemon's own.
+# Make nsswitch.conf use extrausers, in a mount namespace of the daemon's own.
 berthd()
 {
     if [ -z "${NSS:-}" ]; then command berthd "$@"; return; fi
@@ -182,7 +182,7 @@ berthd()
     as "$ALICE" berth submit -G 0 -- true
     try_as "$ALICE" berth wait 1
     is status "$status" 0
-    berth daemon stop # it has the database to itself
+    berth daemon stop # the database may have one user only
     cost=$(python3 -c 'import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute("SELECT cpu_ms FROM attempts").fetchone()[0])' "$BERTH_DIR/state/berth.db")
     [ "$cost" -lt 200 ] || fail_with "true took $cost ms"
 }

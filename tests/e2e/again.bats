@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# `berth priority` and `berth requeue`: who comes first, and once more.
+# `berth priority` and `berth requeue`: changing the order, and running again.
 
 load lib
 

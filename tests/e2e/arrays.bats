@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Arrays, with real processes on simulated cards: order, how many at once, tasks singled out,
-# ends and their sum, and a daemon that dies in the middle.
+# Arrays, with real processes on simulated GPUs: order, concurrency limits, selected tasks,
+# ends and their summary, and a daemon that dies in the middle.
 
 load lib
 
@@ -12,7 +12,7 @@ case_setup()
 
 AT_GATE='read line <gate.$BERTH_ARRAY_TASK_ID'
 
-# Lets these tasks go on, in this order.
+# Let these tasks continue, in this order.
 open_gates()
 {
     local task
@@ -22,13 +22,13 @@ open_gates()
     done
 }
 
-# "state of the job that a task became"
+# Print "state of the job that a task became".
 task_field()
 {
     berth show "$1" --json | json "jobs.0.$2"
 }
 
-# Tasks in the order in which they started.
+# Print tasks in the order in which they started.
 started_tasks()
 {
     events_with kind=started | while read -r event; do json array_task <<<"$event"; done |
@@ -61,7 +61,7 @@ started_tasks()
     is active "$(job_field 1 array.active)" 2
     open_gates 0 2 3 4 5
     wait_for_event kind=ended job=1 state=COMPLETED
-    # At every start at most one other had not ended.
+    # At every start at most one other task was running.
     timeout "$LIMIT" berth events | python3 -c '
 import json, sys
 alive = most = 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The audit: whatever a user does to a job, a card or the daemon of all users is in the events, with
-# the user's name and with the uid from the kernel, no matter whose job it is.
+# The audit: whatever a user does to a job, a GPU or the daemon of all users is in the events,
+# with the user's name and the kernel's uid, whoever owns the job.
 
 load lib
 load users
@@ -17,7 +17,8 @@ alice_waits()
     id=$(as "$ALICE" berth submit --parsable -G 0 "$@" -- true)
 }
 
-# The last event of a kind after $before says that $1 did it: `was_done_by USER KIND [WORDS...]`.
+# Check the last event of a kind after $before: $1 must be its user: `was_done_by USER KIND
+# [WORDS...]`.
 was_done_by()
 {
     local user=$1 kind=$2 event
@@ -30,7 +31,7 @@ was_done_by()
     fi
 }
 
-# How the job is made | what an admin does | the event | what else it says
+# How the job is made | what an admin does | the event | other fields
 VERBS='
 alice_runs -G 1         | cancel JOB --grace 1s   | cancelled | job=JOB
 alice_waits --hold      | cancel JOB              | ended     | job=JOB state=CANCELLED

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# Large things come through whole, and cost memory in proportion: a command line of a megabyte, a
-# queue of 100,000 jobs. And what is malformed is refused while the daemon goes on.
+# Large things arrive complete, and cost memory in proportion: a command line of a megabyte, a
+# queue of 100,000 jobs. Malformed requests are refused while the daemon goes on.
 
 load lib
 
-# The most memory a command has had, in MiB: `peak_mib COMMAND...`; what it prints goes to a file.
+# Peak memory of a command in MiB: `peak_mib COMMAND...`; its output goes to a file.
 peak_mib()
 {
     python3 - "$ROOT/big.out" "$@" <<'PY'
@@ -24,7 +24,8 @@ at_most()
     start_daemon 1
     head -c 786432 /dev/urandom | base64 -w 0 >text
     want=$(sha1sum <text)
-    # An argument holds at most 128 KiB, a command line as many of them as the limit of the stack.
+    # An argument holds at most 128 KiB; a command line as many of them as the stack limit
+    # allows.
     try berth submit --wait -G 0 -- sh -c 'for a; do printf %s "$a"; done | sha1sum' sh $(fold -w 100000 text)
     is status "$status" 0
     is "what came through as arguments" "$(berth logs 1)" "$want"

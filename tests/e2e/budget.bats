@@ -1,18 +1,18 @@
 #!/usr/bin/env bats
-# The bounds on one request and one user of the system daemon: the length of a request, what is in
-# it, the length of its answer, a user's part of the queue and number of connections. Whatever one
-# user asks, the other is served.
+# Bounds on one request and one user of the system daemon: a request's length, its content, its
+# answer's length, a user's part of the queue and number of connections. Whatever one user
+# asks, the other is served.
 
 load lib
 load users
 
-# One request of a user's as raw JSON; the answer goes to $out: `asks $BOB METHOD PARAMS`.
+# Send one request of a user as raw JSON; $out gets the answer: `asks $BOB METHOD PARAMS`.
 asks()
 {
     out=$(printf %s "$3" | as "$1" python3 "$E2E/raw.py" "$BERTH_DIR/berth.sock" "$2")
 }
 
-# Its error's code and words, or "fine".
+# Its error's code and text, or "fine".
 verdict()
 {
     jq -r 'if .error then "\(.error.code) \(.error.message)" else "fine" end' <<<"$out"
@@ -75,7 +75,7 @@ verdict()
     job='{"command":"true","gpus":0,"hold":true,"unique":true}'
     asks "$BOB" submit "$(jq -nc --argjson j "$job" '{cwd: "/", jobs: [range(0; 1001) | $j]}')"
     has "words" "$(verdict)" '^6 the request has 1001 jobs, and the maximum is 1000'
-    # Refused for their number, although the second is the same as the first and not to be.
+    # Refused for their number, although the second line repeats the first and would add no job.
     asks "$BOB" submit "$(jq -nc --argjson j "$job" '{cwd: "/", jobs: [range(0; 11) | $j]}')"
     has "words" "$(verdict)" '^6 .* has 0 of at most 10 pending jobs: 11 jobs more'
     asks "$BOB" submit "$(jq -nc --argjson j "$job" '{cwd: "/", jobs: [range(0; 5) | $j]}')"
@@ -119,12 +119,12 @@ verdict()
     as "$BOB" berth run --detach long.txt
     is "jobs" "$(berth queue --json | jq '.jobs | length')" 5001
     is "the last waits for" "$(berth show 5001 --json | jq -c '.jobs[0].after | map(.job)')" '[1]'
-    # What is gone from it leaves the queue, whichever piece it stood in; the rest stays what it was.
+    # Removed lines leave the queue, in whichever piece they were; the others are unchanged.
     as "$BOB" sed -i -e 2d -e 4999d long.txt
     as "$BOB" berth run --detach long.txt
     is "jobs" "$(berth queue --json | jq -c '[.jobs[].id] | sort | [length, .[0], .[1], .[-1]]')" '[4999,1,3,5001]'
     is "dry run" "$(as "$BOB" berth run --dry-run long.txt | wc -l)" 5000
-    # Half a file that nobody finishes changes nothing.
+    # Half a file that is never completed changes nothing.
     asks "$BOB" file.sync '{"path":"/x","more":true,"jobs":[{"key":"a","command":"true"}]}'
     is "a piece" "$(verdict)" fine
     asks "$BOB" file.sync '{"path":"/x","more":true,"jobs":[{"key":"a","command":7}]}'
@@ -157,7 +157,7 @@ verdict()
 @test "requests that wait for their answer count as what their user keeps in the daemon" {
     start_system --set user_max_buffer_mib=16
     as "$BOB" berth submit -G 0 --hold --array 0-9 -- true
-    # Sends so many waits, each with an id of so many bytes, and counts those that are refused.
+    # Send this many waits, each with an id of this many bytes, and count the refused ones.
     cat >"$ROOT/waits.py" <<'END'
 import json, socket, sys
 path, id_bytes, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -269,7 +269,7 @@ $ALICE"
 @test "another user's folder at the socket's place does not prevent connections" {
     local uid
     uid=$(id -u "$ALICE")
-    rm -rf "/tmp/berth-$uid" # of an earlier user with that number
+    rm -rf "/tmp/berth-$uid" # left by an earlier user with that uid
     as "$BOB" mkdir "/tmp/berth-$uid"
     start_alone() { as "$ALICE" env -u BERTH_DIR -u XDG_RUNTIME_DIR BERTH_LOCK_DIR="$BERTH_LOCK_DIR" "$@"; }
     chmod 1777 "$BERTH_LOCK_DIR"
@@ -277,7 +277,7 @@ $ALICE"
     start_alone berth submit --wait -G 0 -- true
     is "its socket" "$(start_alone berth status --json | json daemon.socket)" \
         "$USERS_HOME/alice/.local/state/berth/run/berth.sock"
-    # Nor does it help to take the folder away again.
+    # Removing the folder again does not help either.
     rmdir "/tmp/berth-$uid"
     start_alone berth submit --wait -G 0 -- true
     start_alone berth daemon stop
@@ -285,7 +285,7 @@ $ALICE"
 
 @test "a log that grows too large keeps its head and its end, and says what was cut out" {
     start_system --set job_log_max_mib=4
-    # It goes on printing until it has been cut, and then says its last words.
+    # It goes on printing until its log has been cut, and then prints a last line.
     as "$BOB" berth submit -G 0 --wait --log "$USERS_HOME/bob/long.log" -- sh -c \
         'echo first; until grep -q "were cut out" long.log; do head -c 1000000 /dev/zero | tr "\0" x; done; echo last'
     log=$USERS_HOME/bob/long.log
@@ -293,7 +293,7 @@ $ALICE"
     is "its last line" "$(tail -n 1 "$log" | tail -c 5)" last
     has "what it says" "$(cat "$log")" "^berth: [0-9]+ MiB of output were cut out of this log here: it has reached its largest size"
     is "it is no longer than it may be" "$(($(stat -c %s "$log") <= 4500000))" 1
-    # One that is short is left alone.
+    # A short log is left alone.
     as "$BOB" berth submit -G 0 --wait --log "$USERS_HOME/bob/short.log" -- sh -c 'head -c 3000000 /dev/zero'
     is "a short one" "$(stat -c %s "$USERS_HOME/bob/short.log")" 3000000
 }
@@ -343,7 +343,7 @@ PY
     is 'once they have gone' "$(as "$BOB" python3 "$PWD/envs.py" | cut -d ' ' -f 1)" "$(cut -d ' ' -f 1 said)"
 }
 
-# A line takes some 80 bytes for good, of the sixteenth of keep_mib that a user may have.
+# A line permanently takes some 80 bytes of the sixteenth of keep_mib that a user may have.
 @test "one user's remembered lines are bounded; --fresh makes room; other users are not affected" {
     mkdir -p -m 755 "$BERTH_DIR"
     echo 'keep_events: 100' >"$BERTH_DIR/config.yaml"

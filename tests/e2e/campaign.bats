@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # The crash campaigns (tests/campaign/crash.py), bounded: kills at every edge and at random
 # moments, after which each job has run exactly once with its true exit code. Longer ones:
-# `tests/campaign/crash.py --bin build/gcc/root/bin --jobs 5000 --kills 2000`. And frames that are
-# wrong in every way (tests/campaign/frames.py), of which the whole is a million.
+# `tests/campaign/crash.py --bin build/gcc/root/bin --jobs 5000 --kills 2000`. And malformed
+# frames of all kinds (tests/campaign/frames.py), a million in the full campaign.
 
 load lib
 

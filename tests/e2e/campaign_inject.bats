@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The injection campaign (tests/campaign/inject.py), bounded: a few cases of its table, each time
-# others. The whole is `tests/campaign/inject.py --bin build/gcc/root/bin`.
+# The injection campaign (tests/campaign/inject.py), bounded: a few random cases of its table.
+# The whole is `tests/campaign/inject.py --bin build/gcc/root/bin`.
 
 load lib
 

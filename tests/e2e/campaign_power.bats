@@ -1,6 +1,6 @@
-# The power campaign (tests/campaign/power.py), bounded: a cut on each of the file systems, and a
-# disk that lies, which it has to notice. The whole is
-# `tests/campaign/power.py --bin build/gcc/root/bin --cuts 100`.
+# The power campaign (tests/campaign/power.py), bounded: one cut on each file system, and a
+# disk that ignores flushes, which must be detected. The whole is `tests/campaign/power.py
+# --bin build/gcc/root/bin --cuts 100`.
 load lib
 
 power()
@@ -18,8 +18,8 @@ power()
 @test "the power campaign notices a disk that flushes nothing" {
     power --cuts 5 --fs ext4 --lying
     [ "$status" -eq 1 ]
-    # What a lie leaves is as manifold as what it had swallowed: a job, a row, the file system's own
-    # tables. Each is noticed as a failure; the disk itself must have been there to tell the lie.
+    # The effect of ignored flushes depends on what was lost: a job, a row, the file system's
+    # own tables. Each is reported as a failure; the disk itself must have been mounted.
     [[ $output == *'FAILED on ext4, seed '* ]]
     [[ $output != *'the lossy disk did not start'* ]]
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# The machine's daemon, supervisors and probes are killed at random moments under jobs of two real users and of every
-# kind (tests/campaign/users.py), bounded; the whole is a thousand kills:
-# `tests/campaign/users.py --bin build/gcc/root/bin`.
+# The machine's daemon, supervisors and probes are killed at random moments under jobs of two
+# real users and of every kind (tests/campaign/users.py), bounded; the full campaign is a
+# thousand kills: `tests/campaign/users.py --bin build/gcc/root/bin`.
 
 load lib
 load users

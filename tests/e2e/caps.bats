@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Caps: a job that shares a GPU is held to the VRAM it declared, by simulated GPUs that can (+cap) and
-# by a library that plays NVIDIA's driver with memory limits.
+# Caps: a job that shares a GPU is held to its declared VRAM, by simulated GPUs that support it
+# (+cap) and by a library that imitates NVIDIA's driver with memory limits.
 
 load lib
 
@@ -36,7 +36,7 @@ setting()
     has log "$(berth logs 2)" 'CUDA out of memory.* total capacity of 8800 MiB of which 8800 MiB is free'
     try berth wait 1
     is neighbour "$status" 0
-    # What held is kept, and lifted with its job.
+    # The cap that was applied is recorded, and lifted with its job.
     is held "$(job_field 2 attempts.0.cap_mib)" 8800
     has show "$(berth show 2)" 'attempt 1 .*, held to 8.6 GiB'
     all_are_lifted
@@ -88,7 +88,7 @@ setting()
     try berth submit --gpu-ids 0 --vram 8000 --vram-cap require -- true
     is status "$status" 6
     has words "$err" "gpu 0 cannot enforce a job's VRAM: simulated GPUs enforce it with \+cap only"
-    # A file's line is one like any other.
+    # A jobs file's line behaves like any other job.
     echo '[vram=8G vram-cap=require] true' >jobs.txt
     berth run jobs.txt >/dev/null
     is gpu "$(job_field 2 gpus.0.index)" 1
@@ -106,7 +106,7 @@ setting()
     has words "$(berth explain 2)" 'GpuCap: .*gpu 0 cannot enforce its VRAM now: simulated refusal'
     has words "$(berth explain 2)" '--vram-cap auto'
     has gpus "$(berth gpus --json | json gpus.0.cap_why)" 'simulated refusal'
-    # Another daemon asks again.
+    # Another daemon probes again.
     rm "$BERTH_DIR/sim/fault"
     berth daemon stop
     berth daemon start --sim 1+cap >/dev/null
@@ -148,7 +148,7 @@ setting()
     all_are_lifted
 }
 
-# A machine with NVIDIA's library, which limits a cgroup's memory where LIMITS is a folder.
+# A machine with NVIDIA's library, which limits a cgroup's memory if LIMITS is a folder.
 nvidia_daemon()
 {
     command -v cc >/dev/null || skip "there is no C compiler here"
@@ -166,7 +166,7 @@ nvidia_daemon()
     nvidia_daemon
     is cap "$(berth gpus --json | json gpus.0.cap)" nvml
     has doctor "$(berth doctor || true)" "gpu 0: jobs that share it are held to their VRAM by the driver's memory limits"
-    # 3,000 MiB in one process, which the driver's library shows while that lives.
+    # 3,000 MiB in one process, which the driver's library lists while the process lives.
     berth submit --vram 8000 -- sh -c "cat '$ROOT'/limits/*job-1.1; ls '$ROOT/limits'
         echo 3000 >'$ROOT/live/0.'\$\$; exec '$AWAIT' until 120 'berth show 1 --json' jobs.0.peak_mib.0 3000"
     try berth wait 1
@@ -174,7 +174,7 @@ nvidia_daemon()
     has limits "$(berth logs 1)" '^0 9227468800$'
     has file "$(berth logs 1)" '^0,.*,berth-.*,job-1.1$'
     "$AWAIT" prints "$LIMIT" "ls '$ROOT/limits' | wc -l" '^0$'
-    # One for which the driver has no more than an error runs without, and is told apart.
+    # If the driver returns an error the job runs without a cap, and is shown as such.
     sed -i 's/^limits \(.*\) 0/limits \1 9/' "$ROOT/world"
     berth submit --vram 8000 -- true
     try berth wait 2
@@ -182,7 +182,7 @@ nvidia_daemon()
     has why "$(job_field 2 attempts.0.text)" 'the driver does not limit its memory: Driver Not Loaded'
 }
 
-# The lists of processes say nothing here, so what is seen is what the group is said to have.
+# Process lists are empty here, so the group's memory is all that is seen.
 @test "NVIDIA: a daemon whose jobs' groups are elsewhere than its own still reads their use" {
     nvidia_daemon
     elsewhere=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/berth-test-$$

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# ./check counts what was run, and nothing else: tools/count-tests on what runners leave behind, and steps
-# that run nothing.
+# ./check counts exactly the tests that were run: tools/count-tests on the output of runners,
+# and steps that run nothing.
 
 load lib
 
-# A checkout of nothing but ./check and what it calls: `checkout` is then the current folder.
+# A checkout with only ./check and what it calls: `checkout` is then the current folder.
 case_setup()
 {
     mkdir -p checkout/tools
@@ -15,7 +15,7 @@ case_setup()
     cd checkout
 }
 
-# A build NAME that is finished and up to date, as far as ./check can see.
+# A build NAME that looks finished and up to date to ./check.
 pretend_build()
 {
     mkdir -p "build/$1/root/bin"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The wall clock is set while jobs run and wait: what was to happen in some seconds happens in some
-# seconds, what was to happen at a time of day happens then, and limits do not move.
+# The wall clock is set while jobs run and wait: durations stay durations, times of day stay
+# times of day, and limits do not move.
 
 load lib
 
@@ -9,7 +9,7 @@ DAY=86400
 case_setup()
 {
     command -v cc >/dev/null || skip "there is no C compiler here"
-    # A program with AddressSanitizer wants to be loaded before anybody else.
+    # AddressSanitizer insists on being loaded first.
     export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
     cc -shared -fPIC -o "$ROOT/clock_shift.so" "$E2E/clock_shift.c"
     export CLOCK_SHIFT=$ROOT/shift
@@ -17,7 +17,7 @@ case_setup()
     LD_PRELOAD=$ROOT/clock_shift.so start_daemon 2
 }
 
-# Sets the daemon's clock, and has it make a turn, as the kernel's word for that does.
+# Set the daemon's clock, and make it run a turn, as the kernel's notification does.
 set_clock_by()
 {
     echo "$1" >"$ROOT/new" && mv "$ROOT/new" "$CLOCK_SHIFT"
@@ -39,7 +39,8 @@ set_clock_by()
     wait_for_event kind=requeued job=2
     set_clock_by $DAY
     wait_for_event kind=ended job=1 exit_status=0
-    # The first came in the turn in which the clock was found set; the other has its pause yet.
+    # The first job was retried in the turn that found the clock set; the other is still in its
+    # backoff.
     is "the one that waits for its retry" "$(job_field 2 state)" PENDING
     is "its runs" "$(wc -l <ran)" 1
 }
@@ -58,7 +59,7 @@ set_clock_by()
     wait_for_event kind=ended job=1 exit_status=6
 }
 
-# Limits count on a clock that cannot be set; so do promises that rest on them.
+# Limits use a clock that cannot be set; so do promises based on them.
 @test "setting the clock keeps promised starts, also over a restart of the daemon" {
     local by promised=
     printf '%s\n' 'order: queue' 'reservation_horizon_s: 0' >"$BERTH_DIR/config.yaml"
@@ -79,14 +80,14 @@ set_clock_by()
     LD_PRELOAD=$ROOT/clock_shift.so start_daemon 2
     is "over a crash" "$(awk "BEGIN { d = $(berth explain 3 --json | json jobs.0.latest_start.unix) - $promised - $DAY; print (d > -5 && d < 5) }")" 1
     is "delayed" "$(berth events --kind delayed | wc -l)" 0
-    # Held open: else the one who does not get the first line finds the end of the file.
+    # Held open: else the reader that does not get the first line would see end of file.
     exec 8<>gate
     printf '\n\n' >&8
     wait_for_event kind=ended job=3 exit_status=0
     exec 8>&-
 }
 
-# Jobs that ended, the oldest first: once it is this one.
+# Wait until this is the oldest ended job.
 wait_until_oldest_is()
 {
     "$AWAIT" until "$LIMIT" "berth history --all --json" jobs.0.id "$1"
@@ -102,7 +103,7 @@ wait_until_oldest_is()
     echo '2000 2000' >"$ROOT/new" && mv "$ROOT/new" "$CLOCK_SHIFT"
     set_clock_by "$((400 * DAY + 2000)) 2000"
     berth submit -G 0 --wait -- true
-    # By their number 3 goes, as 7 has not ended; 5 and 6 are as old now, and stay.
+    # By their number 3 is removed, as 7 has not ended; 5 and 6 are old enough now, and stay.
     wait_until_oldest_is 4
     is "the job before the jump" "$(job_field 6 state)" COMPLETED
     echo "$((400 * DAY + 6000)) 6000" >"$ROOT/new" && mv "$ROOT/new" "$CLOCK_SHIFT"

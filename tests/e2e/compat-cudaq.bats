@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# The drop-in cudaq.py, run as its users run it: the cases of its reference (E1..E13), its files, and
-# what its document promises and never worked. Two simulated cards of 20,000 MiB; no daemon but its
-# own, which is gone when it is.
+# The drop-in cudaq.py, run as its users run it: the cases of its reference (E1..E13), its
+# files, and documented features that never worked. Two simulated GPUs of 20,000 MiB; no daemon
+# but its own, which exits with it.
 
 load lib
 
@@ -12,7 +12,7 @@ case_setup()
     export BERTH_DIR= BERTH_SIM=2x20000M
 }
 
-# Starts a dispatcher in the background: `dispatch run [options]`.
+# Start a dispatcher in the background: `dispatch run [options]`.
 dispatch()
 {
     local name=$1
@@ -28,7 +28,7 @@ stop()
     is 'status of an interrupted dispatcher' "$status" 130
 }
 
-# One field of the record of a command: `field 'echo A' status`.
+# Print one field of a command's record: `field 'echo A' status`.
 field()
 {
     python3 - "$1" "$2" <<'PYTHON'
@@ -43,7 +43,7 @@ for line in open("jobs.jsonl"):
 PYTHON
 }
 
-# Until the file says so: it is replaced, so it is read anew each time it changes.
+# Wait until the file says so: it is replaced, so it is read anew on each change.
 wait_for_field()
 {
     timeout "$LIMIT" python3 - "$@" <<'PYTHON' || fail_with "never so: $*; the file is: $(cat jobs.jsonl)"
@@ -115,7 +115,7 @@ TABLE
         has history "$(field "$command" history | grep -o '"status": "[a-z]*"' | tr -d '\n')" \
             '^"status": "pending""status": "running""status": "(completed|failed)"$'
     done
-    # A job may have ended before it was heard of, and the end was noted then.
+    # A job may have ended before the dispatcher saw it, and its end was noted then.
     wait_for_output run '^\[cudaq\] No pending jobs\. Sleeping 1s \.\.\.$'
     has pid "$(field 'echo A' pid)" '^[0-9]+$'
     stop "$pid_of_run"
@@ -134,7 +134,7 @@ TABLE
 [cudaq] Assigning job 'read c <gate' to GPU 0 (free memory ~ 12000 MB).
 [cudaq] Assigning job 'read d <gate' to GPU 1 (free memory ~ 12000 MB).
 LINES
-    # A card that is promised stays so: the fifth waits, also in later rounds.
+    # A promised GPU stays promised: the fifth waits, also in later rounds.
     wait_for_output run '^\[cudaq\] Unable to dispatch any pending jobs; waiting\.\.\.$'
     is 'the fifth' "$(field 'read e <gate' status)" pending
     stop "$pid_of_run"
@@ -218,7 +218,7 @@ LINES
     wait_for_field 'echo x >>ran; read line <gate; exit 5' status running
     kill -KILL "$pid_of_first"
     finish first
-    # What one daemon has is not given to another as well.
+    # A GPU used by one daemon is not given to another as well.
     export BERTH_DIR=$WORK/other
     try cudaq.py run
     is 'status with another daemon' "$status" 6
@@ -269,7 +269,7 @@ LINES
     is lines "${out% (PID*}" '[✓] read line <gate.1 → GPU 0 → Completed
 [→] read line <gate.2 → GPU 0 → Running'
     cmp jobs.jsonl before
-    # Somebody's wish that it run again is no run.
+    # A user's request to rerun it does not count as a run.
     sed -i '1s/"status": "running", "pid"/"status": "pending", "pid"/' jobs.jsonl
     try cudaq.py status
     has 'a record set back' "$out" 'gate.1 → .* → Pending'
@@ -293,7 +293,7 @@ JOBS
 [ ] python eval.py → GPU N/A → Pending'
     try cudaq.py status --jobs-file none.jsonl
     is 'without a file' "$status:$out" 0:
-    # What people write into it is shown as it is, and what is no record is said.
+    # Users' edits are shown as they are, and lines that are no records are reported.
     cat >jobs.jsonl <<'JOBS'
 {"command": 5, "status": "pending"}
 {"command": "a", "status": "running", "gpu_id": 0.5, "pid": null}
@@ -346,13 +346,13 @@ YAML
     is 'the bad line' "$(head -1 jobs.jsonl)" 'not json'
     is 'the odd line' "$(sed -n 3p jobs.jsonl)" '{"no": "command"}'
     is 'times it was said' "$(grep -c 'not json' "$ROOT/run.out")" 1
-    # The end of a line that was torn off, and of lines that nobody ended, is no part of the next.
+    # The end of a truncated line, and of unterminated lines, is not joined with the next line.
     is 'the torn line' "$(sed -n 5p jobs.jsonl)" '{"command": "torn o'
     printf '{"command": "echo open", "status": "pending"}{"command": "echo end", "status": "pending"}' >>jobs.jsonl
     wait_for_field 'echo open' status completed
     wait_for_field 'echo end' status completed
     is 'lines' "$(grep -c . jobs.jsonl)" 8
-    # Who asks for it has it run again.
+    # A user's request to rerun it is honoured.
     sed -i 's/"echo hand", "status": "completed"/"echo hand; true", "status": "pending"/' jobs.jsonl
     wait_for_field 'echo hand; true' status completed
     sed -i 's/"echo first", "status": "completed"/"echo first", "status": "pending"/' jobs.jsonl
@@ -384,13 +384,13 @@ YAML
     wait_for_field 'echo c >>ran' status completed
     wait_for_field 'echo b >>ran' status completed
     wait_for_field 'echo a >>ran' status completed
-    # Those that are done go, and their commands do not come back while it runs.
+    # Completed records are removed, and their commands do not come back while it runs.
     sed -i '/echo a/d' jobs.jsonl
     printf '{"command": "echo d >>ran", "status": "pending"}\n' >>jobs.jsonl
     wait_for_field 'echo d >>ran' status completed
     stop "$pid_of_run"
     is 'times run' "$(sort ran | paste -sd ' ')" 'a b c d'
-    # b as it was written before the daemon heard of it; c as a program of its owner resets it.
+    # b as it was written before the daemon had it; c as a program of its owner resets it.
     python3 - <<'PYTHON'
 import json
 jobs = [json.loads(line) for line in open("jobs.jsonl")]
@@ -425,7 +425,7 @@ PYTHON
     kill -TERM "$pid_of_run"
     finish run
     sed -i 's/echo former/echo latter/' jobs.jsonl
-    : >commands.txt # what it says and no record does would be added
+    : >commands.txt # lines without a record would be added
     dispatch again --min-free-mem-mb 15000
     BERTH_DIR=$PWD/logs/.berth wait_for_event kind=submitted job=5 >/dev/null
     timeout "$LIMIT" sh -c ': >gate'
@@ -488,7 +488,7 @@ JOBS
     is 'placement' "$(job_field 1 placement)" spread
     is 'its number' "$(field 'echo $BERTH_JOB_ID' berth_job)" 1
     [ ! -e logs/.berth ]
-    # Begun, and put back into the queue while no dispatcher was there.
+    # Started, and put back into the queue while no dispatcher was running.
     mkfifo gate
     echo 'read line <gate' >>commands.txt
     dispatch first
@@ -505,7 +505,7 @@ JOBS
     echo go >gate
     wait_for_field 'read line <gate' status completed
     stop "$pid_of_again" again
-    # One that answers otherwise is not taken for a machine without GPUs.
+    # A daemon with an unexpected answer is not taken for a machine without GPUs.
     background other python3 -c 'import json, socket, sys
 s = socket.socket(socket.AF_UNIX)
 s.bind(sys.argv[1])

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# The drop-in gpusched, run as its users run it: the cases of its reference (D1..D24), its files to
-# the byte, and what became better. Simulated cards of 24,000 MiB; no daemon but its own, which is
-# gone when it is.
+# The drop-in gpusched, run as its users run it: the cases of its reference (D1..D24), its
+# files byte for byte, and improvements. Simulated GPUs of 24,000 MiB; no daemon but its own,
+# which exits with it.
 
 load lib
 
@@ -19,7 +19,7 @@ sched()
     try gpusched "$@" --poll 0.2
 }
 
-# The line that a job's end is told with.
+# The line that reports a job's end.
 ended()
 {
     grep "job $1 finished" <<<"$out"
@@ -31,7 +31,7 @@ record()
     grep "\"event\": \"$1\"" gpusched_logs/journal.jsonl | tail -1
 }
 
-# The first job of a gpusched in the background runs, and its journal says so.
+# Wait until the first job of a background gpusched runs, and its journal has it.
 wait_for_start()
 {
     wait_for_output "$1" 'started on gpu'
@@ -121,7 +121,7 @@ CASES
     sched jobs.txt --sim 1 --log-dir logs
     is status "$status" 1
     has stderr "$err" '^gpusched: logs/journal.jsonl is a directory'
-    if [ "$(id -u)" -ne 0 ]; then # whom no permission stops
+    if [ "$(id -u)" -ne 0 ]; then # root ignores permissions
         mkdir other
         touch other/journal.jsonl
         chmod 444 other/journal.jsonl
@@ -164,7 +164,8 @@ LINES
 }
 
 @test "jobs that start together are journaled in the order in which they were started" {
-    # Each ends when all starts are in the journal, as an end would bring its own forward.
+    # Each job ends once all starts are in the journal: an earlier end would trigger the next
+    # start.
     seq -f ': >ran%.0f; until [ "$(grep -c "\"event\": \"started\"" gpusched_logs/journal.jsonl)" = 8 ]; do sleep 0.05; done' 8 >jobs.txt
     sched jobs.txt --sim 8
     is status "$status" 0
@@ -225,7 +226,7 @@ LINES
 
 @test "D11 of two GPUs with room, the fuller one is taken; --gpus and --exclusive restrict the choice" {
     mkfifo gate
-    # The one that comes second lets the first go.
+    # The second job lets the first one continue.
     printf '[vram=16000] read line <gate\n[vram=6000] echo go >gate\n' >jobs.txt
     sched jobs.txt --sim 2
     has output "$out" 'job 2 started on gpu \[0\]'
@@ -300,11 +301,11 @@ LINES
     has output "$out" 'WARN  job 1 TIMEOUT after [0-9]+s \(limit 0s\) — SIGTERM$'
     has end "$(ended 1)" 'finished \[TIMEOUT\] in [0-9]+s'
     has journal "$(cat gpusched_logs/journal.jsonl)" '"status": "timeout", "returncode": -15'
-    # Who ends well when it is stopped was stopped all the same.
+    # A job that exits with 0 when stopped was stopped all the same.
     has 'the other' "$out" 'all 2 jobs done — 0 ok, 2 failed, '
     has 'its reason' "$out" '  failed: job 2 \(timeout, exit 0\) — '
     has 'on the board' "$(cat gpusched_logs/status.txt)" '^✗ job 2   timeout \(exit 0, '
-    # Who does not end is told of while it goes on, however long the rounds are.
+    # A job that does not end is reported while it runs, however long the rounds are.
     mkfifo gate
     printf '[timeout=5.4s] trap "" TERM; cat gate\n' >jobs.txt
     background late gpusched jobs.txt --sim 1 --poll 3600
@@ -411,11 +412,11 @@ LINES
     sched jobs.txt --sim 1
     is 'status once the line that failed has gone' "$status" 0
     is 'times run' "$(wc -l <ran)" 5
-    # The journal alone says what is over, whatever the daemon remembers.
+    # The journal alone decides which jobs are done, whatever the daemon remembers.
     rm gpusched_logs/journal.jsonl
     sched jobs.txt --sim 1
     is 'times run' "$(wc -l <ran)" 7
-    # Also when --fresh dies between its journal and the daemon, which remembers the last run.
+    # Also if --fresh dies between its journal and the daemon, which remembers the last run.
     BERTH_CRASH_AT=gpusched-noted sched jobs.txt --sim 1 --fresh
     is 'status of the run that died' "$status" 137
     is 'lines in its journal' "$(wc -l <gpusched_logs/journal.jsonl)" 2
@@ -473,7 +474,8 @@ LINES
     is 'in the journal' "$(grep -c '"event": "done"' gpusched_logs/journal.jsonl)" 3
 }
 
-# `leaves_a_removed_line LINE`: a gpusched begins the line and is killed; then another line takes its place.
+# `leaves_a_removed_line LINE`: a gpusched starts the line and is killed; then another line
+# takes its place.
 leaves_a_removed_line()
 {
     mkfifo gate
@@ -527,7 +529,7 @@ leaves_a_removed_line()
     is 'times run' "$(paste -sd ' ' ran)" 'a b'
 }
 
-# Until a process has a group of its own.
+# Wait until a process has a process group of its own.
 wait_until_alone()
 {
     "$AWAIT" prints "$LIMIT" "ps -o pgid= -p $1" "^ *$1\$"
@@ -661,7 +663,7 @@ print(*sorted(e["event"] for e in map(json.loads, open(sys.argv[1]))))' gpusched
     background run gpusched jobs.txt --sim 2 --poll 0.2
     wait_for_start run
     wait_for_output run 'job 2 started'
-    # The second has ended, and its end was not told yet, when Ctrl-C comes.
+    # The second has ended, unreported, when Ctrl-C comes.
     kill -STOP "$pid_of_run"
     export BERTH_DIR=$WORK/gpusched_logs/.berth
     echo go >gate
@@ -731,7 +733,7 @@ print(*sorted(e["event"] for e in map(json.loads, open(sys.argv[1]))))' gpusched
     [ ! -e logs/.berth ]
 }
 
-# A machine with one card of 24,000 MiB, as nvidia-smi shows it.
+# A machine with one GPU of 24,000 MiB, as nvidia-smi shows it.
 fake_card()
 {
     if ldconfig -p | grep -q libnvidia-ml.so.1 || [ -e /proc/driver/nvidia/version ]; then

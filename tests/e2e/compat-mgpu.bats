@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The drop-in mgpu_scheduler_server, mgpu_srun, mgpu_queue and mgpu_cancel: the cases of their
-# reference (C1..C19) with two users, and clients that speak the old protocol. Two simulated
-# cards, of 20,000 and 10,000 MB; the machine's daemon behind it is started by the server.
+# reference (C1..C19) with two users, and clients of the old protocol. Two simulated GPUs, of
+# 20,000 and 10,000 MB; the server starts the machine's daemon.
 
 load lib
 load users
@@ -15,7 +15,7 @@ serve()
     wait_for_output server '^mgpu_scheduler_server started$'
 }
 
-# The same by the command of the unit for systemd.
+# The same by the command in the systemd unit.
 serve_as_unit()
 {
     local berth unit program name
@@ -28,7 +28,7 @@ serve_as_unit()
     wait_for_output server '^mgpu_scheduler_server started$'
 }
 
-# A user's background process that signals reach: `in_background NAME USER COMMAND...`.
+# A user's background process that receives signals: `in_background NAME USER COMMAND...`.
 in_background()
 {
     local name=$1 user=$2
@@ -37,7 +37,7 @@ in_background()
         setpriv --reuid "$user" --regid "$user" --init-groups "$@"
 }
 
-# The id that mgpu_srun has just told.
+# The id that mgpu_srun has just printed.
 told_id()
 {
     sed -n 's/^Job submitted. ID: \([A-Z0-9]\{8\}\) .*/\1/p' <<<"$out"
@@ -177,7 +177,7 @@ ID: X | User: $ALICE | GPUs: 1 | Mem: 15000 | CMD: echo a >>order | Status: queu
 
 @test "C10 C11 a job over its time limit is stopped and goes to the end of the queue; its own limit wins" {
     serve --max-job-time 2
-    berth pause 0 1 >/dev/null # all three are in the queue before the first begins
+    berth pause 0 1 >/dev/null # all three are queued before the first starts
     srun --gpu-ids 0 --mem 20000 --time-limit 1 -- 'echo limited >>turns; sleep 60'
     srun --gpu-ids 1 -- 'echo global >>turns; sleep 60'
     srun --gpu-ids 0 --mem 20000 -- 'echo other >>turns'
@@ -189,7 +189,7 @@ ID: X | User: $ALICE | GPUs: 1 | Mem: 15000 | CMD: echo a >>order | Status: queu
     first=$(seq_of kind=started job=1 attempt=1) second=$(seq_of kind=started job=1 attempt=2)
     between=$(seq_of kind=started job=3)
     [ "$first" -lt "$between" ] && [ "$between" -lt "$second" ] || fail_with "turns: $first $between $second"
-    # One that has reached its limit for the last time in the meantime is no more to be cancelled.
+    # A job that has reached its limit for the last time meanwhile can no longer be cancelled.
     for job in $(mgpu_queue | sed -n 's/^ID: \([A-Z0-9]*\) .*/\1/p'); do mgpu_cancel "$job" || true; done
 }
 
@@ -307,7 +307,7 @@ assert q["queue"][5]["gpu_ids"] == ["0"] and q["queue"][5]["mem"] == 20000'
     background server env -u BERTH_DIR BERTH_SOCKET="$BERTH_DIR/berth.sock" mgpu_scheduler_server
     wait_for_output server '^mgpu_scheduler_server started$'
     mkfifo -m 666 "$ROOT/gate"
-    # It stops when its log is cut, which is then shorter than what has been shown of it.
+    # The client stops when its log is cut to less than it has shown.
     in_background run "$ALICE" mgpu_srun --gpu-ids 0 --interactive -- "echo first; yes | head -c 3000000; echo ready; cat $ROOT/gate
 until grep -q 'were cut out' ~/.mgpu_job_*.log; do yes | head -c 100000; done; cat $ROOT/gate; echo last"
     wait_for_output run '^ready'

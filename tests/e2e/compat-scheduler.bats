@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The drop-in scheduler.py, run as its users run it: the cases of its reference (A1..A19), its
-# files, and what its document promises and never worked.
+# files, and documented features that never worked.
 
 load lib
 load scheduler
@@ -54,7 +54,7 @@ NOTE: If the scheduler is running with monitoring enabled, it should pick this u
     try scheduler.py add x.py --output-file no/such/jobs.txt
     is 'status where it cannot' "$status" 1
     has 'what it says' "$out" '^Error writing to file no/such/jobs.txt: No such file or directory$'
-    # What would be read as another job than the one that is meant.
+    # Arguments that would be read back as another job.
     cp jobs.txt before
     for words in '--args=--layers=1,2' '--conda=a,b' "--gpus=0
 0,/x.py" "--args=a
@@ -153,7 +153,7 @@ b"; do
     wait_for_output run 'Job 1 completed'
     is ran "$(cat ran)" '--llm onehalf --cuda=5 --cuda 0,1 mask 0,1'
     stop_scheduler run
-    # A program that wants to be told its ids behind the mask.
+    # A program that expects its ids after the mask.
     printf '0,%s/job.py,,--l,1\n' "$PWD" >jobs.txt
     schedule local --cuda-ids local
     wait_for_output local 'Job 2 completed'
@@ -189,7 +189,7 @@ EOF
     has 'no priority' "$log" 'jobs.txt line 7: a line is '
     has 'backwards' "$log" "WARNING .* jobs.txt line 10: '2-1' runs backwards; GPUs from 7"
     has 'words' "$(cat ran)" "^quo'ted  blanks a b --cuda"
-    # It starts once it is there.
+    # It starts once its script exists.
     cp job.py missing.py
     wait_for_output run 'Job 3 completed'
     is runs "$(wc -l <ran)" 3
@@ -206,7 +206,7 @@ EOF
     schedule run
     wait_for_output run 'Job 1 completed'
     wait_for_output run 'Job 2 completed'
-    # What completed is never run again, with a new scheduler neither.
+    # A completed job is never run again, not even by a new scheduler.
     stop_scheduler run
     echo "0,$PWD/job.py,,--lr 1 --bs 2" >>jobs.txt
     echo "0,$PWD/job.py,,new" >>jobs.txt
@@ -221,9 +221,9 @@ EOF
     : >jobs.txt
     schedule run --state-interval 1000 --monitor-interval 1000
     wait_for_state '[0.0, 0.0] []'
-    # Both are there when it looks: who pauses a card and then adds a line means it.
-    # Stopped while it does not hold the folder's lock, for which `pause` would wait. It may get the lock just
-    # as it is stopped.
+    # Both are there when it looks: a user who pauses a GPU and then adds a line relies on
+    # that. It is stopped while it does not hold the folder's lock, for which `pause` would
+    # wait; it may get the lock just as it is stopped.
     while flock . kill -STOP "$pid_of_run" && "$AWAIT" prints "$LIMIT" "cat /proc/$pid_of_run/status" '^State:.*T' &&
         ! flock -n . true; do
         kill -CONT "$pid_of_run"
@@ -241,12 +241,12 @@ The running scheduler should detect this change shortly."
     has 'resume' "$out" "^GPU 1 resume request written to state file"
     wait_for_output run 'Job 1 completed'
     is mask "$(cat ran)" 'late --cuda 1 mask 1'
-    # By a tool that knows nothing of locks and renames.
+    # Written by a tool that ignores locks and does not rename.
     python3 -c 'import json; p = "gpu_scheduler_state.json"; s = json.load(open(p)); s["paused_gpus"] = [0]
 json.dump(s, open(p, "w"))'
     wait_for_output run 'GPU 0 paused'
     wait_for_state '[0.0, 0.0] [0]'
-    # Who writes slowly into it is not written over, what remains torn is mended.
+    # A slow writer's file is not overwritten; a file that stays truncated is repaired.
     exec 7>gpu_scheduler_state.json
     printf '{"gpu_status": [0.0, ' >&7
     echo "0,$PWD/job.py,,meanwhile,1" >>jobs.txt
@@ -267,18 +267,18 @@ json.dump(s, open(p, "w"))'
     try scheduler.py pause 2
     is 'no such card' "$status:$out" '1:Error: Invalid GPU ID 2. Expected 0 to 1.'
     stop_scheduler run
-    # What is paused stays so.
+    # Paused GPUs stay paused.
     echo "0,$PWD/job.py,,next" >>jobs.txt
     schedule again
     wait_for_output again 'Job 3 completed'
     is mask "$(tail -1 ran)" 'next --cuda 1 mask 1'
-    # Another state file beside it shares the daemon, and has paused nothing.
+    # Another state file beside it shares the daemon, and has no paused GPUs.
     schedule other --state-file other.json --jobs none.txt
     "$AWAIT" until "$LIMIT" "cat other.json" paused_gpus.0 0
     has_not 'what it says' "$(cat "$ROOT/other.out")" 'GPU 0 resumed'
     stop_scheduler other
     stop_scheduler again
-    # Who takes the file away begins anew.
+    # Removing the file resets the state.
     rm gpu_scheduler_state.json
     schedule third
     wait_for_state '[0.0, 0.0] []'
@@ -300,9 +300,9 @@ json.dump(s, open(p, "w"))'
     ]
 }
 JSON
-    truncate -s -1 s.json # it writes no newline at the end
+    truncate -s -1 s.json # without a newline at the end
     try scheduler.py --state-file s.json status
-    # Also the last column is padded to its width.
+    # The last column is padded to its width, too.
     is status "$status:$(sed 's/   *$/$/' <<<"$out")" "0:
 --- GPU Status (Based on State File: s.json) ---
 GPU ID  State          Allocation  Memory Util    Load Util$
@@ -395,7 +395,7 @@ ERR: to stderr
 End Time
 Process finished with exit code: 7
 EOF
-    # Who adds it again wants it again; so does who starts a scheduler anew.
+    # Adding it again requests it again; so does starting a new scheduler.
     scheduler.py add "$PWD/job.py" --args "--fail 7 --mode 'eval/b c'" >/dev/null
     wait_for_output run 'Job 2 failed'
     stop_scheduler run
@@ -434,7 +434,7 @@ PY
     head -1 all.txt >jobs.txt
     schedule run
     wait_for_output run 'Job 1 assigned'
-    # What is appended is told alone, but where the place among all counts.
+    # Appended lines are sent alone, unless positions among all lines matter.
     sed -n 2,4p all.txt >>jobs.txt
     wait_for_output run 'Job 4 queued'
     sed -n 5,6p all.txt >>jobs.txt
@@ -453,7 +453,7 @@ PY
     mkfifo gate jobs.txt
     schedule run --monitor-interval 1000
     wait_for_output run 'jobs.txt is no regular file'
-    # As editors of Windows write it.
+    # As Windows editors write it.
     printf '\xef\xbb\xbf0,%s/job.py,,--gate gate\r\n' "$PWD" >new
     mv new jobs.txt
     wait_for_output run 'Job 1 assigned'
@@ -595,7 +595,7 @@ No matching screen sessions found."
     unset BERTH_SIM
     export BERTH_DIR=$ROOT/i
     start_daemon 2x24000M
-    # Its cards are known before a scheduler runs.
+    # Its GPUs are known before a scheduler runs.
     has status "$(scheduler.py status)" '^1       AVAILABLE      0\.00        0\.0% '
     has pause "$(scheduler.py pause 1)" '^GPU 1 pause request written'
     scheduler.py resume 1 >/dev/null
@@ -698,7 +698,7 @@ No matching screen sessions found."
     echo '0,fails.py,' >jobs.txt
     schedule run --retries 0
     wait_for_output run 'Job 1 failed'
-    # It starts once the file has been read, so that the line is away for as long as it takes.
+    # It starts once the file has been read, so that the line is missing long enough.
     echo '0,later.py,' >jobs.txt
     wait_for_output run 'Job 2 completed'
     echo '0,fails.py,' >>jobs.txt
@@ -716,12 +716,12 @@ No matching screen sessions found."
     BERTH_SOCKET=$BERTH_DIR/berth.sock schedule run --retries 0
     wait_for_output run 'Job 1 failed'
     stop_daemon >/dev/null
-    # Behind this commit the line is a job once more, and those behind it are not all told.
+    # After this commit the line is a job again, and not all lines after it have been sent.
     BERTH_CRASH_AT=daemon-after-commit:14 start_daemon 2
     daemon=$(daemon_pid)
     wait_for_output run 'is found again'
-    # They never start, for their card is paused.
-    # They come in one write: it takes what it reads out of the file.
+    # They never start, because their GPU is paused. They come in one write, since the
+    # scheduler removes the lines that it reads.
     { echo '0,fails.py,,,0'; seq -f '1,fails.py,,--n %.0f,1' 1600; } >more.txt
     cat more.txt >>jobs.txt
     timeout "$LIMIT" tail --pid="$daemon" -f /dev/null
@@ -731,7 +731,7 @@ No matching screen sessions found."
     for job in $(berth queue --json | jq "$jobs_of_line"); do berth wait "$job" || true; done
     kill -CONT "$pid_of_run"
     wait_for_output run ' queued: 1,fails.py,,--n 1600,1'
-    # One that ends between the two is in both.
+    # A job that ends between the two commands is in both.
     is 'jobs of the line' "$({ berth queue --json; berth history --json; } | jq "$jobs_of_line" | sort -u | wc -l)" 2
     stop_scheduler run
     stop_daemon
@@ -745,11 +745,12 @@ No matching screen sessions found."
     BERTH_SOCKET=$BERTH_DIR/berth.sock schedule run
     wait_for_output run 'Job 1 completed'
     timeout "$LIMIT" bash -c 'until jq -e ".gpu_status | add == 0" gpu_scheduler_state.json; do :; done' >/dev/null
-    # It has looked at its cards after that job when it has read this.
+    # Having read this, it has checked its GPUs after that job.
     echo 'soon,job.py' >>jobs.txt
     wait_for_output run 'line 2: '
-    # It has seen that the file has changed, and waits for its turn at the state file before it reads it.
-    # (Who holds it lives: in a PID namespace /proc/locks hides what a process has left behind.)
+    # It has seen that the file changed, and waits for the state file's lock before it reads
+    # it. (The lock's holder stays alive: in a PID namespace /proc/locks hides a dead
+    # process's.)
     timeout "$LIMIT" flock . sh -c 'echo >held; cat go' 3>&- &
     timeout "$LIMIT" cat held
     echo "0,$PWD/job.py,,--n second" >>jobs.txt

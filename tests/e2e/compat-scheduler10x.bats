@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The drop-in scheduler_10x.py: the contract of its document (B1..B17), which its source never
-# kept, and what it has in common with scheduler.py only where the two meet.
+# kept, and its common features with scheduler.py only where the two interact.
 
 load lib
 load scheduler
@@ -13,7 +13,7 @@ case_setup()
     : >jobs.txt
 }
 
-# A scheduler in the background, at work when this returns: `schedule run [options]`.
+# A scheduler in the background, ready when this returns: `schedule run [options]`.
 schedule()
 {
     local name=$1
@@ -157,7 +157,7 @@ CASES
     scheduler_10x.py add "$PWD/job.py" --priority 15 --args 'low,band' >/dev/null
     scheduler_10x.py add "$PWD/job.py" --priority -1 --args --high >/dev/null
     for _ in 1 2 3 4 5 6; do scheduler_10x.py add "$PWD/job.py" --priority 20 --args more >/dev/null; done
-    # Room for one, and four who want it.
+    # Room for one, and four that want it.
     for who in a b c d; do background "$who" scheduler_10x.py add "$PWD/job.py" --priority 20; done
     for who in a b c d; do
         finish "$who"
@@ -260,7 +260,7 @@ CASES
     cp job.py goodevil/out.py
     ln -s ../goodevil/out.py good/link.py
     ln -s good alias
-    # More folders than anybody lists; one of them is named from where the scheduler is started.
+    # More folders than usual; one of them is relative to the scheduler's working folder.
     config "security.allowed_script_paths=[$(printf '"/nowhere/%s", ' {1..70})\"good\"]" scheduler.num_gpus=2 scheduler.max_workers=4
     printf '0,%s\n' "$PWD/goodevil/out.py" "$PWD/good/link.py" "$PWD/good/../goodevil/out.py" "$PWD/alias/in.py" >jobs.txt
     schedule run --config config.json
@@ -275,7 +275,7 @@ CASES
     try scheduler_10x.py add good/own.py
     has 'a folder of that name elsewhere' "$status:$out" '^1:❌ Failed to add job: .* lies outside of the allowed paths$'
     cd ..
-    # One that becomes another while it waits.
+    # A script that is replaced while it waits.
     scheduler_10x.py pause-gpu 0 >/dev/null
     scheduler_10x.py pause-gpu 1 >/dev/null
     scheduler_10x.py add "$PWD/good/in.py" --args late >/dev/null
@@ -302,7 +302,7 @@ CASES
     pass gate
     wait_for_output again '"Job 2 completed'
     has 'the queued one' "$(cat ran)" '^kept mask 0$'
-    # One that was queued and runs is stopped, and comes back.
+    # A job that was queued and runs is stopped, and comes back.
     scheduler_10x.py add "$PWD/job.py" --args '--gate gate back' >/dev/null
     wait_for_output again '"Job 4 assigned'
     stop_scheduler again
@@ -311,7 +311,7 @@ CASES
     pass gate
     wait_for_output third '"Job 4 completed'
     has 'the one that was stopped' "$(tail -1 ran)" '^--gate gate back'
-    # So does one that takes its time, no matter what lost patience with it.
+    # So does a slow one, whichever of them loses patience with it.
     cat >stubborn.py <<'PY'
 import signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -352,7 +352,7 @@ PY
     pass gate
     wait_for_output again '"Job 5 completed'
     is 'what ran' "$(grep -oE '(one|two|three|four) ' ran | sort | paste -sd ' ' | tr -s ' ')" 'four one three three '
-    # Written once more, it is wanted once more.
+    # A line written again is requested again.
     printf '0,%s/job.py,,two\n' "$PWD" >>jobs.txt
     wait_for_output again '"Job 6 completed'
     has 'that it ran' "$(tail -1 ran)" '^two '
@@ -391,7 +391,7 @@ PY
     log=$(cat "$ROOT/joblogs/direct_1_0.log")
     has 'what it was told' "$log" '^OUT: 1 0 106954752$'
     has 'its end' "$log" '^The job used more than its 102 MiB of memory and was stopped\.$'
-    # The next try would end as this one did.
+    # The next attempt would end like this one.
     BERTH_DIR=$PWD/.berth wait_for_event kind=ended job=1 >/dev/null
     has 'what is told of it' "$(scheduler_10x.py list-jobs --status failed)" '^1 '
     for gate in one two three; do
@@ -502,7 +502,7 @@ PY
 }
 
 @test "the state of scheduler.py is taken over, completed jobs included" {
-    # More of them than the queue may hold.
+    # More lines than the queue may hold.
     printf "0,$PWD/job.py,,--llm half done %s\n" {1..12} >jobs.txt
     echo "0,$PWD/job.py,,--gate gate last" >>jobs.txt
     mkfifo gate

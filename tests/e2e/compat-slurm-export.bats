@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Which variables --export and its variables let through to srun's jobs and to steps. That it is as Slurm has it: tests/slurm/dropins.bats.
+# The variables that --export and its environment variables pass to srun's jobs and to steps.
+# tests/slurm/dropins.bats checks that Slurm does the same.
 
 load lib
 

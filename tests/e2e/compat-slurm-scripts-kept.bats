@@ -12,7 +12,7 @@ case_setup()
     start_daemon 2
 }
 
-# As if a day had gone by since copies were looked at, and a week since these were submitted.
+# Make copies look submitted a week ago, and last cleaned up a day ago.
 make_old()
 {
     rm -f "$kept/tidied"

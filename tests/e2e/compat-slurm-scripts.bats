@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# Scripts for Slurm as they are commonly published (tests/compat/slurm-scripts), submitted
-# unchanged with the drop-in sbatch. The programs that they call are pretended: each writes its
-# name and its arguments into `calls`.
+# Slurm scripts as they are commonly published (tests/compat/slurm-scripts), submitted
+# unchanged with the drop-in sbatch. The programs they call are fakes: each appends its name
+# and its arguments to `calls`.
 
 load lib
 
@@ -19,7 +19,7 @@ SCRIPT
     cp "$ROOT/pretended/python" solver
     sed -i 's/python/solver/' solver
     chmod +x "$ROOT"/pretended/* solver
-    # A login shell has made a PATH of its own by then.
+    # By then a login shell has set its own PATH.
     echo "conda() { echo \"conda \$*\" >>$WORK/calls; PATH=$ROOT/pretended:\$PATH; }" >"$ROOT/home/miniconda3/etc/profile.d/conda.sh"
     printf 'a\nb\nc\n' >params.txt
     touch input.dat a.dat b.dat
@@ -34,7 +34,7 @@ script_of()
     ls "$BATS_TEST_DIRNAME/../compat/slurm-scripts/$1"-*.sh
 }
 
-# Submits it, waits, and compares: how the job ended; then a line of what was called, if any.
+# Submit it, wait, and compare: the job's end; then the lines of `calls`, if any.
 runs()
 {
     local file job
@@ -47,7 +47,7 @@ runs()
     if [ -n "${3:-}" ]; then has "what $file called" "$(cat calls)" "^$3\$"; fi
 }
 
-# It is refused with these words, and nothing is queued.
+# It is refused with this error, and nothing is queued.
 is_refused()
 {
     local file before
@@ -124,7 +124,8 @@ is_refused()
     berth wait 3
     berth wait 4
     is 'three links' "$(cat chain-[234].out | grep link | tr '\n' ' ')" 'link 1 link 2 link 3 '
-    # The limit that brings the signal is shortened; its warning asks for the requeue.
+    # The time limit that triggers the signal is shortened; the warning makes the job requeue
+    # itself.
     printf '#!/bin/sh\nif [ -e resumed ]; then exit 0; fi\n>resumed\nexec sleep 60\n' >"$ROOT/pretended/python"
     sed '/^$/{s/.*/#BERTH --time=14s/;:rest;n;b rest}' "$(script_of 08)" >short.sh
     sbatch --signal=B:USR1@6 short.sh >/dev/null

@@ -26,7 +26,7 @@ case_setup()
     is 'by what is left' "$(squeue -h -S L -o %i:%L | tr '\n' ' ')" '2:5:00 5:30:00 3:10:00:00 1:2-00:00:00 4:UNLIMITED '
 }
 
-# The jobs in the order of a word for -S.
+# The jobs in the order of a key for -S.
 sorted()
 {
     squeue -h -S "$1" -o %A | tr '\n' ' '
@@ -181,7 +181,7 @@ print(job["job_resources"], job["flags"], job["nice"], job["cpus_per_task"], job
     nursery=$(for pid in $(marked_pids); do
         if [ "$(cat "/proc/$pid/comm")" = berth-nursery ]; then echo "$pid"; fi
     done)
-    kill -STOP "$nursery" # nothing is forked until it is woken up
+    kill -STOP "$nursery" # nothing is forked until it continues
     mkfifo gate
     sbatch --wrap 'read x <gate' >/dev/null
     wait_for_event kind=started job=1 >/dev/null
@@ -211,7 +211,7 @@ echo 'of Berth'"
     is 'scontrol' "$(scontrol show job 1 | sed -n 's/^ *Command=//p')" "$PWD/t.sh one two words q'uote"
     is 'nothing there' "$(scontrol show job 3 | sed -n 's/^ *Command=//p')" '(null)'
     is 'in JSON' "$(squeue --json -j 1 | json jobs.0.command):$(squeue --json -j 3 | json jobs.0.command)" "$PWD/t.sh one two words q'uote:"
-    # The copy that is kept is still what runs, and what is written.
+    # The copy is still what runs, and what is shown.
     has 'to Berth' "$(job_field 1 command)" '/slurm_script\.[0-9a-f]+ one '
     is 'the script' "$(scontrol write batch_script 1 -)" '#!/bin/sh'
     mkfifo go

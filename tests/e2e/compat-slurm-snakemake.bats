@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Snakemake on Berth through Slurm's commands: its own Slurm support (--slurm, release 7), and the
-# older way of a command for submitting and one for the status.
+# Snakemake on Berth through Slurm's commands: its own Slurm support (--slurm, release 7), and
+# the older way with one command for submitting and one for the status.
 
 load lib
 
@@ -52,7 +52,7 @@ END
 }
 
 @test "snakemake --slurm" {
-    # It looks after each job every half a minute.
+    # It checks each job every half minute.
     timeout 900 "$SNAKEMAKE" --slurm --config n=1 -j 10 --latency-wait 30 >"$ROOT/out" 2>&1 || fail_with "$(tail -40 "$ROOT/out")"
     is 'lines of the report' "$(grep -cE '^0 [01] [0-9]+$' report.txt)" 1
     is 'states' "$(sacct -nXP -o state,exitcode | sort -u)" 'COMPLETED|0:0'

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# Slurm's commands of two users in front of the machine's daemon.
+# Slurm's commands of two users with the machine's daemon.
 
 load lib
 load users
 
-# A command of a user, with Slurm's names in its PATH and a home of its own.
+# Run a command as a user, with Slurm's commands in PATH and a home of their own.
 slurm_as()
 {
     local user=$1
@@ -47,7 +47,7 @@ slurm_as()
     is 'a job at once' "$status:$out" "0:$BOB"
 }
 
-# Its name can be guessed: by the user, the job and its start.
+# Its name is predictable: it has the user, the job and its start.
 @test "what another user has put in the place of a job's steps is named, and not waited for" {
     local id=0 thing
     start_system

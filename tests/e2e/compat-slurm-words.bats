@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Words on the command lines of Slurm's commands that people and scripts write in many ways.
+# Options of Slurm's commands in the various spellings that users and scripts use.
 
 load lib
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Slurm's commands in front of Berth's queue, as scripts and tools call them. What they print was
+# Slurm's commands in front of Berth's queue, as scripts and tools call them. Their output was
 # compared with Slurm 22.05 (tests/slurm runs it beside them).
 
 load lib
@@ -13,7 +13,7 @@ case_setup()
     start_daemon 2
 }
 
-# A script of these lines in train.sh.
+# Write a script of these lines to train.sh.
 script()
 {
     printf '%s\n' "$@" >train.sh
@@ -184,7 +184,7 @@ Try \"sbatch --help\" for more information"
     is JSON "$(squeue --json -j 1 | json jobs.0.job_state)" RUNNING
     is 'JSON of no job' "$(squeue --json -u nobody | json jobs)" '[]'
     scancel -n arr
-    berth wait 2 || true # the task that runs is in the queue until it has ended
+    berth wait 2 || true # a running task stays in the queue until it has ended
     is 'after scancel by name' "$(squeue -h -n arr)" ''
     is 'tasks that never ran' "$(sacct -n -X -P -j 2 -o jobid,state,start | tail -1)" "2_[1-9]|CANCELLED by $(id -u)|None"
     echo >go
@@ -290,7 +290,7 @@ last|COMPLETED|0:0"
     printf '#!/bin/sh\n#SBATCH -J train\n#SBATCH --dependency=afterok:1,singleton\necho 3 >>ran\n' >after.sh
     sbatch ./train
     wait_until_running 1
-    sbatch --dependency=singleton ./train # both are called after their script
+    sbatch --dependency=singleton ./train # both are named after their script
     sbatch after.sh
     sbatch -J train -d SINGLETON,afterany:1 -a 0-1 --wrap 'echo 4_$SLURM_ARRAY_TASK_ID >>ran'
     sbatch -J train -d singleton --wrap 'echo 5 >>ran'
@@ -691,7 +691,7 @@ SCRIPT
     is 'not emptied' "$(wc -l <same)" 3
 }
 
-# What is said only where the daemon can make no groups.
+# Printed only if the daemon cannot create cgroups.
 without_warnings() { grep -v -e '--mem is not enforced' || true; }
 
 @test "sbatch takes the options of scripts for nodes without GPUs, and memory in MiB" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The drop-in commands of two users at once in front of the machine's daemon: whose is what,
-# what neither can do to the other, its death beneath them, and its limits.
+# The drop-in commands of two users at once with the machine's daemon: ownership, what neither
+# can do to the other, the daemon's death, and its limits.
 
 load lib
 load users
@@ -23,7 +23,7 @@ home_of()
     getent passwd "$1" | cut -d : -f 6
 }
 
-# A command of a user in a folder below that user's home, which becomes this process.
+# A command of a user in a folder below that user's home, which replaces this process.
 be()
 {
     local user=$1 home
@@ -36,7 +36,7 @@ be()
         BERTH_SOCKET="$ROOT/i/berth.sock" MGPU_SCHEDULER_SOCKET="$ROOT/mgpu.sock" OF="$user" "$@"
 }
 
-# Its folders, and a job for each front end that says whose it is and waits at the gate.
+# Each user's folders, and a job per front end that prints its owner and waits at the gate.
 make_files()
 {
     local home says='echo "$(id -un) $(umask) $(id -Gn) $OF" >>who; cat ../gate'
@@ -56,14 +56,14 @@ make_files()
     chown -R "$1:" "$home"
 }
 
-# Returns when it has let go of its locks.
+# Return when it has released its locks.
 kill_hard()
 {
     kill -KILL "$1"
     "$AWAIT" pid "$LIMIT" "$1"
 }
 
-# Lets go who stands before the gate, and who comes later.
+# Release jobs at the gate, and those that come later.
 open_gate()
 {
     local home
@@ -97,7 +97,7 @@ start_all()
     is "cards with more than they have" \
         "$(berth gpus --json | jq '[.gpus[] | select(.held_mib > .total_mib or .share_permille > 1000)] | length')" 0
 
-    # What bob may not do to alice's: by any of its numbers, cards or files.
+    # What bob may not do to alice's: by any of its numbers, GPUs or files.
     for id in $(berth queue --json | jq --arg u "$ALICE" '.jobs[] | select(.user == $u) | .id'); do
         has "mgpu_cancel $id" "$(be "$BOB" . berth compat mgpu_cancel "$id" 2>&1)" "belongs to $ALICE"
         has "cancel-job $id" "$(be "$BOB" x10 berth compat scheduler_10x cancel-job "$id")" "no such job"
@@ -112,7 +112,7 @@ start_all()
     is "jobs in it" "$(be "$BOB" x10 berth compat scheduler_10x list-jobs | grep -c running)" 1
     is "jobs that run" "$(berth status --json | json counts.RUNNING)" 10
 
-    # A restart with another daemon runs nothing twice; with the same one it goes on.
+    # A restart with another daemon runs nothing twice; with the same one it continues.
     eval "kill_hard \$pid_of_alice_s1"
     home=$(home_of "$ALICE")
     status=0
@@ -174,7 +174,7 @@ PY
     (be "$ALICE" x10 berth compat scheduler_10x add a.py --gpus 0 --args first)
     wait_for_event kind=started job=1 >/dev/null
     (be "$ALICE" x10 berth compat scheduler_10x add a.py --gpus 0 --args queued)
-    # What has not happened is not said, however long the scheduler takes.
+    # What has not happened is not reported, however long the scheduler takes.
     kill -STOP "$pid_of_x10"
     status=0
     out=$(be "$ALICE" x10 berth compat scheduler_10x pause-gpu 0) || status=$?
@@ -188,7 +188,7 @@ PY
     wait_for_event kind=ended job=1 >/dev/null
     (be "$ALICE" x10 berth compat scheduler_10x add a.py --args any)
     wait_for_event kind=ended job=4 >/dev/null
-    # One that comes next finds them held too, and knows whose pause that is.
+    # The next one finds them held too, and remembers who paused them.
     eval "kill -INT \$pid_of_x10"
     finish x10
     background x10 be "$ALICE" x10 berth compat scheduler_10x start
@@ -220,7 +220,7 @@ PY
     has "what may not" "$out" "job 7 INFEASIBLE .* its time limit of 2h00m is above .*time_max_s"
     has "the end" "$out" "all 7 jobs done — 6 ok, 1 failed"
     for tool in cq s1 x10; do
-        # Room is also made by what the same user has from elsewhere.
+        # Room is also freed by the same user's jobs from elsewhere.
         try_as "$ALICE" berth submit --vram 1G -- cat "$ROOT/gate"
         try_as "$ALICE" berth submit --vram 1G -- true
         try_as "$ALICE" berth submit --vram 1G -- true
@@ -240,8 +240,8 @@ PY
         '[["COMPLETED",33],["INFEASIBLE",1]]'
 }
 
-# A view of /run in which the machine's daemon has its usual place, and cards that are not
-# simulated for who reads them in it.
+# A view of /run in which the machine's daemon has its usual place, and GPUs that count as real
+# for programs in that view.
 make_machine()
 {
     background machine unshare -m sh -c 'mount -t tmpfs -o mode=755 tmpfs /run &&
@@ -254,8 +254,8 @@ make_machine()
     : >"$ROOT/smi/procs"
 }
 
-# The same as be, in front of no daemon that is named. The root is entered too, since that of the mounts alone is
-# outside a chroot.
+# Like be, without naming a daemon. It enters the root directory too, since the mount
+# namespace's own root is outside a chroot.
 at_machine()
 {
     local user=$1 home

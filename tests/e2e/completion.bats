@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# What the shells complete, asked of the shells themselves.
+# Shell completions, as offered by the shells themselves.
 
 load lib
 
-# `in_bash WORD...`: what bash offers for the last of these words.
+# `in_bash WORD...`: print what bash offers for the last of these words.
 in_bash()
 {
     bash -c 'eval "$(berth completion bash)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Jobs in containers: what podman and Apptainer are told, seen with scripts that stand for them; then
-# podman itself, as root, where it is installed.
+# Jobs in containers: the command lines of podman and Apptainer, seen with scripts in their
+# place; then podman itself, as root, if it is installed.
 
 load lib
 load containers
@@ -23,7 +23,7 @@ case_setup()
     PATH=$ROOT/tools:$PATH
 }
 
-# Until a line of a job's log is this.
+# Wait until a line of a job's log equals this.
 wait_for_line()
 {
     "$AWAIT" prints "$LIMIT" "berth logs $1" "(^|\n)$2(\n|$)"
@@ -161,7 +161,8 @@ sh
 
 @test "cancel and the time limit reach the command, and a killed podman's container is removed" {
     start_daemon
-    # It leaves nothing: in a real container the kernel would end that before podman leaves.
+    # The fake leaves nothing behind: in a real container the kernel would end that process
+    # before podman exits.
     berth submit -G 0 --container i -- sh -c 'trap "kill \$!; wait; echo caught; exit 9" TERM; echo ready; while :; do sleep 1 & wait; done'
     wait_for_line 1 ready
     berth cancel 1
@@ -185,7 +186,7 @@ sh
     has removed "$(cat "$FAKE_PODMAN/removed")" 'rm --force --ignore berth-[0-9a-f]{8}-3.1$'
 }
 
-# Starts a job that ignores TERM and prints its groups: $id, and the command's $pid.
+# Start a job that ignores TERM and prints its groups: $id, and the command's $pid.
 run_stubborn()
 {
     id=$(berth submit --parsable -G 0 --mem 2G --grace 1s --container i -- \
@@ -272,7 +273,7 @@ EOF
     has ended "$(berth show @)" 'set-up failed: .*apptainer: could not open image missing.sif: no such file'
     try berth submit -G 0 --container image.sif --wait -- sh -c 'exit 255'
     has ended "$(berth show @)" 'ended +exit 255'
-    # Words of the command are not Apptainer's, which would have it run again.
+    # Output of the command is not Apptainer's own error, which would have the job retried.
     for words in 'FATAL: save: No space left on device' $'epoch 1\nFATAL:   save: No space left on device'; do
         try berth submit -G 0 --container image.sif --wait -- sh -c 'echo "$1" >&2; exit 255' sh "$words"
         is status "$status" 255
@@ -324,7 +325,7 @@ EOF
     containers_come_to 0
 }
 
-# All that podman has started for a job is in its group, what runs in the container with it.
+# All that podman started for a job is in its group, with the processes in the container.
 all_are_in_group()
 {
     local pid inside=0

@@ -5,13 +5,13 @@ load lib
 load users
 load containers
 
-# The daemon, and with it what it starts, where podman finds what it needs.
+# Run the daemon, and all that it starts, in an environment that podman accepts.
 berthd()
 {
     in_machine "$(type -P berthd)" "$@"
 }
 
-# Alice may map users, and has an image. What imported it has ended with its job.
+# Alice may map users, and has an image. The process that imported it ended with its job.
 start_with_image()
 {
     local why first=$((1000000 + RANDOM * 65536))
@@ -43,13 +43,13 @@ start_with_image()
     is made "$(stat -c '%U' "$USERS_HOME/alice/made")" "$ALICE"
 }
 
-# Until a line of a job's log is this.
+# Wait until a line of a job's log equals this.
 wait_for_line()
 {
     "$AWAIT" prints "$LIMIT" "berth logs $1" "(^|\n)$2(\n|$)"
 }
 
-# Starts one of alice's that ignores TERM: $id, and its podman's $pid.
+# Start one of alice's that ignores TERM: $id, and its podman's $pid.
 run_one()
 {
     id=$(as "$ALICE" berth submit --parsable -G 0 --grace 1s --container localhost/small -- \
@@ -71,7 +71,7 @@ run_one()
     containers_come_to 1
     is state "$(job_field "$first" state)" RUNNING
     run_one
-    kill -KILL "$pid" # podman, which cannot remove it then
+    kill -KILL "$pid" # podman, which then cannot remove it
     as "$ALICE" berth wait "$id" || status=$?
     containers_come_to 1
     berth cancel "$first"
@@ -80,7 +80,8 @@ run_one()
     containers_come_to 0
 }
 
-# A machine with one card of NVIDIA, and alice's job 1 on it. `use PID` has a process use 1000 MiB of it.
+# A machine with one NVIDIA GPU, and alice's job 1 on it. `use PID` makes a process use 1000
+# MiB of it.
 start_on_card()
 {
     command -v cc >/dev/null || skip "there is no C compiler here"
@@ -107,7 +108,8 @@ use()
     as "$ALICE" berth submit --vram 8000 -- sh -c "echo \$BERTH_MARK; cat gate.$BATS_TEST_NUMBER"
     "$AWAIT" prints "$LIMIT" "berth logs 1" ':1\.1'
     mark=$(berth logs 1)
-    # Root's, as anybody's may be who starts a setuid program; bob's; one of bob's in a space of his own.
+    # A process of root's, as of any user who starts a setuid program; one of bob's; one of
+    # bob's in a user namespace of his own.
     background root env BERTH_MARK="$mark" sleep 1000
     use "$pid_of_root"
     background bob as "$BOB" env BERTH_MARK="$mark" sh -c 'echo $$; exec sleep 1000'
@@ -117,12 +119,12 @@ use()
     "$AWAIT" prints "$LIMIT" "pgrep -u $BOB -P \$(pgrep -u $BOB -x unshare) sleep" '[0-9]'
     use "$(pgrep -u "$BOB" -P "$(pgrep -u "$BOB" -x unshare)" sleep)"
     "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.0.strangers.2.mib 1000
-    # Alice's, mapped to an id that is nobody's, as in containers without root.
+    # Alice's, mapped to an otherwise unused id, as in rootless containers.
     background mapped env BERTH_MARK="$mark" python3 "$E2E/mapped_sleep.py" "$(id -u "$ALICE")" "$ROOT/mapped"
     "$AWAIT" prints "$LIMIT" "cat '$ROOT/mapped' 2>/dev/null" '^[0-9]+$'
     use "$(cat "$ROOT/mapped")"
     "$AWAIT" until "$LIMIT" "berth show 1 --json" jobs.0.peak_mib.0 1000
-    # Like dockerd's: root's, in a pid space that only root can make.
+    # Like dockerd's: root's, in a PID namespace that only root can make.
     background dockerd env BERTH_MARK="$mark" unshare -pf --kill-child sleep 1000
     "$AWAIT" prints "$LIMIT" "pgrep -P $pid_of_dockerd" '[0-9]'
     use "$(pgrep -P "$pid_of_dockerd")"

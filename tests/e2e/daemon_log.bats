@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The daemon's own log: followed over its being put aside, as JSON, louder and quieter at run
-# time, opened anew and with new settings on HUP.
+# The daemon's own log: followed across rotation, as JSON, log level changed at run time,
+# reopened and with new settings on HUP.
 
 load lib
 
@@ -54,7 +54,7 @@ assert all(l["time"].endswith("Z") and l["level"] for l in lines), lines'
     background follow berth daemon logs -f
     wait_for_output follow event=ready
     berth daemon log-level debug
-    # A megabyte that the daemon did not write is as good as one that it did.
+    # A megabyte not written by the daemon counts like one that was.
     head -c 1048576 /dev/zero | tr '\0' x >>"$BERTH_DIR/daemon.log"
     echo >>"$BERTH_DIR/daemon.log"
     berth submit -G 0 --wait -- true
@@ -73,7 +73,7 @@ assert all(l["time"].endswith("Z") and l["level"] for l in lines), lines'
     seq 1 1000 >"$BERTH_DIR/daemon.log"
     background follow berth daemon logs -f
     wait_for_output follow '^1000$'
-    # It finds other text in the place of what it has shown, and nothing more is written that would wake it.
+    # It finds other text in place of what it has shown, and no later write would wake it.
     kill -STOP "$pid_of_follow"
     echo anew >"$BERTH_DIR/daemon.log"
     kill -CONT "$pid_of_follow"

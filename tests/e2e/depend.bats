@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Jobs that wait: for other jobs, for a time; that are not wanted twice, or wanted again.
+# Jobs that wait for other jobs or for a time; jobs that must not run twice, or are requested
+# again.
 
 load lib
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# Of the machine's daemon a job can open the devices of its own cards and of no others. The
-# nodes are made here, with the numbers of NVIDIA's cards: the filter looks at numbers. Where a
-# card is there the open succeeds, where none is it fails with another error than the filter's.
+# A job of the machine's daemon can open the devices of its own GPUs and no others. The nodes
+# are made here, with the numbers of NVIDIA's devices: the filter uses numbers. If a GPU exists
+# the open succeeds; otherwise it fails with an error other than the filter's.
 
 load lib
 load users
@@ -14,13 +14,13 @@ make_nodes()
     for n in 0 1 254 255; do
         mknod -m 666 "$NODES/nvidia$n" c 195 "$n" || skip "device nodes cannot be made here"
     done
-    # On a file system for which devices are off nothing can be learned.
+    # On a file system mounted with nodev the test would show nothing.
     python3 -c 'import errno, sys
 try: open(sys.argv[1], "rb")
 except OSError as e: sys.exit(e.errno == errno.EACCES)' "$NODES/nvidia0" || skip "devices are off on $NODES"
 }
 
-# What it tells of each node: open, or the error.
+# Print for each node: open, or the error.
 LOOK='import errno, os, sys
 for n in 0, 1, 254, 255:
     try:
@@ -41,7 +41,7 @@ start_filtering()
     make_nodes
 }
 
-# `job_sees OPTIONS`: what a job of alice's says of the nodes.
+# `job_sees OPTIONS`: print what a job of alice's reports about the nodes.
 job_sees()
 {
     as "$ALICE" berth submit --wait "$@" -- python3 -c "$LOOK" "$NODES" >/dev/null
@@ -77,7 +77,7 @@ job_sees()
     has "doctor" "$(berth doctor || true)" " devices .*device_filter: on"
 }
 
-# Cards of AMD, whose devices are in /dev/dri, with numbers that no real one has.
+# AMD GPUs, whose devices are in /dev/dri, with numbers that no real one has.
 amd_card()
 {
     local at=$ROOT/sys/bus/pci/devices/0000:0$1:00.0
@@ -110,7 +110,7 @@ print("rocr", os.environ.get("ROCR_VISIBLE_DEVICES"))'
     local n
     for n in 51 52 181 182 60 190; do mknod -m 666 "$NODES/dri$n" c 226 "$n"; done
     LOOK=$LOOK_DRI
-    # ROCm, too, counts only what the filter leaves.
+    # ROCm's numbering, too, counts only the devices that the filter leaves.
     is "a job on card 1" "$(job_sees --gpu-ids 1)" "51 refused
 52 let through
 181 refused
@@ -124,8 +124,8 @@ rocr 0"
 60 let through"
 }
 
-# A GPU of NVIDIA that is divided into two instances, and one that is whole; /dev/nvidia-caps with a number
-# that is nobody's.
+# An NVIDIA GPU divided into two instances, and one that is whole; /dev/nvidia-caps with an
+# unused number.
 LOOK_MIG='import errno, os, sys
 for n in "nvidia7", "nvidia6", "cap1", "cap66", "cap67", "cap75", "cap76":
     try:
@@ -163,7 +163,7 @@ cap76 let through"
         "nvidia7 refused nvidia6 let through cap1 let through cap66 refused cap67 refused cap75 refused cap76 refused"
     is "a job on none" "$(job_sees -G 0 | paste -sd' ')" \
         "nvidia7 refused nvidia6 refused cap1 let through cap66 refused cap67 refused cap75 refused cap76 refused"
-    # Whose numbers are not known keeps all within reach.
+    # An instance whose numbers are unknown leaves all accessible.
     rm -r "$at/gi7/ci0"
     berth daemon stop
     NO_SIM=1 start_system

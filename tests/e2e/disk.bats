@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Disks that are full, that fail, that are mounted read-only, and then are well again: nothing is
-# accepted that cannot be kept, what runs goes on, and nothing is lost or run twice.
+# Disks that are full, failing, or mounted read-only, and then recover: nothing is accepted
+# that cannot be stored, running jobs go on, and nothing is lost or run twice.
 
 load lib
 
@@ -14,11 +14,11 @@ case_teardown()
     fi
 }
 
-# Makes the library of bad_disk.c, for the daemon's state.
+# Build bad_disk.c's library, for the daemon's state.
 make_bad_disk()
 {
     command -v cc >/dev/null || skip "there is no C compiler here"
-    # A program with AddressSanitizer wants to be loaded before anybody else.
+    # AddressSanitizer insists on being loaded first.
     export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
     cc -shared -fPIC -D_LARGEFILE64_SOURCE -o "$ROOT/bad_disk.so" "$E2E/bad_disk.c" -ldl
     export BAD_DISK=$ROOT/bad_disk BAD_FOLDERS=$ROOT/bad_folders BAD_DISK_BELOW=$BERTH_DIR/state
@@ -39,14 +39,14 @@ the_disk()
     fi
 }
 
-# Waits for the daemon's log to have a line like that.
+# Wait for a matching line in the daemon's log.
 wait_for_log()
 {
     "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" "$1" >/dev/null ||
         fail_with "the daemon's log never said '$1'"
 }
 
-# A task of the array: notes that it runs, waits to be let through, ends with a code of its own.
+# A task of the array: record that it runs, wait for the gate, end with a code of its own.
 TASK='echo ran >>ran.$BERTH_ARRAY_TASK_ID; read x <gate.$BERTH_ARRAY_TASK_ID; exit $((BERTH_ARRAY_TASK_ID % 3))'
 
 let_through()
@@ -85,7 +85,7 @@ everything_came_out_right()
     is "cards held" "$(berth gpus --json | python3 -c '
 import json, sys
 print([j for g in json.load(sys.stdin)["gpus"] for j in g["jobs"]])')" '[]'
-    # Never more than two at once, as the events have it; each started and ended once.
+    # Never more than two at once, according to the events; each started and ended once.
     berth events | python3 -c '
 import json, sys
 now = most = 0
@@ -103,7 +103,7 @@ assert len(seen) == 16 and set(seen.values()) == {1}, seen'
     is "attempts' folders" "$(ls "$BERTH_DIR/state/jobs")" ''
 }
 
-# One history for every kind of trouble: in the turn in which a task ends and the next would
+# One scenario for every kind of failure: in the turn in which a task ends and the next would
 # start nothing can be written, so that start is undone and that end kept until it can.
 trouble_while_an_array_runs()
 {
@@ -147,7 +147,7 @@ trouble_while_an_array_runs()
     trouble_while_an_array_runs 30 'Read-only file system'
 }
 
-# Its folder can be made, so a supervisor gets ready; but the database cannot take the start.
+# Its folder can be made, so a supervisor gets ready; but the database cannot store the start.
 @test "a start that cannot be written is none, though its supervisor was ready" {
     make_bad_disk
     export BAD_DISK_BELOW=$BERTH_DIR/state/berth.db
@@ -202,7 +202,7 @@ trouble_while_an_array_runs()
     wait_for_event kind=started job=2
     cat /dev/zero >"$BERTH_DIR/state/filler" 2>/dev/null || true
     kill_daemon
-    # One ends with nobody there, the other under a daemon that can write nothing down.
+    # One ends while no daemon runs, the other under a daemon that cannot write.
     echo >one
     start_daemon 1
     echo >two
@@ -218,7 +218,7 @@ trouble_while_an_array_runs()
     stop_daemon
 }
 
-# Also where daemons are killed meanwhile, after a commit.
+# Also if daemons are killed meanwhile, after a commit.
 @test "after a reboot a folder that cannot be read for a while is read again, and what may have run does not run twice" {
     make_bad_disk
     start_daemon 2
@@ -290,7 +290,7 @@ mount_a_disk_to_freeze()
 @test "a job whose log lies on a disk that no longer answers is cancelled, and ends at its limit, all the same" {
     mount_a_disk_to_freeze
     start_daemon 2
-    # Slurm's jobs: in their logs stands why they were ended.
+    # Slurm jobs: their logs contain the reason why they were ended.
     berth compat install "$ROOT/slurm" sbatch >/dev/null
     mkfifo first second
     printf '#!/bin/sh\necho begun; echo >first; exec sleep 10000\n' >cancelled.sh
@@ -316,7 +316,7 @@ mount_a_disk_to_freeze()
     mkfs.ext4 -q -O ^metadata_csum "$ROOT/disk"
     mount -o loop "$ROOT/disk" "$ROOT/dead" 2>/dev/null || skip 'cannot mount'
     mkdir "$ROOT/dead/bin"
-    umount "$ROOT/dead" # so that nothing of it is remembered
+    umount "$ROOT/dead" # so that nothing of it is cached
     mount -o loop "$ROOT/disk" "$ROOT/dead"
     truncate -s 4K "$ROOT/disk"
     has 'the disk' "$(ls "$ROOT/dead/bin" 2>&1)" 'Input/output error'

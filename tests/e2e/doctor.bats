@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# `berth doctor` in environments that are ill in one way each: it finds that, says what to do in
-# the same line, and exits 1 where jobs would not run.
+# `berth doctor` in environments with one problem each: it finds the problem, prints the remedy
+# in the same line, and exits 1 if jobs would not run.
 
 load lib
 
@@ -13,7 +13,7 @@ case_setup()
 # statfs answers as $FAKE_TYPE and $FAKE_FREE say.
 on_fake_disk()
 {
-    # A program with AddressSanitizer wants to be loaded before anybody else.
+    # AddressSanitizer insists on being loaded first.
     export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
     ldd "$(command -v berth)" | grep -q libc || skip "this berth is linked statically; that of ./check --thorough is not"
     command -v cc >/dev/null || skip "there is no C compiler here"
@@ -38,7 +38,7 @@ C
     fake=$ROOT/fake.so
 }
 
-# `finds WHAT ok|warn|FAIL WORDS`: the line about it, of the doctor's last words.
+# `finds WHAT ok|warn|FAIL WORDS`: check the doctor's line about it.
 finds()
 {
     has "what doctor says of $1" "$(grep -E " $1 " <<<"$out")" "^$2 +$1 +.*$3"

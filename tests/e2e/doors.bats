@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The same word means the same at every door: option, #BERTH, #SBATCH, jobs file, socket; and what
-# looks like an attribute and would be something else is said.
+# The same word means the same at every door: option, #BERTH, #SBATCH, jobs file, socket; a
+# word that looks like an attribute but is something else is reported.
 
 load lib
 
@@ -34,7 +34,7 @@ script()
     is "which GPU" "$(job_field 3 gpu_type) $(job_field 3 min_vram_mib) $(job_field 3 placement)" "sim 1024 spread"
     is "signal" "$(job_field 4 warn_signal) $(job_field 4 warn_ms) $(job_field 4 on_timeout) $(job_field 4 max_requeues)" \
         "12 90000 requeue 5"
-    # Read again, "now+1d" is another moment and the same words; other words are another moment.
+    # Read again, "now+1d" is another time in the same words; other words are another time.
     begins=$(job_field 2 begin.unix)
     sed -i 's/touch hooked/touch again/' jobs.txt
     try berth run --detach jobs.txt
@@ -101,7 +101,7 @@ END
     has "where the rest is" "$err" "berth logs --stderr 1"
     try berth logs --stderr 1
     is "berth logs --stderr" "$out" to-err
-    # The same file for both is one file, whatever it is called.
+    # One file for both is opened once, under whatever names.
     try berth submit --gpus 0 --wait -o both.%j -e both.2 -- sh -c 'echo a; echo b >&2; echo c'
     is "both" "$(cat both.2)" $'a\nb\nc'
     is "no file for errors" "$(job_field 2 error)" null
@@ -140,7 +140,7 @@ END
     # The command goes on writing while its log is cut: a part of that is not counted.
     [ "$cut" -gt 30000000 ] && [ "$cut" -lt 40000000 ] || fail_with "$cut bytes were cut out"
     has "shown" "$(berth show 1)" '^ *log cut +3[0-9] MiB of output are missing'
-    # A restart has it from the store, and the settings bound it from above.
+    # After a restart it comes from the store, and the settings bound it from above.
     berth daemon stop
     echo 'job_log_max_mib: 1' >settings.yaml
     timeout "$LIMIT" berth daemon start --sim 1 --config settings.yaml >"$ROOT/start.out" 2>&1
@@ -229,7 +229,8 @@ END
 }
 
 @test "every attribute works as option, script line, file key and request, or is refused with a reason" {
-    # Held jobs are not sent or started, but without a Slurm, or podman, they would be refused.
+    # Held jobs are neither sent nor started, but without Slurm, or podman, they would be
+    # refused.
     mkdir bin
     printf '#!/bin/sh\nexit 1\n' | tee bin/sbatch >bin/podman
     chmod +x bin/sbatch bin/podman

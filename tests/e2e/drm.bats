@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# GPUs of AMD and Intel: a daemon with folders that look like /sys and /proc of a machine with
-# them. Jobs write there what the kernel would say about their open files.
+# AMD and Intel GPUs: a daemon with folders that imitate such a machine's /sys and /proc. Jobs
+# write there what the kernel would report about their open files.
 
 load lib
 
@@ -12,7 +12,7 @@ case_setup()
     echo 'sample_ms: 100' >"$BERTH_DIR/config.yaml"
     unset CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES
     cat >use <<'END'
-# `use MIB CARD`: a process that has so much of the card until the daemon has measured it.
+# `use MIB CARD`: a process that uses this much of the card until the daemon has measured it.
 here=$PROC/$$
 mkdir -p "$here/fd" "$here/fdinfo"
 ln -s /dev/dri/renderD$((128 + $2)) "$here/fd/5"
@@ -36,7 +36,7 @@ device()
     echo 42000 >"$at/hwmon/hwmon$1/temp1_input"
 }
 
-# `amd N MIB [UUID]`: a card of AMD, the N'th of ROCm's.
+# `amd N MIB [UUID]`: an AMD card, ROCm's number N.
 amd()
 {
     local at=$SYS/bus/pci/devices/0000:0$(($1 + 1)):00.0 node=$SYS/class/kfd/kfd/topology/nodes/$1
@@ -59,7 +59,7 @@ intel()
     echo 17179869184 >"$at/tile0/physical_vram_size_bytes"
 }
 
-# A card of NVIDIA's beside them.
+# An NVIDIA card beside them.
 nvidia()
 {
     command -v cc >/dev/null || skip "there is no C compiler here"
@@ -73,7 +73,7 @@ start()
     timeout "$LIMIT" berth daemon start >"$ROOT/start.out" 2>&1 || fail_with "$(cat "$ROOT/start.out")"
 }
 
-# `masks OPTIONS`: the variables that a job of these options has.
+# `masks OPTIONS`: print the mask variables of a job with these options.
 masks()
 {
     berth submit --wait "$@" -- sh -c 'env | grep -E "^((CUDA|NVIDIA|ROCR|HIP)_(VIS|DEV)|ZE_|GPU_DEV)" | sort' >/dev/null
@@ -87,8 +87,8 @@ masks()
     is gpus "$(berth gpus --json | json backend) $(berth gpus --json | json driver)" 'drm amdgpu'
     is vendor "$(berth gpus --json | json gpus.1.vendor)" amd
     has gpus "$(berth gpus)" 'AMD Instinct MI210'
-    # Two of 40 GiB do not fit on one; the third of 20 does beside one of them. They begin together, or the
-    # first would be over before the second comes.
+    # Two of 40 GiB do not fit on one; the third of 20 fits beside one of them. They start
+    # together, or the first would end before the second comes.
     berth submit --hold --vram 40G -- sh use 30000 0
     berth submit --hold --vram 40G -- sh use 39000 1
     berth submit --hold --vram 20G -- true
@@ -120,7 +120,7 @@ ROCR_VISIBLE_DEVICES="
     has masks "$(masks)" ROCR_VISIBLE_DEVICES=1
     has log "$(cat "$BERTH_DIR/daemon.log")" 'event=gpu-left-out 0000:01:00.0 \(amdgpu\) .* integrated'
     has doctor "$(berth doctor || true)" 'gpus .*0000:03:00.0 \(amdgpu\) is left out: the size of its memory'
-    # What programs need is looked at, too.
+    # The needs of programs are checked, too.
     mkdir -p "$ROOT/dev/dri"
     : >"$ROOT/dev/kfd"
     BERTH_DOCTOR_ROOT=$ROOT try berth doctor
@@ -182,7 +182,7 @@ CUDA_VISIBLE_DEVICES=
 HIP_VISIBLE_DEVICES=0
 NVIDIA_VISIBLE_DEVICES=void
 ROCR_VISIBLE_DEVICES=GPU-0c1e8a2b5f3d4960"
-    # Several are of one vendor, whichever has enough.
+    # Several GPUs are of one vendor, whichever has enough.
     berth submit -G 2 -- true
     berth wait @
     is gpus "$(job_field @ gpus.0.index) $(job_field @ gpus.1.index)" '1 2'
@@ -190,7 +190,7 @@ ROCR_VISIBLE_DEVICES=GPU-0c1e8a2b5f3d4960"
     is status "$status" 6
 }
 
-# NVIDIA's only GPU is divided, into these instances.
+# NVIDIA's only GPU is divided into these instances.
 divide()
 {
     {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# What is expected of a command from its own runs: kept over restarts, and never a limit.
+# Expected run times from a command's own runs: kept across restarts, and never a limit.
 
 load lib
 
-# The command takes as long as the pipe is silent, so that nothing here waits for a clock.
+# The command runs until the pipe is written, so that nothing here waits for a clock.
 command='read line <gate'
 
 run_once()
@@ -39,7 +39,8 @@ run_once()
     try berth show 1 --json
     estimate=$(job_field 1 estimate_ms)
     [ "$estimate" -gt 0 ] || fail_with "no estimate: $out"
-    # Steps of a quarter from a second on, so that a run on a slow machine is a later one.
+    # Steps of a quarter from one second on, so that a run on a slow machine falls into a later
+    # one.
     span=1000
     while [ "$span" -lt "$estimate" ]; do span=$((span + span / 4)); done
     is span "$(job_field 1 span_ms)" "$span"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The stream of events: filters, places to begin at, and followers that lose nothing and see
-# nothing twice, whatever becomes of the daemon.
+# The stream of events: filters, starting points, and followers that lose nothing and see
+# nothing twice, even across the daemon's restarts.
 
 load lib
 
@@ -36,7 +36,7 @@ print(" ".join(str(json.loads(line)[sys.argv[1]]) for line in sys.stdin))' "$1"
     is "first behind it" "$(berth events --since "$last" | head -1 | json seq)" $((last + 1))
     is "of the last hour" "$(berth events --since 1h | wc -l)" "$(berth events | wc -l)"
     is "of today" "$(berth events --since today | wc -l)" "$(berth events | wc -l)"
-    # Of a later second than all others, as a time is written in seconds.
+    # In a later second than all others, since times are written in seconds.
     second=$(($(berth events | tail -1 | json at_us) / 1000000))
     "$AWAIT" prints "$LIMIT" "[ \$(date +%s) -gt $second ] && echo later" later
     last=$(berth events | tail -1 | json seq)
@@ -99,7 +99,7 @@ END
     is "stored" "$(berth events --kind launched | wc -l)" 0
 }
 
-# Events come to it from now on: one shows that it listens.
+# Events reach it from now on: one shows that it listens.
 wait_for_follower()
 {
     local n=0 began=$SECONDS
@@ -134,7 +134,7 @@ PY
 @test "a follower that does not read costs the daemon little, and catches up" {
     start_daemon
     mkfifo pipe
-    # Nobody reads: a pipe takes 64 KiB, a socket some hundred.
+    # No reader: a pipe buffers 64 KiB, a socket some hundred.
     background follow sh -c 'berth events -f --since 0 >pipe'
     exec 7<pipe
     python3 - "$BERTH_DIR/berth.sock" "$(daemon_pid)" <<'PY'
@@ -155,7 +155,7 @@ for part in range(5):
     f.flush()
     answer = json.loads(f.readline())
     assert "result" in answer, answer
-    if part == 0: # who reads late gets what has come meanwhile in pieces of several
+    if part == 0: # a late reader gets what has come meanwhile in pieces of several
         before = writes()
         for i in range(5000):
             assert json.loads(late.readline())["method"] == "event"
@@ -189,7 +189,7 @@ f.write(json.dumps({"id": 1, "method": "submit", "params": {"jobs": [job] * 1500
 f.flush()
 assert "result" in json.loads(f.readline())
 PY
-    # The daemon tidies up in a quiet moment after an end, however many look at it meanwhile.
+    # The daemon cleans up in an idle moment after an end, however many watch it meanwhile.
     berth cancel 1
     background look sh -c 'while berth status; do :; done'
     wait_for_output log event=events-trimmed

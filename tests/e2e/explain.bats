@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# `berth explain`: blocked situations and endings, each made for real with simulated cards, and
-# the sentence that a person reads.
+# `berth explain`: blocked situations and endings, each real on simulated GPUs, and the
+# sentence that users read.
 
 load lib
 
-# Settings for the daemon: `with_settings SIM KEY VALUE...`.
+# Start a daemon with these settings: `with_settings SIM KEY VALUE...`.
 with_settings()
 {
     local sim=$1
@@ -25,8 +25,8 @@ holder()
     "$AWAIT" until "$LIMIT" "berth show $(cat "$ROOT/holder") --json" jobs.0.state RUNNING
 }
 
-# `waits REASON SENTENCE HELP OPTIONS...`: a job with these options waits for that reason; the
-# sentence and what would help are regular expressions. It is cancelled again.
+# `waits REASON SENTENCE HELP OPTIONS...`: a job with these options must wait for that reason;
+# the sentence and the advice are regular expressions. The job is cancelled again.
 waits()
 {
     local reason=$1 sentence=$2 help=$3 id text
@@ -155,7 +155,8 @@ ended_as()
     has shown "$(berth show "$id")" 'promised +[^ ]'
     is "the latest start" "$(berth explain "$id" --json | json jobs.0.latest_start)" "$(berth show "$id" --json | json jobs.0.latest_start)"
     has "the column" "$(berth queue -o id,promised --no-header)" "^ *$id  *[0-9:]+$"
-    # The second of two that wait has a reservation no more, but is told of the promise to the first.
+    # The second of two waiting jobs has no reservation any more, but its text names the first
+    # one's.
     waits GpuBusy ".*gpu 0 is reserved for job $id, which is expected to start at" '--vram SIZE' --gpu-ids 0 -t 1h
     has "of others" "$(berth explain "$id" --json)" '"firm":true'
     holder --gpu-ids 1
@@ -192,7 +193,7 @@ ended_as()
 @test "ended jobs: what happened and what would help" {
     start_daemon 1
     local id
-    echo true >not-executable # with #! it would be run by its interpreter
+    echo true >not-executable # with #! its interpreter would run it
     ended_as FAILED 'exit 3' 'berth logs 1' "$(berth submit --parsable --gpus 0 -- sh -c 'exit 3')"
     ended_as FAILED 'exit 127' 'the shell did not find the command' \
         "$(berth submit --parsable --gpus 0 'no-such-program; exit 127')"

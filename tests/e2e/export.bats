@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What `berth export --to slurm` writes. tests/slurm/export.bats gives it to a real Slurm.
+# The output of `berth export --to slurm`. tests/slurm/export.bats gives it to a real Slurm.
 
 load lib
 
@@ -133,8 +133,8 @@ END
     [ -x slurm-export/submit-all ]
 }
 
-# Slurm's commands, as far as submit-all uses them: jobs 101, 102, ... `lose` says which part of the
-# next submission does not happen: "answer", or "job" and answer.
+# Slurm's commands, as far as submit-all uses them: jobs 101, 102, ... `lose` names the part of
+# the next submission that is lost: "answer", or "job" and answer.
 fake_slurm()
 {
     mkdir -p fake
@@ -173,13 +173,14 @@ END
     run out/submit-all
     [ "$status" -eq 1 ]
     [[ $output == *"job 3 was not submitted, or"* ]]
-    # What Slurm does not show yet may still come: its answer was lost, and nothing was refused.
+    # A job that Slurm does not show yet may still come: its answer was lost, and nothing was
+    # refused.
     grep -x '3 ? .*' <(tail -n 1 out/submitted)
     [ -z "$(out/submit-all --accepted)" ]
     SETTLE=0 run out/submit-all
     [ "$output" = "$(printf '3 is 102\n4 is 103\n5 is 104')" ]
     grep -x -- '--dependency=afterany:101 --parsable ./scripts/3.sh is 102' fake/calls
-    # slurmctld was killed before it had saved the last two, and gives their numbers again.
+    # slurmctld was killed before it saved the last two, and assigns their numbers again.
     sed -i '3,$d' fake/jobs
     run out/submit-all
     [ "$status" -eq 0 ]
@@ -197,7 +198,7 @@ END
     echo job >fake/lose
     run out/submit-all
     [ "$status" -eq 1 ]
-    # It comes while the next one waits for it.
+    # It arrives while the next one waits for it.
     printf '#!/bin/sh\ncat %s/fake/jobs\necho "101|berth:%s.2" >%s/fake/jobs\n' "$WORK" \
         "$(sed -n 's/^key=//p' out/submit-all)" "$WORK" >fake/squeue
     SETTLE=2 run out/submit-all
@@ -240,7 +241,7 @@ END
     echo '2 -' >>out/submitted
     run out/submit-all
     [ "$output" = '2 is 101' ]
-    # One that ended long ago is not known either.
+    # A job that ended long ago is unknown as well.
     sed -i 's/ 101 .*/ 101 1000000000/' out/submitted
     : >fake/jobs
     run out/submit-all

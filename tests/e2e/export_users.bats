@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# `berth export` with two users: nobody gets another's commands, variables or jobs.
+# `berth export` with two users: neither gets another's commands, variables or jobs.
 
 load lib
 load users
@@ -22,7 +22,7 @@ ask() { as "$1" python3 "$E2E/ask.py" "${@:2}"; }
         run ask "$BOB" environment "{\"job\":$job}"
         [ "$status" -eq 1 ]
     done
-    # What was asked for by name is in no other answer.
+    # Fields requested by name are in no other answer.
     as "$ALICE" berth show --json 1 | jq -e '.jobs[0] | has("submission") | not'
 }
 
@@ -44,7 +44,7 @@ ask() { as "$1" python3 "$E2E/ask.py" "${@:2}"; }
     [ "$(stat -c %a "$ROOT/all")" = 700 ]
 }
 
-# An sbatch as sites have it, a script, which says in whose name it was called and with what.
+# An sbatch wrapper script as sites have it, which records its user and its arguments.
 @test "root submits with none of a user's variables, and a user's job gets none of root's" {
     local env evil
     start_system
@@ -73,7 +73,7 @@ END
 --uid=$BOB --gid=$(id -g "$BOB") --parsable ./scripts/2.sh"
     is "the job's" "$(cat "$ROOT/fake/exported")" "PATH=/usr/bin:/bin BASH_ENV=$evil LD_PRELOAD=$evil.so KEY=his \
 --split-string=touch $evil.ran -C=/ A[\$(id)]=x SLURM_JOB_NAME=a \" \\ b "
-    # Nor is anything but a number a number.
+    # Only digits count as a number.
     rm "$ROOT/out/submitted"
     printf '#!/bin/bash\necho "7 a[\\$(touch %s.ran)]"\n' "$evil" >"$ROOT/fake/sbatch"
     PATH=$ROOT/fake:$PATH run "$ROOT/out/submit-all"

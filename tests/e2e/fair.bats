@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
-# Fair shares between real users: who queued a thousand jobs first does not keep the others
-# waiting, and a daemon that dies meanwhile changes nothing in that.
+# Fair shares between real users: a user who queued a thousand jobs first does not keep the
+# others waiting, and a daemon that dies meanwhile does not change that.
 
 load lib
 load users
 
-# Alice has every card until the test lets go, and a thousand jobs behind that. Then come bob
-# and root with two each.
+# Alice has every GPU until the test lets go, and a thousand jobs queued. Then come bob and
+# root with two each.
 queue_them()
 {
     mkfifo -m 666 "$ROOT/gate"
@@ -19,7 +19,7 @@ queue_them()
     berth submit -- true
 }
 
-# The users of the first N jobs that started behind alice's, in order.
+# The users of the first N jobs that started after alice's, in order.
 starters()
 {
     local event

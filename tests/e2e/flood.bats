@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# One user of a daemon for many can take only a share of its connections, its time and its memory.
-# With two real users.
+# One user of a shared daemon can take only a share of its connections, its time and its
+# memory. With two real users.
 
 load lib
 load users
@@ -16,7 +16,7 @@ while True:
     try:
         s.sendall(b'{"id":1,"method":"status"}\n')
     except BrokenPipeError:
-        pass  # turned away already; why is there to be read
+        pass  # already refused; the reason can be read
     answer = s.makefile().readline()
     if '"error"' in answer:
         print(len(held), answer.strip(), flush=True)
@@ -117,8 +117,8 @@ f = s.makefile("rb")
 def ask(n, method, params):
     s.sendall(json.dumps({"id": n, "method": method, "params": params}).encode() + b"\n")
 job = {"argv": ["true", "x" * 800], "gpus": 0, "hold": True}
-# All four answers together stay below the 8 MiB that a follower may leave unread: the daemon may have them all
-# ready before the last events come.
+# All four answers together stay below the 8 MiB that a follower may leave unread: the daemon
+# may have them all ready before the last events come.
 ask(0, "submit", {"cwd": "/", "jobs": [job] * 600})
 answer = json.loads(f.readline())
 if "result" not in answer:
@@ -133,7 +133,7 @@ for n in range(2, 6):
     ask(n, "jobs", {})
     ask(100 + n, "submit", {"cwd": "/", "jobs": [job] * 20})
     wanted += [n, 100 + n]
-    # The daemon has read what came before on this connection.
+    # The daemon has read the earlier input of this connection.
     other.sendall(b'{"id":1,"method":"status"}\n')
     done.readline()
 had, events = [], 0
@@ -145,7 +145,7 @@ while len(had) < len(wanted) or events < 80:
         had.append(line["id"])
         if line["id"] < 100 and len(line["result"]["jobs"]) < 600:
             print("answer", line["id"], "has", len(line["result"]["jobs"]), "jobs")
-# Long ones are answered when they are done, so behind short ones that came later.
+# Long requests are answered when they are done, so after short ones that came later.
 print("all answers", sorted(had) == sorted(wanted), "and events", events >= 80)
 PY
     is "what came" "$(as "$BOB" timeout "$LIMIT" python3 "$ROOT/unread.py" "$BERTH_DIR/berth.sock")" "all answers True and events True"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Cards that people keep free, and cards that break: pause, resume, drain; errors of the driver
-# (XID) in the kernel's log, cards that go and come back, memory that goes bad.
+# GPUs taken out of service, and GPUs that fail: pause, resume, drain; driver errors (XID) in
+# the kernel's log, GPUs that are lost and come back, memory errors.
 
 load lib
 
@@ -18,7 +18,7 @@ open_gate()
         fail_with 'no job has come to the gate'
 }
 
-# Makes the simulated cards behave as broken ones do, from the next sample on.
+# Make the simulated GPUs fail like real ones, from the next sample on.
 fault()
 {
     printf '%s\n' "$@" >"$BERTH_DIR/sim/fault.new"
@@ -30,14 +30,14 @@ no_fault()
     rm -f "$BERTH_DIR/sim/fault"
 }
 
-# What the driver writes into the kernel's log: `kernel 'NVRM: Xid ...'`.
+# Write a line of the driver to the kernel's log: `kernel 'NVRM: Xid ...'`.
 kernel()
 {
     records=$((records + 1))
     printf '3,%d,0,-;%s\n' "$records" "$1" >>"$BERTH_DIR/sim/kmsg"
 }
 
-# An XID of card N: `xid 1 79 'pid=4711, name=python, GPU has fallen off the bus.'`
+# An XID of GPU N: `xid 1 79 'pid=4711, name=python, GPU has fallen off the bus.'`
 xid()
 {
     kernel "$(printf 'NVRM: Xid (PCI:0000:%02x:00): %d, %s' $(($1 + 1)) "$2" "$3")"
@@ -279,7 +279,7 @@ last_seq()
     wait_for_event kind=gpu gpu=1 state=lost
     is uuid "$(gpu_field 1 uuid)" "$uuid"
     is job "$(gpu_field 1 jobs.0)" 1
-    # Its memory is not waited for: there is nothing to be had back.
+    # Its memory is not waited for: none can be returned.
     open_gate
     wait_for_event kind=ended job=1 state=FAILED
     has text "$(job_field 1 text)" 'GPU fault on gpu 1: missing from'
@@ -297,7 +297,8 @@ last_seq()
     xid 1 79 'GPU has fallen off the bus.'
     wait_for_event kind=gpu gpu=0 state=sick
     wait_for_event kind=gpu gpu=1 state=sick
-    # Card 2 goes and comes back after a check of several samples: so many has card 0 passed too.
+    # GPU 2 is lost and comes back after a check of several samples: GPU 0 has passed that many
+    # too.
     fault 'lost 1' 'lost 2'
     wait_for_event kind=gpu gpu=2 state=lost
     no_fault
@@ -318,7 +319,7 @@ last_seq()
     berth submit -- true
     wait_for_event kind=ended job=1 state=COMPLETED
     is gpu "$(job_field 1 attempts.0.gpus.0)" 0
-    # A person may know better, and is believed.
+    # An administrator's resume is trusted.
     berth resume 1
     berth submit --devices 1 -- true
     wait_for_event kind=ended job=2 state=COMPLETED
@@ -490,14 +491,14 @@ nvml_machine()
     is peak "$(job_field 1 attempts.0.peak_mib.0)" null
 }
 
-# `driver_says LINE ...`: the machine of nvml_machine is another from the next sample on.
+# `driver_says LINE ...`: change the machine of nvml_machine from the next sample on.
 driver_says()
 {
     printf '%s\n' "$@" >"$ROOT/world.new"
     mv "$ROOT/world.new" "$ROOT/world"
 }
 
-# It is looked at every ten seconds.
+# The mode is checked every ten seconds.
 @test "a GPU in compute mode PROHIBITED is waited for, and a change of the mode is noticed" {
     nvml_machine 'driver 550.54' 'card GPU-a 81920 0 0' 'mode 0 2'
     berth submit --vram 8G -- true
@@ -530,13 +531,14 @@ driver_says()
     wait_for_event kind=gpu gpu=0 state=unknown text='the driver could not read it'
     driver_says "${machine[@]}"
     wait_for_event kind=gpu gpu=0 state=up
-    # GPU 2 is lost and comes back after a check of several samples, which GPU 1 has passed as well.
+    # GPU 2 is lost and comes back after a check of several samples, which GPU 1 has passed as
+    # well.
     driver_says "${machine[@]}" 'status 2 15'
     wait_for_event kind=gpu gpu=2 state=lost
     driver_says "${machine[@]}"
     wait_for_event kind=gpu gpu=2 state=up
     is state "$(gpu_field 1 state)" sick
-    # One that stays so is lost.
+    # A GPU that stays so is lost.
     driver_says "${machine[@]}" 'status 0 999'
     wait_for_event kind=gpu gpu=0 state=lost text='the driver could not read it 5 times in a row; it may be stuck'
     driver_says "${machine[@]}"
@@ -548,7 +550,7 @@ probes_there()
     pgrep -P "$(daemon_pid)" berth-probe | wc -l
 }
 
-# As a process in state D, which a kill does not end: each has another that holds it.
+# Like a process in state D, which a kill does not end: another process keeps each one waiting.
 @test "killed probes that do not end are no more than two, health says so, and the next comes when one has ended" {
     local machine=('driver 550.54' 'card GPU-a 81920 0 0' 'load 0 7 41')
     echo 'probe_deadline_ms: 1000' >>"$BERTH_DIR/config.yaml"
@@ -602,7 +604,7 @@ probes_there()
     "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.1.state up
     try berth health
     has_not health "$out" 'does not answer'
-    # One that is known and silent to a new probe as well was not reset when it answers.
+    # A GPU that also failed for a new probe was not reset when it answers.
     printf '3,1,0,-;NVRM: Xid (PCI:0000:11:00): 95, pid=1, name=x, Uncontained\n' >>"$BERTH_KMSG"
     wait_for_event kind=gpu gpu=1 state=sick
     driver_says "${machine[@]}" 'status 1 999'
@@ -611,7 +613,8 @@ probes_there()
     "$AWAIT" prints "$LIMIT" "test \$(grep -c event=probe-renewed '$BERTH_DIR/daemon.log') -gt $renewed && echo yes" yes
     driver_says "${machine[@]}"
     "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.1.state sick
-    # GPU 0 is lost and comes back after a check of several samples, which GPU 1 has passed as well.
+    # GPU 0 is lost and comes back after a check of several samples, which GPU 1 has passed as
+    # well.
     driver_says "${machine[@]}" 'status 0 15'
     wait_for_event kind=gpu gpu=0 state=lost
     driver_says "${machine[@]}"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 # The cases that a user of gpusched would try first, in Berth's words and attributes, on
-# simulated cards of 24,576 MiB. Numbers D1... are those of the list of acceptance cases that
-# gpusched's behaviour was written down in; where gpusched was wrong, the case says what is right.
+# simulated GPUs of 24,576 MiB. Numbers D1... refer to the list of acceptance cases that
+# describes gpusched's behaviour; if gpusched was wrong, the case states what is right.
 
 load lib
 
-# Job states and cards are asked of `show`, orders of things of the events' sequence numbers.
-# A job that must run until the test has seen something reads a line from the FIFO `gate`.
+# Job states and GPUs come from `show`, orders from the events' sequence numbers. A job that
+# must run until the test has seen something reads a line from the FIFO `gate`.
 
-# Cards are looked at ten times as often as usual, so that nobody waits for a look.
+# GPUs are sampled ten times as often as usual, so that no test waits for a sample.
 case_setup()
 {
     mkfifo gate mail
@@ -16,13 +16,13 @@ case_setup()
     echo 'sample_ms: 100' >"$BERTH_DIR/config.yaml"
 }
 
-# Lets the job that reads the gate go on; waits until there is one.
+# Release the job that reads the gate; wait until there is one.
 open_gate()
 {
     timeout "$LIMIT" bash -c 'echo go >gate' || fail_with 'no job has come to the gate'
 }
 
-# Reads the line that a job writes to the FIFO `mail`: $mail.
+# Read the line that a job writes to the FIFO `mail`: $mail.
 read_mail()
 {
     mail=$(timeout "$LIMIT" head -1 mail) || fail_with 'no job has written'
@@ -246,7 +246,7 @@ JOBS
     printf 'read line <gate\necho b >>order\necho a >>order\necho c >>order\n' >new
     mv new jobs.txt
     cp jobs.txt before
-    # The line that is new says that this version has been read.
+    # The new line shows that this version has been read.
     wait_for_event kind=submitted job=4
     open_gate
     finish run
@@ -344,7 +344,7 @@ shepherd_of()
     is status "$status" 1
     is 'times run' "$(wc -l <ran)" 1
     has 'the reason' "$(job_field 1 text)" '[Ss]upervisor|shepherd'
-    # What it had started is ended with it.
+    # Processes that it started are ended with it.
     "$AWAIT" pid 0 "$mail"
 }
 

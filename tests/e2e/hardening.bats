@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
-# The installed programs are hardened as Debian's OpenSSH is: read with readelf, so that a flag
-# that a compiler or a build option drops is noticed. Every program of Berth in bin and libexec counts.
+# The installed programs are hardened like Debian's OpenSSH: checked with readelf, so that a
+# flag dropped by a compiler or a build option is noticed. Every program of Berth in bin and
+# libexec counts.
 
 load lib
 
-# One path a line.
+# One path per line.
 installed_programs()
 {
     local bin file
@@ -14,7 +15,7 @@ installed_programs()
     done
 }
 
-# Runs `CHECK PROGRAM` for each installed program and names those for which it fails.
+# Run `CHECK PROGRAM` for each installed program and name those for which it fails.
 each_program()
 {
     local program bad= n=0
@@ -26,7 +27,7 @@ each_program()
     [ -z "$bad" ] || fail_with "$1: not so for$bad"
 }
 
-# Symbols of the program; a stripped one has only those that it takes from libraries.
+# Symbols of the program; a stripped one has only those imported from libraries.
 symbols()
 {
     readelf -W --syms --dyn-syms "$1" | awk '{ print $8 }'
@@ -37,7 +38,7 @@ is_position_independent()
     readelf -Wh "$1" | grep -q 'Type: *DYN' && readelf -Wd "$1" | grep -q 'FLAGS_1.*PIE'
 }
 
-# The table of addresses is resolved at the start and read-only from then on.
+# The table of addresses is resolved at the start and read-only afterwards.
 binds_now_and_seals()
 {
     readelf -Wl "$1" | grep -q GNU_RELRO && readelf -Wd "$1" | grep -q 'FLAGS_1.*NOW'
@@ -49,20 +50,20 @@ has_no_writable_code()
         ! readelf -Wd "$1" | grep -q TEXTREL
 }
 
-# A path to search for libraries that the build left behind could be somebody else's folder.
+# A library search path left behind by the build could be another user's folder.
 has_no_search_path()
 {
     ! readelf -Wd "$1" | grep -qE 'RPATH|RUNPATH'
 }
 
-# Of a program that is static and stripped one cannot see what it calls; it is built with the others' flags.
+# In a static, stripped program calls are not visible; it is built with the others' flags.
 shows_calls()
 {
     readelf -Wd "$1" | grep -q NEEDED || symbols "$1" | grep -qx main
 }
 
-# err_set, which most of them have, keeps a list of arguments on its stack. That libc or an archive
-# checks its own says nothing of our functions.
+# err_set, which most of them contain, keeps a list of arguments on its stack. Checks in libc
+# or an archive prove nothing about our functions.
 checks_its_stack()
 {
     shows_calls "$1" || return 0
@@ -74,19 +75,20 @@ checks_its_stack()
         awk '/^[0-9a-f]+ <.*>:$/ { on = /<err_set(\.cold)?>/ } on' | grep -q __stack_chk_fail
 }
 
-# The wholly static one has these functions from libc in any case; it is built with the others' flags.
+# The wholly static one has these functions from libc in any case; it is built with the others'
+# flags.
 is_fortified()
 {
     ! shows_calls "$1" || symbols "$1" | grep -qE '^__[a-z]+_chk(@|$)'
 }
 
-# Functions of ours begin with an instruction that says that they may be jumped to. The note that
-# turns the check on is there only where the libraries' archives have been built so, too.
+# Our functions start with an instruction that marks a valid jump target. The note that turns
+# the check on is only present if the libraries' archives have it, too.
 marks_where_to_jump()
 {
     local main
     main=$(readelf -W --syms "$1" | awk '$8 == "main" { print $2 }')
-    # Stripped: then of all functions, many.
+    # Stripped: then count over all functions, and expect many.
     if [ -z "$main" ]; then
         [ "$(objdump -d "$1" | grep -c endbr64)" -ge 20 ]
         return
@@ -117,7 +119,7 @@ is_sanitized()
 }
 
 @test "every program is built with _FORTIFY_SOURCE" {
-    # Sanitizers look at every access, and do not see those that these functions make.
+    # Sanitizers check every access, but not those inside these functions.
     if is_sanitized; then skip "a build with sanitizers"; fi
     each_program is_fortified
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What is left of jobs that have ended, and the queue as a list that people sort and watch.
+# Records of ended jobs, and the queue as a list that users sort and watch.
 
 load lib
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Who is told of a job: commands, webhooks and mail, outside of the daemon and of the job's way,
-# at least once whatever is killed.
+# Notifications about jobs: commands, webhooks and mail, which run outside the daemon, do not
+# delay jobs, and are delivered at least once whatever is killed.
 
 load lib
 load receiver
@@ -11,7 +11,7 @@ settings()
     printf '%s\n' "$@" >"$BERTH_DIR/config.yaml"
 }
 
-# A program that takes mail: its arguments and the message become files in $WORK.
+# A mail program: it writes its arguments and the message to files in $WORK.
 fake_mailer()
 {
     cat >"$ROOT/sendmail" <<END
@@ -110,7 +110,7 @@ own"
     start_daemon
     berth submit -G 0 --webhook "http://127.0.0.1:1/nobody" -- sleep 600
     wait_for_event kind=hook job=1 state=again
-    stop_daemon --cancel # within seconds: it tries for six minutes
+    stop_daemon --cancel # within seconds: it retries for six minutes
     start_daemon
     is state "$(job_field 1 state)" CANCELLED
 }
@@ -223,8 +223,8 @@ job 2_0 started"
     wait_for_line told
     kill_daemon
     start_daemon
-    # The first could not say that it was done: it is done again, and the process that waits is released. Two
-    # may wait, and one of them reads no more than an end.
+    # The first could not report completion: it is repeated, and the waiting process is
+    # released. Two may wait, and one of them reads only end of file.
     background open sh -c "trap '' PIPE; while :; do echo go >gate; done"
     wait_for_event kind=hook job=1 hook=on_end state=done
     [ "$(grep -c told told)" -ge 1 ] || fail_with "nobody was told"
@@ -253,7 +253,7 @@ wait_for_line()
     is "how often it ran" "$(grep -c again told)" 2
 }
 
-# The programs copied, so that one of them can be taken away.
+# The programs are copied, so that one of them can be removed.
 @test "what no process can be had for is no try of a hook, which runs once there is one" {
     local programs nursery
     programs=$(dirname "$(command -v berthd)")

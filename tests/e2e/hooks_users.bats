@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Hooks of the system daemon run as the job's user, with that user's rights and no more; no other
-# user learns from them, or waits for them. With two real users.
+# Hooks of the system daemon run as the job's user, with that user's rights and no more; they
+# reveal nothing to other users, and do not delay them. With two real users.
 
 load lib
 load receiver
@@ -25,7 +25,7 @@ load users
     is "what is left of it" "$(pgrep -u "$BOB" -x sleep | wc -l)" 0
 }
 
-# The account that runs the settings' hooks when they name none.
+# The account that runs the settings' hooks if they name none.
 standard_account()
 {
     if id berth-hook >/dev/null 2>&1; then echo berth-hook; else echo nobody; fi

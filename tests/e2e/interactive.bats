@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# Interactive jobs: bytes there and back, detaching and coming back, terminals, leases, and what
-# the ends of clients and daemons do to them (nothing). onpty plays the person at a terminal.
+# Interactive jobs: input and output, detaching and reattaching, terminals, leases, and the
+# deaths of clients and daemons (which have no effect). onpty acts as the user at a terminal.
 
 load lib
 
-# A command at a terminal of its own: `at_terminal STEP... -- COMMAND...`; $status, $out.
+# Run a command at a terminal of its own: `at_terminal STEP... -- COMMAND...`; $status, $out.
 at_terminal()
 {
     local all
@@ -50,7 +50,7 @@ at_terminal()
     try sh -c 'seq 3 | berth submit --gpus 0 --interactive -- sh -c "wc -l; exit 6"'
     is status "$status" 6
     is output "$out" 3
-    # One that reads nothing is not waited for.
+    # A job that does not read its input does not block the client.
     try sh -c 'head -c 5000000 /dev/zero | berth submit --gpus 0 --interactive -- true'
     is status "$status" 0
 }

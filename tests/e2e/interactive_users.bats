@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
-# Interactive jobs of the machine's daemon: they are their user's alone, terminal and socket too.
+# Interactive jobs of the machine's daemon: accessible to their user alone, including terminal
+# and socket.
 
 load lib
 load users
 
-# Starts an interactive job of alice's that says `ready`: $socket is where one attaches.
+# Start an interactive job of alice's that prints `ready`: $socket is for attaching.
 start_alices()
 {
     start_system
@@ -15,7 +16,7 @@ start_alices()
     socket=$(berth show 1 --json | json jobs.0.attach)
 }
 
-# Attached as that user one sees the job go on and end.
+# Attach as that user and see the job continue and end.
 see_the_rest_as()
 {
     background again runuser -u "$1" -- berth attach 1 --from-start
@@ -59,7 +60,7 @@ see_the_rest_as()
     type -P mkfs.ext4 >/dev/null || skip 'there is no mkfs.ext4 here'
     mkdir "$ROOT/disk"
     truncate -s 8M "$ROOT/image"
-    mkfs.ext4 -q -m 50 "$ROOT/image" # half of it is for root
+    mkfs.ext4 -q -m 50 "$ROOT/image" # half of it is reserved for root
     mount -o loop "$ROOT/image" "$ROOT/disk" 2>/dev/null || skip 'cannot mount'
     chown "$ALICE" "$ROOT/disk"
     as "$ALICE" sh -c "cat /dev/zero >$ROOT/disk/filler" 2>/dev/null || true
@@ -75,7 +76,7 @@ see_the_rest_as()
     [ "$cut" -gt 0 ] || fail_with "the log has the room that is for root"
 }
 
-# Writers to a terminal of alice's that are no part of her job.
+# Writers to a terminal of alice's that are not part of her job.
 outsiders()
 {
     local i
@@ -98,7 +99,7 @@ outsiders()
     is status "$status" 0
 }
 
-# Where no terminal can be made, in a mount namespace of the daemon's own.
+# No terminal can be made, in a mount namespace of the daemon's own.
 berthd()
 {
     if [ -z "${NO_PTMX:-}" ]; then command berthd "$@"; return; fi

@@ -8,11 +8,11 @@ load users
 setup_keys()
 {
     "$E2E/keys" session >/dev/null || skip "this kernel or container has no keyrings"
-    # Users cannot reach a checkout in somebody's home.
+    # Users cannot reach a checkout in another user's home.
     install -m 755 "$E2E/keys" "$ROOT/bin/keys"
 }
 
-# The machine's daemon, started by somebody whose session keyring has the key "secret".
+# Start the machine's daemon from a session keyring with the key "secret".
 start_with_key()
 {
     mkfifo "$ROOT/ready"
@@ -23,7 +23,7 @@ start_with_key()
     is "the daemon's first word" "$line" ready
 }
 
-# What the job of that number printed.
+# The output of the job with that number.
 log_of()
 {
     cat "$BERTH_DIR/logs/$(id -u "$1")/$2.log"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# `berth` frees what it took. It looks for leaks only when told to, because that takes longer than all else
-# that it does (src/cli/sanitized.c): here each verb is told to once. Without sanitizers each has to work.
+# `berth` frees its memory. The leak check runs only on request, because it takes longer than
+# everything else that `berth` does (src/cli/sanitized.c): here each verb is checked once.
+# Without sanitizers each must just work.
 
 load lib
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# vram=auto: what the last runs of a command had decides what the next one asks for.
+# vram=auto: the peaks of a command's last runs decide the next demand.
 
 load lib
 
-# This command has so much of a card until that has been seen, however busy the machine is.
+# The command uses this much of a GPU until that has been sampled, however busy the machine is.
 command=(sh -c 'berth simjob --vram $(cat mib) --ramp 0 --hold 1000 & read x <seen; kill $!')
 
 case_setup()
@@ -35,7 +35,7 @@ run_with()
     has explain "$(berth explain 2)" '^  asks +auto: 6.4 GiB from 1 run$'
     has other "$(berth submit --vram auto --hold -- true && berth show @)" \
         'auto: a whole GPU, as this command has not run yet'
-    # Another number of cards is another matter.
+    # Another number of GPUs is learned separately.
     berth submit --vram auto --gpus 0.5 --hold -- "${command[@]}"
     is same "$(job_field @ vram_mib)" 6600
 }
@@ -46,7 +46,7 @@ run_with()
     wait_for_event kind=ended job=1 state=COMPLETED
     is first "$(wait_for_event kind=started array_task=0 | json vram_mib)" null
     is last "$(wait_for_event kind=started array_task=7 | json vram_mib)" 5500
-    # As soon as one run is known, four go side by side.
+    # As soon as one run is known, four run side by side.
     local second
     second=$(seq_of kind=started array_task=4)
     [ "$second" -lt "$(seq_of kind=ended array_task=1)" ] || fail_with "they came one by one"
@@ -58,7 +58,7 @@ run_with()
     berth submit --vram auto -W -- sh -c "$failing" || true
     berth submit --vram auto --hold -- sh -c "$failing"
     is failed "$(job_field @ vram_mib)" null
-    # The same command needs more than it had: it is tried with a quarter more.
+    # The same command needs more than before: it is retried with a quarter more.
     echo 'berth simjob --vram 4000 --ramp 0 --hold 0.5' >step.sh
     berth submit --vram auto -W -- sh step.sh
     cat >>step.sh <<<'[ "$BERTH_ATTEMPT" = 2 ] || { echo CUDA out of memory; exit 1; }'
@@ -77,7 +77,7 @@ run_with()
     start_daemon 1
     is demand "$(job_field 2 vram_mib)" 6600
     is runs "$(job_field 2 auto_runs)" 1
-    # Whoever has run is forgotten, what it had is not.
+    # The jobs are forgotten, the learned peaks are not.
     stop_daemon --cancel
     echo 'keep_jobs: 1' >settings.yaml
     timeout "$LIMIT" berth daemon start --sim 1 --config settings.yaml

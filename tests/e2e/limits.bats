@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# What may enter the queue: how many may wait, and how long a time limit may be.
+# Admission limits: the number of pending jobs, and the length of a time limit.
 
 load lib
 
-# `with_settings KEY VALUE...`: a daemon that has them.
+# `with_settings KEY VALUE...`: start a daemon with these settings.
 with_settings()
 {
     : >limits.yaml
@@ -81,7 +81,7 @@ with_settings()
     try berth submit -- true
     is status "$status" 6
     has words "$err" 'the queue is full: 1 of at most 1 jobs are pending'
-    # Lines that have ended and are to run again are new ones.
+    # Ended lines that are to run again are new jobs.
     berth cancel 1
     line='"command": "true", "hold": true, "line": 1, "again": true'
     for key in a b; do
@@ -202,7 +202,8 @@ with_settings()
     is text "$(job_field 2 text)" 'used 11.7 GiB of 7.8 GiB VRAM declared; declare --vram 12.9G'
     is ended "$(wait_for_event kind=ended job=2 | json text)" 'used 11.7 GiB of 7.8 GiB VRAM declared; declare --vram 12.9G'
     berth wait 1
-    # A rule that kills binds jobs that ask for less; one that ignores does not bind those that ask for more.
+    # A rule that kills applies to jobs that ask for less; one that ignores does not apply to
+    # jobs that ask for more.
     berth submit --gpu-ids 1 --vram 8000 --on-exceed ignore -- berth simjob --vram 9000 --ramp 0 --hold 1000
     try berth wait 3
     is state "$(job_field 3 state)" FAILED

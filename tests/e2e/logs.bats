@@ -24,17 +24,17 @@ case_setup()
 }
 
 @test "logs -f goes on behind what is cut out of a log, and begins anew with one that was emptied" {
-    mkfifo end # another one: whoever opens the gate may not have closed it yet
+    mkfifo end # a new one: the job that opened the gate may not have closed it yet
     start_daemon 1
-    # Its last line comes behind the last cut, and an empty one, as a cut may lose what is written in that moment,
-    # even the end of a line.
+    # Its last line comes after the last cut, and after an empty line, because a cut may lose
+    # text written at that moment, even the end of a line.
     berth submit -G 0 --log-max 1M -o big -- sh -c \
         'seq 1 110000; read line <gate; seq 110001 249999
         until [ "$(stat -c %s big)" -lt 1000000 ] && grep -q "cut out" big; do sleep 0.1; done; printf "\n250000\n"
         read line <gate; : >big; echo anew; read line <end; : >big; echo last'
     background follows berth logs -f 1
     wait_for_output follows '^110000$'
-    # It looks only once what is left of the log is longer again than what it has shown.
+    # It looks again only once the rest of the log is longer than what it has shown.
     kill -STOP "$pid_of_follows"
     echo >gate
     "$AWAIT" prints "$LIMIT" 'grep -c "^250000$" big' '^1$'
@@ -42,7 +42,7 @@ case_setup()
     kill -CONT "$pid_of_follows"
     wait_for_output follows 'MiB of output were cut out of this log here'
     wait_for_output follows '^250000$'
-    # It finds other text in the place of what it has shown, and nothing more is written that would wake it.
+    # It finds other text in place of what it has shown, and no later write would wake it.
     kill -STOP "$pid_of_follows"
     echo >gate
     "$AWAIT" prints "$LIMIT" 'cat big' '^anew$'

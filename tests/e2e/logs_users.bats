@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What root's clients open when a job's user has put something else where the log was, with two
-# real users. That no device is opened at all: tests/base/test_file.c.
+# What root's clients open if a job's user has replaced the log by something else, with two
+# real users. tests/base/test_file.c checks that no device is opened at all.
 
 load lib
 load screen
@@ -58,7 +58,7 @@ load users
     as "$ALICE" berth submit -G 0 --wait -- true
     local folder
     folder=$BERTH_DIR/logs/$(id -u "$ALICE")
-    # In place of a program of the user's (FUSE) that answers with an error.
+    # Stands for a program of the user's (FUSE) that answers with an error.
     mount -t tmpfs -o ro none "$folder" 2>/dev/null || skip 'cannot mount'
     as "$ALICE" berth submit -G 0 -- true
     wait_for_event kind=started job=2 attempt=2

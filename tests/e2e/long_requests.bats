@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# Requests about many jobs, which the daemon carries out in pieces: what happens between two of them.
+# Requests about many jobs, which the daemon carries out in pieces: events between two pieces.
 
 load lib
 
-# Several requests on one connection, each a line, sent at once; the answers as they come.
+# Send several requests at once on one connection, one per line; print the answers as they come.
 ask_all()
 {
     printf '%s\n' "$@" | timeout "$LIMIT" python3 -c 'import socket, sys
@@ -16,14 +16,14 @@ with socket.socket(socket.AF_UNIX) as s:
         print(f.readline(), end="")' "$BERTH_DIR/berth.sock"
 }
 
-# `survives N VERB...` on jobs 2 to 701: its answer names all of them, though the daemon dies behind its Nth commit,
-# or does not where that is before it is ready.
+# `survives N VERB...` on jobs 2 to 701: its answer names all of them, though the daemon dies
+# after its Nth commit (unless that is before it is ready).
 survives()
 {
     BERTH_CRASH_AT=daemon-after-commit:$1 timeout "$LIMIT" berth daemon start --sim 2 >/dev/null 2>&1 || start_daemon 2
     shift
     try berth "$@" 2-701 --json
-    if [ "$status" -eq 4 ]; then # it had died before it was asked
+    if [ "$status" -eq 4 ]; then # it had died before the request
         start_daemon 2
         try berth "$@" 2-701 --json
     fi
@@ -36,7 +36,7 @@ survives()
 @test "a request repeated after the daemon died between two pieces is answered for all jobs, and nothing is done twice" {
     local n revived=0
     start_daemon 2
-    # Held, and once they are released they wait for the first, which stays held.
+    # Held; once released they wait for the first, which stays held.
     { echo '[hold gpus=0 name=gate] : gate'; seq 700 | sed 's/.*/[hold gpus=0 after=gate] : line &/'; } >long.txt
     berth run --detach long.txt
     stop_daemon
@@ -93,7 +93,7 @@ PY
     start_daemon 2
     berth submit --gpus 0 --array 0-599 -- false
     try berth wait 1
-    # The first piece of them is back when they are cancelled, and the others are not.
+    # The first piece of them is pending again when they are cancelled, and the others are not.
     out=$(ask_all '{"id":"requeue","method":"requeue","params":{"select":["1_[0-599]"],"hold":true}}' \
         '{"id":"cancel","method":"cancel","params":{"select":["1_[0-249]"]}}')
     is requeued "$(jq -c 'select(.id == "requeue") | .result.ids | [length, (unique | length)]' <<<"$out")" '[601,601]'
@@ -109,7 +109,7 @@ PY
     for tasks in 0-999 1000-1999 2000-2999; do
         berth cancel "1_[$tasks]" >/dev/null
     done
-    # The word comes when some are back: with the first event that says so.
+    # The signal comes when some are pending again: with the first event that says so.
     out=$(timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" <<'PY'
 import json, socket, sys
 def ask(method, **params):
@@ -128,7 +128,7 @@ PY
     is 'its ends' "$(events_with kind=ended job=1 | wc -l)" 2
     is 'its state' "$(job_field 1 state)" CANCELLED
     is 'what waits' "$(berth queue --json | jq '.jobs | length')" 0
-    # Those that were not back by then were refused; a daemon that is quick has all back.
+    # Those not yet pending again were refused; a fast daemon has all of them by then.
     has 'how many were back' "$(jq 'select(.id == "requeue") | .result.ids | length' <<<"$out")" '^[1-9]'
 }
 
@@ -144,7 +144,7 @@ PY
     is jobs "$(jq -c 'select(.id == "wait") | .result.jobs | [length, (map(.id) | unique | length)]' <<<"$out")" '[10000,10000]'
     out=$(ask_all '{"id":1,"method":"wait","params":{"select":["1-10000"],"resolve":true}}')
     is words "$(jq -c '.result.select | [length, (unique | length)]' <<<"$out")" '[10000,10000]'
-    # Whoever goes before it has begun leaves nothing behind.
+    # A client that disconnects before its request begins leaves nothing behind.
     python3 -c 'import socket, sys
 with socket.socket(socket.AF_UNIX) as s:
     s.connect(sys.argv[1])
@@ -221,13 +221,13 @@ try:
     raise SystemExit(f"the long line is answered first: {long.recv(100)}")
 except BlockingIOError:
     long.setblocking(True)
-gone.sendall(line(20_000_000)) # which is read next
+gone.sendall(line(20_000_000)) # read next
 gone.close()
 answers = long.makefile()
 assert [json.loads(answers.readline())["id"] for _ in range(2)] == ["long", "behind"]
 long.sendall(line(1_000_000)[:-5] + b"\n")
 assert json.loads(answers.readline())["error"]["code"] == -32700
-long.sendall(line(10_000_000)) # and the daemon stops while it reads that
+long.sendall(line(10_000_000)) # the daemon stops while it reads this
 PY
     stop_daemon
 }
@@ -241,8 +241,8 @@ PY
     for verb in release hold priority signal cancel; do
         out=$(ask_all "{\"id\":\"$verb\",\"method\":\"$verb\",\"params\":{\"select\":[\"2\"],\"priority\":-5,\"signal\":1}}" \
             '{"id":"status","method":"status"}')
-        # On a machine so busy that the first piece took all of a user's time in a round, the rest of it may be
-        # done before what the user asked for next is read.
+        # On a machine so busy that the first piece used up the user's time in a round, the
+        # rest may be done before the user's next request is read.
         order=$(jq -r .id <<<"$out" | paste -sd ' ')
         case $order in
         "status $verb") meanwhile=$((meanwhile + 1)) ;;
@@ -261,7 +261,7 @@ PY
     is priorities "$(events_with kind=updated | wc -l)" 1001
     is ended "$(events_with kind=ended | wc -l)" 1001
     is 'what waits' "$(berth queue --json | jq -c '[.jobs[].id]')" '[1]'
-    # All have left it: what can be done to none of them says why.
+    # All tasks have left it: an action that applies to none of them says why.
     berth submit --gpus 0 --array 0-199 --after 1 -- true
     berth hold '1003_[0-199]' >/dev/null
     berth release 1003
@@ -277,7 +277,7 @@ PY
     berth hold '2_[0-999]' >/dev/null
     berth hold '2_[1000-1999]' >/dev/null
     pid=$(daemon_pid)
-    # It dies with the first event of an end: then one piece of it is durable.
+    # It dies at the first event of an end: then one piece is durable.
     timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" "$pid" <<'PY'
 import json, os, signal, socket, sys
 def ask(method, **params):
@@ -312,7 +312,8 @@ PY
     is 'what is left' "$(berth queue --json | jq '.jobs | length')" 0
 }
 
-# `submission N JOB [TOKEN]`: a request to submit N of this job, in which %d is the number of each.
+# `submission N JOB [TOKEN]`: a request to submit N of this job, in which %d is each one's
+# number.
 submission()
 {
     jq -nc --arg n "$1" --arg job "$2" --arg token "${3:-}" \
@@ -359,7 +360,7 @@ with socket.socket(socket.AF_UNIX) as s:
     is 'jobs' "$(berth status --json | jq .counts.HELD)" 10
 }
 
-# The ids of the jobs of the file of `part` that wait.
+# The ids of the pending jobs of `part`'s file.
 waiting_ids()
 {
     berth queue --json | jq -c '[.jobs[].id]'
@@ -369,7 +370,8 @@ waiting_ids()
     local bad one two
     start_daemon 2
     ask_all "$(part all 1 6 false)" >/dev/null
-    # A line of it, the request, or its JSON; the others behind it are sent before the client hears of that.
+    # One of its lines, the request, or its JSON is bad; the other parts are sent before the
+    # client learns of that.
     bad=$(part bad 1 2 true)
     for bad in "$(jq -c '.params.jobs[1].command = 7' <<<"$bad")" "$(jq -c '.params.jobs = 7' <<<"$bad")" "{$bad"; do
         out=$(ask_all "$bad" "$(part two 3 4 true)" "$(part three 5 6 false)")
@@ -377,14 +379,16 @@ waiting_ids()
         has 'why' "$(jq 'select(.id == "three") | .error.message' <<<"$out")" 'part of it was refused.* send all of it again'
         is 'what waits' "$(waiting_ids)" '[1,2,3,4,5,6]'
     done
-    # Sent again on the same connection: by a client that says where it begins, or is refused once.
+    # Sent again on the same connection: by a client that says where it begins, or is refused
+    # once.
     bad=$(jq -c '.params.jobs[1].command = 7' <<<"$(part bad 1 2 true)")
     out=$(ask_all "$bad" "$(jq -c '.params.first = true' <<<"$(part one 1 4 true)")" "$(part two 5 7 false)")
     is 'with its first' "$(jq -c 'select(.id == "two") | .result | [.new, (.lines | length)]' <<<"$out")" '[1,7]'
     out=$(ask_all "$bad" "$(part one 1 8 false)" "$(part two 1 8 false)")
     is 'without' "$(jq -c 'if .error then .error.code else .result.new end' <<<"$out" | paste -sd ' ')" '2 6 1'
     is 'what waits' "$(waiting_ids)" '[1,2,3,4,5,6,7,8]'
-    # What could not be read may have been of any file: each is refused once, and then read.
+    # An unreadable request could have been for any file: each file is refused once, and then
+    # accepted.
     one=$(jq -c '.params.path = "/other"' <<<"$(part other 1 1 false)")
     two=$(part two 1 8 false)
     out=$(ask_all "{$bad" "$two" "$one" "$two" "$one" "$two")
@@ -392,7 +396,7 @@ waiting_ids()
     # Another file came between them.
     out=$(ask_all "$(part one 1 4 true)" "$(jq -c '.params.path = "/other"' <<<"$(part other 1 1 false)")" "$(part two 5 8 false)")
     is 'with another between' "$(jq -c 'if .error then .error.code else .result.new // 0 end' <<<"$out" | paste -sd ' ')" '0 0 6'
-    # A part's token does not stand for its lines.
+    # A part's token does not represent its lines.
     out=$(ask_all "$(jq -c '.token = "0123456789abcdef"' <<<"$(part one 1 4 true)")")
     out=$(ask_all "$(jq -c '.token = "0123456789abcdef"' <<<"$(part one 1 4 true)")" "$(part two 5 8 false)")
     is 'sent again' "$(jq -c 'select(.id == "two") | .result | [.new, (.lines | length)]' <<<"$out")" '[0,8]'
@@ -407,7 +411,7 @@ waiting_ids()
     part two 300001 300002 false >two
     for how in leave stop; do
         pid=$(daemon_pid)
-        # The status is asked for behind both, and answered before them.
+        # The status is requested after both, and answered before them.
         timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" "$how" "$pid" <<'PY' || fail_with "not in this order"
 import os, signal, socket, sys
 with socket.socket(socket.AF_UNIX) as s:
@@ -436,12 +440,12 @@ PY
     is 'the one' "$(jq -sc '.[0].result.ids' <<<"$out")" '[1]'
     has 'the others' "$(jq -s '.[1].error.message' <<<"$out")" 'job 701 of 10000: job 1 .HELD. has the same command'
     is 'what waits' "$(berth queue --json | jq -c '[.jobs[].id]')" '[1]'
-    # Each of two fits, and both do not.
+    # Each of the two fits, but not both.
     big=$(submission 10000 '{"command": "true", "gpus": 0, "hold": true}')
     out=$(ask_all "$big" "$big")
     is 'one entered' "$(jq -s 'map(.result.ids // [] | length) | sort == [0, 10000]' <<<"$out")" true
     has 'the other' "$(jq -s 'map(.error.message // empty)' <<<"$out")" 'the queue is full: 10001 of at most 15000'
-    # The name that all of them wait for goes to another job.
+    # The name that all of them depend on goes to another job.
     berth cancel all
     gate='{"command": "true", "gpus": 0, "hold": true, "name": "gate"}'
     first=$(ask_all "$(submission 1 "$gate")" | jq '.result.ids[0]')
@@ -449,7 +453,7 @@ PY
         "$(submission 1 "$gate")")
     is 'how many' "$(jq -sc 'map(.result.ids | length)' <<<"$out")" '[1,10000]'
     is 'what they wait for' "$(berth queue --all --json | jq -c '[.jobs[].after // [] | .[].job] | unique')" "[$first]"
-    # What it waits for is cancelled: it is refused, or cancelled as by a cancel behind it.
+    # Its dependency is cancelled: it is refused, or cancelled as by a cancel after it.
     berth cancel all
     berth submit --gpus 0 --hold -- true
     gate=$(berth queue --json | jq '.jobs[0].id')
@@ -481,7 +485,7 @@ PY
     for i in 1 2; do
         token=0123456789abcdef-$i
         big=$(submission 10000 '{"command": "true", "gpus": 0, "hold": true}' "$token")
-        # Again on the same connection, while it is under way; then the daemon dies.
+        # Again on the same connection, while it is in progress; then the daemon dies.
         out=$(ask_all "$big" "{\"id\":1,\"method\":\"submit\",\"token\":\"$token\"}")
         has "the first $i" "$(jq -s 'map(.error.message // empty)' <<<"$out")" 'was sent again and is answered there'
         is "ids $i" "$(jq -s 'map(.result.ids // [] | length) | sort == [0, 10000]' <<<"$out")" true
@@ -489,7 +493,8 @@ PY
         kill_daemon
         start_daemon 2
         is "ids asked again $i" "$(ask_all "$big" | jq -c .result.ids)" "$ids"
-        # One that dies before it has answered: after that all of it is there once, or nothing is.
+        # A daemon that dies before it has answered: afterwards all of it is there once, or
+        # nothing.
         big=$(submission 10000 '{"command": "true", "gpus": 0, "hold": true}' "$token-2")
         pid=$(daemon_pid)
         timeout "$LIMIT" python3 -c '
@@ -533,7 +538,7 @@ PY
 
 @test "read-only requests cause no plan" {
     plans() { berth metrics --prometheus | sed -n 's/^berth_scheduler_cycle_seconds_count //p'; }
-    timeout "$LIMIT" berth daemon start # without GPUs, of which samples come at any time
+    timeout "$LIMIT" berth daemon start # without GPUs, whose samples come at any time
     berth submit --gpus 0 --hold -- true
     before=$(plans)
     for _ in 1 2 3; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What people look at: `queue`, `gpus`, `status`, their order, their columns, and watching them.
+# Listings: `queue`, `gpus`, `status`, their order, their columns, and watching them.
 
 load lib
 load screen
@@ -35,7 +35,8 @@ load screen
     has sort "$status $err" "^2 .*unknown column 'nothing'"
 }
 
-# The words of a list in the help or the page of a verb, one a line: from the line with the first word on.
+# The words of a list in a verb's help or manual page, one per line, from the line with the
+# first word on.
 words_from()
 {
     sed -n "/$1/,/^ *$/p" | tr -s ' .,' '\n' | sort -u
