@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# Trouble of the machine is not the job's: what cannot be started for want of processes, folders
-# or room waits, health says what it waits for, and it goes on by itself when that is over.
+# Faults of the machine are not charged to jobs: a job that cannot start for lack of processes,
+# folders or room waits, health reports the reason, and it continues by itself when that is
+# over.
 
 load lib
 
@@ -16,7 +17,7 @@ case_teardown()
     if [ -n "$pids_group" ]; then rmdir "$pids_group"; fi
 }
 
-# A group in which so many processes may be; the daemon and its nursery are moved into it.
+# A cgroup with a limit on processes; the daemon and its nursery are moved into it.
 # `few_processes 3`, `few_processes max`.
 few_processes()
 {
@@ -39,8 +40,8 @@ few_processes()
     echo "$1" >"$pids_group/pids.max"
 }
 
-# `full_disk FOLDER`: a file system of its own, which has room for no name beside the folder filler;
-# `full_disk FOLDER size=8m`: a small one that is empty.
+# `full_disk FOLDER`: a file system of its own, which has no room for any name besides the
+# folder filler; `full_disk FOLDER size=8m`: a small empty one.
 full_disk()
 {
     [ "$(id -u)" = 0 ] || skip 'needs root to mount a small disk'
@@ -58,7 +59,7 @@ health_says()
 $(berth health)"
 }
 
-# What ran: each of the jobs once.
+# Each of the jobs ran once.
 each_ran_once()
 {
     is "jobs that completed" \
@@ -76,7 +77,7 @@ each_ran_once()
     health_says '^bad +starts .*(no process|Resource temporarily).*jobs wait'
     has "why" "$(berth explain 30)" 'PENDING: Machine: .*cannot be started now'
     has "status" "$(berth status)" '^trouble '
-    # It is tried again without a job: nobody's attempts go up meanwhile.
+    # It is retried without a job: no job's attempts increase meanwhile.
     wait_until_tried_again
     is "jobs that have ended" "$(events_with kind=ended | wc -l)" 0
     few_processes max
@@ -87,7 +88,7 @@ each_ran_once()
     has_not "health afterwards" "$out" '^bad +starts'
 }
 
-# Waits until the trouble has been met again, by a trial.
+# Wait until a trial has met the fault again.
 wait_until_tried_again()
 {
     local before
@@ -112,8 +113,8 @@ print(sum(j["attempt"] or 0 for j in json.load(sys.stdin)["jobs"]))')" "$before"
     each_ran_once 12
 }
 
-# The programs copied, so that one of them can be taken away. A folder for trials is there too, as a
-# daemon that is killed leaves it.
+# The programs are copied, so that one of them can be removed. A folder for trials exists too,
+# as a killed daemon leaves it.
 @test "a nursery that cannot be started again: the queue waits, nothing fails, and it all runs afterwards" {
     local programs nursery
     programs=$(dirname "$(command -v berthd)")
@@ -149,7 +150,7 @@ print(sum(j["attempt"] or 0 for j in json.load(sys.stdin)["jobs"]))')" "$before"
     berth doctor | grep -q '^ok .*memory' || skip 'memory is not bounded here'
     group=$(sed -n 's/.*event=confinement cgroup=\([^ ]*\) .*/\1/p' "$BERTH_DIR/daemon.log")
     berth submit --wait -G 0 -- true
-    # Others' groups come and go under find meanwhile.
+    # Other programs' groups come and go while find runs.
     find /sys/fs/cgroup -depth -type d -name "${group##*/}" -exec rmdir {} \; 2>/dev/null || true
     is 'groups left' "$(find /sys/fs/cgroup -type d -name "${group##*/}" 2>/dev/null)" ''
     try berth submit --wait -G 0 --mem 64M -- python3 -c 'b = bytearray(400 << 20)'
@@ -236,7 +237,7 @@ a_folder_that_is_no_more()
     try berth submit -G 0 -- true
     is "another submission" "$status" 0
     has_not "status" "$(berth status)" '^trouble'
-    # Once none of the jobs waits for that any more it is said no longer.
+    # The report ends once no job waits for that any more.
     berth cancel 1
     "$AWAIT" prints "$LIMIT" 'berth health | grep -cE "^warn +starts" || true' '^0' ||
         fail_with "health still says: $(berth health)"
@@ -330,7 +331,8 @@ a_folder_that_is_no_more()
     has 'why VRAM is not enforced' "$out" '^ok +vram +gpu 0: .*not enforced: it has not been read'
 }
 
-# An nvidia-smi that takes several times sample_ms for each answer: what it says is old as soon as it is there.
+# An nvidia-smi that takes several times sample_ms for each answer, so its figures are already
+# old when they arrive.
 @test "GPUs that are read more slowly than sample_ms says: jobs start all the same" {
     export BERTH_NVML=/none BERTH_NVIDIA_SMI=$ROOT/slow_smi FAKE_SMI_DIR=$ROOT/card
     mkdir "$FAKE_SMI_DIR"
@@ -392,7 +394,8 @@ PY
     "$AWAIT" prints "$LIMIT" 'berth submit --wait -G 0 -- true && echo well' well
 }
 
-# A limit of under a second would need none. TERM is ignored, so that the grace has to end as well.
+# A limit of under a second would need none. TERM is ignored, so that the grace period has to
+# end as well.
 @test "no timer can be made: jobs run, and time limits and grace end them all the same" {
     try python3 "$E2E/denied.py" timerfd_create EMFILE true
     if [ "$status" -eq 77 ]; then skip 'no seccomp here'; fi

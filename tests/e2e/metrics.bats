@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# What is measured and counted: `metrics`, `health`, and what cards and runs used over time.
+# Measurements and counters: `metrics`, `health`, and the use of GPUs and runs over time.
 
 load lib
 
-# The number of a metric: `metric 'berth_jobs{state="pending"}'`.
+# A metric's value: `metric 'berth_jobs{state="pending"}'`.
 metric()
 {
     berth metrics --json | python3 -c '
@@ -11,7 +11,7 @@ import json, sys
 print(json.load(sys.stdin)["metrics"].get(sys.argv[1], "none"))' "$1"
 }
 
-# One request to the daemon, its result on standard output: `ask series '{"gpus": true}'`.
+# Send one request to the daemon, its result on standard output: `ask series '{"gpus": true}'`.
 ask()
 {
     python3 - "$BERTH_DIR/berth.sock" "$@" <<'PYTHON'
@@ -25,7 +25,7 @@ print(json.dumps(answer.get("result", answer)))
 PYTHON
 }
 
-# Compares the counters with what the history says, number by number.
+# Compare the counters with the history, number by number.
 counters_agree_with_the_history()
 {
     berth metrics --json >"$ROOT/metrics.json"
@@ -33,7 +33,7 @@ counters_agree_with_the_history()
     python3 - "$ROOT/metrics.json" "$ROOT/history.json" <<'PYTHON'
 import collections, json, sys
 m = json.load(open(sys.argv[1]))["metrics"]
-# An array is its tasks; those that never left it are known to its books only.
+# An array counts as its tasks; those that never left it are only in its own counts.
 jobs = json.load(open(sys.argv[2]))["jobs"]
 ended, outcomes, gpu_ms, runs = collections.Counter(), collections.Counter(), 0, 0
 left = collections.Counter()
@@ -59,7 +59,8 @@ total = sum(ended.values())
 assert m["berth_jobs_submitted_total"] == total, (m["berth_jobs_submitted_total"], total)
 assert m["berth_job_starts_total"] == runs == m["berth_job_run_seconds_count"], runs
 have = sum(n for name, n in m.items() if name.startswith("berth_user_gpu_seconds_total"))
-# Start and end are on the wall clock, the run time is not: some milliseconds a run apart.
+# Start and end use the wall clock, the run time does not: some milliseconds of difference per
+# run.
 assert abs(have - gpu_ms / 1000) < 0.05 * (runs + 1), (have, gpu_ms)
 assert all(n == 0 for name, n in m.items() if name.startswith("berth_jobs{"))
 PYTHON
@@ -135,7 +136,7 @@ assert 1 <= len(three["points"]) <= 3
 times = [p[0] / 1e6 for p in run["points"]]
 assert times == sorted(times)
 assert job["started"]["unix"] - 1 < times[0] and times[-1] < job["ended"]["unix"] + 1
-# The cards' minutes have outlived the daemon.
+# The GPUs' per-minute history survived the daemon.
 for card in cards["gpus"]:
     assert max(p[1] for p in card["points"]) == 3000, card
 PYTHON
@@ -144,7 +145,7 @@ PYTHON
     has error "$(ask series '{"gpus": true, "points": 1}')" '"code": 2'
 }
 
-# Until nothing is bad, as a probe may be late on a busy machine: $out.
+# Wait until no check fails, as a probe may be late on a busy machine: $out.
 until_healthy()
 {
     "$AWAIT" prints "$LIMIT" "berth health >$ROOT/health.out && echo healthy" healthy >/dev/null ||
@@ -172,7 +173,7 @@ until_healthy()
     done
 
     berth pause 1 --reason 'new fan'
-    until_healthy # the status with a warning is 0
+    until_healthy # the exit status with a warning is 0
     has text "$out" '^warn +gpu +gpu 1 is paused by .* \(new fan\)'
     try berth health --strict
     is "status with a warning" "$status" 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# MIG: where a GPU is divided its instances are the GPUs that jobs get. A library plays NVIDIA's driver; the
-# file `world` says how the machine is divided and which process has what.
+# MIG: the instances of a divided GPU are the GPUs that jobs get. A library imitates NVIDIA's
+# driver; the file `world` describes the partition and the processes' memory.
 
 load lib
 
@@ -9,7 +9,7 @@ case_setup()
     command -v cc >/dev/null || skip "there is no C compiler here"
     cc -shared -fPIC -o "$ROOT/libnvidia-ml.so.1" "$BATS_TEST_DIRNAME/../gpu/fake_nvml.c"
     export BERTH_NVML=$ROOT/libnvidia-ml.so.1 BERTH_FAKE_NVML=$ROOT/world BERTH_KMSG=$ROOT/kmsg BERTH_NVIDIA_SMI=/none
-    # Not the machine's own cards and devices.
+    # Hide the machine's own GPUs and devices.
     export BERTH_SYS=$ROOT/sys BERTH_PROC=$ROOT/proc
     mkdir -p "$ROOT/live" "$ROOT/sys" "$ROOT/proc" "$BERTH_DIR"
     : >"$ROOT/kmsg"
@@ -17,7 +17,8 @@ case_setup()
     echo 'idle_sample_ms: 100' >>"$BERTH_DIR/config.yaml"
 }
 
-# `divide INSTANCE...`: GPU 0 has these instances, GPU 1 is whole. In one step: it is read all the time.
+# `divide INSTANCE...`: GPU 0 gets these instances, GPU 1 is whole. Written atomically, since
+# it is read all the time.
 divide()
 {
     {
@@ -112,7 +113,7 @@ becomes()
     try berth submit --gpu-ids 0,1 -- true
     is status "$status" 6
     has words "$err" 'gpu 0 is a MIG instance, beside which a CUDA program can use no other GPU; request it alone'
-    # What can run beside it goes on there.
+    # A job that can run beside it starts there.
     berth submit --gpus 1 --gpu-ids 1 -- true
     berth wait @
 }
@@ -141,13 +142,13 @@ becomes()
     berth submit --gpu-ids 0 -- sh -c 'read x <gate; exit 3'
     berth submit --gpu-type 1g.10gb -- sleep 1000
     wait_until_running 1 2
-    # Fits no GPU that is free, and none that is called so when the partition changes.
+    # It fits no free GPU, and no GPU of that type remains when the partition changes.
     berth submit --gpu-type 1g.10gb -- true
     # The first two are replaced by another two, of which one is like them.
     divide "$LARGE" '9 0 MIG-4444 1g.10gb 9728 0 0'
     wait_for_event kind=ended job=3 exit_status=0
     is gpu "$(job_field 3 gpus.0.uuid)" MIG-4444
-    # What is gone keeps its number while it may come back; the new ones have new numbers.
+    # A missing instance keeps its number while it may come back; new ones get new numbers.
     is states "$(gpu 0.state) $(gpu 1.state) $(gpu 3.state) $(gpu 4.state)" 'lost lost up up'
     is uuids "$(gpu 0.uuid) $(gpu 2.uuid) $(gpu 3.uuid)" 'MIG-1111 GPU-bbbb MIG-3333'
     has why "$(gpu 0.state_text)" 'its MIG instance was removed'
@@ -171,7 +172,8 @@ becomes()
     wait_until_running 1
     berth submit --hold --gpu-ids 0 -- true
     divide
-    # The number of an instance with a job is not free, and what may not run is never refused.
+    # The number of an instance with a job is not reused, and a job that must wait is never
+    # refused.
     becomes gpus.0.index 1
     is state "$(gpu 0.state)" lost
     berth release 2
@@ -189,7 +191,7 @@ becomes()
     has health "$(berth health)" 'all 2 GPUs are available'
     has metrics "$(berth metrics --prometheus)" 'gpu="2",uuid="GPU-bbbb"'
     if berth metrics --prometheus | grep MIG-2222; then fail_with "an instance that is gone is in the metrics"; fi
-    # Numbers hold over a restart while jobs wait.
+    # Numbers survive a restart while jobs wait.
     berth submit --hold -- true
     stop_daemon
     timeout "$LIMIT" berth daemon start >/dev/null
@@ -206,7 +208,7 @@ becomes()
     divide '2 0 MIG-4444 2g.20gb 19968 0 0'
     becomes gpus.0.uuid MIG-4444
     is number "$(gpu 0.index) $(gpu 1.index)" '2 3'
-    # One that comes back has its own.
+    # An instance that comes back gets its own number.
     divide '2 0 MIG-4444 2g.20gb 19968 0 0' "$SMALL_1"
     becomes gpus.0.uuid MIG-1111
     is number "$(gpu 0.index) $(gpu 1.index)" '0 2'
@@ -249,12 +251,12 @@ becomes()
     is lost "$(gpu 0.state) $(job_field 1 state)" 'lost RUNNING'
     timeout "$LIMIT" sh -c 'echo >gate'
     wait_for_event kind=ended job=1 exit_status=0
-    # Where a divided GPU has no instances it is said what to do.
+    # A divided GPU without instances is reported with the remedy.
     one
     has words "$(berth doctor || true)" 'in MIG mode and has no instances; make some with'
 }
 
-# `xid WORDS`: the driver writes that into the kernel's log.
+# `xid WORDS`: write a line of the driver to the kernel's log.
 xid()
 {
     line=$((${line:-0} + 1))
@@ -277,7 +279,8 @@ xid()
     timeout "$LIMIT" sh -c 'echo >gate0; echo >gate1'
     try berth wait 1
     has why "$(job_field 1 attempts.0.text)" 'GPU fault on gpu 0: XID 48'
-    # Dividing the GPU anew mends nothing: not for a new instance, nor for one that comes back.
+    # Repartitioning the GPU clears no error: neither for a new instance, nor for one that
+    # comes back.
     divide "$LARGE"
     becomes gpus.3.uuid MIG-3333
     has inherited "$(gpu 3.state) $(gpu 3.state_text)" 'sick XID 48: '

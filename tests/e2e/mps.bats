@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# mps: on. Jobs that share a GPU are clients of a control daemon that Berth starts, watches and ends.
-# A program plays the control daemon (fake_mps_daemon).
+# mps: on. Jobs that share a GPU are clients of a control daemon that Berth starts, watches and
+# ends. A program stands for the control daemon (fake_mps_daemon).
 
 load lib
 
@@ -18,13 +18,13 @@ setting()
     printf '%s: %s\n' "$@" >>"$BERTH_DIR/config.yaml"
 }
 
-# The keeper that a folder of MPS names; 0 when nothing was said.
+# The keeper named in an MPS folder; 0 if none is.
 keeper()
 {
     awk 'FNR == 1 { print $3 }' "$BERTH_DIR"/mps/*/keeper
 }
 
-# A job that shares GPU 0 until the file `go` is there, and has written `here.N`.
+# A job that shares GPU 0 until the file `go` exists, and has written `here.N`.
 sharer()
 {
     berth submit --gpu-ids 0 --vram 4000 "${@:2}" -- sh -c "env | grep -E '^CUDA_(DEV|MPS|VIS)' | sort >'$ROOT/env.$1'; touch '$ROOT/here.$1'; exec '$AWAIT' prints 120 'ls $ROOT' '^go'"
@@ -46,10 +46,10 @@ ended()
         "CUDA_MPS_LOG_DIRECTORY=$BERTH_DIR/mps/$uuid/$(id -u)/log" CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=4400M \
         "CUDA_MPS_PIPE_DIRECTORY=$BERTH_DIR/mps/$uuid/$(id -u)/pipe" "CUDA_VISIBLE_DEVICES=$uuid")"
     has_not b "$(cat "$ROOT/env.b")" PERCENTAGE
-    # Jobs that have their GPU alone, or several, are none.
+    # Jobs with a GPU of their own, or several, are not clients.
     berth submit --gpu-ids 1 -- sh -c 'echo "pipe ${CUDA_MPS_PIPE_DIRECTORY-none}"'
     berth submit --gpu-ids 0,1 --vram 1000 -- sh -c 'echo "pipe ${CUDA_MPS_PIPE_DIRECTORY-none}"'
-    # What a client submits without a share of a GPU does not inherit that it is one.
+    # A job without a share of a GPU, submitted by a client, does not inherit being one.
     env CUDA_MPS_PIPE_DIRECTORY="$BERTH_DIR/mps/$uuid/0/pipe" CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25 \
         berth submit --gpu-ids 1 -- sh -c 'echo "pipe ${CUDA_MPS_PIPE_DIRECTORY-none} ${CUDA_MPS_ACTIVE_THREAD_PERCENTAGE-none}"'
     berth wait 3 4 5
@@ -77,7 +77,7 @@ ended()
     berth wait @
     ended
     "$AWAIT" pid "$LIMIT" "$kept"
-    # Once more: another one.
+    # Once more: a new control daemon.
     sharer c
     is begun "$(grep -vc ended "$ROOT/begun")" 2
 }
@@ -117,7 +117,7 @@ ended()
     is status "$status" 0
 }
 
-# Keeper and nursery at the same moment: nobody is left who could end what they leave.
+# Kill keeper and nursery at the same moment, so that nothing is left to end their leftovers.
 kill_keeper_and_nursery()
 {
     local nursery pids kept
@@ -170,7 +170,7 @@ kill_keeper_and_nursery()
     sharer a
     control=$(cat "$BERTH_DIR"/mps/*/*/pipe/pid)
     server=$(cat "$BERTH_DIR"/mps/*/*/pipe/server)
-    kill -STOP "$control" # it is not seen to end
+    kill -STOP "$control" # so that its end is not seen
     kill_keeper_and_nursery
     kill -KILL "$control"
     "$AWAIT" pid "$LIMIT" "$control"
@@ -192,7 +192,7 @@ kill_keeper_and_nursery()
     sharer b
     is begun "$(wc -l <"$ROOT/begun")" 2
     "$AWAIT" pid "$LIMIT" "$control"
-    # It would be told of the end of that process again and again.
+    # It would be notified of the end of that process again and again.
     is "what it waits for beside its child" "$(find "/proc/$(keeper)/fd" -lname '*pidfd*')" ''
     touch "$ROOT/go"
     berth wait 2
@@ -207,7 +207,7 @@ kill_keeper_and_nursery()
     berth wait 1
     ended
     "$AWAIT" pid "$LIMIT" "$(keeper)"
-    # As if this test's shell were a keeper, and its control daemon, of another boot.
+    # As if this test's shell were a keeper, with its control daemon, of another boot.
     python3 - "$folder/keeper" $$ "$(awk '{ print $22 }' /proc/$$/stat)" <<'PY'
 import sys
 path, pid, ticks = sys.argv[1:]
@@ -241,7 +241,7 @@ PY
     has doctor "$(berth doctor || true)" 'mps .*gpu 0: jobs do not get the MPS of the settings: fake_mps_daemon ended'
 }
 
-# The control daemon takes its time to start, until be_slow_no_more.
+# The control daemon starts slowly, until be_slow_no_more.
 be_slow()
 {
     mkfifo "$ROOT/slow"
@@ -254,7 +254,8 @@ be_slow_no_more()
     exec 7>&-
 }
 
-# Where those who wait for a control daemon have its keeper's file open: `waiters N`.
+# Wait until N processes that wait for a control daemon have its keeper's file open: `waiters
+# N`.
 waiters()
 {
     "$AWAIT" prints "$LIMIT" "find /proc -mindepth 3 -maxdepth 3 -path '/proc/[0-9]*/fd/*' -lname '$BERTH_DIR/mps/*/keeper' 2>/dev/null | wc -l" "^$1\$"
@@ -290,7 +291,7 @@ waiters()
 @test "the client of an interactive job that is cancelled while it waits for its control daemon ends with it" {
     start_daemon 1
     be_slow
-    # Somebody goes on typing there.
+    # A client keeps typing there.
     background client sh -c 'while echo; do sleep 1; done | berth submit --interactive --vram 4000 -- true'
     waiters 2
     berth cancel 1
@@ -324,7 +325,7 @@ waiters()
     is text "$(job_field 1 attempts.0.text)" 'exit 0'
     is without "$(berth logs 1)" 'pipe none'
     is gpus "$(berth gpus --json | json gpus.0.mps_why)" "there is no $ROOT/none"
-    # It is noticed once it is there.
+    # It is noticed once it exists.
     cp "$E2E/fake_mps_daemon" "$ROOT/none"
     "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.0.mps on
     berth submit --vram 4000 -- sh -c 'echo "pipe ${CUDA_MPS_PIPE_DIRECTORY-none}"'
@@ -355,7 +356,7 @@ waiters()
     has err "$err$out" "mps: 'some' is none of off, on and GPUs by number, 0-3,5"
 }
 
-# A GPU of which NVIDIA's library tells; processes are those of $ROOT/live.
+# A GPU seen through NVIDIA's library; its processes are those of $ROOT/live.
 nvidia_daemon()
 {
     command -v cc >/dev/null || skip "there is no C compiler here"
@@ -373,10 +374,10 @@ nvidia_daemon()
     berth submit --vram 4000 -- "$AWAIT" prints 120 "ls $ROOT" '^go'
     try berth wait 1 2
     is status "$status" 0
-    # The third keeps the server, whose 30 MiB are used and no program's.
+    # The third keeps the server, whose 30 MiB count as used but belong to no program.
     "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.0.used_mib 30
     is strangers "$(berth gpus --json | json gpus.0.strangers)" '[]'
-    # Nor is it one to a daemon that is to start no more of them.
+    # Nor do they for a daemon that must not start any more control daemons.
     kept=$(keeper)
     sed -i 's/^mps: on/mps: off/' "$BERTH_DIR/config.yaml"
     kill_daemon

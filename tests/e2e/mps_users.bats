@@ -4,19 +4,19 @@
 load lib
 load users
 
-# The daemon, in a mount name space of its own, which ends with it.
+# The daemon, in a mount namespace of its own, which ends with it.
 berthd()
 {
     exec unshare -m "${plain[@]}" "$ROOT/bin/berthd" "$@"
 }
 
-# What the daemon and jobs see, whose root may be below that of their name space.
+# Run in the view of daemon and jobs, whose root may be below their namespace's.
 inside()
 {
     nsenter -t "$(daemon_pid)" -m -r "$@"
 }
 
-# No file system can be mounted, as in most containers.
+# Mounting fails, as in most containers.
 without_mounts()
 {
     plain=(setpriv --bounding-set -sys_admin --inh-caps -sys_admin)
@@ -28,7 +28,7 @@ folder_of_alice()
     echo "$BERTH_DIR/mps/$(berth gpus --json | json gpus.0.uuid)/$(id -u "$ALICE")"
 }
 
-# Until the last keeper has gone, and what it had mounted.
+# Wait until the last keeper has exited, and its mounts are gone.
 until_ended()
 {
     "$AWAIT" output "$LIMIT" "$ROOT/mps/begun" ended
@@ -76,7 +76,7 @@ start_with_mps()
 
 @test "who keeps a control daemon from starting is without MPS, and nobody else" {
     start_with_mps
-    # It does not start for alice.
+    # It fails to start for alice.
     sed -i "2i [ \"\$(id -un)\" != $ALICE ] || exit 7" "$ROOT/mps/fake_mps_daemon"
     as "$ALICE" berth submit --vram 4000 -- sh -c 'echo "pipe ${CUDA_MPS_PIPE_DIRECTORY-none}"'
     try_as "$ALICE" berth wait 1
@@ -86,7 +86,7 @@ start_with_mps()
     try_as "$BOB" berth wait 2
     is status "$status" 0
     has pipe "$(as "$BOB" berth logs 2)" "/$(id -u "$BOB")/pipe"
-    # Each hears of what concerns them; the administrator of all.
+    # Each user sees what concerns them; the administrator sees all.
     has hers "$(as "$ALICE" berth gpus --json | json gpus.0.mps_why)" 'exit status 7'
     is his "$(as "$BOB" berth gpus --json | json gpus.0.mps)" on
     has root "$(berth gpus --json | json gpus.0.mps_why)" 'exit status 7'
@@ -201,7 +201,7 @@ start_with_mps()
 
 @test "what a user puts into their folder of MPS misleads nobody" {
     local folder
-    without_mounts # they can reach it between jobs
+    without_mounts # they can access it between jobs
     start_with_mps
     folder=$(folder_of_alice)
     as "$ALICE" berth submit --vram 4000 -- true
@@ -211,7 +211,7 @@ start_with_mps()
     as "$ALICE" sh -c "rm -r '$folder/pipe' '$folder/log'; ln -s '$ROOT' '$folder/pipe'; ln -s '$ROOT' '$folder/log'"
     as "$ALICE" berth submit --vram 4000 -- true
     as "$ALICE" berth wait 2
-    # Nothing behind the links was touched, and it ran without.
+    # Nothing behind the links was touched, and the job ran without MPS.
     [ -e "$ROOT/precious" ]
     has why "$(job_field 2 attempts.0.text)" 'cannot start MPS'
 }

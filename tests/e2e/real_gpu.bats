@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
-# tests/real-gpu/run, whole, against libraries that play the NVIDIA driver: the script itself, and
-# Berth's way of reading and giving out GPUs that are not simulated ones.
+# tests/real-gpu/run, complete, with libraries that imitate the NVIDIA driver: the script
+# itself, and Berth's reading and assigning of GPUs that are not simulated.
 
 load lib
 load containers
 
 R=$BATS_TEST_DIRNAME/../real-gpu
-# A step is a whole run of the script here.
+# Here a step is a whole run of the script.
 LIMIT=300
 
 case_setup()
@@ -22,7 +22,7 @@ case_setup()
     cp "$E2E/fake_mps_daemon" "$ROOT/mps/"
     export BERTH_MPS_CONTROL=$ROOT/mps/fake_mps_daemon BERTH_KMSG=$ROOT/kmsg
     echo '6,1,0,-;Linux version 6.12' >"$BERTH_KMSG"
-    # What its init executes finds the driver, as it would by CDI.
+    # Programs executed by its init find the driver, as they would by CDI.
     {
         printf '%s\n' '#!/bin/sh' 'case $1 in import | rmi) exit ;; --version) echo "fake podman"; exit ;; esac'
         sed "s,env -i ,&LD_LIBRARY_PATH=$ROOT/driver BERTH_FAKE_NVML=$ROOT/world FAKE_PODMAN=$ROOT ," "$E2E/fake_podman"
@@ -44,7 +44,8 @@ machine()
     } >"$BERTH_FAKE_NVML"
 }
 
-# With the driver's libraries where the loader finds them, as on a real machine. IN: a function to run it in.
+# With the driver's libraries where the loader finds them, as on a real machine. IN: a function
+# to run it in.
 real_gpu()
 {
     status=0
@@ -54,8 +55,8 @@ real_gpu()
     err=$(cat "$ROOT/err")
 }
 
-# Nodes that fake_cuda opens for the GPUs of root's jobs, which a device filter may keep from them. The fake
-# driver's minor numbers are 7 and down.
+# Device nodes that fake_cuda opens for the GPUs of root's jobs, which a device filter may
+# deny. The fake driver's minor numbers are 7 and down.
 device_nodes()
 {
     local n
@@ -84,7 +85,7 @@ TWO="GPU-a1b2c3d4-0000-1111-2222-abcdefabcdef 24564 564 300"
     has out "$out" "^skipped  a PyTorch training run"
 }
 
-# A new driver on a machine of root's: what it enforces, keeps and reports.
+# A new driver on a machine used as root: what it enforces, records and reports.
 newest_driver()
 {
     machine "$ONE" "$TWO"
@@ -102,7 +103,7 @@ newest_driver()
     has out "$out" "^held     a job whose processes live shorter .* allocated ([0-9]+) MiB for [0-9]+ ms, peak [0-9]+"
     has out "$out" "^held     a program's XID .* FAILED: .*XID 31 on gpu .*; its neighbour went on"
     has out "$out" "^held     where nothing holds it, .* FAILED: .*; its neighbour went on"
-    # What the driver keeps from now on it kept not before.
+    # Accounting enabled by the test had been off before.
     is unkept "$(wc -l <"$ROOT/unkept" 2>/dev/null || echo 0)" 0
 }
 
@@ -148,7 +149,7 @@ newest_driver()
     echo "$out$err"
     is held "$(grep -c ^held "$ROOT/out")" 0
     is failed "$(grep -c ^FAILED "$ROOT/out")" 0
-    # A reason in every line.
+    # Each skipped line has a reason.
     is silent "$(grep ^skipped "$ROOT/out" | awk 'length($0) < 78' | wc -l)" 0
     has out "$out" "^skipped  two jobs that fit .* compute mode Exclusive_Process"
     has out "$out" "^skipped  the GPU's load .*the driver's compiler .* is missing"

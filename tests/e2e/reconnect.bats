@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Clients that outlive a daemon: they connect to the next one, and what they asked is done once.
+# Clients that outlive a daemon: they connect to the next one, and their request is carried out
+# once.
 
 load lib
 
@@ -13,7 +14,7 @@ open_gate()
     timeout "$LIMIT" bash -c 'echo go >gate' || fail_with 'no job has come to the gate'
 }
 
-# One request on a connection of its own, and what comes back.
+# Send one request on a connection of its own; print the answer.
 ask_raw()
 {
     timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" "$1" <<'PY'
@@ -25,7 +26,7 @@ with socket.socket(socket.AF_UNIX) as s:
 PY
 }
 
-# A daemon that dies and is started again by somebody else.
+# A daemon that dies and is restarted by another process.
 replace_daemon()
 {
     kill_daemon
@@ -82,14 +83,14 @@ replace_daemon()
     is again "$(ask_raw "$ask")" "$first"
     is ran "$(cat ran)" ran
     is events "$(events_with kind=submitted | wc -l)" 1
-    # Another one with the same words is another one.
+    # Another request with the same text is another request.
     is other "$(ask_raw "${ask/cdef/cdee}" | json result.ids.0)" 2
 }
 
 @test "a submit whose daemon dies in any of its commits is accepted once" {
     local n revived=0
     for n in 2 3 4 5 6; do
-        # Where a commit is after the answer, the daemon dies later, or not at all.
+        # If a commit comes after the answer, the daemon dies later, or not at all.
         BERTH_CRASH_AT=daemon-after-commit:$n timeout "$LIMIT" berth daemon start --sim 2 >/dev/null 2>&1 || continue
         try berth submit -- sh -c "echo $n >>ran"
         is status "$status" 0
@@ -130,7 +131,7 @@ replace_daemon()
     try berth queue
     is status "$status" 0
     has said "$err" 'the daemon had died and was restarted'
-    has queue "$out" 'RUNNING|STARTING' # until its supervisor has been heard again
+    has queue "$out" 'RUNNING|STARTING' # until its supervisor has reported again
     open_gate
     try berth wait 1
     is status "$status" 3
@@ -150,13 +151,13 @@ replace_daemon()
     has said "$err" 'it exited when it was idle; its jobs and history are kept'
 }
 
-# Until no daemon has the lock.
+# Wait until no daemon has the lock.
 until_exited()
 {
     "$AWAIT" prints "$LIMIT" "flock -n $BERTH_DIR/state/lock echo free" free >/dev/null
 }
 
-# Holds a daemon's lock until another process has opened it twice.
+# Hold a daemon's lock until another process has opened it twice.
 hold_lock()
 {
     python3 -c '
@@ -175,7 +176,7 @@ os.read(watch, 4096)' "$BERTH_DIR/state/lock"
     start_daemon 2
     berth submit --hold -- true
     kill_daemon
-    # As the kernel does it: the socket closes first, and the lock is freed a moment later.
+    # As in the kernel: the socket closes first, and the lock is released a moment later.
     background holds hold_lock
     wait_for_output holds held
     try berth queue
@@ -184,7 +185,7 @@ os.read(watch, 4096)' "$BERTH_DIR/state/lock"
     finish holds
 }
 
-# `berth VERB` whose daemon is killed between its connection and its answer.
+# Run `berth VERB` against a daemon that is killed between connection and answer.
 ask_of_one_that_dies()
 {
     local pid
@@ -251,7 +252,7 @@ ask_of_one_that_dies()
     try berth wait -t 1 1
     is 'with a silent daemon' "$status" 7
     kill -CONT "$pid"
-    # A socket that is named belongs to somebody: nobody starts its daemon.
+    # A socket given explicitly belongs to another instance: its daemon is not started.
     background waits berth --socket "$BERTH_DIR/berth.sock" wait -t 10 1
     wait_for_clients 1
     kill_daemon
@@ -262,8 +263,9 @@ ask_of_one_that_dies()
     berth wait 1
 }
 
-# A file.sync on a daemon of its own that dies behind its Nth commit, if it comes to that, and then once more:
-# `asked_twice N`. Removes 1000 lines, changes 1000, adds 1000 and one that can never start.
+# A file.sync on a daemon of its own that dies after its Nth commit, if there are that many,
+# and then once more: `asked_twice N`. Removes 1000 lines, changes 1000, adds 1000 and one that
+# can never start.
 asked_twice()
 {
     timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" "$1" <<'PY'
@@ -309,7 +311,7 @@ PY
         said=$(asked_twice "$n")
         has "new, updated and removed of one whose daemon died after commit $n" "$said" "^1001 1000 1000 1000 \['line#0'\] "
         case $said in *died) died=$((died + 1)) ;; esac
-        try berth daemon stop --cancel # which may be the commit that it dies behind
+        try berth daemon stop --cancel # its commit may be the one after which it dies
     done
     has 'how many died' "$died" '^[1-9]'
 }
@@ -349,7 +351,7 @@ PY
     berth submit -G 0 --wait -- sh -c 'echo "$A $B"'
     is "what the job has" "$(berth logs @)" 'one back\slash'
     kill_daemon
-    # What stands there without a line break was written as it is.
+    # A value there without a line break was written unchanged.
     echo 'set=env_setup=export A="ends\no" B=line' >"$BERTH_DIR/state/options"
     berth submit -G 0 --wait -- sh -c 'printf "%s %s" "$A" "$B"'
     is "what the next one has" "$(berth logs @)" 'ends\no line'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Daemons that die, machines that go down, clients that stay.
+# Daemons that die, machines that go down, clients that stay connected.
 
 load lib
 
@@ -47,7 +47,7 @@ open_gate()
     is ran "$(cat one)" ran
     try berth submit --wait --vram 20G -- true
     is status "$status" 0
-    # The answer comes before the folder goes.
+    # The answer comes before the folder is removed.
     "$AWAIT" prints "$LIMIT" "ls $BERTH_DIR/state/jobs | wc -l" '^0$'
 }
 
@@ -79,7 +79,7 @@ open_gate()
 
 @test "one GPU has one daemon: the second names the first" {
     start_daemon 1
-    # Simulated cards get their UUIDs from the folder: the same folder, the same cards.
+    # Simulated GPUs derive their UUIDs from the folder: the same folder, the same GPUs.
     mkdir -p "$ROOT/other"
     ln -s "$BERTH_DIR/sim" "$ROOT/other/sim"
     status=0
@@ -99,12 +99,12 @@ open_gate()
 @test "a cancel that the daemon's death interrupted is completed" {
     start_daemon 1
     berth submit --vram 1000 --grace 60s -- sh -c 'trap "" TERM; echo up; while :; do read line <gate || :; done'
-    wait_until_written "$BERTH_DIR/logs/1.log" # before that it would end when it is asked to
+    wait_until_written "$BERTH_DIR/logs/1.log" # before that TERM would end it
     wait_until_running 1
     berth cancel 1
     kill_daemon
     start_daemon 1
-    # Its shepherd was told, and goes by the grace; who has no time says so again.
+    # Its supervisor got the request and keeps the grace period; a user in a hurry repeats it.
     berth cancel 1 --grace 0.1s
     wait_for_event kind=ended job=1 state=CANCELLED
 }
@@ -116,7 +116,7 @@ open_gate()
     stop_daemon
     finish run
     is status "$status" 4
-    # Or, before it followed the events, that nobody is known to have done it.
+    # Or, if it did not follow the events yet, without a name.
     has said "$out" 'has stopped the daemon|the daemon was stopped'
     has 'way back' "$out" 'berth run'
     try berth queue
@@ -133,18 +133,18 @@ open_gate()
     berth submit --vram 14G -- berth simjob --vram 13G --ramp 0 --hold 600
     "$AWAIT" until "$LIMIT" 'berth show 1 --json' jobs.0.now_mib 13312
     kill_daemon
-    # No sample comes of its own accord: what the daemon knows it must have asked for.
+    # No sample comes by itself: the daemon must have requested one.
     printf 'sample_ms: 60000\n' >"$BERTH_DIR/config.yaml"
     start_daemon 1
     "$AWAIT" until "$LIMIT" 'berth show 1 --json' jobs.0.now_mib 13312
     is strangers "$(berth gpus --json | json gpus.0.strangers)" '[]'
-    # What it holds is 14 GiB, counted once: 8G fit beside it.
+    # It holds 14 GiB, counted once: 8G fit beside it.
     berth submit --wait --vram 8G -- true
     berth cancel 1
 }
 
-# Below so many parents that nobody would count them, and out of the session: its group and its
-# mark say whose it is; in user mode without groups, the mark or the parents do.
+# Below so many parents that nothing would count them, and out of the session: its group and
+# its mark identify its job; in user mode without groups, the mark or the parents do.
 @test "a process on a GPU that is far below its supervisor counts as its job's" {
     start_daemon 1
     cat >deep.py <<'END'
@@ -224,8 +224,8 @@ END
     is "folders" "$(ls "$BERTH_DIR/state/jobs" | grep -v '^2\.[2-5]$')" ''
 }
 
-# In a group of its own where one can be made, and elsewhere (users.bats) because it falls to who
-# forked the supervisor.
+# By its cgroup if one can be made; otherwise (users.bats) because it is reparented to the
+# process that forked the supervisor.
 @test "processes left by a killed supervisor end before its job runs again, even without environment and in their own session" {
     local first
     start_daemon 1
@@ -247,7 +247,7 @@ END
     berth submit -G 0 -- 'trap "echo asked; exit 3" TERM; echo ready; while :; do sleep 0.1; done'
     ln -s "$BERTH_DIR/logs/1.log" "$ROOT/job.out"
     wait_for_output job ready
-    wait_until_running 1 # the command may be ahead of what the daemon knows of it
+    wait_until_running 1 # the command may be ahead of the daemon
     supervisor=$(ps -o ppid= -p "$(job_field 1 pid)" | tr -d ' ')
     kill_daemon
     kill -URG "$supervisor"

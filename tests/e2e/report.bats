@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Reports on the past: that the sums are those of the database, and what people see of them.
+# Reports on the past: the sums match the database, and the text that users see.
 
 load lib
 
@@ -8,7 +8,7 @@ database()
     echo "$BERTH_DIR/state/berth.db"
 }
 
-# A few real jobs, with runs on each of two cards, and N more like them made up.
+# A few real jobs, with runs on each of two GPUs, and N synthetic ones like them.
 some_past()
 {
     start_daemon 2
@@ -32,9 +32,9 @@ report()
     some_past 2000
     report '{"commands": 300}'
     try "$E2E/past.py" check "$(database)" report.json
-    # What is made up is root's and three others'.
+    # The synthetic jobs belong to root and three others.
     is words "$out$err" "2004 jobs, $((4 + (UID != 0))) users, 27 commands"
-    # Of a part of the time too, and of one user.
+    # Also for part of the time, and for one user.
     local since
     since=$(("$(date +%s)" - 7 * 86400))
     report "{\"since_us\": ${since}000000, \"commands\": 300, \"bins\": 7}"
@@ -64,7 +64,7 @@ report()
     {
         "$E2E/ask.py" jobs "{\"ended\": true, \"fields\": [\"id\"], $1}" | tr -d ' \n'
     }
-    # A page ends early where the search for what is on it takes long: the rest is on the next.
+    # A page ends early if the search for its jobs takes long: the rest is on the next.
     pages()
     {
         local before=4000 rows found=

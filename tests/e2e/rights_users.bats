@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Which rights a job starts with and can get: as a login by default, less where the settings say
-# so. With two real users.
+# The rights that a job starts with and can get: like a login by default, fewer if the settings
+# say so. With two real users.
 
 load lib
 load users
@@ -11,7 +11,7 @@ berthd()
     setpriv --inh-caps +net_raw "$ROOT/bin/berthd" "$@"
 }
 
-# What /proc says of a job's rights: `rights_in LOG`.
+# A job's rights according to /proc: `rights_in LOG`.
 FIELDS='^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs)'
 
 own_bounding_set()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What goes wrong on real machines: probes that hang, cards that vanish, strangers, full
-# disks, damaged databases, second daemons, files broken in the middle of an edit.
+# Faults of real machines: probes that hang, GPUs that vanish, other programs, full disks,
+# damaged databases, second daemons, files broken in the middle of an edit.
 
 load lib
 
@@ -9,7 +9,7 @@ case_setup()
     mkfifo gate
 }
 
-# What the test with a small disk has mounted.
+# Unmount the small disk of a test.
 case_teardown()
 {
     if mountpoint -q "$BERTH_DIR/state"; then umount -l "$BERTH_DIR/state"; fi
@@ -20,13 +20,13 @@ open_gate()
     timeout "$LIMIT" bash -c 'echo go >gate' || fail_with 'no job has come to the gate'
 }
 
-# Makes the simulated cards behave as broken drivers do.
+# Make the simulated GPUs behave like broken drivers.
 fault()
 {
     printf '%s\n' "$@" >"$BERTH_DIR/sim/fault"
 }
 
-# Short intervals, so that a test that waits for a sample does not wait long.
+# Short intervals, so that tests do not wait long for a sample.
 quick_settings()
 {
     mkdir -p "$BERTH_DIR"
@@ -43,7 +43,7 @@ gpu_field()
     quick_settings
     start_daemon 1
     fault hang
-    # An event may be of before: a probe that has just been started on a busy machine is slow as well.
+    # An event may be an earlier one: a probe just started on a busy machine is slow as well.
     "$AWAIT" prints "$LIMIT" 'berth gpus --json' 'unknown_since": *[{]'
     has 'unknown since' "$(berth gpus --json | json unknown_since.rfc3339)" '^20'
     berth submit --gpus 0 -- true
@@ -203,7 +203,7 @@ JOBS
     berth submit --vram 1000 -- sh -c 'read line <gate; exit 6'
     wait_for_event kind=started job=1
     cat /dev/zero >"$BERTH_DIR/state/filler" 2>/dev/null || true
-    # The log has room for some more; then it is refused, with words.
+    # The log has room for some more; then it is refused, with an error.
     local i refused=
     for i in $(seq 400); do
         try berth submit --hold -J "$(printf 'n%0100d' "$i")" -- echo "$(printf '%03000d' "$i")"
@@ -268,7 +268,7 @@ JOBS
     is held "$(berth status --json | json counts.HELD)" 1998
     is "the first" "$(job_field 1 name) $(job_field 1 state) $(job_field 1 line)" "first PENDING 1"
     is "one between" "$(job_field 1234 name) $(job_field 1234 line)" "n1234 1234"
-    # The last line comes first: within the places that the file's jobs have.
+    # The last line now comes first, within the positions that the file's jobs have.
     { tail -n 1 long.txt; head -n 1999 long.txt | tac; } >turned && mv turned long.txt
     "$AWAIT" until "$LIMIT" 'berth show 2 --json' jobs.0.line 1999
     is "in the file's order" "$(berth queue --state held --sort turn --json | grep -o '"id":[0-9]*' | tr -dc '0-9\n' | head -n 3 | tr '\n' ' ')" "1999 1998 1997 "

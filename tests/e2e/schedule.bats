@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# Who starts when, with real processes: room kept for one who needs every card, patience,
-# limits, and jobs that make way. Jobs hold their cards until the test lets them go, so what
-# starts and what does not follows from rules alone.
+# Scheduling with real processes: reservations for a job that needs every GPU, patience,
+# limits, and preemption. Jobs hold their GPUs until the test releases them, so starts follow
+# from the rules alone.
 
 load lib
 
-# Settings for the daemon: `with_settings SIM 'KEY: VALUE'...`. What is tested here is the order of
+# Start a daemon with these settings: `with_settings SIM 'KEY: VALUE'...`. The order is that of
 # submission, which reserves for the first job that does not fit, unless another is named.
 with_settings()
 {
@@ -145,7 +145,7 @@ waits_for()
     is order "$(berth history -o id --sort ended | awk 'NR > 1 {printf "%s ", $1}')" '1 3 2 '
 }
 
-# When the job is promised its start: `latest ID`
+# The job's promised start: `latest ID`
 latest()
 {
     berth explain "$1" --json | json jobs.0.latest_start.unix
@@ -161,7 +161,7 @@ latest()
     holder wide --gpus 2 --time 5h
     before=$(latest "$id_wide")
     has "a time" "$before" '^[0-9.]+$'
-    # First in this order, and not over in time.
+    # First in this order, and too long to end in time.
     holder c --time 4h
     let_go a
     waits_for "$id_c" Reservation
@@ -298,8 +298,8 @@ latest()
     let_go wide
 }
 
-# So many short jobs for one card each, from a file of their own, each with these attributes and this
-# command: `stream 12 [time=1] 'sleep 0.6'`. The last one's id is in $last.
+# This many short jobs for one GPU each, from a file of their own, with these attributes and
+# this command: `stream 12 [time=1] 'sleep 0.6'`. The last one's id is in $last.
 stream()
 {
     local i
@@ -308,9 +308,9 @@ stream()
     last=$(berth queue --json | json jobs.-1.id)
 }
 
-# What was promised for a moment starts then, before the stream goes on: on a busy machine that takes its
-# time, so what is counted is who was let past after that moment. Each of the four cards may have had
-# one that was decided on before, and one more while the clock turned.
+# A promised start happens at its time, before the stream continues: a busy machine is late, so
+# jobs that passed it after that moment are counted. Each of the four GPUs may have had one
+# that was decided before, and one more while the clock turned.
 starts_in_time()
 {
     local past
@@ -329,8 +329,8 @@ print(sum(s["at_us"] > at_us and s["seq"] < seq for s in starts))' "$1" "$2")
 @test "a stream of small jobs with limits: a job that needs every GPU starts when promised, though the daemon dies" {
     local promised
     with_settings 4
-    # Four that end when they are told to, or at their limit: on a slow machine, too, there is time
-    # to ask for the promise.
+    # Four that end on request, or at their limit, so that even a slow machine has time to
+    # query the promise.
     stream 4 '[time=60]' 'until [ -e enough ]; do sleep 0.05; done'
     holder wide --gpus 4 --time 10
     promised=$(berth explain "$id_wide" --json | json jobs.0.expected_start.unix)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# --screen, with the real GNU screen: a session to attach to while the job runs, the job's own
-# exit status and all of its output whatever becomes of the session.
+# --screen, with the real GNU screen: a session to attach to while the job runs; the job's exit
+# status and complete output are kept whatever happens to the session.
 
 load lib
 
@@ -14,11 +14,11 @@ case_setup()
 
 case_teardown()
 {
-    # Nothing but their own sockets, of sessions that were killed.
+    # Only left-over sockets, of killed sessions.
     rm -rf "$SCREENDIR"
 }
 
-# How the session of a job is called: `session_of 3`.
+# The name of a job's session: `session_of 3`.
 session_of()
 {
     "$AWAIT" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING >/dev/null || return 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# --screen, --env-setup and --login under the machine's daemon: sessions belong to the
-# job's user, in that user's folder of sockets, and to nobody else.
+# --screen, --env-setup and --login under the machine's daemon: sessions belong to the job's
+# user alone, in that user's socket folder.
 
 load lib
 load users
@@ -16,7 +16,7 @@ case_setup()
     export TERM=vt100
 }
 
-# The session of a job that runs: `session_of 3`.
+# The session of a running job: `session_of 3`.
 session_of()
 {
     "$AWAIT" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING >/dev/null || return 1
@@ -25,7 +25,7 @@ session_of()
 
 @test "a session can be attached to by its own user, not by another" {
     start_system
-    # screen's own way to have its folder, as the boot does it.
+    # Makes screen create its folder, as at boot.
     screen -ls >/dev/null || true
     alices=$(as "$ALICE" berth submit --parsable -G 0 --screen -- sh -c 'id -un; read x; echo "got $x"; exit 3')
     bobs=$(as "$BOB" berth submit --parsable -G 0 --screen -- sh -c 'id -un; read x; echo "got $x"; exit 4')

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# --env-setup and --conda: from every door, kept over retries and restarts, and what comes of a
-# set-up that fails. conda is a folder with a conda.sh of our own.
+# --env-setup and --conda: from every door, kept across retries and restarts, and the effect of
+# a failed set-up. conda is a folder with a fake conda.sh.
 
 load lib
 
@@ -20,7 +20,7 @@ SH
     echo 'VIRTUAL_ENV=$PWD/venv; export VIRTUAL_ENV; deactivate() { :; }' >venv/activate
 }
 
-# What a job sees of its set-up.
+# Print a job's view of its set-up.
 SEES='echo "conda ${CONDA_DEFAULT_ENV-no} venv ${VIRTUAL_ENV##*/}"'
 
 @test "a set-up comes from options, #BERTH lines, a jobs file and the socket" {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# Signals to running jobs: those that a person sends and the warning before a time limit.
+# Signals to running jobs: those sent by users and the warning before a time limit.
 
 load lib
 
-# A job that says on a FIFO that it listens, and exits with 5 on USR1.
+# A job that reports on a FIFO that it is ready, and exits with 5 on USR1.
 listening='trap "exit 5" USR1; echo ready >ready; while :; do sleep 0.05; done'
 
 @test "a signal reaches running jobs, and is in the events" {

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
-# `berth simulate` as people call it: files of each kind, figures as table and JSON, schedules,
-# pictures, and the words for what is wrong. Needs no daemon. That schedules are right is
-# tests/sim's to say.
+# `berth simulate` as users call it: files of each kind, figures as table and JSON, schedules,
+# pictures, and error messages. Needs no daemon. tests/sim checks that schedules are right.
 
 setup()
 {
@@ -10,7 +9,7 @@ setup()
     cd "$BATS_TEST_TMPDIR" || return 1
 }
 
-# says STATUS WORDS COMMAND...: it ends like that, and says so on standard error.
+# says STATUS WORDS COMMAND...: check the exit status and standard error.
 says()
 {
     local status=$1 words=$2 got=0
@@ -30,7 +29,8 @@ says()
     [ ! -e "$BERTH_DIR" ]
 }
 
-# How many lines start before the first, which has no priority: `before_the_first [options]`.
+# Number of lines that start before the first, which has no priority: `before_the_first
+# [options]`.
 before_the_first()
 {
     berth simulate jobs.txt --gpus 1x24G --policy short --dump schedule.csv "$@" >out
@@ -170,7 +170,7 @@ PY
     berth simulate users.csv --gpus 1x24G --policy queue --reservations 0 --dump schedule >out
     sed -n 3p out | grep -q '^queue '
     printf '0,0,100,0\n1,200,300,0\n2,100,200,0\n' | diff - schedule
-    # What the daemon does by default.
+    # The daemon's default.
     berth simulate users.csv --gpus 1x24G | sed -n 3p | grep -q '^balanced '
     berth simulate "$data/node8.csv" --policy queue,short,longest,balanced >out
     [ "$(wc -l <out)" = 6 ]
@@ -223,7 +223,7 @@ for f in json.load(open("out"))["files"]:
         want.append("%s: mean wait %+.0f%%, longest multi-GPU wait %.2f" % (
             p["policy"], (p["wait_mean_to_greedy"]["median"] - 1) * 100, p["multi_max_to_easy"]["p90"]))
 assert [t.text for t in root.iter(ns + "title")] == want, want
-# A greater wait stands further right, a longer multi-GPU wait higher up.
+# A longer wait is further right, a longer multi-GPU wait higher up.
 points = [(float(c.get("cx")), float(c.get("cy"))) for c in root.iter(ns + "circle")]
 assert len(points) == 6
 for panel in points[:3], points[3:]:

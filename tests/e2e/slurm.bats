@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Scripts as people bring them from Slurm: their headers, and the variables that they read.
+# Scripts as users bring them from Slurm: their headers, and the variables that they read.
 
 load lib
 
@@ -48,9 +48,9 @@ done
 echo "LR=$LR $PWD $CUDA_VISIBLE_DEVICES"
 echo trouble >&2
 END
-    # What the profile of whoever runs this does is no part of it.
+    # The profile of the user who runs the test must not matter.
     HOME=$ROOT SLURM_ARRAY_TASK_ID=7 SLURM_JOB_ID=99 try berth submit --wait train.sh
-    err=$(grep -v -e '--mem is not enforced' <<<"$err") # said where no groups can be made
+    err=$(grep -v -e '--mem is not enforced' <<<"$err") # printed if no cgroups can be made
     is "status" "$status $err" "0 $(printf '%s\n' 'berth: train.sh:13: --constraint=sim is read as a type of GPU' \
         'berth: train.sh: ignored, as they mean nothing on one machine: --partition, --account, --qos')"
     is "its variables" "$(cat work/logs/resnet_1.out)" "JOB_ID=1
@@ -178,7 +178,7 @@ END
     is status "$status" 0
     has module "$err" "old.sh:3: 'module' does not exist here"
     has srun "$err" "old.sh:4: srun starts programs on this machine only"
-    # Where it may be defined when the script runs nothing is said.
+    # Where it may be defined by the time the script runs, nothing is reported.
     try berth submit --env-setup '. ./modules' old.sh
     has_not "with a set-up" "$err" "'module' does not exist"
     for line in 'source /etc/profile.d/modules.sh' ' . ./modules'; do

@@ -1,19 +1,19 @@
 #!/usr/bin/env bats
-# Sockets are names in folders where things are cleaned away: whatever becomes of the name, who
-# comes next finds the same daemon and the same job, and who is there already notices nothing.
-# The limit of a step is shorter than what a daemon that merely looks now and then would take.
+# Sockets are names in folders that get cleaned up: whatever happens to the name, a new client
+# finds the same daemon and the same job, and connected clients notice nothing. The limit of a
+# step is shorter than the interval at which a polling daemon would look.
 
 load lib
 load web
 
-# The daemon answers under its name again, and is the same.
+# The same daemon answers under its name again.
 answers_again()
 {
     "$AWAIT" until "$LIMIT" 'berth status --json' daemon.pid "$pid"
 }
 
-# Until so many are connected, or wait to be: the kernel lists the server's end of each beside the
-# socket itself, under the name at which that was bound before it got its own.
+# Wait until this many clients are connected, or wait to be: the kernel lists the server's end
+# of each beside the socket itself, under the name it was bound to before it got its own.
 connections()
 {
     "$AWAIT" until "$LIMIT" "grep -c [.]sock[.]$pid\$ /proc/net/unix" . "$(($1 + 1))" ||
@@ -55,7 +55,7 @@ case_setup()
     mkdir "$ROOT/run"
     start_daemon 1
     pid=$(daemon_pid)
-    # Renamed first: a daemon is quicker than rm -r, which then finds a new socket there.
+    # Renamed first: a daemon is faster than rm -r, which then finds a new socket there.
     mv "$ROOT/run/berth" "$ROOT/run/elsewhere"
     answers_again
     is "its mode" "$(stat -c %a "$ROOT/run/berth")" 700
@@ -69,8 +69,8 @@ case_setup()
     background events berth events -f --since 0
     berth submit --gpus 0 --hold -- true
     wait_for_output events '"kind":"submitted"'
-    connections 1 # the follower's; who submitted has been let go
-    # The name is gone, the daemon cannot see that yet: this caller has no name but is there.
+    connections 1 # the follower's; the submitter's has been closed
+    # The name is gone, but the daemon cannot see that yet: this client waits without a name.
     kill -STOP "$pid"
     background waiter berth submit --gpus 0 --wait -- sh -c 'exit 7'
     connections 2
@@ -91,7 +91,7 @@ case_setup()
     try env -u BERTH_DIR XDG_STATE_HOME="$ROOT/two" berthd --sim 1 --ready-fd 9 9>"$ROOT/ready"
     is status "$status" 6
     has "what it said" "$(cat "$ROOT/ready")" "another daemon is running at $ROOT/run/berth/berth.sock"
-    # One whose name was taken by somebody who answers does not fight over it.
+    # A daemon whose name was taken by another live one does not fight over it.
     ln -f "$ROOT/run/berth/berth.sock" "$BERTH_DIR/foreign"
     mv "$BERTH_DIR/foreign" "$BERTH_DIR/berth.sock"
     "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" 'event=socket-gone another daemon is running'
@@ -124,7 +124,7 @@ case_setup()
 
 @test "a daemon that is reached and gone before it answers is no reason not to start one" {
     stop_daemon
-    # It takes one connection, leaves its socket to nobody, and hangs up on what is asked.
+    # It takes one connection, abandons its socket, and hangs up on any request.
     background dying timeout "$LIMIT" python3 -c 'import os, socket, sys
 s = socket.socket(socket.AF_UNIX)
 s.bind(sys.argv[1])

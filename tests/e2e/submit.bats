@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What a submission may say: scripts with #BERTH and #SBATCH lines, the environment that goes
-# along, tables of models, and what is refused before anything is queued.
+# Submissions: scripts with #BERTH and #SBATCH lines, the environment that is sent, tables of
+# models, and what is refused before anything is queued.
 
 load lib
 
@@ -10,7 +10,7 @@ script()
     chmod "${2:-755}" "$1"
 }
 
-# What --dry-run says of a thing: `understood share -- --gpus 0.5 -- true`.
+# Print one value from --dry-run: `understood share -- --gpus 0.5 -- true`.
 understood()
 {
     local name=$1
@@ -205,7 +205,7 @@ PY
     berth submit -t 30m -- true
     try berth submit --dry-run -t 30m -- true
     has "behind the queue" "$out" '^would wait: .*; job 2, with the same request, is first; expected to start at [0-9:]{8} \(in 1h[0-9]+m'
-    # With a higher priority it is before the one that waits.
+    # With a higher priority it comes before the waiting job.
     try berth submit --dry-run -p 5 -- true
     has "before the queue" "$out" '^would wait: .*held by job 1; expected to start at [0-9:]{8} \(in ([0-9]+m|1h)'
     try berth submit --dry-run --gpus 0 -- true

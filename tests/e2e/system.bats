@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The machine's daemon as a service: what it tells the service manager, how users find it, and
-# whose socket a client believes.
+# The machine's daemon as a service: its messages to the service manager, how users find it,
+# and which sockets a client trusts.
 
 load lib
 
@@ -15,7 +15,7 @@ import os, queue, socket, subprocess, sys, threading
 name = sys.argv[1]
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.bind(name.replace("@", "\0", 1))
-# Read at once, as a manager does: a few that lie there are all that the kernel keeps.
+# Read at once, as a manager does: the kernel queues only a few.
 said = queue.Queue()
 threading.Thread(target=lambda: [said.put(s.recv(4096).decode()) for _ in iter(int, 1)], daemon=True).start()
 env = dict(os.environ, NOTIFY_SOCKET=name, WATCHDOG_USEC="100000")
@@ -51,7 +51,7 @@ STOPPING=1
 
 @test "without root --system is refused" {
     root_only
-    # Held open by root, because the programs may lie where nobody else may look.
+    # Held open by root, because other users may not be able to reach the programs.
     exec 7<"$(command -v berthd)"
     try setpriv --reuid 65534 --clear-groups /proc/self/fd/7 --system --dir "$ROOT/n"
     exec 7<&-
@@ -59,7 +59,7 @@ STOPPING=1
     has "words" "$err" "needs root"
 }
 
-# A machine of its own as far as /run and /var/lib go.
+# A separate machine as far as /run and /var/lib are concerned.
 on_another_machine()
 {
     unset BERTH_DIR BERTH_SOCKET

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# Which of several GPUs: compute capability, type, NVLink, NUMA nodes. With simulated GPUs, and with a
-# library that plays NVIDIA's driver.
+# Choosing among several GPUs: compute capability, type, NVLink, NUMA nodes. With simulated
+# GPUs, and with a library that imitates NVIDIA's driver.
 
 load lib
 
-# A driver with these cards, one for each word TYPE@MAJOR.MINOR: its name, its compute capability.
+# A driver with these GPUs, one per word TYPE@MAJOR.MINOR: its name, its compute capability.
 start_with_driver()
 {
     cc -shared -fPIC -o "$ROOT/libnvidia-ml.so.1" "$BATS_TEST_DIRNAME/../gpu/fake_nvml.c"
@@ -32,7 +32,7 @@ start_with_driver()
     has show "$(berth show 2)" 'asks +1 GPU, .*of compute capability 8.1 or more'
     has columns "$(berth gpus -o index,name,cc)" '1 +L40 +8.9'
     is card "$(berth gpus --json | json gpus.2.compute_capability)" 9
-    # What no GPU has is refused, and the words say what there is.
+    # A capability that no GPU has is refused, and the error lists the existing ones.
     try berth submit --gpu-cc 12.0 -- true
     is refused "$status" 6
     has words "$err" 'no GPU here has compute capability 12.0; the highest, of gpu 2, is 9.0'
@@ -40,7 +40,7 @@ start_with_driver()
     is "not both a number and a type" "$status" 2
     try berth submit --gpu-cc 9.0 --gpus a100:1 -- true
     has words "$err" "gpu 0 has compute capability 8.0, not 9.0"
-    # Recalled by a daemon that has not read them yet.
+    # Restored by a daemon that has not read them yet.
     kill_daemon
     try berth submit --gpu-cc 9.0 --wait -- true
     is status "$status" 0
@@ -70,16 +70,16 @@ start_with_driver()
 
 # --- NUMA nodes and NVLink ---
 
-# Two simulated nodes need two CPUs to be of any use.
+# Two simulated nodes make sense only with two CPUs.
 needs_two_cpus()
 {
     if [ "$(nproc)" -lt 2 ]; then skip "one CPU only"; fi
 }
 
-# The CPUs near a GPU, as the daemon says.
+# The CPUs near a GPU, according to the daemon.
 cpus_of() { berth gpus --json | json "gpus.$1.cpu_list"; }
 
-# The CPUs that a job was allowed to use, as its own process read them.
+# The CPUs that a job was allowed to use, as read by its own process.
 allowed() { berth logs "$1" | tr -d '\r' | awk '$1 == "Cpus_allowed_list:" { print $2 }'; }
 
 READ="grep Cpus_allowed_list /proc/self/status"
@@ -161,12 +161,13 @@ READ="grep Cpus_allowed_list /proc/self/status"
     wait_for_event kind=started job=1
     is "taken by the first" "$(job_field 1 attempts.0.numa_nodes.0)" 0
     kill_daemon
-    # The node of GPU 1 has no core left; GPU 2 comes before it.
+    # The node of GPU 1 has no core left; GPU 2 is preferred.
     berth submit --cpus 1 -- sh -c "$READ; berth explain 2"
     berth wait 2
     is elsewhere "$(job_field 2 attempts.0.gpus.0)" 2
     has explain "$(berth logs 2)" "on gpu 2, bound to CPUs? .* \(NUMA node 1\)"
-    # Where it insists on that GPU it runs on any CPU, and says so; where it insists on the CPUs, there.
+    # If it insists on that GPU it runs on any CPU, and reports that; if it insists on the
+    # CPUs, there.
     berth submit --gpu-ids 1 --cpus 1 -- sh -c "$READ; berth explain 3"
     berth wait 3
     has explain "$(berth logs 3)" "not bound to the CPUs near its GPUs: too few cores were free there"
@@ -216,7 +217,7 @@ cpus = [c for part in sys.stdin.read().split(",") for c in range(int(part.split(
 print(cpus[0], cpus[-1])')"
     node 0 "$first" 0
     node 1 "$second" 1
-    node 2 "" # memory alone
+    node 2 "" # memory only
     node 3 "1023" 2
     start_with_driver A100@8.0 A100@8.0 A100@8.0 A100@8.0
     for i in 0 1 2; do

@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
 # The daemon is stopped, killed, and replaced by another build while jobs of every kind run: an
-# interactive one that somebody is attached to, an array, jobs that wait for it. None of them
+# interactive one with an attached client, an array, jobs that depend on it. None of them
 # notices, and no byte is lost.
 
 load lib
 
-# A folder of programs, as a release is installed.
+# A folder of programs, installed like a release.
 install_release()
 {
     local program from
@@ -23,15 +23,15 @@ let_task_through()
     wait_for_event kind=ended array_task="$1" >/dev/null
 }
 
-# The next piece of the stream. Each has a gate of its own: a job that came to the same one again
-# before its writer has gone would take that writer's end for a word.
+# Release the next piece of the stream. Each has a gate of its own: a job that came to the same
+# one again before its writer closed it would take that end of file for a word.
 let_stream_on()
 {
     timeout "$LIMIT" sh -c "echo >stream.$1" || fail_with "the stream has not come to its gate $1"
 }
 
-# What each new daemon has to know, and what must go on under it: one more task of the array,
-# one more piece of the stream.
+# What each new daemon must have restored, and what must continue under it: one more task of
+# the array, one more piece of the stream.
 everything_goes_on()
 {
     [ "$(daemon_pid)" != "$before" ] || fail_with "it is the same daemon"
@@ -81,7 +81,7 @@ everything_goes_on()
     is "what runs" "$(readlink "/proc/$(daemon_pid)/exe")" "$ROOT/two/berthd"
     everything_goes_on 2
 
-    # And one that is put in place while the daemon runs, and taken up after a crash.
+    # And one installed while the daemon runs, and used after a crash.
     mv "$ROOT/two" "$ROOT/old"
     mv "$ROOT/three" "$ROOT/two"
     hash -r

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# One daemon for all users of the machine: jobs run as the user who submits them, with the rights and
-# limits of that user's shell and no more; nobody can change another's jobs. With two real users.
+# One daemon for all users of the machine: jobs run as their submitter, with the rights and
+# limits of that user's shell and no more; no user can change another's jobs. With two real
+# users.
 
 load lib
 load users
@@ -13,7 +14,7 @@ alice_runs()
     wait_until_running "$id"
 }
 
-# What this instance's cgroups are named by.
+# The token in the names of this instance's cgroups.
 instance_token()
 {
     python3 -c 'import sqlite3, sys
@@ -27,7 +28,7 @@ groups_of_jobs()
     find /sys/fs/cgroup -type d -path "*/$1/*" -name 'job-*'
 }
 
-# What describes a process's rights, in a form that two processes can be compared by.
+# Describe a process's rights, in a form in which two processes can be compared.
 DESCRIBE='id; umask; ulimit -a; ulimit -Ha; pwd; grep -E "^(Uid|Gid|Groups|Cap|NoNewPrivs)" /proc/self/status'
 
 @test "a job has the identity, groups, umask, limits and folder of the shell that submitted it" {
@@ -200,7 +201,7 @@ def submit(jobs):
 long = params["jobs"] * 2
 for _ in range(68):
     print(submit(long))
-# Small ones count too, wherever their text is.
+# Small ones count too, wherever their text is stored.
 small = {"hold": True, "command": "true", "comment": "x" * 1000, "env": ["X=" + "x" * 50000]}
 said = "taken"
 for _ in range(100):
@@ -288,7 +289,7 @@ PY
     try_as "$ALICE" berth submit -G 0 --wait -- echo overwritten
     is "exit status" "$status" 1
     has "why" "$(berth show 2)" "cannot open the log"
-    # Where she names the place, it is opened with her rights.
+    # If she names the path, it is opened with her rights.
     try_as "$ALICE" berth submit -G 0 --log link --hold -- echo overwritten
     as "$ALICE" ln -s "$ROOT/precious" "$USERS_HOME/alice/link"
     try_as "$ALICE" berth submit -G 0 --log link -- echo overwritten
@@ -304,7 +305,8 @@ PY
     is "bob's exit status" "$status" 1
 }
 
-# `waits_for_the_logs DIR MODE`: a job that alice gives to the daemon of DIR waits while its folder of logs has that mode.
+# `waits_for_the_logs DIR MODE`: a job that alice submits to the daemon of DIR waits while its
+# folder of logs has that mode.
 waits_for_the_logs()
 {
     local alice="runuser -u $ALICE -- env BERTH_DIR=$1" ran=$USERS_HOME/alice/ran.logs
@@ -399,7 +401,7 @@ print(answer.get("error", {}).get("code", 0))' "$BERTH_DIR/berth.sock" "$id" >"$
     while : >"$ROOT/disk/$RANDOM$RANDOM"; do :; done 2>/dev/null
     as "$ALICE" berth submit --vram 1000 --log "$ROOT/disk/secret.log" -- true
     "$AWAIT" prints "$LIMIT" "berth health" "^warn +starts .*jobs of $ALICE .*secret.log: No space left"
-    # Each new try is a moment in which the job only waits for its turn.
+    # At each retry the job briefly waits only for its turn.
     "$AWAIT" prints "$LIMIT" "runuser -u $ALICE -- berth explain 1" 'secret.log: No space left'
     try_as "$BOB" berth health
     has "bob's view" "$out" "^warn +starts .*jobs of $ALICE have not started for [0-9a-z.]+; they wait"
@@ -511,7 +513,7 @@ while True:
     as "$BOB" berth wait "$(cat "$ROOT/bomb")" || status=$?
     is "exit status" "$status" 124
     has "its limit" "$(as "$BOB" berth logs @)" "no more"
-    # Those that have ended may yet have to be waited for by who got them.
+    # Ended processes may still have to be reaped by their new parent.
     is "bob's processes" "$(ps -u "$BOB" -o pid=,ppid=,stat=,args= | awk '$3 !~ /^Z/')" ''
     is "alice's job" "$(job_field "$id" state)" RUNNING
     as "$ALICE" berth cancel "$id"
@@ -543,7 +545,7 @@ while True:
     daemon=$(daemon_pid)
     kill -STOP "$daemon"
     as "$ALICE" sh -c "echo >gate.$BATS_TEST_NUMBER"
-    # It says the end, waits for the daemon to answer, and then keeps a record of its own.
+    # It reports the end, waits for the daemon's answer, and then keeps a record of its own.
     "$AWAIT" prints "$LIMIT" "ls '$BERTH_DIR/state/jobs/$id.1'" '^exit$'
     kill -KILL $supervisor
     kill -CONT "$daemon"
@@ -568,7 +570,7 @@ while True:
     rm -rf "$USERS_HOME/alice/own.$BATS_TEST_NUMBER"
 }
 
-# There is no group to tell it by, and it has dropped its mark.
+# No cgroup identifies it, and it has dropped its mark.
 @test "a process on a GPU that is far below its supervisor counts as its job's, and is bounded, without a cgroup too" {
     local own="env BERTH_DIR=$USERS_HOME/alice/own.$BATS_TEST_NUMBER"
     cat >"$ROOT/deep.py" <<'END'
@@ -604,7 +606,7 @@ END
     as "$BOB" berth cancel "$bobs" --grace 1s
     as "$BOB" berth wait "$bobs" || status=$?
     is "its state" "$(job_field "$bobs" state)" CANCELLED
-    # Those that have ended may yet have to be waited for by who got them.
+    # Ended processes may still have to be reaped by their new parent.
     is "bob's processes" "$(ps -u "$BOB" -o pid=,ppid=,stat=,args= | awk '$3 !~ /^Z/')" ''
     is "alice's job" "$(job_field "$id" state)" RUNNING
     as "$ALICE" berth cancel "$id"
@@ -678,7 +680,7 @@ go"
     is "exit status after a restart" "$status" 5
     berth release 1 2
     as "$ALICE" berth wait 1 2
-    # Her own hold is hers to end, and an admin's to end for her.
+    # Alice may release her own hold, and an admin may do so for her.
     own=$(as "$ALICE" berth submit -G 0 --hold --parsable -- true)
     berth release "$own"
     own=$(as "$ALICE" berth submit -G 0 --hold --parsable -- true)

@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
-# What one user tries with another's files, jobs and sockets, or with the daemon of all, beyond
-# what users.bats has: links and FIFOs where logs go, /proc, passed descriptors, claimed names.
+# Attacks of one user on another's files, jobs and sockets, or on the shared daemon, beyond
+# users.bats: links and FIFOs in place of logs, /proc, passed descriptors, claimed names.
 
 load lib
 load users
 
-# An interactive job of alice's with a secret in its environment: $id, $socket. `alice_ends` ends it.
+# An interactive job of alice's with a secret in its environment: $id, $socket. `alice_ends`
+# ends it.
 alice_runs()
 {
     as "$ALICE" mkfifo "$USERS_HOME/alice/gate.$BATS_TEST_NUMBER"
@@ -23,8 +24,8 @@ alice_ends()
     is "alice's exit status" "$status" 4
 }
 
-# A job of bob's with this log, which must not run: `bob_logs_to PATH STATUS WHY`. The request is
-# made by hand, as submit refuses what it can see to be impossible.
+# A job of bob's with this log, which must not run: `bob_logs_to PATH STATUS WHY`. The request
+# is made by hand, because submit refuses what it can see to be impossible.
 bob_logs_to()
 {
     as "$BOB" python3 "$E2E/ask.py" submit \
@@ -43,7 +44,7 @@ bob_logs_to()
     as "$BOB" ln -s "$USERS_HOME/alice/a" a
     as "$BOB" ln -s "$USERS_HOME/alice/a/b" real/x
     as "$BOB" ln -s "$USERS_HOME/alice/a/b/c" real/b/c
-    # Another name of her file, as where the kernel lets everybody make one.
+    # Another name of her file, on kernels that let everyone make one.
     ln "$USERS_HOME/alice/a/b/c" "$USERS_HOME/bob/hard"
     for path in a/b/c real/x/c real/b/c a/b/new real/x/new hard "$USERS_HOME/alice/a/b/c" "$USERS_HOME/alice/new"; do
         bob_logs_to "$path" 126 "Permission denied"
@@ -74,7 +75,7 @@ bob_logs_to()
     start_system
     as "$BOB" mkfifo fifo full
     bob_logs_to fifo 1 "No such device or address"
-    # With somebody at its other end who never reads.
+    # With a process at its other end that never reads.
     exec 8<>"$USERS_HOME/bob/full"
     limited=$(as "$BOB" berth submit --parsable -G 1 -t 1s --log full -- sh -c 'yes | head -c 1000000')
     wait_for_event kind=started "job=$limited" >/dev/null
@@ -89,7 +90,7 @@ bob_logs_to()
         try_as "$BOB" berth submit -G 0 $how --log full --wait -- true
         has "words for $how" "$err$(as "$BOB" berth show @)" "must be a regular file|GNU screen"
     done
-    # In the place for logs, too: of a job, and of its hooks.
+    # Also in the folder for logs: a job's, and its hooks'.
     next=$(($(as "$BOB" berth submit --parsable -G 0 --wait -- true) + 1))
     as "$BOB" mkfifo "$BERTH_DIR/logs/$uid/$next.log"
     try_as "$BOB" berth submit -G 0 --wait -- true
@@ -118,7 +119,7 @@ bob_logs_to()
         is "what it gave" "$out" ''
         has "why" "$err" "Permission denied"
     done
-    # What runs as root must not tell either in its arguments what it was given.
+    # Programs that run as root must not reveal in their arguments what they were given.
     has_not "arguments" "$(tr '\0' ' ' <"/proc/$shepherd/cmdline")" "secret|xyzzy|gate"
     for socket in "$socket" "$BERTH_DIR/state/jobs/$id.1/ctl.sock" "$BERTH_DIR/attach/2.1.sock"; do
         try_as "$BOB" python3 "$E2E/attached.py" "$socket"
@@ -159,7 +160,7 @@ PY
     alice_ends
 }
 
-# Each request of bob's claims to be somebody else's. The exit status that it must get.
+# Each request of bob's claims to be from another user. The required exit status.
 CLAIMS='
 5 cancel {"select":["1"],"user":"ALICE","uid":0,"by":"root"}
 3 cancel {"select":["user:ALICE"],"user":"ALICE","uid":UID}
@@ -196,7 +197,7 @@ with socket.socket(socket.AF_UNIX) as s:
         is "the code of $method $params" "$(cat "$ROOT/code")" "$want"
     done <<<"$CLAIMS"
     is "alice's jobs" "$(berth queue --json | jq -c '[.jobs[] | [.id, .state, .priority, .user]]')" "$before"
-    # A file by the name of alice's is another file.
+    # A file with the name of alice's is another file.
     as "$BOB" python3 "$E2E/ask.py" file.sync \
         "{\"path\":\"$USERS_HOME/alice/jobs.txt\",\"cwd\":\"/\",\"umask\":18,\"env\":[],\"jobs\":[],\"user\":\"$ALICE\"}" >"$ROOT/sync"
     is "what bob's removed" "$(json removed <"$ROOT/sync")" "[]"

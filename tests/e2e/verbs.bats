@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What the verbs say and answer when a user's machine is not as it should be: folders that have
-# gone, outputs that are full, words too many, jobs that have ended.
+# Output of the verbs when a user's machine is not as it should be: missing folders, full
+# outputs, excess words, jobs that have ended.
 
 load lib
 
@@ -182,7 +182,8 @@ load lib
     has_not "the summary" "$out" $'\033'
 }
 
-# `in_json VERB [ARG...]`: what a script gets that adds --json: one object with a version, or a refusal.
+# `in_json VERB [ARG...]`: the output for a script that adds --json: one object with a version,
+# or a refusal.
 in_json()
 {
     try berth "$@" --json

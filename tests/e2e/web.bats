@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# berth-web from the outside: what it answers to which user, and that nothing that happens to it
+# berth-web from the outside: its answers to each user, and that nothing that happens to it
 # affects the daemon. web_browser.bats tests its pages.
 
 load lib
@@ -166,8 +166,8 @@ load web
     is "a form with its character set" "$status" 303
 }
 
-# libmicrohttpd keeps the beginning of an escape until the form is destroyed, and a path of any
-# length may be the one at which its buffer grows then.
+# libmicrohttpd keeps the beginning of an escape until the form is destroyed, when a path of
+# any length may be the one that makes its buffer grow.
 @test "a login form that ends within an escape leads back to the whole path" {
     start_daemon 1
     (umask 077; echo 0123456789abcdef0123 >token)
@@ -225,7 +225,7 @@ load web
     "$AWAIT" output "$LIMIT" "$ROOT/stream" '^event: rev'
     berth submit -G 0 --wait -- true
     "$AWAIT" output "$LIMIT" "$ROOT/stream" '"kind":"ended","job":1'
-    # It ends in order while somebody listens.
+    # It shuts down cleanly with clients connected.
     kill "$web_pid"
     "$AWAIT" pid "$LIMIT" "$web_pid"
     wait "$web_pid"
@@ -256,7 +256,8 @@ PY
     for _ in 1 2 3; do berth submit -G 0 --wait -- true; done
     finish flood
     is "flood" "$status" 0
-    # Questions of those that have gone may still be waiting for the daemon: others are told to try again soon.
+    # Requests of clients that have gone may still be waiting for the daemon: others are told
+    # to retry soon.
     get api/v1/status --retry "$LIMIT" --retry-delay 1
     is "status afterwards" "$status" 200
     kill -STOP "$web_pid"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# berth-web's pages in a real Chromium, where there is one that can be driven.
+# berth-web's pages in a real Chromium, if there is one that can be driven.
 
 load lib
 load web

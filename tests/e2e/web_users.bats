@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# berth-web on a machine with several users: it sees what who runs it may see, and shows that
+# berth-web on a machine with several users: it sees what its own user may see, and shows that
 # only to those who may. With two real users and the machine's daemon.
 
 load lib
@@ -13,7 +13,7 @@ web_as()
     as "$1" berth-web --listen 127.0.0.1:0 --ready-fd 9 "${@:2}" 9>"$ROOT/web.ready" >"$ROOT/web.out" 2>&1 </dev/null 3>&- &
     read -r url <"$ROOT/web.ready"
     rm "$ROOT/web.ready"
-    # Behind runuser, which a signal does not pass.
+    # Behind runuser, which does not forward signals.
     for pid in $(marked_pids); do
         if [ "$(cat "/proc/$pid/comm")" = berth-web ]; then background_pids="$background_pids $pid"; fi
     done
@@ -64,7 +64,7 @@ get_as()
     start_system
     (umask 077; echo 0123456789abcdef0123 >"$ROOT/token")
     chown "$BOB" "$ROOT/token"
-    # By hand, as submit refuses a log that it cannot write.
+    # By hand, because submit refuses a log that it cannot write.
     as "$ALICE" python3 "$E2E/ask.py" submit "{\"cwd\": \"/\", \"jobs\": [{\"command\": \"true\", \"gpus\": 0, \"log\": \"$ROOT/token\"}]}"
     as "$ALICE" berth wait 1 || true
     as "$ALICE" berth submit -G 0 --log /dev/zero --wait -- true || true

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Text of one user on another's terminal: no verb shows a character that moves the cursor (C0, C1)
-# or turns the direction of text, wherever a job can carry one.
+# Text of one user on another's terminal: no verb prints a character that moves the cursor (C0,
+# C1) or changes the direction of text, wherever a job can carry one.
 
 load lib
 load users

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The test bed itself: a cluster that runs real jobs, and survives what tests do to it.
+# The test cluster itself: it runs real jobs, and survives what tests do to it.
 
 load lib
 
@@ -30,7 +30,8 @@ load lib
     mkfifo gate
     job=$(sbatch --parsable -o out --wrap "echo begun >begun; read -r x <$ROOT/gate; echo \$x; exit 7")
     within test -s begun
-    # A start that slurmctld has not written down when it is killed, it takes back. A change has all written again.
+    # slurmctld forgets a start that it had not saved when it is killed. A change makes it save
+    # everything again.
     touch before
     scontrol update jobid="$job" comment=begun
     is_saved() { [ c/state/job_state -nt before ]; }
@@ -72,7 +73,7 @@ load lib
 
 @test "nothing is left of a cluster that has ended" {
     start_cluster --nodes 2
-    # By its number, for the name may then be that of another cluster.
+    # By its number, because the name may then belong to another cluster.
     link=$(cat "/sys/class/net/$(cat c/run/link)/ifindex")
     is_linked() { ip -o link | grep -q "^$link:"; }
     is_linked
@@ -87,7 +88,7 @@ load lib
 }
 
 @test "without root it says why not" {
-    # Others may not be able to reach the checkout.
+    # Other users may not be able to reach the checkout.
     run runuser -u nobody -- bash -s "$ROOT/x" start <"$BATS_TEST_DIRNAME/cluster"
     [ "$status" -eq 77 ]
     [ "$output" = "only root can make the namespaces of a Slurm cluster" ]

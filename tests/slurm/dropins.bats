@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Berth's sbatch, squeue and others beside those of a real Slurm: driver.sh runs on both, and what
-# it sees must be the same.
+# Berth's sbatch, squeue and others beside a real Slurm's: driver.sh runs on both, and its
+# observations must be equal.
 
 load lib
 
@@ -17,17 +17,19 @@ case_teardown()
     timeout "$LIMIT" berth daemon stop --cancel >/dev/null 2>&1 || true
 }
 
-# Berth's commands are those of 22.05; later ones write some columns and their JSON in another way.
+# Berth imitates the commands of 22.05; later ones print some columns and their JSON
+# differently.
 needs_22_05()
 {
     local version
-    # sbatch of later releases tells its own only once it has found a cluster.
+    # sbatch of later releases prints its own only once it has found a cluster.
     version=$(slurmctld -V) || return 0 # start_cluster says what is missing
     [[ $version == slurm-wlm\ 22.05.* ]] || skip "the Slurm here is another release: $version"
 }
 
-# What driver.sh prints on the cluster, and then on Berth with as many GPUs. Without what Slurm's srun says
-# when it has to wait, as for a node that is not yet idle again, or a step that has just ended.
+# Compare driver.sh's output on the cluster and on Berth with as many GPUs, without the lines
+# that Slurm's srun prints when it has to wait, e.g. for a node that is not idle again yet, or
+# a step that has just ended.
 compare()
 {
     timeout $LIMIT "$BATS_TEST_DIRNAME/driver.sh" "$1" 2>&1 |

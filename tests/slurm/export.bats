@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What `berth export --to slurm` writes, given to a real Slurm.
+# The output of `berth export --to slurm`, given to a real Slurm.
 
 load lib
 
@@ -31,13 +31,13 @@ slurm_id() { awk -v id="$1" '$1 == id { n = $2 } END { print n }' out/submitted;
 
 ended() { [ -z "$(squeue -h)" ]; }
 
-# Accounts of this test's own, with homes alice and bob here.
+# Accounts for this test, with homes alice and bob here.
 load_users()
 {
     ALICE=bsa$RANDOM BOB=bsb$RANDOM
     flock -o /etc useradd -m -d "$ROOT/alice" -s /bin/bash "$ALICE"
     flock -o /etc useradd -m -d "$ROOT/bob" -s /bin/bash "$BOB"
-    # The checkout may be where they cannot reach it.
+    # Users may not be able to reach the checkout.
     bin=$(dirname "$(command -v berth)")
     mkdir root
     cp -rL "$bin" "$bin/../libexec" root/
@@ -56,11 +56,12 @@ as()
     cluster kill-ctld
     start_berth
     berth submit --gpus 2 --cpus 1 --time 5m --name 'two; "x"' 'echo $CUDA_VISIBLE_DEVICES-$SLURM_GPUS_ON_NODE >two' 
-    # Names are those of the machine: here of the controller.
+    # Host names are the machine's: here the controller's.
     unshare -u bash -c 'hostname ctl.example.org; exec berth export --to slurm -o out --cluster lab1'
     grep -x 'NodeName=ctl .* Gres=gpu:simulated_gpu:2,shard:48 State=UNKNOWN' out/slurm.conf
     mkdir conf state
-    # What depends on where it runs: addresses, files, root, and no cgroups in this cluster.
+    # Parts that depend on where it runs: addresses, files, root, and no cgroups in this
+    # cluster.
     net=$(cat c/run/net)
     sed -e "s/^SlurmctldHost=ctl$/SlurmctldHost=ctl($net.253)/" -e "s/^NodeName=ctl/& NodeAddr=$net.253/" \
         -e 's/^SlurmUser=.*/SlurmUser=root/' -e 's/^ProctrackType=.*/ProctrackType=proctrack\/linuxproc/' \
@@ -102,7 +103,7 @@ as()
     berth submit --begin now+5h --gpus 0 'echo later >>ran'
     berth submit --priority -5 --gpus 0 'echo low >>ran'
     berth export --to slurm --hold -o out
-    # The GPUs of the cluster have no type.
+    # The cluster's GPUs have no type.
     sed -i 's/gpu:simulated_gpu:/gpu:/' out/scripts/*.sh
     [ "$(berth queue -H -o state 8>&- | sort | uniq -c | tr -s ' ' | tr '\n' ,)" = ' 9 HELD, 1 RUNNING,' ]
     [ "$(sort -n out/held | tr '\n' ,)" = 2,3,4,5,6,7,9,10, ]
@@ -168,7 +169,7 @@ as()
     berth export --to slurm --config settings.yaml -o out
     [ "$(stat -c %a out out/scripts/2.sh out/environments/* | sort -u | tr '\n' ,)" = 600,700, ]
     sed -i 's/gpu:simulated_gpu:/gpu:/' out/scripts/*.sh
-    # Without accounts nobody may submit.
+    # Without accounting records nobody may submit.
     run out/submit-all
     [ "$status" -eq 1 ]
     [[ $output == *"job 2 was not submitted"* ]]

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# What slurmctld or a node has lost sight of, and nobody asked to end, is LOST: never cancelled, and never run twice.
+# Jobs that slurmctld or a node has lost track of, and that nobody asked to end, are LOST:
+# never cancelled, and never run twice.
 
 bats_require_minimum_version 1.5.0
 load lib
@@ -14,8 +15,9 @@ is_saved()
     [ -n "$id" ] && [ -n "$key" ] && grep -qaF "$key" "$ROOT/c/state/job_state"
 }
 
-# slurmctld is killed before it saved that it started a job, and starts it once more on another node: that one leaves, as
-# the mark is there. Then the first node, when it says what it has, is told that the job is over.
+# slurmctld is killed before it saved that it started a job, and starts it once more on another
+# node: that attempt exits, because the mark exists. Then the first node, when it reports its
+# jobs, is told that the job is over.
 @test "a job that slurmctld has started twice, and whose node then ends it, is LOST and not cancelled" {
     start_cluster --nodes 2 --gpus 1 --conf SlurmdTimeout=60
     echo '[name=a] until [ -e go1 ]; do sleep 0.1; done' >jobs
@@ -41,7 +43,7 @@ is_saved()
     within started_again
     is_state 3 RUNNING
     [ "$(field 3 '.attempts[0].slurm_node')" = "$node" ]
-    # One that is over since less than MessageTimeout is not looked at.
+    # A job that ended less than MessageTimeout ago is not examined.
     is_over() { cluster restart-slurmd "${node#n}" && ! is_state 3 RUNNING; }
     within is_over
     run -1 wait_for 3

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# A cluster where Berth is nowhere but in a user's home folder, as the archive of a release unpacks there.
+# A cluster on which Berth exists only in a user's home folder, as unpacked from a release's
+# archive.
 
 bats_require_minimum_version 1.5.0
 load lib
@@ -13,13 +14,13 @@ case_setup()
     mkdir "$HOME" "$ROOT/empty" "$ROOT/locks"
     cp -r "$built" "$HOME/berth"
     chown -R nobody: "$HOME" "$ROOT/locks"
-    # What was built is not there any more, neither here nor on the nodes.
+    # The build is hidden, both here and on the nodes.
     hide="mount -t tmpfs none '$built'"
 }
 
 case_teardown() { as_user 'berth daemon stop --cancel' >/dev/null 2>&1 || true; }
 
-# `as_user SCRIPT`: as somebody who has no more than a home folder.
+# `as_user SCRIPT`: as a user who has only a home folder.
 as_user()
 {
     timeout "$LIMIT" unshare -m sh -ec "$hide"'
@@ -27,7 +28,7 @@ as_user()
             sh -ec "cd \"\$HOME\"; $4"' as_user "$HOME" "$SLURM_CONF" "$ROOT/locks" "$1"
 }
 
-# What a job prints: its node, and the program that supervises it.
+# A job prints its node and the program that supervises it.
 job='echo on $(uname -n) by $(readlink /proc/$PPID/exe); exit 3'
 
 @test "jobs run with Berth in the home folder alone, one Slurm job each and packed" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Jobs with --on slurm on a real cluster: the words and codes of jobs at home. Who ends them: out_ends.bats; who is killed
-# meanwhile: out_kills.bats; what sbatch answers: out_sending.bats.
+# Jobs with --on slurm on a real cluster: the same texts and exit codes as for jobs at home.
+# Ends: out_ends.bats; kills meanwhile: out_kills.bats; sbatch's answers: out_sending.bats.
 
 bats_require_minimum_version 1.5.0
 load lib
@@ -134,7 +134,7 @@ load berth
         no_folder() { [ -z "$(ls "$BERTH_DIR/state/jobs")" ]; }
         within no_folder
     done
-    # One that waits cannot be signalled.
+    # A pending job cannot be signalled.
     submit -G 3 -- sleep 1000
     within is_state @ RUNNING
     submit -G 4 -- true
@@ -164,7 +164,8 @@ load berth
 
 @test "VRAM is measured on the node, and an OOM retry asks for more than was used" {
     command -v cc >/dev/null || skip "there is no C compiler here"
-    # What it prints is set for the batch script. (With a list in --export, Slurm would run a login shell first.)
+    # Its output is set for the batch script. (With a list in --export, Slurm would run a login
+    # shell first.)
     printf '#!/bin/sh\necho export LD_LIBRARY_PATH=%s/driver\necho export BERTH_FAKE_NVML=%s/world\n' "$PWD" "$PWD" >prolog
     chmod 755 prolog
     start_cluster --nodes 1 --gpus 1 --conf "TaskProlog=$PWD/prolog"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# How jobs on Slurm end that Slurm, a person or a node ends: CANCELLED, LOST, or not at all.
+# How jobs on Slurm end that are ended by Slurm, a user or a node: CANCELLED, LOST, or not at
+# all.
 
 bats_require_minimum_version 1.5.0
 load lib
@@ -72,7 +73,7 @@ load berth
     scontrol update nodename=n1 state=down reason=test
     run -1 wait_for 2
     is_state 2 LOST
-    scontrol update nodename=n1 state=resume || true # it may be in service again already
+    scontrol update nodename=n1 state=resume || true # it may already be back in service
     run -0 wait_for 1
     [ "$(wc -l <runs)" = 2 ]
 }

@@ -67,7 +67,8 @@ db.commit()" "$BERTH_DIR/state/berth.db"
     within is_sent
     cluster kill-ctld
     cluster restart-ctld
-    # It gives numbers out again that jobs on the node still have, and then takes the node out of service.
+    # It reuses numbers of jobs that are still on the node, and then takes the node out of
+    # service.
     is_over() { scontrol update nodename=n1 state=resume || true; [ "$(berth queue --json | jq '.jobs | length')" = 0 ]; }
     within is_over
     run -0 timeout $LIMIT berth run --on slurm jobs

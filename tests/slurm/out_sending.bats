@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# What sbatch answers, or does not: each job is sent until Slurm has it, and refused once it never can.
+# sbatch's answers, or their absence: each job is sent until Slurm has it, and refused once it
+# can never be accepted.
 
 bats_require_minimum_version 1.5.0
 load lib
@@ -8,7 +9,7 @@ load berth
 # `fake_sbatch SCRIPT`: the daemon's sbatch from now on; in it, $real is Slurm's.
 fake_sbatch()
 {
-    local folder=$PWD/src/slurm/bin # as where a site builds its own
+    local folder=$PWD/src/slurm/bin # as on a site with its own build
     mkdir -p "$folder"
     ln -s "$(command -v squeue)" "$(command -v scancel)" "$folder/"
     printf '#!/bin/sh\nreal=%s\n%s\n' "$(command -v sbatch)" "$1" >"$folder/sbatch"
@@ -19,7 +20,7 @@ fake_sbatch()
 
 @test "a job that Slurm got later than its answer is seen, though sbatch fails from then on" {
     start_cluster --nodes 1
-    # The first call gives no answer, and what it sends comes when there is a file `late`.
+    # The first call gives no answer, and its submission happens once a file `late` exists.
     fake_sbatch "cd '$PWD'"'
 echo call >>calls
 [ $(wc -l <calls) = 1 ] || { echo "sbatch: error: Unable to contact slurm controller" >&2; exit 1; }
@@ -37,7 +38,8 @@ exit 1'
 
 @test "a job that runs is not refused, though Slurm refuses it when it is sent again" {
     start_cluster --nodes 1
-    # The first call gives no answer and sends nothing yet. The second has that come, and is refused once it runs.
+    # The first call gives no answer and sends nothing yet. The second makes that submission
+    # happen, and is refused once it runs.
     fake_sbatch "cd '$PWD'; mark=$BERTH_DIR/state/jobs/1.1/started"'
 echo call >>calls
 if [ $(wc -l <calls) = 1 ]; then
@@ -60,7 +62,7 @@ exit 1'
 
 @test "a limit on submitted jobs lets as many go as it allows, and is in no other job's way" {
     start_cluster --nodes 1 --gpus 4
-    # Slurm's words for a user who may have three jobs, and a job of two GPUs never.
+    # Slurm's errors for a user who may have three jobs, and never a job of two GPUs.
     fake_sbatch "cd '$PWD'"'
 n=1
 for word; do
@@ -88,7 +90,8 @@ exec "$real" "$@"'
     [ ! -e never ]
 }
 
-# `send_in_parts COMMANDS`: four jobs, and an sbatch that says there are too many, and then does this for two of them.
+# `send_in_parts COMMANDS`: four jobs, and an sbatch that reports too many, and then does this
+# for two of them.
 send_in_parts()
 {
     start_cluster --nodes 1

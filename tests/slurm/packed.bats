@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# Jobs with --on slurm --pack on a real cluster: allocations of whole GPUs that jobs share by VRAM. The words and codes of
-# jobs at home, each command exactly once, and no GPU promised more than it has. Who is killed: packed_kills.bats.
+# Jobs with --on slurm --pack on a real cluster: allocations of whole GPUs that jobs share by
+# VRAM. The same texts and exit codes as for jobs at home, each command exactly once, and no
+# GPU overcommitted. Kills: packed_kills.bats.
 
 bats_require_minimum_version 1.5.0
 load lib
@@ -20,7 +21,7 @@ load packed
     run -0 berth show 1
     [[ $output == *"1 GPU, 4.0 GiB of VRAM, packed, on Slurm"* ]]
     [[ $output == *"attempt 1   Slurm's job 1 on n1, started"* ]]
-    # The next ones find the allocation there.
+    # The next ones use the same allocation.
     run -124 submit -W --vram 4G -t 1s --grace 1s -- sleep 1000
     [ "$(field 2 .text)" = "time limit of 1.0s reached" ]
     run -0 submit -W -G 2 -- sh -c 'echo $CUDA_VISIBLE_DEVICES'
@@ -77,7 +78,7 @@ load packed
     touch go
     run -0 run_file jobs
     within none_left
-    # One that Slurm has not started is not waited for.
+    # A job that Slurm has not started is not waited for.
     sbatch -N 2 --gres=gpu:2 -o /dev/null --wrap 'sleep 1000'
     pending() { [ "$(squeue -h -n berth-pack -o %T)" = PENDING ]; }
     rm go
@@ -94,9 +95,9 @@ load packed
 @test "jobs fit into the time of their allocations, and what does not end in one goes on in the next" {
     start_cluster --nodes 1 --gpus 2
     settings "slurm_allocation_s: 30" "slurm_allocation_idle_s: 1"
-    # The second begins when the allocation has been there for a while, also on a busy machine, is cut off, and
-    # ends in the next. The third's limit is longer than an allocation: it gets one that is longer, and comes
-    # when nothing else could use that.
+    # The second begins when the allocation has existed for a while, also on a busy machine; it
+    # is cut off, and ends in the next. The third's limit is longer than an allocation: it gets
+    # a longer one, and comes when no other job could use that.
     submit --vram 1G --name first -- sleep 5
     submit --vram 1G --grace 1s --after first -- sh -c 'echo $BERTH_ATTEMPT >>runs; [ $BERTH_ATTEMPT = 2 ] || sleep 1000'
     run -0 wait_for 1-2
@@ -106,7 +107,8 @@ load packed
     [ "$(field 2 '.attempts[0] | [.outcome, .text] | join(": ")')" = "requeued: stopped to run again: the time of its allocation is over" ]
     [ "$(field 3 '.attempts | length')" = 1 ]
     [ "$(field 3 '.attempts[0].slurm_job')" != "$(field 1 '.attempts[0].slurm_job')" ]
-    # One that takes all of an allocation's time would never end. The third's longer one has gone before.
+    # A job that needs all of an allocation's time would never end. The third's longer one has
+    # ended before.
     within none_left
     run -124 submit -W --vram 1G --grace 1s -- sleep 1000
     [[ $(field 4 .text) == "time limit reached: it did not end in the time of an allocation (slurm_allocation_s)"* ]]
@@ -135,7 +137,8 @@ load packed
     berth requeue 3
     run -0 wait_for 3
     [ "$(berth logs 3 | tr '\n' ' ')" = "a1 a2 " ]
-    # Another one was asked for when the second job had waited for long. On a busy machine both may have gone.
+    # Another one was requested when the second job had waited for long. On a busy machine both
+    # may have ended.
     no_more_than_one() { [ "$(n_allocations)" -le 1 ]; }
     within no_more_than_one
 }
@@ -153,7 +156,8 @@ load packed
     run -1 wait_for 2
     is_state 2 INFEASIBLE
     [[ $(field 2 .text) == *"Slurm: Requested node configuration is not available"* ]]
-    # With its margin it is too large; a grace that is longer than an allocation's makes that longer.
+    # With its margin it is too large; a grace period longer than an allocation's extends the
+    # allocation.
     submit --vram 23900M -- true
     run -1 wait_for 4
     [[ $(field 4 .text) == *"it needs 23900 + 512 MiB margin of VRAM"* ]]
@@ -188,13 +192,14 @@ load packed
     within n_wait 4
     berth cancel 3-12
     within n_wait 2
-    # What waits for something else needs none.
+    # A job that waits for something else needs no allocation.
     submit --hold --name held --vram 20G -- sh -c 'echo held >>runs'
     submit --after held --vram 20G -- sh -c 'echo after >>runs'
     submit --begin now+1h --vram 20G -- sh -c 'echo later >>runs'
     berth cancel 2
     within n_wait 1
-    # What can only have another one keeps that, and no more of the others than before.
+    # A job that needs another kind of allocation keeps that one, and no more of the others
+    # than before.
     submit --vram 1G -t 9h -- sh -c 'echo long >>runs'
     within n_wait 2
     berth cancel 1

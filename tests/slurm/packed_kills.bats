@@ -80,7 +80,7 @@ load packed
 @test "a node that loses power costs only what ran there: the rest goes on elsewhere" {
     start_cluster --nodes 2 --gpus 1 --conf SlurmdTimeout=5
     settings "slurm_allocations: 2"
-    # Each takes a whole GPU, and so a node; those behind them wait.
+    # Each takes a whole GPU, and so a node; those after them wait.
     submit --requeue -- sh -c 'echo 1 on $(hostname) >>runs; [ $BERTH_ATTEMPT -gt 1 ] || sleep 1000'
     within is_state 1 RUNNING
     within test -s runs

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# The state of the daemon is on a disk of its own, which nodes do not see: they share only the folder slurm_folder.
+# The daemon's state is on a disk of its own, which the nodes do not see: they share only the
+# folder slurm_folder.
 
 bats_require_minimum_version 1.5.0
 load lib
@@ -12,7 +13,7 @@ case_teardown()
     stop_daemon
 }
 
-# `cluster_apart OPTION...`: on its nodes the state is hidden; $ROOT/shared is there.
+# `cluster_apart OPTION...`: its nodes do not see the state, but do see $ROOT/shared.
 cluster_apart()
 {
     mkdir -p "$BERTH_DIR" "$ROOT/shared"
@@ -20,7 +21,7 @@ cluster_apart()
     start_cluster "$@" --on-boot "mount -t tmpfs none '$BERTH_DIR'"
 }
 
-# `settings LINE...`: of the daemon, from its start on.
+# `settings LINE...`: the daemon's, from its start on.
 settings() { printf '%s\n' "slurm_gpu_mib: 24000" "slurm_allocation_idle_s: 1" "$@" >"$BERTH_DIR/config.yaml"; }
 # `own FOLDER`: the daemon's own in it.
 own() { find "$1" -mindepth 1 -maxdepth 1 -name '????????????????'; }
@@ -42,7 +43,7 @@ explained() { [[ $(berth explain "$1") == *$2* ]]; }
     [ "$(sort runs | tr '\n' ' ')" = "3 4 5 " ]
     run berth doctor
     [[ $output == *"nodes must see $(own "$ROOT/shared") (local)"* ]]
-    # Nothing of them is at home, and nothing is left of their attempts.
+    # None of their files is at home, and nothing is left of their attempts.
     [ -z "$(ls -A "$BERTH_DIR/state/jobs")" ]
     [ ! -e "$BERTH_DIR/state/allocations" ]
     [ -z "$(ls -A "$BERTH_DIR/logs")" ]
@@ -154,7 +155,8 @@ explained() { [[ $(berth explain "$1") == *$2* ]]; }
     berth cancel @
 }
 
-# On this machine another file system lies over the folder: the nodes do not see that. Waits are as short as they can be, and squeue is counted.
+# On this machine another file system hides the folder; the nodes do not see that. Waits are as
+# short as possible, and calls of squeue are counted.
 @test "the folder is away for a while: nothing is lost, cancelled or sent, and other jobs run" {
     export BERTH_SLURM_HASTE=100
     cluster_apart --nodes 2 --gpus 1
@@ -177,7 +179,8 @@ explained() { [[ $(berth explain "$1") == *$2* ]]; }
     touch go
     none_runs() { [ -z "$(squeue -h)" ]; }
     within none_runs
-    # An allocation and a job that Slurm has no more, and nothing heard of them for longer than it takes to be LOST.
+    # An allocation and a job that Slurm no longer has, silent for longer than it takes to be
+    # LOST.
     local n
     n=$(wc -l <polls)
     polled_since() { [ "$(wc -l <polls)" -ge $((n + 4)) ]; }
@@ -190,7 +193,7 @@ explained() { [[ $(berth explain "$1") == *$2* ]]; }
     run -6 wait_for 2
     run -7 wait_for 3
     [ "$(sort runs | tr '\n' ' ')" = "1 2 3 " ]
-    # One attempt's folder that is removed, alone, is another thing.
+    # The removal of a single attempt's folder is a different case.
     submit -G 0 -- sh -c 'echo 5 >>runs; sleep 1000'
     within grep -q 5 runs
     within is_state 5 RUNNING

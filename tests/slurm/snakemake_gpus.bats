@@ -38,8 +38,8 @@ case_teardown()
     timeout "$LIMIT" berth daemon stop --cancel >/dev/null 2>&1 || true
 }
 
-# The workflow to its end, with whatever sbatch comes first in PATH, and what it leaves: a line of each rule with its GPU
-# and its own job.
+# Run the workflow to its end, with whatever sbatch comes first in PATH; its result is a line
+# per rule with its GPU and its own job.
 run_workflow()
 {
     timeout 1100 "$SNAKEMAKE" --slurm --config n=$N -j $((N + 1)) --latency-wait 60 --max-status-checks-per-second 1 >out.log 2>&1 || {
@@ -49,7 +49,7 @@ run_workflow()
     [ "$(awk 'NF == 3 && $2 ~ /^[0-7]$/ { print $1 }' report.txt | tr '\n' ' ')" = "$(seq -s ' ' 0 $((N - 1))) " ]
     [ "$(cut -d ' ' -f 3 report.txt | sort -u | wc -l)" = $N ]
     states() { [ "$(sacct -nXP -o state,exitcode | sort | uniq -c | xargs)" = "$((N + 1)) COMPLETED|0:0" ]; }
-    within states # accounting hears of an end a moment later
+    within states # accounting records an end a moment later
     [ "$(sacct -nXP -o alloctres | grep -c 'gres/gpu=1')" = $N ]
 }
 

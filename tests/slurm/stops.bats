@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# What is to end with --on slurm on a real cluster: cancels and signals reach it, whatever else is to end, and whoever is away.
+# Ending jobs with --on slurm on a real cluster: cancels and signals reach them, whatever else
+# is to end, and whatever is unavailable.
 
 bats_require_minimum_version 1.5.0
 load lib
@@ -43,7 +44,7 @@ load berth
     submit -- touch never
     waits() { [ -n "$(squeue -h -t PENDING)" ]; }
     within waits
-    # Not forgotten when it is killed.
+    # So that it is not forgotten when slurmctld is killed.
     is_saved() { [ "$(sed -n 's/.*event=sent key=\([0-9a-f]*\) .*/\1/p' "$BERTH_DIR/daemon.log" | xargs -I{} grep -alF {} "$ROOT/c/state/job_state" | wc -l)" = 2 ]; }
     within is_saved
     cluster kill-ctld
@@ -55,7 +56,7 @@ load berth
     within refused
     cluster restart-ctld
     run -130 wait_for 2
-    # None before the first squeue that was answered.
+    # None before the first answered squeue.
     [ "$(grep -m 1 -e '^squeue ok' -e '^scancel' calls)" = "squeue ok" ]
     grep -q '^scancel ok' calls
     [ ! -e never ]

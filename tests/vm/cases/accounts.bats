@@ -1,10 +1,10 @@
-# What a machine's accounts have in a login, they have in a job of the machine's daemon: limits,
-# groups, rights, a session keyring; and whom PAM does not let in, it does not let run jobs. With
-# the packages' own /etc/pam.d/berth and Debian's own rules.
+# A job of the machine's daemon has what its user's login has: limits, groups, rights, a
+# session keyring; and users whom PAM refuses cannot run jobs. With the packages' own
+# /etc/pam.d/berth and Debian's own rules.
 load ../lib
 
-# What a job of USER's prints: `in_job USER SCRIPT`. Submitted without PAM, so that whatever is
-# the same as in a login is not merely inherited from one.
+# Output of a job of USER's: `in_job USER SCRIPT`. Submitted without PAM, so that equality with
+# a login is not merely inherited from one.
 in_job()
 {
     guest "cd ~$1; setpriv --reuid $1 --regid \$(id -g $1) --init-groups env -i HOME=\$PWD PATH=/usr/bin \
@@ -14,7 +14,7 @@ in_job()
 # A job of alice's that has not started; its id is 1.
 alice_holds() { as alice "berth submit --gpus 0 --hold -- 'id -Gn >ran'"; }
 
-# It starts, and does not run, for this reason; once this has been mended, it runs.
+# The job is started but refused for this reason; once that has been mended, it runs.
 refused_until()
 {
     guest 'berth release 1; berth wait 1; [ ! -e /home/alice/ran ] && berth show 1' | grep -- "$1"
@@ -27,7 +27,7 @@ refused_until()
         "alice soft nproc 140" "alice - core 0" "@bob hard fsize 5000" >>/etc/security/limits.conf'
     local limits='prlimit --noheadings'
     as alice "$limits >login; berth submit -W --gpus 0 -o job -- $limits; cat login; diff login job"
-    # Nor has it more where its submitter was not limited.
+    # Nor are its limits higher if its submitter had none.
     in_job alice "$limits" | awk '$1 ~ "NOFILE|NPROC|CORE" {print $(NF-2), $(NF-1)}' | sort | tr '\n' ' ' | grep -x '0 0 140 150 300 400 '
     in_job bob 'prlimit --noheadings -f -o HARD' | grep -x 5120000
     guest 'sed -i "s/hard nofile 400/hard nofile 350/" /etc/security/limits.conf'
@@ -116,7 +116,7 @@ userdb_user()
 @test "a job has the capabilities and signals of a login, and no_new_privs where that is set" {
     local rights='grep -E "^(Cap|NoNewPrivs|Seccomp|Sig(Blk|Ign|Cgt))" /proc/self/status; ls -l /proc/self/ns | sed "s/.* -> //" | grep -v "^total"; cat /proc/self/oom_score_adj'
     diff <(as alice "$rights") <(in_job alice "$rights")
-    # Its umask is that of whoever submitted it; PAM gives a login another on Debian 13.
+    # Its umask is the submitter's; PAM gives a login another on Debian 13.
     [ "$(in_job alice 'umask; true')" = "$(guest umask)" ]
     in_job alice "$rights" | grep -E '^Cap(Inh|Prm|Eff|Amb)' | grep -vc 0000000000000000 | grep -x 0
     guest 'mkdir -p /etc/berth; echo "no_new_privs: on" >/etc/berth/config.yaml; systemctl reload berthd'

@@ -1,4 +1,4 @@
-# What anybody sees first on a machine with berthd.service.
+# First impressions of a machine with berthd.service.
 load ../lib
 
 @test "the unit has started, and the status line is systemd's" {

@@ -1,10 +1,10 @@
-# What --mem, --cpus, job_max_processes and device_filter promise, kept by the kernel: after every
-# way in which the daemon starts, in its unit and below a user's own manager. And that jobs and
-# their records outlive all of that, and a shutdown.
+# The kernel enforces --mem, --cpus, job_max_processes and device_filter, however the daemon
+# was started, in its unit and below a user's own manager. Jobs and their records survive all
+# of that, and a shutdown.
 load ../lib
 
-# `limit-try WHAT` takes too much of it. memory: its end by the kernel is the success; the
-# others exit with 0 when they were held.
+# `limit-try WHAT` takes too much of it. For memory, being killed by the kernel is success; the
+# others exit with 0 if they were limited.
 case_setup()
 {
     cat >"$BATS_TEST_TMPDIR/limit-try" <<'END'
@@ -85,10 +85,10 @@ END
 
 all_hold() { as alice 'limits-hold memory cpus processes devices'; }
 
-# Whether the controllers are those of cgroup v1 (run --hybrid): none of them is a user's then.
+# True with controllers of cgroup v1 (run --hybrid): users then have none of them.
 is_hybrid() { guest '[ -d /sys/fs/cgroup/unified ]'; }
 
-# A job of alice's that ends when it is asked to; its id is 1.
+# A job of alice's that ends on request; its id is 1.
 alice_runs() { as alice "berth submit --gpus 0 --mem 100M $* -- 'echo running; exec sleep 1000'" && within 30 'berth show 1 | grep RUNNING'; }
 
 still_runs()
@@ -135,7 +135,7 @@ still_runs()
 
 @test "limits hold after an upgrade, even from a version with jobs in the daemon's own group" {
     alice_runs
-    # As a version before did it: in the group of berthd.service.
+    # As in an earlier version: in the group of berthd.service.
     guest 'systemd-run -q --unit old sleep 1000; systemctl show -P MainPID old >/run/old
         cd /sys/fs/cgroup; [ ! -d unified ] || cd unified; cat /run/old >system.slice/berthd.service/cgroup.procs'
     guest 'for program in /usr/bin/berthd /usr/libexec/berth/berth-shepherd /usr/libexec/berth/berth-probe; do
@@ -145,7 +145,7 @@ still_runs()
     all_hold
     guest 'berth cancel 1; berth wait 1 || true'
     guest 'kill $(cat /run/old)'
-    # The instance from before goes with its last job.
+    # The earlier instance ends with its last job.
     within 30 '[ "$(systemctl list-units --plain --no-legend "berth-jobs@*" | wc -l)" -eq 1 ]'
 }
 

@@ -1,6 +1,7 @@
-# VRAM that the kernel's dmem controller enforces: `run --dmem`, on a kernel that has the controller and a GPU of
-# 1 GiB which is nothing but memory (../dmem/card.c). The daemon sees it as one of AMD: what there is in /sys about such a
-# device stands in a folder of its own, the two figures of memory, /proc and the cgroups are the kernel's.
+# VRAM limits enforced by the kernel's dmem controller: `run --dmem`, on a kernel with the
+# controller and a GPU of 1 GiB that is nothing but memory (../dmem/card.c). The daemon sees it
+# as an AMD GPU: its files in /sys are in a folder of the test, but the two memory figures,
+# /proc and the cgroups are the kernel's.
 load ../lib
 
 case_setup()
@@ -38,7 +39,7 @@ END
     within 60 'berth gpus --json | jq -e ".gpus[0].total_mib == 1024"'
 }
 
-# `holder`: alice's job, which holds 300 MiB of 400 until /home/alice/go is there.
+# `holder`: alice's job, which holds 300 MiB of 400 until /home/alice/go exists.
 holder()
 {
     as alice 'berth submit --vram 400M -- card-use 300 /home/alice/go'
@@ -52,7 +53,7 @@ holder_ends_well()
     as alice 'berth show 1' | grep COMPLETED
 }
 
-# `held_to LEAST MOST COMMAND`: bob's job fails, with its own words, between so many MiB.
+# `held_to LEAST MOST COMMAND`: bob's job fails with its own error, between these MiB.
 held_to()
 {
     run as bob "berth submit -W $3; status=\$?; berth logs @; exit \$status"
@@ -81,7 +82,7 @@ held_to()
 @test "--vram-cap off limits nothing, and children in sessions of their own are held with the job" {
     as bob 'berth submit -W --vram 200M --vram-cap off -- card-use 500'
     held_to 100 110 '--vram 100M -- setsid --wait card-use 500'
-    # Two that are each within it, and not together.
+    # Two processes within the limit each, but not together.
     run as bob 'berth submit -W --vram 200M -- "card-use 150 go & until berth logs @ | grep -q had; do sleep 0.2; done; card-use 150; s=\$?; touch go; exit \$s"; s=$?; berth logs @; exit $s'
     [ "$status" -eq 1 ]
     [[ $output =~ 'Cannot allocate memory after '([5-7]0)' MiB' ]]

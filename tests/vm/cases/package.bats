@@ -1,5 +1,6 @@
-# Installed from the packages for the machine's release, as an administrator does it: first job, upgrade with
-# running jobs, removal, purge. The packages are those of tools/dist, in build/dist.
+# Installation from the packages for the machine's release, as an administrator does it: first
+# job, upgrade with running jobs, removal, purge. The packages are those of tools/dist, in
+# build/dist.
 load ../lib
 
 case_setup()
@@ -22,7 +23,7 @@ case_setup()
         declare -f inventory >/root/inventory; inventory >/root/before'
 }
 
-# What the test bed has put below /usr without a package.
+# Remove what the test installed below /usr without a package.
 forget_the_build()
 {
     guest 'systemctl disable -q --now berthd berth-web; systemctl stop -q "berth-jobs@*" berth.slice
@@ -36,7 +37,7 @@ forget_the_build()
 
 apt() { guest "DEBIAN_FRONTEND=noninteractive apt-get -q -y $*"; }
 
-# There is no GPU in the machine; the packages' unit is as it is.
+# The machine has no GPU; the packages' unit is unchanged.
 simulate()
 {
     guest 'mkdir -p /etc/systemd/system/berthd.service.d
@@ -63,7 +64,7 @@ start_long_job()
 
 let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
 
-# There is no driver in the machine either, so the first job waits.
+# The machine has no driver either, so the first job waits.
 @test "right after apt install a user sees what is missing, and that the job waits for it" {
     apt install /root/berth.deb
     guest 'systemctl is-enabled berthd; grep -E "^account +include +common-account$" /etc/pam.d/berth'
@@ -129,7 +130,7 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
     apt purge berth berth-web berth-compat
     guest "! kill -0 $job 2>/dev/null"
     guest '! pgrep -a berth; ! ls -d /sys/fs/cgroup/berth.slice /sys/fs/cgroup/system.slice/berth* 2>/dev/null'
-    # What is missing now the test bed had made, and dpkg removed with what was in it.
+    # Only the test's own files are missing now; dpkg removed them with their folder.
     guest 'rm /home/alice/gate /home/alice/pid; . /root/inventory; inventory >/root/after
         ! diff /root/before /root/after | grep "^>"'
 }

@@ -5,7 +5,8 @@ load ../lib
 # With the one in base.bats that makes five.
 CUTS=${VM_CUTS:-4}
 
-# One job after the other, and what the client was told of each, until the power goes.
+# Submit jobs one after the other, recording what the client was told of each, until the power
+# goes.
 submit_for_ever()
 {
     as alice 'while :; do
@@ -16,7 +17,7 @@ submit_for_ever()
     done'
 }
 
-# At least N ends were told, in all.
+# Wait until at least N ends were reported in total.
 await_ends()
 {
     until [ "$(grep -c '^ended' "$BATS_TEST_TMPDIR/told")" -ge "$1" ]; do

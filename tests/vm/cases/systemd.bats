@@ -1,8 +1,9 @@
-# What systemd has to do with jobs beside starting them (confine.bats): the journal, and the end of
-# a login session.
+# systemd's effects on jobs besides starting the daemon (confine.bats): the journal, and the
+# end of a login session.
 load ../lib
 
-# A daemon of alice's as her service, with a job that says when it is asked to end; the machine's stops.
+# Start a daemon of alice's as her service, with a job that reports when it is asked to end;
+# the machine's daemon stops.
 alices_service()
 {
     guest 'systemctl disable -q --now berthd'
@@ -14,7 +15,7 @@ alices_service()
 # For `JOB` in a script for alice.
 JOB='trap "echo asked >asked; exit 3" TERM; echo begun >begun; while :; do sleep 0.1; done'
 
-# The manager of alice's goes some seconds after her last session.
+# Alice's manager exits some seconds after her last session.
 logged_out() { within 60 '! systemctl is-active user@$(id -u alice)'; }
 
 @test "journal entries have fields by which those of a job or a user are found" {
@@ -26,7 +27,7 @@ logged_out() { within 60 '! systemctl is-active user@$(id -u alice)'; }
     [ "$(guest 'journalctl -u berthd -o cat BERTH_EVENT=ended BERTH_USER=alice' | grep -oE '^job=[0-9]+' | tr '\n' ' ')" = 'job=1 job=2 ' ]
     guest 'journalctl -u berthd -o cat BERTH_JOB=2' | grep 'event=cancel by=alice'
     [ -z "$(guest 'journalctl -u berthd -o cat BERTH_JOB=2' | grep -v '^job=2 ')" ]
-    # What whoever names a job writes is no field and no line of its own.
+    # A job's name cannot add a field or a line of its own.
     as alice "berth submit -W --gpus 0 --name \$'x\nBERTH_EVENT=forged' -- true || true"
     [ -z "$(guest 'journalctl -q -o cat BERTH_EVENT=forged')" ]
     guest 'systemctl restart berthd; journalctl -u berthd -o cat BERTH_EVENT=ready' | grep -c gpus=2 | grep -x 2
