@@ -242,7 +242,7 @@ prepare_start(void *arg, struct job *job)
     return false;
 }
 
-/* What was said to have changed is what is written. */
+/* The changes announced must match what is written. */
 static void
 sum_up(void *arg, struct job *const *jobs, size_t n)
 {

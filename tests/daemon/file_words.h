@@ -1,7 +1,6 @@
-/* A short notation for jobs files, and their synchronisation in a daemon_world.h: a line is
- * its key, of
- * which its command is made ("run KEY") and which is its name, and behind that marks for what
- * it asks for:
+/* A short notation for jobs files, and their synchronisation in a daemon_world.h: a line is its
+ * key, from which its command is made ("run KEY") and which is also its name, followed by
+ * marks:
  *
  *   <NAME  runs after           #N  GPUs            :MIB  on each        &  MIB as learned
  *   @NAME  its name             /DIR  its folder    *N  priority         =  unique

@@ -103,7 +103,7 @@ newest_driver()
     has out "$out" "^held     a job whose processes live shorter .* allocated ([0-9]+) MiB for [0-9]+ ms, peak [0-9]+"
     has out "$out" "^held     a program's XID .* FAILED: .*XID 31 on gpu .*; its neighbour went on"
     has out "$out" "^held     where nothing holds it, .* FAILED: .*; its neighbour went on"
-    # Accounting enabled by the test had been off before.
+    # What the driver keeps from now on it kept not before.
     is unkept "$(wc -l <"$ROOT/unkept" 2>/dev/null || echo 0)" 0
 }
 

@@ -169,7 +169,7 @@ as()
     berth export --to slurm --config settings.yaml -o out
     [ "$(stat -c %a out out/scripts/2.sh out/environments/* | sort -u | tr '\n' ,)" = 600,700, ]
     sed -i 's/gpu:simulated_gpu:/gpu:/' out/scripts/*.sh
-    # Without accounting records nobody may submit.
+    # Without the accounts that accounts.sh creates nobody may submit.
     run out/submit-all
     [ "$status" -eq 1 ]
     [[ $output == *"job 2 was not submitted"* ]]
