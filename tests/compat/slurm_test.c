@@ -181,7 +181,7 @@ states_have_two_names(void **state)
 
 /* --- lists of jobs --- */
 
-/* The daemon's next answer, with the first fields of the rows of brief jobs. */
+/* The daemon's next answer, with these rows, each the first of the brief fields. */
 static void
 answer(int server, int id, const char *rows)
 {
@@ -519,7 +519,8 @@ memory_is_said_in_one_way_and_the_last_counts(void **state)
         {"", "mem-per-cpu", "4G", "mem", "100", 100, NULL},
         {"-G 1", "mem", "4G", "mem-per-gpu", "100", 100, "SLURM_MEM_PER_GPU=100"},
         {"--mem=100", "mem", "200", NULL, NULL, 200, NULL},
-        /* As in Slurm, variables lose only against another way to say the same. */
+        /* As in Slurm, a variable loses to the script only if the script uses another
+         * option. */
         {"--mem=100", "mem-per-cpu", "4G", NULL, NULL, 100, NULL},
         {"--mem-per-cpu=100", "mem", "4G", NULL, NULL, 100, "SLURM_MEM_PER_CPU=100"},
         {"--mem-per-cpu=100", "mem", "4G", "mem", "300", 300, NULL},

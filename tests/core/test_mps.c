@@ -126,8 +126,8 @@ test_one_user_at_a_time(void **state)
     ledger_free(l);
 }
 
-/* The user's jobs then run without MPS, but the GPU still may not be shared by two users while
- * others have MPS on. */
+/* The user's jobs then run without MPS; other users still get MPS, so two users may not share
+ * the GPU. */
 static void
 test_refused_for_a_while(void **state)
 {

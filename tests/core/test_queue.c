@@ -490,7 +490,7 @@ count_marked(struct job *job, void *arg)
     ++*(int *)arg;
 }
 
-/* A job's position in a second-resolution sort, and how long it has been pending. */
+/* The job's state during each step of 10 s, and its total time in line after it. */
 static void
 test_time_in_line(void **state)
 {

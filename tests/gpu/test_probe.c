@@ -464,7 +464,7 @@ test_cards_of_two_backends(void **state)
     check_str(v, "gpus.2.vendor", "amd");
     check_size(v, "left_out", 1);
     json_decref(v);
-    for (int i = 0; i < 2; i++) { /* the second in the memory of the first */
+    for (int i = 0; i < 2; i++) { /* the second reuses the first's memory */
         child_say(&c, "sample 5\n");
         v = child_json(&c);
         check_size(v, "gpus", 3);
