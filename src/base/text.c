@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <sha1.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -210,8 +211,7 @@ text_copy_cut(char *out, size_t size, const char *s)
     n = size - sizeof "...";
     while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
         n--;
-    memcpy(out, s, n);
-    memcpy(out + n, "...", sizeof "...");
+    snprintf(out, size, "%.*s...", (int)n, s);
 }
 
 void

@@ -23,8 +23,8 @@ hand_on(const void *ctx)
 {
     char words[16];
     ssize_t n = pread(ASIDE_FILE, words, sizeof words, *(const off_t *)ctx);
-    if (n > 0)
-        n = write(ASIDE_WORDS, words, (size_t)n);
+    if (n > 0 && write(ASIDE_WORDS, words, (size_t)n) != n)
+        abort();
 }
 
 /* Reports its pid and never ends, like a process blocked on a lost file server. */
