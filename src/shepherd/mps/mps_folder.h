@@ -6,10 +6,10 @@
 
 struct err;
 
-/* Makes the folder `name` in parent_fd, where only root (or we) can write. owner: the user for
- * whom root makes it and who gets a 16 MiB file system mounted on it. If none can be mounted,
- * or owner is NULL (we are that user), the user gets the folder itself. Reuses an existing
- * mount. 0, or -1 with the reason. */
+/* Makes the folder `name` in parent_fd, where only root (or we) can write. If root makes it for
+ * a user, owner is that user, and a 16 MiB file system of the user's is mounted on it. If none
+ * can be mounted, or owner is NULL (we are that user), the user gets the folder itself. Reuses
+ * an existing mount. 0, or -1 with the reason. */
 int mps_folder_make(int parent_fd, const char *name, const struct identity *owner,
                     struct err *e);
 
