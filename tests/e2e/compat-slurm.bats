@@ -662,9 +662,10 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 LD_PRELOAD=$ROOT/signal_after_fork.so srun -K sh -c 'exec sleep 1000' 2>/dev/null | cat # until the last task has closed it
 echo over
 LD_PRELOAD=$ROOT/signal_after_fork.so srun -K sh -c 'exec sleep 1000' 2>/dev/null || echo "status \$?"
+SIGNAL_SECOND=1 LD_PRELOAD=$ROOT/signal_after_fork.so srun -K sh -c 'exit 3' 2>/dev/null || echo "not begun: \$?"
 SCRIPT
     timeout "$LIMIT" sbatch -W steps.sh >/dev/null
-    is output "$(cat steps.out)" $'over\nstatus 137'
+    is output "$(cat steps.out)" $'over\nstatus 137\nnot begun: 137'
 }
 
 @test "a job of srun or salloc ends with it" {
