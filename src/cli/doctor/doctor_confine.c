@@ -1,7 +1,9 @@
 /* Checks of `berth doctor`: which limits are enforced on jobs. The daemon reports this after
  * trying it where jobs run, because the caller's own cgroup may allow other things. */
+#include <jansson.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "cli/ask/answer.h"
 #include "cli/doctor/doctor_verb.h"
 
@@ -17,17 +19,37 @@ static const struct {
     {"processes", "job_max_processes is enforced", "job_max_processes is not enforced"},
 };
 
+/* About GPUs of which the daemon does not know the devices. */
+static void
+check_unfiltered(struct doctor *d, const json_t *gpus)
+{
+    auto_buf struct buf numbers = BUF_INIT;
+    const json_t *gpu;
+    size_t i;
+
+    json_array_foreach(gpus, i, gpu)
+        buf_addf(&numbers, "%s%lld", i > 0 ? "," : "", (long long)json_integer_value(gpu));
+    if (numbers.len > 0)
+        doctor_say(d, DOCTOR_WARN, "devices",
+                   "jobs with GPU %s can open every GPU: the driver does not report which "
+                   "device it is",
+                   buf_str(&numbers));
+}
+
 static void
 check_devices(struct doctor *d, const json_t *daemon, bool possible, const char *why)
 {
-    if (json_is_true(json_object_get(daemon, "device_filter")))
+    bool required = json_is_true(json_object_get(daemon, "device_filter_required"));
+
+    if (json_is_true(json_object_get(daemon, "device_filter"))) {
         doctor_say(d, DOCTOR_OK, "devices", "jobs can open only their own GPUs");
-    else if (possible)
+        check_unfiltered(d, json_object_get(daemon, "unfiltered_gpus"));
+    } else if (possible)
         doctor_say(d, DOCTOR_OK, "devices",
                    "jobs can open every GPU that their user can; 'device_filter: on' restricts "
                    "them to their own");
     else
-        doctor_say(d, DOCTOR_OK, "devices",
+        doctor_say(d, required ? DOCTOR_WARN : DOCTOR_OK, "devices",
                    "jobs can open every GPU that their user can: device_filter cannot be "
                    "enforced here: %s",
                    why);
@@ -46,9 +68,11 @@ advise(struct doctor *d, const char *group)
                    "to enforce limits, run the daemon as the service berthd.service on a "
                    "machine with cgroup v2");
     else
-        doctor_say(d, DOCTOR_WARN, "confine",
-                   "to enforce limits, run the daemon below your own service manager: "
-                   "'systemctl --user enable --now berthd'");
+        doctor_say(
+            d, DOCTOR_WARN, "confine",
+            "to enforce limits, the daemon needs your own service manager (systemd --user), "
+            "which runs while you are logged in, or always after 'loginctl enable-linger'; "
+            "then stop the daemon and start it again");
 }
 
 void

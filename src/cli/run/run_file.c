@@ -408,6 +408,8 @@ run_file_sync(struct run *run, struct run_file *f, bool fresh, struct err *e)
     take_removed(run, json_object_get(result, "removed"));
     progress_erase(&run->progress, &run->out);
     run_flush(run);
+    if (answer_str(result, "note")[0])
+        cli_say("%s", answer_str(result, "note"));
     if (!run->first_sync)
         say_changes(f, result);
     return 0;

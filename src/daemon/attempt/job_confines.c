@@ -43,10 +43,10 @@ confines_devices(const struct attempts *a)
 }
 
 char *
-confines_unenforced(const struct attempts *a, const struct job *job)
+confines_unenforced(const struct attempts *a, const struct demand *need)
 {
     const struct confinement *place = nursery_place(a->nursery);
-    if (job->req.demand.mem_mib == 0 || place->has[CONFINE_MEMORY])
+    if (need->engine != ENGINE_HERE || need->mem_mib == 0 || place->has[CONFINE_MEMORY])
         return NULL;
     return xasprintf("--mem is not enforced by this daemon: %s ('berth doctor' says more)",
                      place->why[CONFINE_MEMORY]);
@@ -64,6 +64,18 @@ has_device(const struct gpu_info *info)
     if (info->mig_gpu[0] && (info->mig_caps[0] < 0 || info->mig_caps[1] < 0))
         return false;
     return is_of_dri(info) ? info->dri_render >= 0 : info->minor >= 0;
+}
+
+void
+confines_write_filter(const struct attempts *a, struct jsonw *w)
+{
+    jsonw_kbool(w, "device_filter", confines_devices(a));
+    jsonw_kbool(w, "device_filter_required", a->inst->config.device_filter == DEVICE_FILTER_ON);
+    jsonw_karray(w, "unfiltered_gpus");
+    for (int i = 0; confines_devices(a) && i < ledger_n_cards(a->inst->ledger); i++)
+        if (!has_device(&ledger_card(a->inst->ledger, i)->info))
+            jsonw_int(w, i);
+    jsonw_end_array(w);
 }
 
 /* Denies only devices of other GPUs known to us: displays have devices in /dev/dri too, and so

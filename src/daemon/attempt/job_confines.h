@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 struct attempts;
+struct demand;
 struct instance;
 struct job;
 struct jsonw;
@@ -25,8 +26,13 @@ void confines_write_cpus(const struct attempts *a, const struct job *job, struct
 /* True if a job started now could open only its own GPUs. */
 bool confines_devices(const struct attempts *a);
 
-/* A message about a memory limit that the job requests but that cannot be enforced here; NULL:
+/* Writes members into the current object: "device_filter", whether a job started now could open
+ * only its own GPUs; "device_filter_required", whether the setting is `on`; "unfiltered_gpus",
+ * the numbers of GPUs of unknown devices, whose jobs can open all GPUs nevertheless. */
+void confines_write_filter(const struct attempts *a, struct jsonw *w);
+
+/* A message about a memory limit that a job requests but that cannot be enforced here; NULL:
  * none. The caller frees. */
-char *confines_unenforced(const struct attempts *a, const struct job *job);
+char *confines_unenforced(const struct attempts *a, const struct demand *need);
 
 #endif

@@ -56,6 +56,7 @@ file_sync_free(struct sync *s)
     free(s->lines);
     free(s->order);
     free(s->deps);
+    free(s->note);
     ids_free(&s->removed);
     free(s->ranked);
     forget_known(s);

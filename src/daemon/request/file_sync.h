@@ -17,6 +17,7 @@
 #include "store/store.h"
 
 struct admission;
+struct attempts;
 struct client;
 struct state;
 
@@ -51,7 +52,8 @@ struct sync {
     struct admission *admission; /* borrowed, like the next two */
     struct state *state;
     struct store *store;
-    uid_t uid; /* owner of the file */
+    const struct attempts *attempts; /* borrowed; only for file.sync */
+    uid_t uid;                       /* owner of the file */
     uint32_t file;
     const char *path;
     struct line *lines;
@@ -98,6 +100,7 @@ struct sync {
     int64_t n_more, more_text;     /* the part of those still to come */
     int64_t room;                  /* fits: room for this many more jobs */
     struct known *gone_next;
+    char *note;            /* owned: about what new lines request and cannot have; or NULL */
     struct ranked *ranked; /* file_apply.c */
     size_t n_ranked;
 };

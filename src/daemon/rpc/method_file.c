@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/log.h"
+#include "daemon/attempt/job_confines.h"
 #include "daemon/common/instance.h"
 #include "daemon/common/turn_due.h"
 #include "daemon/common/user_names.h"
@@ -83,7 +84,10 @@ admit(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
     (void)out;
     while (s->at < s->n) {
         const struct line *line = &s->lines[s->at++];
-        s->n_new_lines += file_is_new(s, line);
+        bool is_new = file_is_new(s, line);
+        s->n_new_lines += is_new;
+        if (is_new && !s->note)
+            s->note = confines_unenforced(s->attempts, &line->req.demand);
         s->new_text += file_more_text(s, line);
         if (s->at % GLANCE == 0 && clock_boot_us() >= until_us)
             return WORK_MORE;
@@ -186,6 +190,8 @@ write_removed(const struct sync *s, struct jsonw *out)
 {
     if (s->full.code)
         jsonw_kstr(out, "full", s->full.text);
+    if (s->note)
+        jsonw_kstr(out, "note", s->note);
     jsonw_kint(out, "new", s->n_new);
     jsonw_kint(out, "updated", s->n_updated);
     jsonw_karray(out, "removed");
@@ -389,6 +395,7 @@ method_file_sync(struct rpc *rpc, struct caller *c, json_t *params, struct jsonw
     *s = (struct sync){.admission = rpc->admission,
                        .state = rpc->inst->state,
                        .store = rpc->inst->store,
+                       .attempts = rpc->attempts,
                        .uid = c->uid,
                        .params = params,
                        .is_part = json_is_true(json_object_get(params, "part")),

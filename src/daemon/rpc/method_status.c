@@ -235,7 +235,7 @@ put_daemon(const struct rpc *rpc, struct jsonw *w)
     jsonw_kstr(w, "log", log_path());
     jsonw_kstr(w, "log_to", logging_target());
     jsonw_kstr(w, "cgroup", nursery_place(rpc->attempts->nursery)->base);
-    jsonw_kbool(w, "device_filter", confines_devices(rpc->attempts));
+    confines_write_filter(rpc->attempts, w);
     jsonw_key(w, "confinement");
     confine_write(nursery_place(rpc->attempts->nursery), w);
     jsonw_kbool(w, "leaves_when_idle", rpc->inst->leave_when_idle);

@@ -245,33 +245,43 @@ check_engines(const struct instance *inst, const struct submission *s, struct er
     return on_slurm ? slurm_is_usable(inst, e) : 0;
 }
 
+/* Notes in one line; the second is freed. */
+static void
+add_note(struct buf *notes, char *text)
+{
+    if (text)
+        buf_addf(notes, "%s%s", notes->len > 0 ? "; " : "", text);
+    free(text);
+}
+
 static void
 enter_all(struct rpc *rpc, struct submission *s, struct jsonw *out)
 {
     int64_t limit_ms = s->jobs[0]->req.limit_ms;
     const struct demand *demand = &s->jobs[0]->req.demand;
     bool wants_gpu = demand_n_gpus(demand) > 0 && demand->engine == ENGINE_HERE;
-    auto_free char *note = NULL;
+    auto_buf struct buf notes = BUF_INIT;
     jsonw_object(out);
     jsonw_karray(out, "ids");
     for (size_t i = 0; i < s->n; i++) {
         struct job *job = TAKE(s->jobs[i]);
-        if (!note)
-            note = hooks_missing(&rpc->inst->config, job);
-        if (!note)
-            note = confines_unenforced(rpc->attempts, job);
+        if (notes.len == 0) {
+            add_note(&notes, hooks_missing(&rpc->inst->config, job));
+            add_note(&notes, confines_unenforced(rpc->attempts, &job->req.demand));
+        }
         jobs_add(rpc->inst->state, job, NULL);
         depend_enter(rpc->inst->state, job, NULL);
         jsonw_int(out, job->id);
     }
     jsonw_end_array(out);
-    if (!note && wants_gpu &&
+    if (wants_gpu &&
         (!ledger_is_known(rpc->inst->ledger) || prober_unknown_since_us(rpc->cards->prober)))
-        note = xasprintf("no GPU can be read now (%s); the job waits until one can",
-                         prober_error(rpc->cards->prober) ? prober_error(rpc->cards->prober)
-                                                          : "the probe does not answer");
-    if (note)
-        jsonw_kstr(out, "note", note);
+        add_note(&notes,
+                 xasprintf("no GPU can be read now (%s); the job waits until one can",
+                           prober_error(rpc->cards->prober) ? prober_error(rpc->cards->prober)
+                                                            : "the probe does not answer"));
+    if (notes.len > 0)
+        jsonw_kstr(out, "note", buf_str(&notes));
     if (limit_ms > 0)
         jsonw_kint(out, "limit_ms", limit_ms);
     jsonw_end_object(out);
