@@ -1,5 +1,5 @@
 # What every case on the virtual machine stands on. `load ../lib` at the head of a .bats file
-# gives each test a machine of its own: Debian 12 with systemd as PID 1, what was built installed
+# gives each test a machine of its own: Debian with systemd as PID 1, what was built installed
 # below /usr, berthd.service enabled and running, users alice and bob, nothing in the queue. It begins at
 # the same saved moment for each, and is thrown away at the end. Commands run in it by
 #
@@ -71,6 +71,19 @@ push() { ask run --stdin "cat >'$2'" <"$1"; }
 reboot() { ask reboot; }
 power_cut() { ask cut; }
 boot() { ask boot; }
+
+# Makes everything ready for `limits-hold`: its programs, devices of two cards, a swap file (without
+# it memory.max alone would hold), and the limit for processes.
+install_limits()
+{
+    for program in limit-try limits-hold; do
+        push "$BERTH_SOURCE/tests/vm/$program" "/usr/local/bin/$program"
+    done
+    guest 'chmod 755 /usr/local/bin/limit-try /usr/local/bin/limits-hold
+        mknod -m 666 /dev/card0 c 195 0; mknod -m 666 /dev/card1 c 195 1
+        dd if=/dev/zero of=/swap bs=1M count=256 status=none && chmod 600 /swap && mkswap -q /swap && swapon /swap
+        mkdir -p /etc/berth; echo "job_max_processes: 50" >/etc/berth/config.yaml; systemctl reload berthd'
+}
 
 as()
 {

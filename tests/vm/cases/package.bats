@@ -55,12 +55,15 @@ install_older()
     simulate
 }
 
-# A job that runs until a word comes through its pipe, and ends with status 5.
+# A job that runs until a word comes through its pipe, and ends with status 5; its id is 1.
 start_long_job()
 {
-    as alice 'mkfifo gate; berth submit --vram 1G -- "echo \$\$ >pid; read x <gate; exit 5"'
+    as alice "mkfifo gate; berth submit --vram 1G $* -- 'echo \$\$ >pid; read x <gate; exit 5'"
     within 30 'test -s /home/alice/pid'
 }
+
+# The kernel still limits the long job.
+has_its_limit() { guest 'cat /sys/fs/cgroup{,/memory}/berth.slice/*/*/job-1.1/memory.{max,limit_in_bytes} 2>/dev/null | grep -x 104857600'; }
 
 let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
 
@@ -90,7 +93,7 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
 @test "an upgrade with running jobs loses nothing, and the jobs go on" {
     local daemon job
     install_older
-    start_long_job
+    start_long_job --mem 100M
     as alice 'berth submit --gpus 2 -- "echo ran >waited"'
     daemon=$(guest systemctl show -p MainPID --value berthd)
     job=$(guest cat /home/alice/pid)
@@ -99,6 +102,10 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
     [ "$(guest systemctl show -p MainPID --value berthd)" != "$daemon" ]
     guest "kill -0 $job"
     as alice 'berth queue --all --json' | grep -q '"RUNNING"'
+    has_its_limit
+    install_limits
+    as alice 'limits-hold memory cpus processes devices'
+    has_its_limit
     let_it_end
     run as alice 'berth wait 1'
     [ "$status" -eq 5 ]
@@ -112,7 +119,8 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
     start_long_job
     job=$(guest cat /home/alice/pid)
     apt remove berth
-    guest "! command -v berth; kill -0 $job"
+    guest "! command -v berth"
+    guest "kill -0 $job"
     let_it_end
     within 20 "! kill -0 $job 2>/dev/null"
     apt install /root/berth.deb
@@ -126,10 +134,19 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
     simulate
     start_long_job
     job=$(guest cat /home/alice/pid)
+    guest 'systemctl set-property berth.slice MemoryMax=90%'
+    # A user's folder for MPS, in use.
+    guest 'mkdir -p /run/berth/mps/1000; mount -t tmpfs mps /run/berth/mps/1000; cd /run/berth/mps/1000
+        systemd-run -q --unit user-of-mps --working-directory /run/berth/mps/1000 sleep 1000'
     guest rm -r /etc/systemd/system/berthd.service.d
     apt purge berth berth-web berth-compat
     guest "! kill -0 $job 2>/dev/null"
-    guest '! pgrep -a berth; ! ls -d /sys/fs/cgroup/berth.slice /sys/fs/cgroup/system.slice/berth* 2>/dev/null'
+    guest '! pgrep -a berth'
+    guest '! pgrep -a mgpu'
+    guest '! ls -d /sys/fs/cgroup/berth.slice /sys/fs/cgroup/*/berth.slice /sys/fs/cgroup/system.slice/berth* 2>/dev/null'
+    guest '! getent passwd berth-web berth-hook'
+    guest '! getent group berth-web berth-hook berth-admin'
+    guest 'systemctl stop user-of-mps'
     # Only additions count: what is missing now was made by the test bed, and dpkg removed it
     # with its folder.
     guest 'rm /home/alice/gate /home/alice/pid; . /root/inventory; inventory >/root/after
