@@ -9,6 +9,9 @@ case_setup()
 {
     mkdir -p checkout/tools
     cp "$BERTH_SOURCE/check" checkout/
+    # If a test ends before the timer of its limit has set its trap, bats (1.8, 1.11) leaves the timer's
+    # `sleep` behind, and the output has no end before that has.
+    sed -i 's/^test_limit=.*/test_limit=60/' checkout/check
     cp "$BERTH_SOURCE/tools/count-tests" checkout/tools/
     printf '#!/bin/sh\n' >checkout/tools/install-deps
     chmod +x checkout/tools/install-deps

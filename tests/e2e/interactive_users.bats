@@ -63,7 +63,11 @@ see_the_rest_as()
     mkfs.ext4 -q -m 50 "$ROOT/image" # half of it is reserved for root
     mount -o loop "$ROOT/image" "$ROOT/disk" 2>/dev/null || skip 'cannot mount'
     chown "$ALICE" "$ROOT/disk"
-    as "$ALICE" sh -c "cat /dev/zero >$ROOT/disk/filler" 2>/dev/null || true
+    # What is not written yet has more reserved than it will take.
+    for _ in 1 2 3; do
+        as "$ALICE" sh -c "cat /dev/zero >>$ROOT/disk/filler" 2>/dev/null || true
+        sync -f "$ROOT/disk/filler"
+    done
     has 'the disk' "$(as "$ALICE" sh -c "cat /dev/zero >>$ROOT/disk/filler" 2>&1)" 'No space left'
     start_system
     background job as "$ALICE" berth submit -G 0 --pty -o "$ROOT/disk/log" -- sh -c 'printf %020000d 7'

@@ -91,12 +91,16 @@ run_with()
 }
 
 @test "a jobs file says vram=auto, and the same file changes nothing" {
-    echo 6000 >mib
+    local line='berth simjob --vram 3000 --ramp 0 --hold 1000 & read x <seen; kill $!'
     start_daemon 1
-    echo '[vram=auto] berth simjob --vram 3000 --ramp 0 --hold 0.5' >jobs.txt
-    run_file 1 jobs.txt
+    echo "[vram=auto] $line" >jobs.txt
+    background run berth run --sim 1 jobs.txt
+    wait_for_event kind=started job=1 >/dev/null
+    "$AWAIT" until "$LIMIT" "berth show 1 --json" jobs.0.peak_mib.0 3000
+    timeout "$LIMIT" sh -c 'echo >seen'
+    finish run
     is status "$status" 0
-    echo '[vram=auto hold] berth simjob --vram 3000 --ramp 0 --hold 0.5' >more.txt
+    echo "[vram=auto hold] $line" >more.txt
     try berth run --detach more.txt
     is demand "$(job_field @ vram_mib)" 3300
     has plan "$(berth run --dry-run --fresh jobs.txt)" ' start +0 +auto 3.2 GiB +berth simjob'
