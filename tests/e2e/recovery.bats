@@ -259,6 +259,21 @@ END
     has why "$(berth show 1)" 'the machine was shut down'
 }
 
+# As after the removal of the package, whose unit says that it is URG.
+@test "a job whose supervisor init asks to end with TERM is LOST as well, and may run again" {
+    unshare -pf --mount-proc true || skip "no pid namespaces here"
+    mkfifo begun
+    # shellcheck disable=SC2016 # the shell in the name space is to expand it
+    timeout "$LIMIT" unshare -pf --mount-proc bash -euc '
+        berth daemon start --sim 1
+        berth submit --requeue -G 0 -- "echo \$\$ >begun; exec sleep 1000"
+        read -r first <begun
+        kill -TERM "$(ps -o ppid= -p "$first")"
+        read -r second <begun
+        [ "$first" != "$second" ]
+        berth daemon stop --cancel'
+}
+
 @test "a damaged database without the rows of running attempts: live jobs continue, the others are LOST" {
     start_daemon 2
     mkfifo held

@@ -183,7 +183,11 @@ read_signals(struct shepherd *a)
     while (read(a->sig_fd, &si, sizeof si) == (ssize_t)sizeof si) {
         children |= si.ssi_signo == SIGCHLD;
         unit_stops |= si.ssi_signo == NURSERY_UNIT_STOPS;
-        if (si.ssi_signo == SIGTERM) {
+        /* From init: without the unit's file (the package was removed while jobs ran), the
+         * service manager forgets KillSignal= and sends its default. */
+        if (si.ssi_signo == SIGTERM && si.ssi_pid == 1) {
+            unit_stops = true;
+        } else if (si.ssi_signo == SIGTERM) {
             stop = true;
             stop_note_term(a, si.ssi_pid, si.ssi_uid);
         }

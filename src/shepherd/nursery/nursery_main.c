@@ -270,11 +270,13 @@ say_hello(const struct nursery *n)
 
 /* --- the loop --- */
 
-/* The service manager stops our unit with URG, which jobs ignore by default. */
+/* The service manager stops our unit with URG, which jobs ignore by default, or with TERM if
+ * the unit's file is gone. */
 static int
 take_signals(struct nursery *n, struct err *e)
 {
-    n->sig_fd = packet_move_up(signals_to_fd((const int[]){SIGCHLD, NURSERY_UNIT_STOPS, 0}, e));
+    n->sig_fd = packet_move_up(
+        signals_to_fd((const int[]){SIGCHLD, SIGTERM, NURSERY_UNIT_STOPS, 0}, e));
     return n->sig_fd < 0 ? -1 : 0;
 }
 
@@ -283,7 +285,7 @@ read_signals(struct nursery *n)
 {
     struct signalfd_siginfo si;
     while (read(n->sig_fd, &si, sizeof si) == (ssize_t)sizeof si)
-        n->stopping |= si.ssi_signo == NURSERY_UNIT_STOPS;
+        n->stopping |= si.ssi_signo != SIGCHLD;
     children_reap(&n->children);
 }
 
