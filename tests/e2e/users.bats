@@ -561,6 +561,9 @@ while True:
         sh -c 'setsid env -i /bin/sh -c "echo \$\$; exec sleep 1000" & exec sleep 1000'
     "$AWAIT" until "$LIMIT" "$show" jobs.0.state RUNNING
     has 'the warning' "$(as "$ALICE" $own berth submit --hold --mem 1G -- true 2>&1)" '--mem is not enforced by this daemon: cannot make groups'
+    printf '[mem=1G hold] true\n' >"$ROOT/mem.txt"
+    has 'the warning of run' "$(as "$ALICE" $own berth run --detach "$ROOT/mem.txt" 2>&1)" '--mem is not enforced by this daemon'
+    has_not 'nothing new' "$(as "$ALICE" $own berth run --detach "$ROOT/mem.txt" 2>&1)" 'not enforced'
     ln -s "$USERS_HOME/alice/left" "$ROOT/left.out"
     first=$(wait_for_output left '^[0-9]+$')
     kill -KILL "$(ps -o ppid= -p "$($show | json jobs.0.pid)")"

@@ -27,6 +27,10 @@ still_runs()
     for what in kill memory swap cpus processes devices; do
         grep -qE "^ok +$what " <<<"$lines"
     done
+    # The set-up and the hook are in groups of their own as well.
+    as alice "berth submit -W --gpus 0 --env-setup 'cp /proc/self/cgroup setup' --on-end 'cp /proc/self/cgroup ended; mv ended hook' -- true"
+    within 30 '[ -e /home/alice/hook ]'
+    as alice 'grep "/berth.slice/berth-jobs@.*/job-[0-9]*.1$" setup && grep "/berth.slice/berth-jobs@.*/hook" hook'
 }
 
 @test "limits hold after a restart with a running job, which notices nothing" {

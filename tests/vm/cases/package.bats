@@ -105,6 +105,10 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
     has_its_limit
     install_limits
     as alice 'limits-hold memory cpus processes devices'
+    # The long job still has the programs of before, for which needrestart would restart its unit.
+    guest 'needrestart -b -r l' | grep NEEDRESTART-VER
+    guest 'needrestart -r a -l </dev/null'
+    guest "kill -0 $job"
     has_its_limit
     let_it_end
     run as alice 'berth wait 1'
