@@ -29,6 +29,7 @@
 
 #define N_QUESTIONS    11
 #define GROUPS_MAX_ASK 65536
+#define ENTRY_MAX      (1 << 20) /* bytes of a directory entry */
 
 #ifndef STATX_ATTR_MOUNT_ROOT /* missing in headers before 5.8 */
 #define STATX_ATTR_MOUNT_ROOT 0x2000
@@ -106,18 +107,33 @@ read_question(char *text, struct question *q)
         .truncate = strcmp(field[10], "truncate") == 0};
 }
 
-/* Copies the entry: the C library has a single buffer for results, and PAM's modules look up
- * other accounts, so the job could become the account that they found last. */
-static const struct passwd *
-keep(const struct passwd *found)
+/* For a directory that does not answer: another try may find the account. Shortages keep their
+ * number, because all users have them. */
+_Noreturn static void
+refuse_for_now(const char *whom, int errnum)
 {
-    static struct passwd kept;
-    kept = (struct passwd){.pw_name = xstrdup(found->pw_name),
-                           .pw_dir = xstrdup(found->pw_dir),
-                           .pw_shell = xstrdup(found->pw_shell),
-                           .pw_uid = found->pw_uid,
-                           .pw_gid = found->pw_gid};
-    return &kept;
+    bool is_shortage = errnum == ENOMEM || errnum == EMFILE || errnum == ENFILE;
+    char text[150];
+    snprintf(text, sizeof text, "the user directory does not answer for %s: %s", whom,
+             strerror(errnum));
+    say_no(STEP_ACCOUNT, is_shortage ? errnum : EAGAIN, text);
+}
+
+/* NULL: there is no such account. Only a lookup without an error says so: modules report a
+ * server that does not answer by any error, even ENOENT (nslcd's) or ESRCH. The entry is in our
+ * own buffer: PAM's modules look up other accounts, and the job could become the one that they
+ * found last. */
+static const struct passwd *
+look_up(const char *name, uid_t uid, const char *whom)
+{
+    static struct passwd entry;
+    static char text[ENTRY_MAX];
+    struct passwd *found = NULL;
+    int why = name ? getpwnam_r(name, &entry, text, sizeof text, &found)
+                   : getpwuid_r(uid, &entry, text, sizeof text, &found);
+    if (why != 0)
+        refuse_for_now(whom, why);
+    return found;
 }
 
 /* The first existing account of a comma-separated list. */
@@ -126,13 +142,12 @@ find_by_name(const char *names)
 {
     auto_free char *copy = xstrdup(names);
     char *rest = copy, *name;
-    errno = 0;
     while ((name = strsep(&rest, ","))) {
-        const struct passwd *pw = getpwnam(name);
+        const struct passwd *pw = look_up(name, 0, name);
         if (pw)
-            return keep(pw);
+            return pw;
     }
-    refuse(STEP_ACCOUNT, errno, "no account '%s' on this machine", names);
+    refuse(STEP_ACCOUNT, 0, "no account '%s' on this machine", names);
 }
 
 /* The account as it is now; the uid may have been given to another person since submission. */
@@ -141,15 +156,14 @@ find_account(const struct question *q)
 {
     if (q->by_name)
         return find_by_name(q->name);
-    errno = 0;
-    const struct passwd *pw = getpwuid(q->uid);
+    auto_free char *whom = xasprintf("user %u (%s)", q->uid, q->name[0] ? q->name : "no name");
+    const struct passwd *pw = look_up(NULL, q->uid, whom);
     if (!pw)
-        refuse(STEP_ACCOUNT, errno, "user %u (%s) no longer has an account on this machine",
-               q->uid, q->name[0] ? q->name : "no name");
+        refuse(STEP_ACCOUNT, 0, "%s no longer has an account on this machine", whom);
     if (q->name[0] && strcmp(q->name, pw->pw_name) != 0)
         refuse(STEP_ACCOUNT, 0, "user %u was %s when the job was submitted, and is %s now",
                q->uid, q->name, pw->pw_name);
-    return keep(pw);
+    return pw;
 }
 
 /* True if another file system is mounted here; also false if the kernel does not say (before
