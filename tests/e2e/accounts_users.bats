@@ -90,6 +90,57 @@ held_job()
     wait_for_event kind=hook job=5 hook=on_end state=done text=400
 }
 
+# Make utmp say that alice is logged in, by a living process, in a mount namespace of the
+# daemon's own.
+alice_is_logged_in()
+{
+    unshare -m true 2>/dev/null || skip "mount namespaces cannot be made here"
+    UTMP=$ROOT/utmp
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    cat >"$ROOT/utmp.c" <<'EOF'
+#include <stdio.h>
+#include <string.h>
+#include <utmp.h>
+int main(int argc, char **argv)
+{
+    struct utmp u = {.ut_type = USER_PROCESS, .ut_pid = 1};
+    strncpy(u.ut_user, argv[1], sizeof u.ut_user);
+    return fwrite(&u, sizeof u, 1, stdout) != 1;
+}
+EOF
+    cc -o "$ROOT/utmp" "$ROOT/utmp.c"
+    UTMP=$ROOT/logins
+    "$ROOT/utmp" "$ALICE" >"$UTMP"
+}
+
+@test "a limit on logins, whatever is counted, keeps no job from starting, and the other limits apply" {
+    pam_service "account required pam_permit.so" \
+        "session required pam_limits.so conf=$USERS_HOME/limits.conf"
+    printf '%s\n' "$ALICE hard nofile 400" "$ALICE - maxlogins 1" "$BOB hard nofile 500" "$BOB - maxlogins 0" >"$USERS_HOME/limits.conf"
+    alice_is_logged_in
+    start_system --set "$PAM"
+    as "$ALICE" berth submit -G 0 -- bash -c 'ulimit -Hn'
+    as "$BOB" berth submit -G 0 -- bash -c 'ulimit -Hn'
+    wait_for_event kind=ended job=1
+    wait_for_event kind=ended job=2
+    is "alice's limit" "$(log_of "$ALICE" 1)" 400
+    is "bob's limit" "$(log_of "$BOB" 2)" 500
+}
+
+@test "a session rule that forbids jobs does so also if there are too many logins" {
+    pam_service "account required pam_permit.so" \
+        "session required pam_limits.so conf=$USERS_HOME/limits.conf" \
+        "session required pam_access.so accessfile=$USERS_HOME/access.conf"
+    echo "$ALICE - maxlogins 1" >"$USERS_HOME/limits.conf"
+    printf '%s\n' "+:$BOB:ALL" "-:ALL:ALL" >"$USERS_HOME/access.conf"
+    alice_is_logged_in
+    start_system --set "$PAM"
+    as "$BOB" berth submit -G 0 --wait -- true
+    as "$ALICE" berth submit -G 0 -- true
+    wait_for_event kind=ended job=2
+    has "why" "$(berth show 2)" "PAM \(service jobs\) does not let $ALICE run jobs: Permission denied"
+}
+
 @test "a PAM service that cannot be used is named, and the job does not run" {
     pam_service "account required pam_no_such_module.so" "session required pam_permit.so"
     start_system --set "$PAM"
@@ -139,9 +190,13 @@ EOF
     [ ! -e "$ROOT/ran" ] || fail_with "it has run"
 }
 
-# Make nsswitch.conf use extrausers, in a mount namespace of the daemon's own.
+# Make nsswitch.conf use extrausers, or utmp be $UTMP, in a mount namespace of the daemon's own.
 berthd()
 {
+    if [ -n "${UTMP:-}" ]; then
+        unshare -m sh -c 'mount -t tmpfs none /run && cp "$0" /run/utmp && exec "$@"' "$UTMP" "$ROOT/bin/berthd" "$@"
+        return
+    fi
     if [ -z "${NSS:-}" ]; then command berthd "$@"; return; fi
     unshare -m sh -c 'mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf &&
         mount --bind "$0" /var/lib/extrausers && exec "$@"' "$NSS" "$ROOT/bin/berthd" "$@"

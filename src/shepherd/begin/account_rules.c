@@ -23,6 +23,9 @@
 
 #ifdef HAVE_PAM
 #include <security/pam_appl.h>
+#include <security/pam_ext.h>
+#include <syslog.h>
+#include <utmp.h>
 #endif
 
 #define DAY_S 86400
@@ -61,17 +64,24 @@ check_shadow(const struct passwd *pw, const struct account_rules *rules,
 
 #ifdef HAVE_PAM
 
-/* Collects the modules' reasons for refusal; prompts fail, because no user is there to
- * answer. */
+/* The modules' reasons for refusal. */
+struct reasons {
+    int n;
+    char last[ACCOUNT_TEXT_MAX];
+};
+
+/* Collects the reasons; prompts fail, because no user is there to answer. */
 static int
 converse(int n, const struct pam_message **messages, struct pam_response **answers, void *ctx)
 {
-    char *said = ctx;
+    struct reasons *said = ctx;
     for (int i = 0; i < n; i++) {
         if (messages[i]->msg_style != PAM_ERROR_MSG && messages[i]->msg_style != PAM_TEXT_INFO)
             return PAM_CONV_ERR;
-        if (messages[i]->msg_style == PAM_ERROR_MSG)
-            snprintf(said, ACCOUNT_TEXT_MAX, "%s", messages[i]->msg);
+        if (messages[i]->msg_style != PAM_ERROR_MSG)
+            continue;
+        said->n++;
+        snprintf(said->last, sizeof said->last, "%s", messages[i]->msg);
     }
     *answers = calloc((size_t)n, sizeof **answers);
     return *answers ? PAM_SUCCESS : PAM_BUF_ERR;
@@ -128,14 +138,32 @@ note_limits(const struct rlimit lifted[RLIM_NLIMITS], struct buf *out)
     }
 }
 
+/* pam_limits refused the session because of maxlogins or maxsyslogins, which limit logins, not
+ * jobs. The limits are set by then. Only its words tell, and only if no other module has said
+ * why it refuses. */
+static bool
+is_login_count(int rc, const struct reasons *said)
+{
+    return rc == PAM_PERM_DENIED && said->n == 1 &&
+           strcasestr(said->last, "too many logins for");
+}
+
+/* Depending on how PAM was built, pam_limits counts the logins in utmp or logind's sessions. In
+ * an empty utmp it finds none, so that its refusal does not hide another module's. */
 static int
-take_session_limits(pam_handle_t *pam, struct buf *limits)
+take_session_limits(pam_handle_t *pam, struct reasons *said, struct buf *limits)
 {
     struct rlimit before[RLIM_NLIMITS], lifted[RLIM_NLIMITS];
+    *said = (struct reasons){.n = 0};
+    (void)utmpname("/dev/null");
     lift_limits(before);
     for (int i = 0; i < RLIM_NLIMITS; i++)
         (void)getrlimit((__rlimit_resource_t)i, &lifted[i]);
     int rc = pam_open_session(pam, 0);
+    if (is_login_count(rc, said)) {
+        pam_syslog(pam, LOG_NOTICE, "the number of logins does not apply to jobs");
+        rc = PAM_SUCCESS;
+    }
     if (rc == PAM_SUCCESS) {
         note_limits(lifted, limits);
         (void)pam_close_session(pam, PAM_SILENT);
@@ -179,8 +207,8 @@ check_pam(const struct passwd *pw, const char *service, struct account_verdict *
 {
     auto_free char *folder = NULL;
     const char *name = find_service(service, &folder);
-    char said[ACCOUNT_TEXT_MAX] = "";
-    const struct pam_conv conv = {converse, said};
+    struct reasons said = {.n = 0};
+    const struct pam_conv conv = {converse, &said};
     pam_handle_t *pam = NULL;
     if (!has_service(folder, name))
         return;
@@ -188,10 +216,10 @@ check_pam(const struct passwd *pw, const char *service, struct account_verdict *
     if (rc == PAM_SUCCESS)
         rc = pam_acct_mgmt(pam, 0);
     if (is_permission(rc))
-        rc = take_session_limits(pam, &out->limits);
+        rc = take_session_limits(pam, &said, &out->limits);
     if (rc != PAM_SUCCESS)
         deny(out, is_trouble(rc) ? EAGAIN : 0, "PAM (service %s) does not let %s run jobs: %s",
-             name, pw->pw_name, said[0] ? said : pam_strerror(pam, rc));
+             name, pw->pw_name, said.last[0] ? said.last : pam_strerror(pam, rc));
     if (pam)
         (void)pam_end(pam, rc);
 }
