@@ -181,6 +181,22 @@ EOF
     chmod 755 "$ROOT/bin/berth-user"
 }
 
+# pam_unix does so if it cannot start its helper for lack of memory.
+@test "a PAM module that refuses once does not fail a job" {
+    type -P cc >/dev/null || skip "there is no cc here"
+    cat >"$ROOT/once.c" <<EOF
+#include <sys/stat.h>
+int pam_sm_acct_mgmt(void *pam, int flags, int argc, const char **argv) { return mkdir("$ROOT/asked", 0700) == 0 ? 7 : 0; }
+int pam_sm_open_session(void *pam, int flags, int argc, const char **argv) { return 0; }
+int pam_sm_close_session(void *pam, int flags, int argc, const char **argv) { return 0; }
+EOF
+    cc -shared -fPIC -o "$ROOT/once.so" "$ROOT/once.c"
+    pam_service "account required $ROOT/once.so" "session required $ROOT/once.so"
+    start_system --set "$PAM"
+    as "$ALICE" berth submit -G 0 --wait -- true
+    [ -d "$ROOT/asked" ]
+}
+
 @test "an answer about another account than the job's is refused" {
     answer_as_root
     start_system

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -202,26 +203,53 @@ has_service(const char *folder, const char *name)
     return !folder || access(path, F_OK) == 0;
 }
 
+/* Returns a code of PAM; *said has the reasons, or the code in words. */
+static int
+ask_pam(const struct passwd *pw, const char *name, const char *folder, struct reasons *said,
+        struct buf *limits)
+{
+    const struct pam_conv conv = {converse, said};
+    pam_handle_t *pam = NULL;
+    *said = (struct reasons){.n = 0};
+    int rc = pam_start_confdir(name, pw->pw_name, &conv, folder, &pam);
+    if (rc == PAM_SUCCESS)
+        rc = pam_acct_mgmt(pam, 0);
+    if (is_permission(rc))
+        rc = take_session_limits(pam, said, limits);
+    if (rc != PAM_SUCCESS && !said->last[0])
+        snprintf(said->last, sizeof said->last, "%s", pam_strerror(pam, rc));
+    if (pam)
+        (void)pam_end(pam, rc);
+    return rc;
+}
+
+static bool
+can_fork(void)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+    return pid > 0;
+}
+
+/* If pam_unix cannot start its helper it reports a refusal: so one counts only if it comes
+ * twice, and processes can be made. */
 static void
 check_pam(const struct passwd *pw, const char *service, struct account_verdict *out)
 {
     auto_free char *folder = NULL;
     const char *name = find_service(service, &folder);
-    struct reasons said = {.n = 0};
-    const struct pam_conv conv = {converse, &said};
-    pam_handle_t *pam = NULL;
+    struct reasons said;
     if (!has_service(folder, name))
         return;
-    int rc = pam_start_confdir(name, pw->pw_name, &conv, folder, &pam);
-    if (rc == PAM_SUCCESS)
-        rc = pam_acct_mgmt(pam, 0);
-    if (is_permission(rc))
-        rc = take_session_limits(pam, &said, &out->limits);
+    int rc = ask_pam(pw, name, folder, &said, &out->limits);
+    if (rc != PAM_SUCCESS && !is_trouble(rc))
+        rc = ask_pam(pw, name, folder, &said, &out->limits);
     if (rc != PAM_SUCCESS)
-        deny(out, is_trouble(rc) ? EAGAIN : 0, "PAM (service %s) does not let %s run jobs: %s",
-             name, pw->pw_name, said.last[0] ? said.last : pam_strerror(pam, rc));
-    if (pam)
-        (void)pam_end(pam, rc);
+        deny(out, is_trouble(rc) || !can_fork() ? EAGAIN : 0,
+             "PAM (service %s) does not let %s run jobs: %s", name, pw->pw_name, said.last);
 }
 
 #endif
