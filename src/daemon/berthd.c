@@ -123,7 +123,7 @@ on_hang_up(uv_signal_t *handle, int number)
 {
     (void)number;
     struct daemon *d = handle->data;
-    reload_settings(&d->rules, d->options);
+    reload_settings(&d->rules, &d->names, d->options);
 }
 
 static void
@@ -419,6 +419,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     users_start(d->inst.loop, names_have_come, d);
     d->inst.queue = queue_new();
     make_ledger(d);
+    settings_names_start(&d->names, &d->inst);
     d->rules.inst = &d->inst;
     rules_make(&d->rules);
     make_state(d);
@@ -504,6 +505,7 @@ finish(struct daemon *d)
     uv_close((uv_handle_t *)&d->idle_timer, NULL);
     works_free(d->rpc);
     pace_close(d->pace);
+    settings_names_close(&d->names);
     users_close();
     forecast_free(d->views);
     server_hang_up(d->rpc->server);

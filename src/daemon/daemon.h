@@ -8,6 +8,7 @@
 
 #include "daemon/common/card_facts.h"
 #include "daemon/common/instance.h"
+#include "daemon/common/settings_names.h"
 #include "daemon/rules.h"
 #include "daemon/state/state.h"
 
@@ -20,6 +21,7 @@ struct daemon {
     struct around around;
     struct state state; /* the state of all jobs */
     struct rules rules;
+    struct settings_names names;
     struct turn_loop *turn_loop;
     void (*after_turn)(struct daemon *);
 

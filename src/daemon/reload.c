@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/common/instance.h"
+#include "daemon/common/settings_names.h"
 #include "daemon/rpc/daemon_log.h"
 #include "daemon/rules.h"
 #include "daemon/service/daemon_options.h"
@@ -77,7 +78,7 @@ static const char *const live[] = {
     "slurm_gpu_mib",
 };
 
-/* Settings from which rules_read makes the planner's rules. */
+/* Settings from which rules_take makes the planner's rules. */
 static const char *const rules[] = {
     "order",         "patience_s",        "aging_s",
     "fair_share",    "max_running",       "max_gpus",
@@ -122,7 +123,7 @@ say_change(void *arg, const char *key, bool taken)
 }
 
 void
-reload_settings(struct rules *r, const struct options *options)
+reload_settings(struct rules *r, struct settings_names *names, const struct options *options)
 {
     struct instance *inst = r->inst;
     struct config fresh;
@@ -137,8 +138,9 @@ reload_settings(struct rules *r, const struct options *options)
     }
     config_take(&inst->config, &fresh, is_live, say_change, &new_rules);
     config_free(&fresh);
+    settings_names_ask(names);
     if (new_rules)
-        rules_read(r);
+        rules_take(r);
     logging_apply(&inst->config);
     log_info("event=reloaded");
 }

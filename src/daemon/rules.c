@@ -1,5 +1,5 @@
-/* Converts settings into the planner's rules. Called by berthd.c before the first plan, and by
- * reload.c when settings have changed. */
+/* Converts settings into the planner's rules. Called by berthd.c before the first plan and when
+ * users named in the settings have been found, and by reload.c when settings have changed. */
 #include "daemon/rules.h"
 
 #include <stdlib.h>
@@ -63,7 +63,8 @@ compare_uids(const void *a, const void *b)
 }
 
 /* The users named in the settings, sorted by uid. Unknown users are skipped: the name may come
- * from a directory service that is unavailable, which must not prevent the start. */
+ * from a directory service that is unavailable, which must not prevent the start. They are
+ * looked up again (settings_names.c). */
 static void
 make_users(struct rules *r)
 {
@@ -77,7 +78,7 @@ make_users(struct rules *r)
         if (known < 0)
             continue; /* rules_take is called once the answer arrives */
         if (!known) {
-            log_warn("setting=users user=%s unknown user; skipped", u->name);
+            log_warn("setting=users user=%s unknown user; skipped until it is found", u->name);
             continue;
         }
         l->users[l->n_users++] = (struct user_limit){
@@ -163,8 +164,6 @@ set_mps(struct rules *r)
 void
 rules_make(struct rules *r)
 {
-    for (size_t i = 0; i < r->inst->config.n_users; i++)
-        users_find_uid(r->inst->config.users[i].name);
     set_caps(r);
     set_bind(r);
     set_mps(r);
@@ -174,14 +173,6 @@ rules_make(struct rules *r)
     r->models = modelfile_new();
     /* Logs at start-up what is wrong with the file. */
     (void)modelfile_current(r->models, &r->inst->config);
-}
-
-void
-rules_read(struct rules *r)
-{
-    for (size_t i = 0; i < r->inst->config.n_users; i++)
-        users_ask_uid(r->inst->config.users[i].name);
-    rules_take(r);
 }
 
 void

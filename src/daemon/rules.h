@@ -17,8 +17,7 @@ struct rules {
 };
 
 void rules_make(struct rules *r); /* builds all owned members from the settings */
-void rules_read(struct rules *r); /* the settings have changed; applies to the next plan */
-void rules_take(struct rules *r); /* the same, using the user names resolved so far */
+void rules_take(struct rules *r); /* settings or users' uids have changed: for the next plan */
 void rules_free(struct rules *r);
 
 #endif

@@ -12,7 +12,7 @@ berthd()
         unshare -m sh -c 'mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$NSS" "$ROOT/bin/berthd" "$@"
 }
 
-# Make the directory, with $NAME and $UID_OF_NAME in it.
+# Make the directory, with the user $NAME, whose uid is $UID_OF_NAME, and the group ${NAME}s.
 make_directory()
 {
     command -v cc >/dev/null || skip "there is no C compiler here"
@@ -22,7 +22,7 @@ make_directory()
     cc -shared -fPIC -DNSS_FOLDER="\"$NSS\"" -o "$NSS/libnss_away.so.2" "$E2E/nss_away.c"
     printf '%s\n' 'passwd: files away' 'group: files away' 'shadow: files' >"$NSS/nsswitch.conf"
     echo "$NAME:x:$UID_OF_NAME:$UID_OF_NAME::$ROOT/home:/bin/bash" >"$NSS/passwd"
-    echo "$NAME:x:$UID_OF_NAME:" >"$NSS/group"
+    printf '%s\n' "$NAME:x:$UID_OF_NAME:" "${NAME}s:x:$((UID_OF_NAME + 1)):" >"$NSS/group"
     chown "$UID_OF_NAME:$UID_OF_NAME" "$ROOT/home"
     # The supervisor starts it with an empty environment.
     mv "$ROOT/bin/berth-user" "$ROOT/bin/berth-user.real"
@@ -30,9 +30,19 @@ make_directory()
     chmod 755 "$ROOT/bin/berth-user"
 }
 
+# `as_name COMMAND` and `try_as_name COMMAND`: as $NAME, who is in the groups of this list.
+GROUPS_OF_NAME=
 as_name()
 {
-    (cd "$ROOT/home" && exec setpriv --reuid "$UID_OF_NAME" --regid "$UID_OF_NAME" --clear-groups env HOME="$ROOT/home" "$@")
+    env -C "$ROOT/home" HOME="$ROOT/home" setpriv --reuid "$UID_OF_NAME" --regid "$UID_OF_NAME" \
+        --groups "${GROUPS_OF_NAME:-$UID_OF_NAME}" "$@"
+}
+
+try_as_name()
+{
+    status=0
+    as_name "$@" >"$ROOT/out" 2>"$ROOT/err" </dev/null || status=$?
+    err=$(cat "$ROOT/err")
 }
 
 @test "a job waits while the user directory is away, and then runs" {
@@ -56,4 +66,30 @@ as_name()
     berth release 1
     wait_for_event kind=ended job=1
     has "why" "$(berth show 1)" "no longer has an account on this machine"
+}
+
+@test "the limits of a user for whom the directory came late apply without a reload" {
+    make_directory
+    touch "$NSS/away"
+    printf 'users:\n  %s: {max_pending: 1}\n' "$NAME" >"$ROOT/settings.yaml"
+    start_system --config "$ROOT/settings.yaml"
+    has "a warning" "$(cat "$BERTH_DIR/daemon.log")" "setting=users user=$NAME unknown user"
+    rm "$NSS/away"
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" event=users-found
+    as_name berth submit -G 0 --hold -- true
+    try_as_name berth submit -G 0 --hold -- true
+    has "the second job" "$err" 'has 1 of at most 1 pending.*user_max_pending'
+}
+
+@test "limits stay when the directory is away during a reload" {
+    make_directory
+    printf 'users:\n  %s: {max_pending: 1}\n' "$NAME" >"$ROOT/settings.yaml"
+    start_system --config "$ROOT/settings.yaml"
+    touch "$NSS/away"
+    printf 'users:\n  %s: {max_pending: 1}\n  %s: {max_pending: 2}\n' "$NAME" "$BOB" >"$ROOT/settings.yaml"
+    kill -HUP "$(daemon_pid)"
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" event=users-found
+    as_name berth submit -G 0 --hold -- true
+    try_as_name berth submit -G 0 --hold -- true
+    has "the second job" "$err" 'has 1 of at most 1 pending.*user_max_pending'
 }

@@ -53,6 +53,7 @@ struct query {
     char *by_name; /* owned; NULL: by uid */
     uid_t uid;
     bool found;
+    bool no_answer;           /* the directory is away: not even that there is none */
     char name[USER_NAME_MAX]; /* the name for uid */
 };
 
@@ -80,13 +81,15 @@ look_up(struct query *q)
 {
     struct passwd entry, *found = NULL;
     size_t size = 4096;
+    int rc;
     char *text = xmalloc(size);
-    while ((q->by_name ? getpwnam_r(q->by_name, &entry, text, size, &found)
-                       : getpwuid_r(q->uid, &entry, text, size, &found)) == ERANGE &&
+    while ((rc = q->by_name ? getpwnam_r(q->by_name, &entry, text, size, &found)
+                            : getpwuid_r(q->uid, &entry, text, size, &found)) == ERANGE &&
            size < ENTRY_MAX) {
         size *= 4;
         text = xrealloc(text, size);
     }
+    q->no_answer = rc != 0;
     q->found = found != NULL;
     if (found) {
         q->uid = found->pw_uid;
@@ -181,14 +184,17 @@ find_uid(const char *name)
     return u;
 }
 
+/* A user who was known stays so while the directory is away. */
 static void
 take_uid(const struct query *q)
 {
     struct user_uid *u = find_uid(q->by_name);
-    users.uids_differ |=
-        !u->is_answered || u->is_there != q->found || (q->found && u->uid != q->uid);
     users.n_asked -= u->is_asked;
     u->is_asked = false;
+    if (q->no_answer && u->is_there)
+        return;
+    users.uids_differ |=
+        !u->is_answered || u->is_there != q->found || (q->found && u->uid != q->uid);
     u->is_answered = true;
     u->is_there = q->found;
     u->uid = q->uid;

@@ -1,8 +1,8 @@
 /* Names of users by uid. A directory service may answer slowly, so a thread queries it and the
- * answers are cached. The same holds for the users named in the settings, except at start-up,
- * when those and admin_group (roles.c) are looked up synchronously. The loop waits a quarter
- * of a second for a name; after a timeout it does not wait again for a minute, and
- * daemon_user_name returns uid:N meanwhile. */
+ * answers are cached. The same holds for the users named in the settings (settings_names.c),
+ * except at start-up, when those and admin_group (roles.c) are looked up synchronously. The
+ * loop waits a quarter of a second for a name; after a timeout it does not wait again for a
+ * minute, and daemon_user_name returns uid:N meanwhile. */
 #ifndef DAEMON_COMMON_USER_NAMES_H
 #define DAEMON_COMMON_USER_NAMES_H
 
