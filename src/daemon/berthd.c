@@ -343,10 +343,10 @@ start_handles(struct daemon *d)
 }
 
 static void
-names_have_come(void *arg, bool uids_differ)
+names_have_come(void *arg, bool ids_differ)
 {
     struct daemon *d = arg;
-    if (uids_differ)
+    if (ids_differ)
         rules_take(&d->rules);
     if (d->rpc->server)
         server_resume(d->rpc->server);
@@ -577,9 +577,7 @@ prepare(struct daemon *d, struct options *o, struct err *e)
         recall_options(d->inst.places.state, o, e) < 0 ||
         daemon_options_read_config(o, &d->inst.places, &d->inst.config, e) < 0)
         return -1;
-    d->roles = roles_new(&d->inst, e);
-    if (!d->roles)
-        return -1;
+    d->roles = roles_new(&d->inst);
     auto_free char *base = xstrdup(d->inst.places.log);
     *strrchr(base, '/') = '\0';
     mode_t old = umask(d->inst.places.system ? 022 : 077);

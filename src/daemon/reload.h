@@ -1,4 +1,4 @@
-/* SIGHUP: reads the settings again, looks up the users they name, and reopens the log. */
+/* SIGHUP: reads the settings again, looks up the names in them, and reopens the log. */
 #ifndef DAEMON_RELOAD_H
 #define DAEMON_RELOAD_H
 

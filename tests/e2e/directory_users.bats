@@ -93,3 +93,20 @@ try_as_name()
     try_as_name berth submit -G 0 --hold -- true
     has "the second job" "$err" 'has 1 of at most 1 pending.*user_max_pending'
 }
+
+@test "the daemon starts without admin_group, and its members are admins once it is there" {
+    make_directory
+    touch "$NSS/away"
+    start_system --set user_priority_max=10 --set "admin_group=${NAME}s"
+    has "a warning" "$(cat "$BERTH_DIR/daemon.log")" "setting=admin_group group=${NAME}s unknown group"
+    GROUPS_OF_NAME=$((UID_OF_NAME + 1))
+    try_as_name berth submit -G 0 --hold --priority 500 -- true
+    is "status" "$status" 5
+    rm "$NSS/away"
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" event=users-found
+    as_name berth submit -G 0 --hold --priority 500 -- true
+    touch "$NSS/away"
+    kill -HUP "$(daemon_pid)"
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" event=reloaded
+    as_name berth submit -G 0 --hold --priority 500 -- true
+}

@@ -1,4 +1,5 @@
-/* Keeps looking up the users named in the settings until all of them are known. */
+/* Keeps looking up the users and the group (admin_group) named in the settings until all are
+ * known. */
 #ifndef DAEMON_COMMON_SETTINGS_NAMES_H
 #define DAEMON_COMMON_SETTINGS_NAMES_H
 

@@ -4,6 +4,7 @@
 #include "daemon/common/user_names.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
@@ -40,29 +41,33 @@ struct user_name {
     char name[USER_NAME_MAX];
 };
 
-/* Uid by name. */
-struct user_uid {
+/* Uid or gid by name. */
+struct name_id {
     UT_hash_handle hh;
     char *name; /* owned */
-    uid_t uid;
+    id_t id;
     bool is_asked, is_answered, is_there;
 };
 
+enum query_kind { NAME_BY_UID, UID_BY_NAME, GID_BY_NAME };
+
 struct query {
     struct query *next;
-    char *by_name; /* owned; NULL: by uid */
-    uid_t uid;
+    enum query_kind kind;
+    char *by_name; /* owned; NULL with NAME_BY_UID */
+    id_t id;
     bool found;
     bool no_answer;           /* the directory is away: not even that there is none */
-    char name[USER_NAME_MAX]; /* the name for uid */
+    char name[USER_NAME_MAX]; /* with NAME_BY_UID */
 };
 
 /* The cache and its thread. Losing either costs only time. */
 static struct {
     struct user_name *names; /* by uid, least recently used first */
-    struct user_uid *uids;   /* by name; users named in the settings */
+    struct name_id *uids;    /* by name; users named in the settings */
+    struct name_id *gids;    /* the same for groups */
     int n_asked;             /* pending lookups by name */
-    bool uids_differ;        /* an answer differs from the previous one */
+    bool ids_differ;         /* an answer differs from the previous one */
     bool has_thread;
     pthread_mutex_t lock;
     pthread_cond_t more;
@@ -76,25 +81,45 @@ static struct {
 
 /* --- thread --- */
 
+/* Returns as getpwuid_r(3) does. */
+static int
+look_up_user(struct query *q, char *text, size_t size)
+{
+    struct passwd entry, *found = NULL;
+    int rc = q->kind == UID_BY_NAME ? getpwnam_r(q->by_name, &entry, text, size, &found)
+                                    : getpwuid_r((uid_t)q->id, &entry, text, size, &found);
+    q->found = found != NULL;
+    if (found) {
+        q->id = found->pw_uid;
+        snprintf(q->name, sizeof q->name, "%s", found->pw_name);
+    }
+    return rc;
+}
+
+static int
+look_up_group(struct query *q, char *text, size_t size)
+{
+    struct group entry, *found = NULL;
+    int rc = getgrnam_r(q->by_name, &entry, text, size, &found);
+    q->found = found != NULL;
+    if (found)
+        q->id = found->gr_gid;
+    return rc;
+}
+
 static void
 look_up(struct query *q)
 {
-    struct passwd entry, *found = NULL;
     size_t size = 4096;
     int rc;
     char *text = xmalloc(size);
-    while ((rc = q->by_name ? getpwnam_r(q->by_name, &entry, text, size, &found)
-                            : getpwuid_r(q->uid, &entry, text, size, &found)) == ERANGE &&
+    while ((rc = q->kind == GID_BY_NAME ? look_up_group(q, text, size)
+                                        : look_up_user(q, text, size)) == ERANGE &&
            size < ENTRY_MAX) {
         size *= 4;
         text = xrealloc(text, size);
     }
     q->no_answer = rc != 0;
-    q->found = found != NULL;
-    if (found) {
-        q->uid = found->pw_uid;
-        snprintf(q->name, sizeof q->name, "%s", found->pw_name);
-    }
     free(text);
 }
 
@@ -171,39 +196,39 @@ find(uid_t uid)
     return u;
 }
 
-static struct user_uid *
-find_uid(const char *name)
+static struct name_id *
+find_id(enum query_kind kind, const char *name)
 {
-    struct user_uid *u;
-    HASH_FIND_STR(users.uids, name, u);
-    if (!u) {
-        u = xcalloc(1, sizeof *u);
-        u->name = xstrdup(name);
-        HASH_ADD_KEYPTR(hh, users.uids, u->name, strlen(u->name), u);
+    struct name_id **all = kind == GID_BY_NAME ? &users.gids : &users.uids, *n;
+    HASH_FIND_STR(*all, name, n);
+    if (!n) {
+        n = xcalloc(1, sizeof *n);
+        n->name = xstrdup(name);
+        HASH_ADD_KEYPTR(hh, *all, n->name, strlen(n->name), n);
     }
-    return u;
+    return n;
 }
 
-/* A user who was known stays so while the directory is away. */
+/* What was known stays so while the directory is away. */
 static void
-take_uid(const struct query *q)
+take_id(const struct query *q)
 {
-    struct user_uid *u = find_uid(q->by_name);
-    users.n_asked -= u->is_asked;
-    u->is_asked = false;
-    if (q->no_answer && u->is_there)
+    struct name_id *n = find_id(q->kind, q->by_name);
+    users.n_asked -= n->is_asked;
+    n->is_asked = false;
+    if (q->no_answer && n->is_there)
         return;
-    users.uids_differ |=
-        !u->is_answered || u->is_there != q->found || (q->found && u->uid != q->uid);
-    u->is_answered = true;
-    u->is_there = q->found;
-    u->uid = q->uid;
+    users.ids_differ |=
+        !n->is_answered || n->is_there != q->found || (q->found && n->id != q->id);
+    n->is_answered = true;
+    n->is_there = q->found;
+    n->id = q->id;
 }
 
 static void
 take_name(const struct query *q)
 {
-    struct user_name *u = find(q->uid);
+    struct user_name *u = find((uid_t)q->id);
     u->knowledge = q->name[0] ? KNOWN : NAMELESS;
     if (q->name[0])
         snprintf(u->name, sizeof u->name, "%s", q->name);
@@ -219,7 +244,7 @@ take_answers(void)
     for (; q; q = next) {
         next = q->next;
         if (q->by_name)
-            take_uid(q);
+            take_id(q);
         else
             take_name(q);
         query_free(q);
@@ -231,9 +256,9 @@ on_answers(uv_async_t *async)
 {
     (void)async;
     take_answers();
-    bool differ = users.uids_differ && users.n_asked == 0;
+    bool differ = users.ids_differ && users.n_asked == 0;
     if (differ) {
-        users.uids_differ = false;
+        users.ids_differ = false;
         log_info("event=users-found those that the settings name");
     }
     users.resume(users.resume_arg, differ);
@@ -265,7 +290,7 @@ static void
 ask(struct user_name *u)
 {
     struct query *q = xcalloc(1, sizeof *q);
-    q->uid = u->uid;
+    q->id = u->uid;
     u->asked_us = clock_boot_us();
     u->knowledge = send_query(q) ? ASKED : NAMELESS;
 }
@@ -336,34 +361,67 @@ users_close(void)
     uv_close((uv_handle_t *)async, on_closed);
 }
 
+static void
+ask_id(enum query_kind kind, const char *name)
+{
+    struct name_id *n = find_id(kind, name);
+    if (n->is_asked)
+        return;
+    struct query *q = xcalloc(1, sizeof *q);
+    q->kind = kind;
+    q->by_name = xstrdup(name);
+    n->is_asked = send_query(q);
+    users.n_asked += n->is_asked;
+}
+
+static void
+find_id_now(enum query_kind kind, const char *name)
+{
+    struct query q = {.kind = kind, .by_name = xstrdup(name)};
+    look_up(&q);
+    take_id(&q);
+    users.ids_differ = false;
+    free(q.by_name);
+}
+
 void
 users_ask_uid(const char *name)
 {
-    struct user_uid *u = find_uid(name);
-    if (u->is_asked)
-        return;
-    struct query *q = xcalloc(1, sizeof *q);
-    q->by_name = xstrdup(name);
-    u->is_asked = send_query(q);
-    users.n_asked += u->is_asked;
+    ask_id(UID_BY_NAME, name);
 }
 
 void
 users_find_uid(const char *name)
 {
-    struct query q = {.by_name = xstrdup(name)};
-    look_up(&q);
-    take_uid(&q);
-    users.uids_differ = false;
-    free(q.by_name);
+    find_id_now(UID_BY_NAME, name);
 }
 
 int
 users_uid(const char *name, uid_t *uid)
 {
-    const struct user_uid *u = find_uid(name);
-    *uid = u->uid;
-    return !u->is_answered ? -1 : u->is_there;
+    const struct name_id *n = find_id(UID_BY_NAME, name);
+    *uid = (uid_t)n->id;
+    return !n->is_answered ? -1 : n->is_there;
+}
+
+void
+users_ask_gid(const char *name)
+{
+    ask_id(GID_BY_NAME, name);
+}
+
+void
+users_find_gid(const char *name)
+{
+    find_id_now(GID_BY_NAME, name);
+}
+
+bool
+users_gid(const char *name, gid_t *gid)
+{
+    const struct name_id *n = find_id(GID_BY_NAME, name);
+    *gid = (gid_t)n->id;
+    return n->is_there;
 }
 
 bool

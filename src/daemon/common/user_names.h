@@ -1,8 +1,8 @@
 /* Names of users by uid. A directory service may answer slowly, so a thread queries it and the
- * answers are cached. The same holds for the users named in the settings (settings_names.c),
- * except at start-up, when those and admin_group (roles.c) are looked up synchronously. The
- * loop waits a quarter of a second for a name; after a timeout it does not wait again for a
- * minute, and daemon_user_name returns uid:N meanwhile. */
+ * answers are cached. The same holds for the users and the group named in the settings, except
+ * at start-up, when they are looked up synchronously (settings_names.c). The loop waits a
+ * quarter of a second for a name; after a timeout it does not wait again for a minute, and
+ * daemon_user_name returns uid:N meanwhile. */
 #ifndef DAEMON_COMMON_USER_NAMES_H
 #define DAEMON_COMMON_USER_NAMES_H
 
@@ -12,9 +12,9 @@
 
 struct job;
 
-/* Called when answers have arrived. uids_differ: users named in the settings have other uids
- * than before. */
-typedef void (*users_answered_fn)(void *arg, bool uids_differ);
+/* Called when answers have arrived. ids_differ: users or groups named in the settings have
+ * other ids than before. */
+typedef void (*users_answered_fn)(void *arg, bool ids_differ);
 
 /* Call before any other function here. */
 void users_start(uv_loop_t *loop, users_answered_fn answered, void *arg);
@@ -30,6 +30,11 @@ bool users_is_settled(uid_t uid);
 int users_uid(const char *name, uid_t *uid);
 void users_ask_uid(const char *name);
 void users_find_uid(const char *name);
+
+/* The same for a group. users_gid: false: there is none, or it is not known yet. */
+bool users_gid(const char *name, gid_t *gid);
+void users_ask_gid(const char *name);
+void users_find_gid(const char *name);
 
 /* NULL: unknown, or not known yet. */
 const char *users_name(uid_t uid);

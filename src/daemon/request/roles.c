@@ -2,7 +2,6 @@
  * the kernel rather than a directory service, which may be slow or unavailable. */
 #include "daemon/request/roles.h"
 
-#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,31 +15,11 @@
 #include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 
-/* The group named in the settings; 0: none. */
-static int
-find_admins(const struct instance *inst, gid_t *gid, struct err *e)
-{
-    const char *name = inst->config.admin_group;
-    *gid = 0;
-    if (!inst->places.system || !name || !name[0])
-        return 0;
-    const struct group *g = getgrnam(name);
-    if (!g)
-        return err_set(e, ERR_USAGE,
-                       "admin_group: unknown group '%s'; 'groupadd %s' creates it", name, name);
-    *gid = g->gr_gid;
-    return 0;
-}
-
 struct roles *
-roles_new(const struct instance *inst, struct err *e)
+roles_new(const struct instance *inst)
 {
-    gid_t gid;
-    if (find_admins(inst, &gid, e) < 0)
-        return NULL;
     struct roles *r = xcalloc(1, sizeof *r);
     r->inst = inst;
-    r->admin_gid = gid;
     return r;
 }
 
@@ -67,12 +46,21 @@ peer_is_in(int fd, gid_t gid)
     return false;
 }
 
+/* settings_names.c looks the group up. Root's own group makes nobody an admin. */
+static bool
+find_admins(const struct roles *r, gid_t *gid)
+{
+    const char *name = r->inst->config.admin_group;
+    return name && name[0] && users_gid(name, gid) && *gid != 0;
+}
+
 bool
 roles_is_admin(const struct roles *r, int fd, const struct ucred *cred)
 {
+    gid_t gid;
     if (!r->inst->places.system || cred->uid == 0)
         return true; /* root, or a user with an own daemon */
-    return r->admin_gid && (cred->gid == r->admin_gid || peer_is_in(fd, r->admin_gid));
+    return find_admins(r, &gid) && (cred->gid == gid || peer_is_in(fd, gid));
 }
 
 bool

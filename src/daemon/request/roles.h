@@ -19,12 +19,10 @@ struct ucred;
 
 struct roles {
     const struct instance *inst; /* borrowed */
-    gid_t admin_gid;             /* the group of admins; 0: none */
     const struct caller *caller; /* whose request is being served; NULL: none */
 };
 
-/* Looks up admin_group. NULL with e if it is set but does not exist. */
-struct roles *roles_new(const struct instance *inst, struct err *e);
+struct roles *roles_new(const struct instance *inst);
 
 /* True if the daemon serves this user at all. */
 bool roles_is_served(const struct roles *r, uid_t uid);
