@@ -41,11 +41,9 @@ static const struct {
 static const char *const OOMS[] = {
     [OOM_NONE] = "none", [OOM_CUDA] = "cuda", [OOM_HOST] = "host"};
 
-static const char *const BLAMES[] = {[BLAME_COMMAND] = "command",
-                                     [BLAME_USER] = "user",
-                                     [BLAME_MACHINE] = "machine",
-                                     [BLAME_MPS] = "mps",
-                                     [BLAME_CAP] = "cap"};
+static const char *const BLAMES[] = {
+    [BLAME_COMMAND] = "command", [BLAME_USER] = "user", [BLAME_MACHINE] = "machine",
+    [BLAME_MPS] = "mps",         [BLAME_CAP] = "cap",   [BLAME_ACCOUNT] = "account"};
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

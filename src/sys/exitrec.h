@@ -21,8 +21,9 @@ enum blame {
     BLAME_COMMAND, /* the job asks for something impossible */
     BLAME_USER,    /* a problem of this user only: a quota, a disk, a limit on processes */
     BLAME_MACHINE,
-    BLAME_MPS, /* MPS could not be started on the GPU */
-    BLAME_CAP, /* the driver would not enforce the VRAM cap */
+    BLAME_MPS,     /* MPS could not be started on the GPU */
+    BLAME_CAP,     /* the driver would not enforce the VRAM cap */
+    BLAME_ACCOUNT, /* the user was not found: deleted, or the user directory is away */
 };
 
 /* Plain value. ending.outcome is one of EXITED SIGNALED TIMEOUT CANCELLED PREEMPTED REQUEUED

@@ -58,14 +58,25 @@ try_as_name()
     is "its log" "$(cat "$BERTH_DIR/logs/$UID_OF_NAME/1.log")" ran
 }
 
-@test "a job whose account the user directory no longer has does not run" {
+@test "a job whose account is not found waits for it, and fails only after ten minutes" {
     make_directory
-    start_system --set pam_service= # it has no record in shadow(5)
+    cc -shared -fPIC -o "$ROOT/clock_shift.so" "$E2E/clock_shift.c"
+    export CLOCK_SHIFT=$ROOT/shift
+    LD_PRELOAD=$ROOT/clock_shift.so start_system --set pam_service=
     as_name berth submit -G 0 --hold -- true
+    as_name berth submit -G 0 --hold -- true
+    mv "$NSS/passwd" "$NSS/kept"
     : >"$NSS/passwd"
     berth release 1
-    wait_for_event kind=ended job=1
-    has "why" "$(berth show 1)" "no longer has an account on this machine"
+    "$AWAIT" prints "$LIMIT" "berth explain 1" "user $UID_OF_NAME \($NAME\) no longer has an account on this machine"
+    mv "$NSS/kept" "$NSS/passwd"
+    as_name berth wait 1
+    : >"$NSS/passwd"
+    berth release 2
+    "$AWAIT" prints "$LIMIT" "berth explain 2" "no longer has an account"
+    echo "0 600" >"$CLOCK_SHIFT"
+    wait_for_event kind=ended job=2 state=FAILED
+    has "why" "$(berth show 2)" "no longer has an account on this machine"
 }
 
 @test "the limits of a user for whom the directory came late apply without a reload" {

@@ -639,15 +639,15 @@ END
     kill "$others" $(pgrep -u "$BOB")
 }
 
-@test "a job of a deleted account does not run, and says so" {
+@test "a job of a deleted account does not run, and says why it waits" {
     start_system
     useradd -M -d / "${ALICE}x"
     runuser -u "${ALICE}x" -- berth submit -G 0 --hold -- true
     userdel -f "${ALICE}x"
     berth release 1
-    try berth wait 1
-    is "exit status" "$status" 1
-    has "why" "$(berth show 1)" "no longer has an account on this machine"
+    "$AWAIT" prints "$LIMIT" "berth explain 1" "no longer has an account on this machine"
+    has "for the administrator" "$(berth health || true)" "no longer has an account on this machine; they wait"
+    berth cancel 1
 }
 
 @test "a restarted daemon finds the jobs of both users, and they end as they would" {

@@ -65,6 +65,15 @@ test_a_job_is_charged_for_its_own_words(void **state)
     assert_int_equal(blame_of(true, STEP_LOG, ENOENT), BLAME_MACHINE);
 }
 
+static void
+test_the_daemon_decides_about_an_account_that_was_not_found(void **state)
+{
+    (void)state;
+    assert_int_equal(blame_of(true, STEP_NOBODY, 0), BLAME_ACCOUNT);
+    assert_int_equal(blame_of(true, STEP_ACCOUNT, 0), BLAME_COMMAND);
+    assert_int_equal(blame_of(true, STEP_ACCOUNT, EAGAIN), BLAME_USER);
+}
+
 int
 main(void)
 {
@@ -75,6 +84,7 @@ main(void)
             test_a_terminal_that_cannot_be_made_is_waited_for_only_if_all_are_taken),
         cmocka_unit_test(test_what_was_interrupted_or_busy_is_tried_again),
         cmocka_unit_test(test_a_job_is_charged_for_its_own_words),
+        cmocka_unit_test(test_the_daemon_decides_about_an_account_that_was_not_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,6 +40,7 @@
 #define PAUSE_MAX_MS        15000
 #define USER_PAUSE_FIRST_MS 2000
 #define USER_PAUSE_MAX_MS   60000
+#define ACCOUNT_GONE_US     (INT64_C(600) * 1000000)
 #define ANSWER_MS           3000 /* for a forked process to answer */
 #define LOOK_MS             2000 /* after a launch, for the supervisor's first message */
 #define TEXT_MAX            400
@@ -48,6 +49,7 @@ struct user_trouble {
     uint32_t uid;
     bool barred; /* now; false: its jobs may try again, but none has started yet */
     int64_t since_us, pause_ms, until_us; /* wall clock; boot clock */
+    int64_t nobody_us; /* boot clock: since when no account was found; 0: otherwise troubled */
     char text[TEXT_MAX];
 };
 
@@ -335,13 +337,12 @@ machine_trouble_of(struct attempts *a, uint32_t uid, const char *text)
 {
     struct machine *m = a->machine;
     struct user_trouble *u = find_user(m, uid);
-    if (u && u->barred) {
-        snprintf(u->text, sizeof u->text, "%s", text);
-        return; /* several starts under way met the same trouble */
-    }
     if (!u)
         u = add_user(m, uid);
+    u->nobody_us = 0;
     snprintf(u->text, sizeof u->text, "%s", text);
+    if (u->barred)
+        return; /* several starts under way met the same trouble */
     u->pause_ms = u->pause_ms ? u->pause_ms * 2 : USER_PAUSE_FIRST_MS;
     if (u->pause_ms > USER_PAUSE_MAX_MS)
         u->pause_ms = USER_PAUSE_MAX_MS;
@@ -350,6 +351,18 @@ machine_trouble_of(struct attempts *a, uint32_t uid, const char *text)
     log_warn("event=user-trouble user=%s again_in_ms=%lld %s", daemon_user_name(uid),
              (long long)u->pause_ms, u->text);
     refresh_users(m);
+}
+
+bool
+machine_account_is_gone(struct attempts *a, uint32_t uid, const char *text)
+{
+    const struct user_trouble *u = find_user(a->machine, uid);
+    int64_t now = clock_boot_us(), since_us = u && u->nobody_us ? u->nobody_us : now;
+    if (now - since_us >= ACCOUNT_GONE_US)
+        return true;
+    machine_trouble_of(a, uid, text);
+    find_user(a->machine, uid)->nobody_us = since_us;
+    return false;
 }
 
 void

@@ -5,6 +5,7 @@
 #ifndef DAEMON_ATTEMPT_MACHINE_TROUBLE_H
 #define DAEMON_ATTEMPT_MACHINE_TROUBLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct attempts;
@@ -22,6 +23,10 @@ void machine_trouble(struct attempts *a, const char *text);
 /* The same for trouble that affects only this user's jobs; they may try again after
  * a pause. */
 void machine_trouble_of(struct attempts *a, uint32_t uid, const char *text);
+
+/* The user's account was not found. False: counts as such trouble, because the user directory
+ * may be away. True: it has not been found for ten minutes; its jobs fail. */
+bool machine_account_is_gone(struct attempts *a, uint32_t uid, const char *text);
 
 /* A command of this user has started: the next trouble counts as a new one. */
 void machine_started(struct attempts *a, uint32_t uid);

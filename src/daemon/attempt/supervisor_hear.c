@@ -111,18 +111,20 @@ excuse_unserved(struct watcher *w, const struct watch *x, const struct job *job,
 }
 
 /* The command was not started for reasons other than the job: the job waits until the
- * trouble ends. */
+ * trouble ends, but not for an account that is gone. */
 static void
 excuse(struct watcher *w, const struct watch *x, const struct job *job, enum blame blame,
        struct ending *ending)
 {
+    if (blame == BLAME_ACCOUNT && machine_account_is_gone(w->attempts, job->uid, ending->text))
+        return;
     log_warn("job=%u attempt=%d event=not-started %s", x->job, x->attempt, ending->text);
     ending->outcome = OUTCOME_NEVER_RAN;
     if (!ending->errno_value)
         ending->errno_value = EIO;
     if (blame == BLAME_USER)
         machine_trouble_of(w->attempts, job->uid, ending->text);
-    else
+    else if (blame == BLAME_MACHINE)
         machine_trouble(w->attempts, ending->text);
 }
 

@@ -119,10 +119,11 @@ refuse_for_now(const char *whom, int errnum)
     say_no(STEP_ACCOUNT, is_shortage ? errnum : EAGAIN, text);
 }
 
-/* NULL: there is no such account. Only a lookup without an error says so: modules report a
- * server that does not answer by any error, even ENOENT (nslcd's) or ESRCH. The entry is in our
- * own buffer: PAM's modules look up other accounts, and the job could become the one that they
- * found last. */
+/* NULL: not found. That is only what a lookup without an error says: modules report a server
+ * that does not answer by any error, even ENOENT (nslcd's) or ESRCH. But it need not be true:
+ * many builds of sssd's module find nobody while sssd is stopped, and the answer is that of the
+ * last module, whatever those before it said. The entry is in our own buffer: PAM's modules
+ * look up other accounts, and the job could become the one that they found last. */
 static const struct passwd *
 look_up(const char *name, uid_t uid, const char *whom)
 {
@@ -159,7 +160,7 @@ find_account(const struct question *q)
     auto_free char *whom = xasprintf("user %u (%s)", q->uid, q->name[0] ? q->name : "no name");
     const struct passwd *pw = look_up(NULL, q->uid, whom);
     if (!pw)
-        refuse(STEP_ACCOUNT, 0, "%s no longer has an account on this machine", whom);
+        refuse(STEP_NOBODY, 0, "%s no longer has an account on this machine", whom);
     if (q->name[0] && strcmp(q->name, pw->pw_name) != 0)
         refuse(STEP_ACCOUNT, 0, "user %u was %s when the job was submitted, and is %s now",
                q->uid, q->name, pw->pw_name);

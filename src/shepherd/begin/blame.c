@@ -1,7 +1,8 @@
 /* Decides who is charged for a failed start: see blame.h. A job is charged only for what its
  * own request names (a missing folder, a program that cannot be executed). A temporary
  * shortage on the machine is charged to the machine. A shortage of only this user (quota,
- * number of processes, space on the disk of the user's log) makes only this user's jobs wait.
+ * number of processes, space on the disk of the user's log) makes only this user's jobs wait,
+ * and so does an account that was not found: the daemon decides when it is gone for good.
  * Called by command.c, screen.c, identity.c and deliver.c. */
 #include "shepherd/begin/blame.h"
 
@@ -79,6 +80,8 @@ blame_of(bool log_is_ours, enum step step, int errnum)
         return blame_of_log(log_is_ours, errnum);
     case STEP_PLACE:
         return BLAME_USER;
+    case STEP_NOBODY:
+        return BLAME_ACCOUNT;
     case STEP_ACCOUNT:
     case STEP_FOLDER:
     case STEP_ERROR:

@@ -19,8 +19,9 @@ enum step {
     STEP_EXEC,     /* executing the command */
     STEP_PLACE,    /* entering the user's log folder, on which the user can mount anything */
     STEP_TERMINAL, /* making a terminal */
+    STEP_NOBODY,   /* looking the user up, who was not found */
 };
-#define STEP_LAST STEP_TERMINAL
+#define STEP_LAST STEP_NOBODY
 
 /* log_is_ours: the log's path is the instance's default, not chosen by the job. errnum: why
  * the step failed; 0: not known. */
