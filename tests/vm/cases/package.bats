@@ -104,9 +104,10 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
     as alice 'berth queue --all --json' | grep -q '"RUNNING"'
     has_its_limit
     install_limits
-    as alice 'limits-hold memory cpus processes devices'
+    as alice 'limits-hold memory cpus processes'
     # The long job still has the programs of before, for which needrestart would restart its unit.
-    guest 'needrestart -b -r l' | grep NEEDRESTART-VER
+    guest 'set -e; mv /etc/needrestart/conf.d/berth.conf /root; needrestart -b -r l | grep "NEEDRESTART-SVC: berth-jobs@"
+        mv /root/berth.conf /etc/needrestart/conf.d'
     guest 'needrestart -r a -l </dev/null'
     guest "kill -0 $job"
     has_its_limit
@@ -114,6 +115,7 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
     run as alice 'berth wait 1'
     [ "$status" -eq 5 ]
     as alice 'berth wait 2; cat waited' | grep -qx ran
+    as alice 'limits-hold devices' # needs a free GPU
 }
 
 @test "removal leaves running jobs and the queue, and a later installation finds them" {
