@@ -7,7 +7,8 @@ load containers
 
 R=$BATS_TEST_DIRNAME/../real-gpu
 # Here a step is a whole run of the script.
-LIMIT=300
+LIMIT=1100
+export REAL_GPU_TOTAL=1000 REAL_GPU_PATIENCE=300
 
 case_setup()
 {

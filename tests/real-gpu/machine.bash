@@ -1,9 +1,9 @@
 # Shared by the rows of tests/real-gpu/run: programs, an instance of Berth of its own, the
 # choice of GPU, readers of Berth's and nvidia-smi's answers, and waits. Sourced by run.
 
-# Deadline of a single wait, and of the whole run, in seconds.
-PATIENCE=60
-TOTAL=570
+# Deadline of a single wait, and of the whole run, in seconds. A run against the fake driver may take longer.
+PATIENCE=${REAL_GPU_PATIENCE:-60}
+TOTAL=${REAL_GPU_TOTAL:-570}
 
 # Upper bound on what a process has on a GPU besides its allocations.
 CONTEXT_MIB=1024
