@@ -10,6 +10,7 @@ case_setup()
     berth compat install "$ROOT/bin" >/dev/null
     PATH=$ROOT/bin:$PATH
     export BERTH_DIR=
+    seen=$E2E/seen
 }
 
 simjob='python3 -m gpusched.simjob'
@@ -137,9 +138,9 @@ CASES
 
 @test "D3 jobs that fit share a card; lines, logs, journal and board to the byte" {
     cat >jobs.txt <<JOBS
-[vram=8G] $simjob --vram 8000 --ramp 0 --hold 3
-[vram=8G]   $simjob --vram 8000 --ramp 0 --hold 3
-[VRAM=20gib] $simjob --vram 20000 --ramp 0 --hold 3; echo over
+[vram=8G] $seen 8000 $simjob --vram 8000 --ramp 0 --hold 1000
+[vram=8G]   $seen 8000 $simjob --vram 8000 --ramp 0 --hold 1000
+[VRAM=20gib] $seen 20000 $simjob --vram 20000 --ramp 0 --hold 1000; echo over
 JOBS
     sched jobs.txt --sim 2
     is status "$status" 0
@@ -148,19 +149,19 @@ JOBS
     cmp first - <<LINES
 [T] 3 jobs queued [live queue (file re-read each tick)] (poll every 0.2s; status board: gpusched_logs/status.txt)
 [T] discovered GPUs: [0, 1]
-[T] job 1 started on gpu [0] (1/3 dispatched, declared 8192 MiB/gpu) — $simjob --vram 8000 --ramp 0 --hold 3
-[T] job 2 started on gpu [0] (2/3 dispatched, declared 8192 MiB/gpu) — $simjob --vram 8000 --ramp 0 --hold 3
-[T] job 3 started on gpu [1] (3/3 dispatched, declared 20480 MiB/gpu) — $simjob --vram 20000 --ramp 0 --hold 3; echo over
+[T] job 1 started on gpu [0] (1/3 dispatched, declared 8192 MiB/gpu) — $seen 8000 $simjob --vram 8000 --ramp 0 --hold 1000
+[T] job 2 started on gpu [0] (2/3 dispatched, declared 8192 MiB/gpu) — $seen 8000 $simjob --vram 8000 --ramp 0 --hold 1000
+[T] job 3 started on gpu [1] (3/3 dispatched, declared 20480 MiB/gpu) — $seen 20000 $simjob --vram 20000 --ramp 0 --hold 1000; echo over
 LINES
     grep -qxF '[T] job 3 finished [OK] in Ns — peak vram gpu1:20000 MiB | declared 20480 MiB → within ±10% | avg gpu util U%' lines
     is summary "$(tail -1 lines)" '[T] all 3 jobs done — 3 ok, 0 failed, 0 cancelled, 0 under-declared vram, 0 over-declared vram'
     is 'log of 3' "$(cat gpusched_logs/job003_gpu1.log)" over
     [ -e gpusched_logs/job001_gpu0.log ]
-    has seen "$(head -2 gpusched_logs/journal.jsonl | tail -1)" '^\{"key": "[0-9a-f]{12}#1", "event": "seen", "no": 2, "command": "python3 -m gpusched.simjob --vram 8000 --ramp 0 --hold 3"\}$'
+    has seen "$(head -2 gpusched_logs/journal.jsonl | tail -1)" '^\{"key": "[0-9a-f]{12}#1", "event": "seen", "no": 2, "command": "'"$seen"' 8000 python3 -m gpusched.simjob --vram 8000 --ramp 0 --hold 1000"\}$'
     has started "$(record started)" '^\{"key": "[0-9a-f]{12}#[01]", "event": "started", "pgid": [0-9]+, "gpus": \[[01]\]\}$'
     has 'end' "$(record done)" '^\{"key": "[0-9a-f]{12}#[01]", "event": "done", "status": "ok", "returncode": 0, "peak_mib": \{"[01]": (8000|20000)\}, "avg_util": [0-9]+\.[0-9]+\}$'
     has board "$(cat gpusched_logs/status.txt)" '^gpusched status @ [0-9:]{8} — 0 running, 0 pending, 3 done$'
-    has board "$(cat gpusched_logs/status.txt)" '^✓ job 1   ok \(exit 0, peak 8000 MiB\) — python3 -m gpusched'
+    has board "$(cat gpusched_logs/status.txt)" '^✓ job 1   ok \(exit 0, peak 8000 MiB\) — .*python3 -m gpusched'
 }
 
 @test "jobs that start together are journaled in the order in which they were started" {
@@ -207,8 +208,12 @@ LINES
 }
 
 @test "D8 more than declared: reported while it runs, with a verdict at the end" {
-    printf '[vram=8000] %s --vram 12000 --ramp 0 --hold 3\n' "$simjob" >jobs.txt
-    sched jobs.txt --sim 1 -v
+    mkfifo gate
+    printf '[vram=8000] %s --vram 12000 --ramp 0 --hold 1000 & read line <gate; kill $!\n' "$simjob" >jobs.txt
+    background run gpusched jobs.txt --sim 1 -v --poll 0.2
+    wait_for_output run 'vram now gpu0:12000 MiB'
+    echo go >gate
+    finish run
     is status "$status" 0
     has output "$out" 'WARN  job 1 EXCEEDS declared VRAM: 12000 MiB observed on gpu 0 vs 8000 MiB declared \(\+50%\) — neighbors may OOM$'
     is 'times it was said' "$(grep -c EXCEEDS <<<"$out")" 1
@@ -218,7 +223,7 @@ LINES
 }
 
 @test "D9 much less than declared: reported only at the end" {
-    printf '[vram=12000] %s --vram 4000 --ramp 0 --hold 3\n' "$simjob" >jobs.txt
+    printf '[vram=12000] %s 4000\n' "$seen" >jobs.txt
     sched jobs.txt --sim 1
     has end "$(ended 1)" 'declared 12000 MiB → over-declared \(-67%\); lowering it frees packing headroom'
     has_not output "$out" EXCEEDS
@@ -579,7 +584,7 @@ JOURNAL
 }
 
 @test "D23 two GPUs: both in the mask, peaks for both" {
-    printf '[gpus=2 vram=10G] echo $CUDA_VISIBLE_DEVICES; %s --vram 9000 --ramp 0 --hold 3\n' "$simjob" >jobs.txt
+    printf '[gpus=2 vram=10G] echo $CUDA_VISIBLE_DEVICES; %s 9000\n' "$seen" >jobs.txt
     sched jobs.txt --sim 2
     has output "$out" 'started on gpu \[0,1\]'
     has end "$(ended 1)" 'peak vram gpu0:9000 MiB, gpu1:9000 MiB'

@@ -308,7 +308,7 @@ JOBS
     wait_until_running 1
     kill_daemon
     follow_file 1 jobs.txt
-    is state "$(job_field 1 state)" RUNNING
+    wait_until_running 1
     open_gate
     finish run
     is status "$status" 5
@@ -349,7 +349,7 @@ shepherd_of()
 }
 
 @test "D23 two GPUs: both in the mask, peaks on both" {
-    printf '[gpus=2 vram=10G] echo $CUDA_VISIBLE_DEVICES >mask; berth simjob --vram 9000 --ramp 0 --hold 0.5\n' >jobs.txt
+    printf '[gpus=2 vram=10G] echo $CUDA_VISIBLE_DEVICES >mask; %s 9000\n' "$E2E/seen" >jobs.txt
     run_file 2 jobs.txt
     is status "$status" 0
     is mask "$(cat mask)" 0,1

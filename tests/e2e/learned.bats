@@ -54,12 +54,13 @@ run_with()
 
 @test "nothing is learned from a failed run, and from an out-of-memory that the request was too small" {
     start_daemon 1
-    local failing='berth simjob --vram 100 --ramp 0 --hold 0.5; exit 1' id
-    berth submit --vram auto -W -- sh -c "$failing" || true
-    berth submit --vram auto --hold -- sh -c "$failing"
+    local failing='"$0" 100; exit 1' id
+    berth submit --vram auto -W -- sh -c "$failing" "$E2E/seen" || true
+    is sampled "$(job_field @ peak_mib.0)" 100
+    berth submit --vram auto --hold -- sh -c "$failing" "$E2E/seen"
     is failed "$(job_field @ vram_mib)" null
     # The same command needs more than before: it is retried with a quarter more.
-    echo 'berth simjob --vram 4000 --ramp 0 --hold 0.5' >step.sh
+    echo "$E2E/seen 4000" >step.sh
     berth submit --vram auto -W -- sh step.sh
     cat >>step.sh <<<'[ "$BERTH_ATTEMPT" = 2 ] || { echo CUDA out of memory; exit 1; }'
     id=$(berth submit --vram auto --oom-retries 1 --parsable -W -- sh step.sh)

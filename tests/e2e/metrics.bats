@@ -112,7 +112,10 @@ PYTHON
     mkdir -p "$BERTH_DIR"
     printf 'sample_ms: 50\nidle_sample_ms: 100\n' >"$BERTH_DIR/config.yaml"
     start_daemon 2
-    berth submit -G 2 --vram 8G -- berth simjob --vram 3000 --ramp 0.5 --hold 1.5
+    mkfifo seen
+    berth submit -G 2 --vram 8G -- sh -c 'berth simjob --vram 3000 --ramp 0.5 --hold 1000 & read x <seen; kill $!'
+    "$AWAIT" prints "$LIMIT" "$E2E/ask.py series '{\"job\": 1}' | jq '(.points | length >= 5) and (.points[-1][1] | .\"0\" == 3000 and .\"1\" == 3000)'" true
+    echo >seen
     timeout "$LIMIT" berth wait 1
     ask series '{"job": 1}' >"$ROOT/run.json"
     stop_daemon
