@@ -190,7 +190,7 @@ Try \"sbatch --help\" for more information"
     echo >go
     berth wait 1
     scancel --me
-    is 'at last' "$(squeue -h)" ''
+    "$AWAIT" prints "$LIMIT" 'squeue -h | wc -l' '^ *0$'
 }
 
 @test "sacct has Slurm's states and exit codes" {
@@ -202,6 +202,7 @@ Try \"sbatch --help\" for more information"
     sbatch -J stopped --wrap 'sleep 100' >/dev/null
     wait_until_running 5
     scancel 5
+    berth wait 5 || true
     sbatch -W --array=1,2 --wrap 'exit $((SLURM_ARRAY_TASK_ID - 1))' >/dev/null || true
     sbatch -H --wrap true >/dev/null
     scancel 9
@@ -442,7 +443,7 @@ berth*       up   infinite      1   idle $host"
     sbatch -J second -d afterok:1 --array=1-4%2 --wrap true >/dev/null
     scontrol show job 1 >shown
     for line in "^JobId=1 JobName=first$" "^   UserId=$(id -un)\($(id -u)\) GroupId=$(id -gn)\($(id -g)\) MCS_label=N/A$" \
-        '^   JobState=RUNNING Reason=None Dependency=\(null\)$' '^   RunTime=00:00:0[0-9] TimeLimit=00:10:00 TimeMin=N/A$' \
+        '^   JobState=RUNNING Reason=None Dependency=\(null\)$' '^   RunTime=00:0[0-9]:[0-9][0-9] TimeLimit=00:10:00 TimeMin=N/A$' \
         "^   NodeList=$host$" '^   NumNodes=1 NumCPUs=1 NumTasks=1 CPUs/Task=1 ReqB:S:C:T=0:0:\*:\*$' \
         '^   TRES=cpu=1,mem=100M,node=1,billing=1,gres/gpu=1$' "^   StdOut=$WORK/slurm-1.out$" '^   TresPerNode=gres:gpu:1$' \
         '^   Comment=words$'; do
@@ -468,7 +469,7 @@ berth*       up   infinite      1   idle $host"
     try scontrol frobnicate
     is 'no command' "$status:$err" '1:invalid keyword: frobnicate'
     scontrol requeue 1
-    wait_for_event kind=requeued job=1
+    wait_for_event kind=started job=1 attempt=2
     scontrol requeuehold 1
     "$AWAIT" until "$LIMIT" 'berth show 1 --json' jobs.0.state HELD
     is 'its script' "$(scontrol write batch_script 1 - | tail -1)" 'read line <go'
@@ -505,6 +506,7 @@ berth*       up   infinite      1   idle $host"
     try scancel -u 4000000
     is 'no user has that number' "$status:$err" '1:scancel: error: Invalid user name: 4000000'
     scancel -u "$(id -u)" -w "$host" -p other,berth
+    berth wait 1 || true
     is 'what runs on the node' "$(squeue -h -o '%i %T')" '2 PENDING'
     scancel -t PD -M berth
     is 'what waits' "$(squeue -h)" ''

@@ -199,9 +199,9 @@ END
     run out/submit-all
     [ "$status" -eq 1 ]
     # It arrives while the next one waits for it.
-    printf '#!/bin/sh\ncat %s/fake/jobs\necho "101|berth:%s.2" >%s/fake/jobs\n' "$WORK" \
-        "$(sed -n 's/^key=//p' out/submit-all)" "$WORK" >fake/squeue
-    SETTLE=2 run out/submit-all
+    printf '#!/bin/sh\necho "101|berth:%s.2" >%s/fake/jobs\n' "$(sed -n 's/^key=//p' out/submit-all)" "$WORK" >fake/sleep
+    chmod +x fake/sleep
+    SETTLE=100000 run out/submit-all
     [ "$status" -eq 0 ]
     [ ! -e fake/calls ]
 }

@@ -156,7 +156,7 @@ JOBS
     kill -TERM "$pid"
     "$AWAIT" pid "$LIMIT" "$pid"
     start_daemon 1
-    is state "$(job_field 1 state)" RUNNING
+    wait_until_running 1
     open_gate
     wait_for_event kind=ended job=1 exit_status=9
 }

@@ -153,7 +153,7 @@ c.recv(1)' "$BERTH_DIR/berth.sock"
     wait_for_event kind=started job=2
     kill_daemon
     start_daemon 1
-    is 'state after a restart' "$(job_field 2 state)" RUNNING
+    wait_until_running 2
     has_not doctor "$(berth doctor || true)" 'longer than'
     start_web
     get api/v1/status

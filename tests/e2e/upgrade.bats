@@ -36,8 +36,8 @@ everything_goes_on()
 {
     [ "$(daemon_pid)" != "$before" ] || fail_with "it is the same daemon"
     before=$(daemon_pid)
-    is "the stream's job" "$(job_field 1 state)" RUNNING
-    is "the long job" "$(job_field 2 state)" RUNNING
+    wait_until_running 1 # it is STARTING until its supervisor has called
+    wait_until_running 2
     is "the one that waits" "$(job_field "$waits" state)" PENDING
     let_task_through "$1"
     let_stream_on "$1"
