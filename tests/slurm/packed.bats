@@ -94,13 +94,13 @@ load packed
 
 @test "jobs fit into the time of their allocations, and what does not end in one goes on in the next" {
     start_cluster --nodes 1 --gpus 2
-    settings "slurm_allocation_s: 30" "slurm_allocation_idle_s: 1"
-    # The second begins when the allocation has existed for a while, and before the first has
+    settings "slurm_allocation_s: 45" "slurm_allocation_idle_s: 1"
+    # The second begins when a tenth of the allocation's time is over, and before the first has
     # ended: an allocation without jobs is soon given back. It is cut off, and ends in the next.
     # The third's limit is longer than an allocation: it gets a longer one, and comes when no
     # other job could use that.
-    submit --vram 1G -- sh -c 'until [ -e runs ]; do sleep 0.1; done'
-    within is_state 1 RUNNING
+    submit --vram 1G -- sh -c 'sleep 6; touch late; until [ -e runs ]; do sleep 0.1; done'
+    within test -e late
     submit --vram 1G --grace 1s -- sh -c 'echo $BERTH_ATTEMPT >>runs; [ $BERTH_ATTEMPT = 2 ] || sleep 1000'
     run -0 wait_for 1-2
     submit --vram 1G -t 1h -- true
