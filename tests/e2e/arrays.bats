@@ -52,7 +52,8 @@ started_tasks()
 @test "%N limits how many tasks run at once" {
     start_daemon 4
     berth submit --array 0-5%2 --vram 100 -- sh -c "$AT_GATE"
-    wait_for_event kind=started array_task=1
+    wait_until_running 2
+    wait_until_running 3
     is waiting "$(job_field 1 array.waiting)" 4
     has 'status' "$(berth status)" '^jobs +2 running, 4 pending$'
     is reason "$(job_field 1 reason)" ArrayLimit

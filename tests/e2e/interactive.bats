@@ -115,7 +115,7 @@ at_terminal()
     wait_for_output job '^one$'
     kill -KILL "$pid_of_job"
     finish job
-    is state "$(job_field 1 state)" RUNNING
+    wait_until_running 1
     background again berth attach 1 --from-start
     wait_for_output again '^one$'
     echo >gate
@@ -183,7 +183,7 @@ at_terminal()
     is status "$status" 141
     is output "$out" one
     has words "$err" 'job 1 continues'
-    is state "$(job_field 1 state)" RUNNING
+    wait_until_running 1
     echo >gate
 }
 
@@ -227,7 +227,7 @@ at_terminal()
             berth submit --gpus 0 --pty -- sh -c 'echo ready; read x'
         is "status after $signal" "$status" "${signal#*:}"
         is "mode after $signal" "$mode" cooked
-        is "state after $signal" "$(job_field @ state)" RUNNING
+        wait_until_running @
         berth cancel @
     done
     at_terminal 'see:ready' "run:berth cancel @" -- \

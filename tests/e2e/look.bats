@@ -111,7 +111,8 @@ titles()
     start_daemon 2
     berth submit --gpu-ids 0 -- sleep 1000 >/dev/null
     berth submit --gpu-ids 1 -- sleep 1000 >/dev/null
-    wait_for_event kind=started job=2 >/dev/null
+    wait_until_running 1
+    wait_until_running 2
     berth submit -- true >/dev/null
     berth submit --hold -- true >/dev/null
     ids() { berth queue --format id "$@" | tail -n +2 | tr -d ' ' | tr '\n' ,; }
@@ -240,7 +241,7 @@ titles()
     berth submit --array 0-19%2 --vram 60G -- python train.py --config "$(printf 'x%.0s' $(seq 100))" >"$ROOT/words"
     has words "$(cat "$ROOT/words")" '^job 2 submitted, an array of 20 tasks, 2 at once$'
     berth submit -G 4 -- sleep 1000 >/dev/null
-    wait_for_event kind=started >/dev/null
+    wait_until_running 1
     open_terminal 80 40 sh -c 'berth gpus; berth; berth queue; berth status'
     see '^left 0'
     has_not wrapped "$(screen)" '^(x|\.\.\.$|GiB)'
@@ -310,7 +311,7 @@ titles()
     start_daemon 1
     berth pause 0
     berth submit --gpus 0 -- sleep 600
-    wait_for_event kind=started job=1
+    wait_until_running 1
     is kinds "$(berth events @ | jq -r .kind | sort -u | paste -sd ' ')" 'started submitted'
     try berth release 1
     is status "$status" 1

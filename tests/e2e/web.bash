@@ -26,6 +26,6 @@ busy_machine()
 {
     start_daemon 2
     berth submit --vram 8G --name holder -- berth simjob --vram 7000 --hold 600
-    wait_for_event kind=started job=1
+    wait_until_running 1
     berth submit --gpus 2 --name waiter -- true
 }
