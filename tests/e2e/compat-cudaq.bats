@@ -67,6 +67,12 @@ while True:
 PYTHON
 }
 
+# Release the job that reads this FIFO, by default `gate`; wait until there is one.
+open_gate()
+{
+    timeout "$LIMIT" sh -c "echo go >${1:-gate}" || fail_with 'no job has come to the gate'
+}
+
 @test "cudaq's usage, and settings that make no sense" {
     COLUMNS=80 try cudaq.py
     is status "$status" 2
@@ -227,7 +233,7 @@ LINES
     export BERTH_DIR=
     dispatch run --min-free-mem-mb 20000 --gpu-ids 0
     wait_for_output run 'Starting job dispatch loop'
-    echo go >gate
+    open_gate
     wait_for_field 'echo x >>ran; read line <gate; exit 5' status failed
     is code "$(field 'echo x >>ran; read line <gate; exit 5' exit_code)" 5
     wait_for_field 'echo late >>ran' status completed
@@ -243,7 +249,7 @@ LINES
     kill -KILL "$pid_of_first"
     finish first
     export BERTH_DIR=$WORK/logs/.berth
-    echo go >gate
+    open_gate
     wait_for_event kind=ended job=2 >last
     export BERTH_DIR=
     dispatch run
@@ -263,7 +269,7 @@ LINES
     is status "$status" 143
     has 'what goes on' "$out" "Stopped. 1 running and 1 pending jobs go on without it; 'status' shows them"
     cp jobs.jsonl before
-    echo go >gate.1
+    open_gate gate.1
     BERTH_DIR=$WORK/logs/.berth wait_for_event kind=started job=2 >started
     try cudaq.py status
     is lines "${out% (PID*}" '[✓] read line <gate.1 → GPU 0 → Completed
@@ -502,7 +508,7 @@ JOBS
     wait_for_field 'read line <gate' status pending
     berth resume 0 1 >/dev/null
     wait_for_field 'read line <gate' status running
-    echo go >gate
+    open_gate
     wait_for_field 'read line <gate' status completed
     stop "$pid_of_again" again
     # A daemon with an unexpected answer is not taken for a machine without GPUs.

@@ -20,6 +20,12 @@ sched()
     try gpusched "$@" --poll 0.2
 }
 
+# Release the job that reads this FIFO, by default `gate`; wait until there is one.
+open_gate()
+{
+    timeout "$LIMIT" sh -c "echo go >${1:-gate}" || fail_with 'no job has come to the gate'
+}
+
 # The line that reports a job's end.
 ended()
 {
@@ -212,7 +218,7 @@ LINES
     printf '[vram=8000] %s --vram 12000 --ramp 0 --hold 1000 & read line <gate; kill $!\n' "$simjob" >jobs.txt
     background run gpusched jobs.txt --sim 1 -v --poll 0.2
     wait_for_output run 'vram now gpu0:12000 MiB'
-    echo go >gate
+    open_gate
     finish run
     is status "$status" 0
     has output "$out" 'WARN  job 1 EXCEEDS declared VRAM: 12000 MiB observed on gpu 0 vs 8000 MiB declared \(\+50%\) — neighbors may OOM$'
@@ -274,7 +280,7 @@ LINES
     echo '[vram=2000] echo b' >new
     mv new jobs.txt
     wait_for_output run 'job 2 finished'
-    echo go >gate
+    open_gate
     wait_for_output run 'job 1 hit CUDA OOM'
     finish run
     is status "$status" 0
@@ -315,7 +321,7 @@ LINES
     printf '[timeout=5.4s] trap "" TERM; cat gate\n' >jobs.txt
     background late gpusched jobs.txt --sim 1 --poll 3600
     wait_for_output late 'WARN  job 3 TIMEOUT after [0-9]+s \(limit 5s\) — SIGTERM$'
-    echo go >gate
+    open_gate
     finish late
     has 'its end' "$out" 'job 3 finished \[TIMEOUT\]'
     "$AWAIT" gone "$LIMIT"
@@ -331,7 +337,7 @@ LINES
     "$AWAIT" output "$LIMIT" gpusched_logs/journal.jsonl '"no": 5'
     # The journal comes first; then the queue changes, all at once.
     BERTH_DIR=$PWD/gpusched_logs/.berth "$AWAIT" prints "$LIMIT" 'berth queue' 'echo c >>order'
-    echo go >gate
+    open_gate
     finish run
     is status "$status" 0
     is order "$(paste -sd ' ' order)" 'b a c'
@@ -393,7 +399,7 @@ LINES
     printf '[vram=8G\n' >>jobs.txt
     wait_for_output run 'WARN  jobs file unreadable, keeping previous queue: jobs file line 3: unterminated'
     printf 'read line <gate\necho x >second\n' >jobs.txt
-    echo go >gate
+    open_gate
     finish run
     is status "$status" 0
     is warnings "$(grep -c unreadable <<<"$out")" 1
@@ -438,7 +444,7 @@ LINES
     finish first
     background run gpusched jobs.txt --sim 1 --poll 0.2
     wait_for_output run 'job 1 is still running on gpu \[0\] — following it again'
-    echo go >gate
+    open_gate
     finish run
     is status "$status" 5
     is 'times run' "$(wc -l <ran)" 1
@@ -452,7 +458,7 @@ LINES
     wait_for_start first
     kill -KILL "$pid_of_first"
     finish first
-    echo go >gate
+    open_gate
     "$AWAIT" pid "$LIMIT" "$(cat pid)"
     sched jobs.txt --sim 1
     is status "$status" 5
@@ -468,7 +474,7 @@ LINES
     kill -KILL "$pid_of_first"
     finish first
     export BERTH_DIR=$WORK/gpusched_logs/.berth
-    echo go >gate
+    open_gate
     wait_for_event kind=ended job=3 >last
     export BERTH_DIR=
     sched jobs.txt --sim 1
@@ -497,7 +503,7 @@ leaves_a_removed_line()
     background run gpusched jobs.txt --sim 1 --poll 0.2
     wait_for_output run 'job 1 is still running on gpu \[0\] — following it again'
     wait_for_output run 'job 2 finished'
-    echo go >gate
+    open_gate
     finish run
     is status "$status" 5
     has journal "$(record 'done')" '"status": "failed", "returncode": 5'
@@ -527,7 +533,7 @@ leaves_a_removed_line()
     wait_for_event kind=started job=1 >started
     is 'what waits' "$(job_field 2 state)" PENDING
     export BERTH_DIR=
-    echo go >gate
+    open_gate
     finish run
     is status "$status" 5
     has output "$out" 'all 2 jobs done — 1 ok, 1 failed'
@@ -641,7 +647,7 @@ JOURNAL
     LD_PRELOAD=$ROOT/bad_disk.so background run gpusched jobs.txt --sim 1 --poll 0.2
     wait_for_start run
     echo 28 >"$ROOT/new" && mv "$ROOT/new" "$BAD_DISK"
-    echo go >gate
+    open_gate
     wait_for_output run 'WARN  nothing new starts until there is room: '
     echo 'echo c >>ran' >>jobs.txt
     wait_for_output run 'WARN  cannot (write|open) gpusched_logs/journal.jsonl: .*; what happens is kept in memory'
@@ -671,7 +677,7 @@ print(*sorted(e["event"] for e in map(json.loads, open(sys.argv[1]))))' gpusched
     # The second has ended, unreported, when Ctrl-C comes.
     kill -STOP "$pid_of_run"
     export BERTH_DIR=$WORK/gpusched_logs/.berth
-    echo go >gate
+    open_gate
     wait_for_event kind=ended job=2 >ended
     export BERTH_DIR=
     kill -INT "$pid_of_run"
@@ -720,7 +726,7 @@ print(*sorted(e["event"] for e in map(json.loads, open(sys.argv[1]))))' gpusched
     try gpusched jobs.txt --sim 1
     is status "$status" 1
     has stderr "$err" 'another gpusched works with gpusched_logs'
-    echo go >gate
+    open_gate
     finish run
     is status "$status" 0
 }
@@ -762,7 +768,7 @@ fake_card()
     wait_for_output run 'discovered GPUs: \[0\]'
     export BERTH_DIR=$WORK/a/.berth
     wait_for_event kind=submitted job=2 >second
-    echo go >gate
+    open_gate
     finish first
     is 'status of the first' "$status" 0
     finish run

@@ -223,6 +223,8 @@ CASES
     printf '0,%s/job.py,,--llm half --gate %s --mode test\n' "$PWD" one "$PWD" two >jobs.txt
     BERTH_SIM=3x24000M schedule run --gpus 2
     wait_for_state '[0.5, 0.5] []'
+    # A busy machine's probe may be late.
+    "$AWAIT" prints "$LIMIT" 'scheduler_10x.py health' 'HEALTHY$'
     scheduler_10x.py status --json >status.json
     is scheduler "$(json scheduler.version <status.json) $(json scheduler.status <status.json)" '3.0.0 running'
     is queue "$(json queue.total_jobs <status.json) $(json queue.high_priority_size <status.json) $(json queue.oldest_queued_job <status.json)" '0 0 null'
@@ -247,6 +249,7 @@ CASES
     try scheduler_10x.py metrics
     has 'jobs' "$out" '^Total Jobs: 2$'
     has 'a card' "$out" '^  GPU 1: [0-9.]+% avg, [0-9.]+% peak$'
+    "$AWAIT" prints "$LIMIT" 'scheduler_10x.py health' '^Status: ✅ HEALTHY$'
     try scheduler_10x.py health
     is health "$status" 0
     has 'what it says' "$out" '^Status: ✅ HEALTHY$'
@@ -292,6 +295,7 @@ CASES
     mkfifo gate
     printf '0,%s/job.py,,--gate gate\n' "$PWD" >jobs.txt
     schedule run
+    wait_for_output run '"Job 1 assigned'
     scheduler_10x.py add "$PWD/job.py" --args kept >/dev/null
     kill -TERM "$pid_of_run"
     finish run

@@ -137,6 +137,8 @@ start_all()
         wait_for_output "${name}_s1" 'failed \(exit 5\)'
         wait_for_output "${name}_x10" completed
         wait_for_output "${name}_cq" 'No pending'
+        user=${name^^}
+        "$AWAIT" until "$LIMIT" "jq -s . $(home_of "${!user}")/cq/jobs.jsonl" 0.exit_code 4
         for tool in cq s1 x10; do
             eval "kill -INT \$pid_of_${name}_$tool"
             finish "${name}_$tool"

@@ -340,11 +340,13 @@ all_are_in_group()
     in_machine timeout "$LIMIT" berth daemon start --sim 2 >/dev/null
     local trapped='trap "echo TERM" TERM; trap "echo USR1" USR1; echo ready; while :; do sleep 1000 & wait; done' ignored='trap "" TERM; echo ready; while :; do sleep 1000; done'
     HOME=$WORK
-    berth submit -G 0 --grace 1s --container localhost/small -- sh -c "$trapped"
+    berth submit -G 0 --grace 1h --container localhost/small -- sh -c "$trapped"
     wait_for_line 1 ready
     berth signal 1 USR1
     wait_for_line 1 USR1
     berth cancel 1
+    wait_for_line 1 TERM
+    berth cancel 1 --grace 0.1s
     try berth wait 1
     is "TERM, once" "$(berth logs 1 | grep -c TERM)" 1
     berth submit -G 0 -t 1s --grace 1s --container localhost/small -- sh -c "$ignored"

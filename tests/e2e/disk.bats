@@ -159,7 +159,7 @@ trouble_while_an_array_runs()
     the_disk fails 28
     timeout "$LIMIT" sh -c 'echo >gate' || fail_with 'no job has come to the gate'
     wait_for_log 'event=commit-failed'
-    has state "$(berth status | head -1)" '^trouble '
+    "$AWAIT" prints "$LIMIT" 'berth status | head -1' '^trouble '
     is 'the job that cannot start' "$(ls ran 2>/dev/null)" ''
     the_disk recovers
     try berth wait 2
@@ -294,7 +294,7 @@ mount_a_disk_to_freeze()
     berth compat install "$ROOT/slurm" sbatch >/dev/null
     mkfifo first second
     printf '#!/bin/sh\necho begun; echo >first; exec sleep 10000\n' >cancelled.sh
-    printf '#!/bin/sh\n#BERTH -t 3s\necho begun; echo >second; exec sleep 10000\n' >late.sh
+    printf '#!/bin/sh\n#BERTH -t 30s\necho begun; echo >second; exec sleep 10000\n' >late.sh
     "$ROOT/slurm/sbatch" -o "$ROOT/frozen/log" cancelled.sh
     "$ROOT/slurm/sbatch" -o "$ROOT/frozen/log2" late.sh
     timeout "$LIMIT" cat first second

@@ -170,8 +170,7 @@ END
     printf '%s\n' '[gpus=0] echo a' '[gpus=0] echo b' '[gpus=0] echo c' '[gpus=0] false' >jobs.txt
     run_file 1 jobs.txt
     is status "$status" 1
-    ln -s "$BERTH_DIR/daemon.log" "$ROOT/log.out"
-    wait_for_output log 'event=pruned jobs=2'
+    "$AWAIT" prints "$LIMIT" 'berth show 2 2>&1' 'no job'
     try berth show 1
     is 'job 1' "$status" 3
     is 'job 4' "$(job_field 4 state)" FAILED

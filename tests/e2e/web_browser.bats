@@ -33,10 +33,15 @@ in_browser()
 
 @test "a job's page, history and report; users' text stays text" {
     local escape=$'\e'
+    mkfifo seen
     start_daemon 1
     berth submit -G 0 --wait -- false || true
-    berth submit --vram 2G --name '<img src=x onerror=alert(1)>' --wait -- \
-        "echo 'said by the job </script><img src=x onerror=alert(2)>'; : '$escape[31m' '<img src=x onerror=alert(3)>'; berth simjob --vram 1000 --ramp 0.3 --hold 0.6"
+    berth submit --vram 2G --name '<img src=x onerror=alert(1)>' -- \
+        "echo 'said by the job </script><img src=x onerror=alert(2)>'; : '$escape[31m' '<img src=x onerror=alert(3)>'; berth simjob --vram 1000 --ramp 0.3 --hold 1000 & read x <seen; kill \$!"
+    # A curve needs some points.
+    "$AWAIT" prints "$LIMIT" "$E2E/ask.py series '{\"job\": 2}' | jq '.points | length >= 3'" true
+    echo >seen
+    berth wait 2
     (umask 077; echo 0123456789abcdef0123 >token)
     start_web
     open=$url
