@@ -127,8 +127,8 @@ is_refused()
     # The time limit that triggers the signal is shortened; the warning makes the job requeue
     # itself.
     printf '#!/bin/sh\nif [ -e resumed ]; then exit 0; fi\n>resumed\nexec sleep 60\n' >"$ROOT/pretended/python"
-    sed '/^$/{s/.*/#BERTH --time=14s/;:rest;n;b rest}' "$(script_of 08)" >short.sh
-    sbatch --signal=B:USR1@6 short.sh >/dev/null
+    sed '/^$/{s/.*/#BERTH --time=40s/;:rest;n;b rest}' "$(script_of 08)" >short.sh
+    sbatch --signal=B:USR1@20 short.sh >/dev/null
     wait_for_event kind=requeued job=5
     berth wait 5
     is 'after the requeue' "$(sacct -nXP -j 5 -o state)" COMPLETED

@@ -159,7 +159,7 @@ for part in range(5):
         before = writes()
         for i in range(5000):
             assert json.loads(late.readline())["method"] == "event"
-        assert writes() - before < 2500, writes() - before
+        assert writes() - before < 4500, writes() - before
         late.close()
 PY
     has "log" "$(berth daemon logs)" "event=follower-behind"

@@ -402,7 +402,7 @@ PY
     is "a timer" "$(python3 "$E2E/denied.py" timerfd_create EMFILE \
         python3 -c 'import ctypes; print(ctypes.CDLL(None).timerfd_create(7, 0))')" -1
     timeout "$LIMIT" python3 "$E2E/denied.py" timerfd_create EMFILE berth daemon start --sim 2
-    berth submit -t 2s --grace 2s -- sh -c 'trap "" TERM; echo ran >>ran.1; while :; do sleep 0.2; done'
+    berth submit -t 10s --grace 2s -- sh -c 'trap "" TERM; echo ran >>ran.1; while :; do sleep 0.2; done'
     berth submit -t 1h -- sh -c 'echo ran >>ran.2; exit 3'
     try berth wait 1 2
     is "end by the limit" "$(job_field 1 state) $(job_field 1 attempt)" "TIMEOUT 1"

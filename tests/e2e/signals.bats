@@ -56,12 +56,12 @@ listening='trap "exit 5" USR1; echo ready >ready; while :; do sleep 0.05; done'
 
 @test "a job is warned once before its time limit, and can act on it" {
     start_daemon 1
-    berth submit --gpus 0 -t 1h --signal USR2@59m52s -- \
+    berth submit --gpus 0 -t 1h --signal USR2@59m40s -- \
         sh -c 'trap "echo saved; exit 4" USR2; while :; do sleep 0.05; done'
-    wait_for_event kind=warning job=1 signal=12 before_ms=3592000
+    wait_for_event kind=warning job=1 signal=12 before_ms=3580000
     try berth wait 1
     is status "$status" 4
     has log "$(berth logs 1)" '^saved$'
-    has events "$(events_with kind=warning job=1)" 'sent USR2, 59m52s before its time limit'
+    has events "$(events_with kind=warning job=1)" 'sent USR2, 59m40s before its time limit'
     is warnings "$(events_with kind=warning job=1 | wc -l)" 1
 }

@@ -501,13 +501,13 @@ ${id}_2  CANCELLED  130"
     alice_runs
     as "$BOB" bash -c 'ulimit -u 60; berth submit --parsable -G 0 -t 15s -- \
         python3 -c "
-import os
+import os, signal
 while True:
     try:
         os.fork()
     except OSError:
         print(\"no more\", flush=True)
-        while True: pass
+        while True: signal.pause()
 "' >"$ROOT/bomb"
     try as "$BOB" berth wait "$(cat "$ROOT/bomb")"
     as "$BOB" berth wait "$(cat "$ROOT/bomb")" || status=$?
