@@ -138,6 +138,15 @@ places_free(struct places *p)
     *p = (struct places){0};
 }
 
+const char *
+places_lock_dir(void)
+{
+    const char *moved = getenv("BERTH_LOCK_DIR");
+    if (moved && moved[0])
+        return moved;
+    return access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";
+}
+
 /* src/<layer> of a build tree, by program: there, other programs are in sibling folders. */
 static const char *
 build_folder(const char *name)

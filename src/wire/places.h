@@ -29,6 +29,10 @@ int places_find(const char *dir, struct places *out, struct err *e);
 int places_system(const char *dir, struct places *out, struct err *e);
 void places_free(struct places *p);
 
+/* The folder of the locks on GPUs: BERTH_LOCK_DIR, else /run/lock, else, where only root can
+ * write to that, /tmp. */
+const char *places_lock_dir(void);
+
 /* The path of program NAME (berthd, berth-shepherd, berth-probe): beside the running program,
  * in its build tree, in ../libexec/berth, or in the install folder. The caller frees; NULL
  * with words if it is not found. */

@@ -109,6 +109,19 @@ finds()
     finds daemons warn "GPU-1: alice uid 1001 pid 4711.*stop it"
 }
 
+@test "doctor: a machine where only root can write to /run/lock" {
+    [ "$(id -u)" -eq 0 ] || skip "needs a user to become"
+    unshare -m true || skip "no mount name space can be made here"
+    unset BERTH_LOCK_DIR
+    exec 7<"$(command -v berth)"
+    try unshare -m sh -ec 'mount --make-rprivate /
+        mount -t tmpfs none /run
+        mkdir -m 755 /run/lock
+        exec setpriv --reuid 65534 --clear-groups /proc/self/fd/7 --dir "$1/n" doctor' sh "$ROOT"
+    exec 7<&-
+    finds locks warn "/tmp, as only root can write to /run/lock;.*not seen; set BERTH_LOCK_DIR"
+}
+
 @test "control characters in names and locks move no cursor, and are valid JSON" {
     local name=$'berth-gpu-\033[2J\377'
     printf '\033]0;x\007\376 state /x\n' >"$BERTH_LOCK_DIR/$name"

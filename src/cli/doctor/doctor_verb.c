@@ -163,11 +163,17 @@ check_locks(struct doctor *d, const struct cli *cli)
 {
     struct places p;
     struct err e = {0};
-    const char *moved = getenv("BERTH_LOCK_DIR");
-    const char *dir = moved && moved[0] ? moved : "/run/lock";
+    const char *moved = getenv("BERTH_LOCK_DIR"), *dir = places_lock_dir();
+    bool is_usual = (moved && moved[0]) || strcmp(dir, "/run/lock") == 0;
 
-    if (access(dir, W_OK) == 0)
+    if (access(dir, W_OK) == 0 && is_usual)
         doctor_say(d, DOCTOR_OK, "locks", "%s", dir);
+    else if (access(dir, W_OK) == 0)
+        doctor_say(d, DOCTOR_WARN, "locks",
+                   "%s, as only root can write to /run/lock; a GPU that another daemon has "
+                   "locked there is not seen; set BERTH_LOCK_DIR to a folder that all users of "
+                   "these GPUs share",
+                   dir);
     else
         doctor_say(d, DOCTOR_FAIL, "locks",
                    "no permission to write to %s, where each GPU has a lock; set "

@@ -142,10 +142,7 @@ holder_of(int dir, const char *lock)
 static struct client *
 connect_holder(char **where)
 {
-    const char *name = of_environment("BERTH_LOCK_DIR");
-    auto_dir DIR *dir = opendir(name                             ? name
-                                : access("/run/lock", W_OK) == 0 ? "/run/lock"
-                                                                 : "/tmp");
+    auto_dir DIR *dir = opendir(places_lock_dir());
     struct dirent *entry;
 
     while (dir && (entry = readdir(dir))) {

@@ -22,6 +22,7 @@
 #include "daemon/common/instance.h"
 #include "daemon/common/user_names.h"
 #include "daemon/gpu/machine_cards.h"
+#include "wire/places.h"
 
 struct gpulock {
     struct gpulock *next;
@@ -35,12 +36,7 @@ static const char *
 lock_dir(const struct cards *cards)
 {
     const char *sim = cards->facts->sim_dir;
-    if (sim)
-        return sim;
-    const char *dir = getenv("BERTH_LOCK_DIR");
-    if (dir && dir[0])
-        return dir;
-    return access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";
+    return sim ? sim : places_lock_dir();
 }
 
 /* With NVIDIA drivers before 470, a MIG instance's UUID contains slashes. */
