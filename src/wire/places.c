@@ -58,6 +58,24 @@ tmp_socket(const char *base)
     return TAKE(at_home);
 }
 
+static bool
+is_own_folder(const char *path)
+{
+    struct stat st;
+    return path[0] == '/' && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+           st.st_uid == geteuid() && access(path, W_OK) == 0;
+}
+
+char *
+places_runtime_dir(void)
+{
+    const char *named = getenv("XDG_RUNTIME_DIR");
+    auto_free char *usual = xasprintf("/run/user/%lu", (unsigned long)geteuid());
+    if (named && is_own_folder(named))
+        return xstrdup(named);
+    return is_own_folder(usual) ? TAKE(usual) : NULL;
+}
+
 static char *
 runtime_socket(const char *base)
 {

@@ -29,6 +29,11 @@ int places_find(const char *dir, struct places *out, struct err *e);
 int places_system(const char *dir, struct places *out, struct err *e);
 void places_free(struct places *p);
 
+/* The folder of this user's login for sockets: XDG_RUNTIME_DIR, or /run/user/UID if that is not
+ * set or names a folder of another user, as after `su` or `sudo -E`. The caller frees; NULL:
+ * there is none that belongs to this user. */
+char *places_runtime_dir(void);
+
 /* The folder of the locks on GPUs: BERTH_LOCK_DIR, else /run/lock, else, where only root can
  * write to that, /tmp. */
 const char *places_lock_dir(void);

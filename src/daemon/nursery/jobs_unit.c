@@ -53,14 +53,13 @@ add_property(struct jobsunit_scope *s, const char *text)
 static bool
 find_user_manager(struct jobsunit_scope *out)
 {
-    const char *dir = getenv("XDG_RUNTIME_DIR");
-    auto_free char *usual = xasprintf("/run/user/%lu", (unsigned long)getuid());
-    auto_free char *manager =
-        xasprintf("%s/systemd/private", dir && dir[0] == '/' ? dir : usual);
-    if (access(manager, W_OK) < 0)
+    const char *named = getenv("XDG_RUNTIME_DIR");
+    auto_free char *dir = places_runtime_dir();
+    auto_free char *manager = xasprintf("%s/systemd/private", dir ? dir : "");
+    if (!dir || access(manager, W_OK) < 0)
         return false;
-    if (!dir || dir[0] != '/')
-        out->runtime_dir = TAKE(usual);
+    if (!named || strcmp(named, dir) != 0)
+        out->runtime_dir = TAKE(dir);
     return true;
 }
 

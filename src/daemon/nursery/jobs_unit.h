@@ -13,7 +13,7 @@ struct err;
 struct jobsunit_scope {
     char *texts[JOBSUNIT_ARGS_MAX]; /* owned */
     int n;
-    char *runtime_dir; /* owned; XDG_RUNTIME_DIR to use if unset; or NULL */
+    char *runtime_dir; /* owned; XDG_RUNTIME_DIR to use instead of ours; or NULL */
 };
 
 /* True if a scope can be requested: from the machine's service manager for root, from the

@@ -63,8 +63,10 @@ spawn_nursery(const struct nursery *n, struct jobsunit_scope *scope, int theirs,
     argv[at++] = n->program;
     argv[at++] = option;
     argv[at++] = n->base;
-    if (scope && scope->runtime_dir)
-        (void)setenv("XDG_RUNTIME_DIR", scope->runtime_dir, 0);
+    if (scope && scope->runtime_dir) {
+        (void)setenv("XDG_RUNTIME_DIR", scope->runtime_dir, 1);
+        (void)unsetenv("DBUS_SESSION_BUS_ADDRESS"); /* it may be another user's too */
+    }
     struct spawn s = SPAWN_INIT;
     const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, theirs};
     s.argv = argv;
