@@ -458,14 +458,16 @@ say_ready(const struct options *o, const char *text)
     close(o->ready_fd);
 }
 
-/* Until a clean exit the lock file holds our pid, and whether a service manager restarts us. A
- * client that finds the lock free but the file not empty knows that a daemon
- * died (cli/ask/connect.c). */
+/* Until a clean exit the lock file holds our pid, whether a service manager restarts us, and on
+ * a line of its own our socket, for clients whose environment leads to another
+ * (places_live_socket). A client that finds the lock free but the file not empty knows that a
+ * daemon died (cli/ask/connect.c). */
 static void
 sign_lock(const struct daemon *d)
 {
     auto_buf struct buf line = BUF_INIT;
-    buf_addf(&line, "%d%s\n", (int)getpid(), d->notify ? " service" : "");
+    buf_addf(&line, "%d%s\n%s\n", (int)getpid(), d->notify ? " service" : "",
+             d->inst.places.socket);
     if (ftruncate(d->lock_fd, 0) < 0 ||
         file_write_all_at(d->lock_fd, line.data, line.len, 0) < 0)
         log_warn("event=lock-not-signed %m");

@@ -1,6 +1,7 @@
 /* The files and folders of an instance; see places.h. */
 #include "wire/places.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/install_paths.h"
 #include "wire/account.h"
 
@@ -79,10 +82,8 @@ places_runtime_dir(void)
 static char *
 runtime_socket(const char *base)
 {
-    const char *run = getenv("XDG_RUNTIME_DIR");
-    if (run && run[0] == '/' && access(run, W_OK) == 0)
-        return xasprintf("%s/berth/berth.sock", run);
-    return tmp_socket(base);
+    auto_free char *run = places_runtime_dir();
+    return run ? xasprintf("%s/berth/berth.sock", run) : tmp_socket(base);
 }
 
 static void
@@ -140,6 +141,34 @@ places_system(const char *dir, struct places *out, struct err *e)
     out->mps = xstrdup("/run/berth/mps");
     out->socket = xstrdup(PLACES_SYSTEM_SOCKET);
     return 0;
+}
+
+/* Without a folder of the login's at its start, a daemon of a version that did not name its
+ * socket listens in /tmp. */
+static char *
+unnamed_socket(const struct places *p)
+{
+    auto_free char *base = xstrndup(p->state, strlen(p->state) - strlen("/state"));
+    auto_free char *other = tmp_socket(base);
+    bool is_there = access(p->socket, F_OK) < 0 && access(other, F_OK) == 0;
+    return is_there ? TAKE(other) : xstrdup(p->socket);
+}
+
+/* Only a lock of our own counts: the home may be another user's, as after `sudo -E`. */
+char *
+places_live_socket(const struct places *p)
+{
+    auto_free char *lock = xasprintf("%s/lock", p->state);
+    auto_buf struct buf text = BUF_INIT;
+    struct stat st;
+    if (p->root || p->system || lstat(lock, &st) < 0 || st.st_uid != geteuid() ||
+        file_read_locked_at(AT_FDCWD, lock, PLACES_LOCK_MAX, &text, NULL) <= 0)
+        return xstrdup(p->socket);
+    const char *path = strchr(buf_str(&text), '\n');
+    size_t n = path ? strcspn(path + 1, "\n") : 0;
+    if (path && path[1] == '/' && path[1 + n] == '\n')
+        return xstrndup(path + 1, n);
+    return unnamed_socket(p);
 }
 
 void

@@ -29,6 +29,13 @@ int places_find(const char *dir, struct places *out, struct err *e);
 int places_system(const char *dir, struct places *out, struct err *e);
 void places_free(struct places *p);
 
+/* Where the user's daemon for these places listens: at the socket that its lock names while it
+ * lives (sign_lock in daemon/berthd.c), else at p->socket. The two differ if the environments
+ * of daemon and client do, such as those of a login and of cron. The caller frees. */
+char *places_live_socket(const struct places *p);
+/* Bytes of a lock: a process and a path. */
+#define PLACES_LOCK_MAX 8192
+
 /* The folder of this user's login for sockets: XDG_RUNTIME_DIR, or /run/user/UID if that is not
  * set or names a folder of another user, as after `su` or `sudo -E`. The caller frees; NULL:
  * there is none that belongs to this user. */

@@ -115,6 +115,21 @@ berth: the daemon has stopped; running jobs continue"
 "mode":"system"'
 }
 
+@test "without a folder of the login's, or with another user's, the socket is in /run/user/UID" {
+    root_only
+    unshare -m true || skip "no mount name space can be made here"
+    on_another_machine '
+        mkdir -p /run/user/0 /run/user/65534
+        chown 65534 /run/user/65534
+        for folder in "" /run/user/65534 /run/user/none; do
+            XDG_RUNTIME_DIR=$folder berth daemon start --sim 1 | grep socket
+            env -u XDG_RUNTIME_DIR berth daemon stop
+        done' >"$ROOT/out" 2>/dev/null || true
+    is "where it is" "$(tr -s ' ' <"$ROOT/out")" "socket /run/user/0/berth/berth.sock
+socket /run/user/0/berth/berth.sock
+socket /run/user/0/berth/berth.sock"
+}
+
 @test "a command says that the machine's daemon died, and not that of the user" {
     root_only
     unshare -m true || skip "no mount name space can be made here"

@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/ask/daemon_socket.h"
 #include "cli/ask/daemon_start.h"
 #include "cli/common/cli.h"
 #include "wire/client.h"
@@ -25,48 +25,10 @@
 #define AGAIN_MS     60000 /* a restarted daemon is back within one or two seconds */
 #define SAY_AFTER_MS 1500
 #define PAUSE_MAX_MS 500
-#define LOCK_MAX     64
 #define EXIT_MAX     64
 #define SETTLE_MS    5000 /* time limit for a daemon that is starting or exiting */
 #define GAP_MS       5000 /* time limit for systemd to restart the machine's daemon */
 #define GAP_STEP_MS  100
-
-/* The user of the process that listens at the other end. 0, or -1. */
-static int
-peer_uid(const struct client *c, uid_t *uid)
-{
-    struct ucred cred;
-    socklen_t size = sizeof cred;
-
-    if (getsockopt(client_fd(c), SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
-        return -1;
-    *uid = cred.uid;
-    return 0;
-}
-
-/* Any user can create the socket at such a path, so its owner is checked before the daemon
- * gets commands and environments. */
-static bool
-is_trusted(const struct client *c)
-{
-    uid_t uid;
-
-    return peer_uid(c, &uid) == 0 && (uid == geteuid() || uid == 0);
-}
-
-static struct client *
-connect_trusted(const char *path, struct err *e)
-{
-    struct client *c = connect_at(path, e);
-
-    if (!c || is_trusted(c))
-        return c;
-    client_free(c);
-    err_set(e, ERR_PERMISSION,
-            "%s belongs to another user; remove it, or choose another socket with --socket",
-            path);
-    return NULL;
-}
 
 static int
 find_places(const struct cli *cli, const struct daemon_args *args, struct places *p,
@@ -97,8 +59,8 @@ connect_found(const struct cli *cli, const struct places *p, const struct daemon
     if (cli->socket)
         return connect_at(cli->socket, e);
     if (p->root)
-        return connect_at(p->socket, e);
-    c = connect_trusted(p->socket, &why);
+        return connect_place(p, e);
+    c = connect_place(p, &why);
     /* A socket without permission, or made by another user, counts as absent. */
     bool is_none = !c && (why.code == ERR_UNREACHABLE || why.code == ERR_PERMISSION);
     if (is_none && !p->system && !skips_machine(args))
@@ -116,7 +78,7 @@ connect_machine_or_own(const struct cli *cli)
 
     if (c || places_find(cli->dir, &p, NULL) < 0)
         return c;
-    c = connect_trusted(p.socket, NULL);
+    c = p.root ? connect_trusted(p.socket, NULL) : connect_place(&p, NULL);
     places_free(&p);
     return c;
 }
@@ -170,9 +132,9 @@ machines_has_died(const struct cli *cli, const struct places *p)
 /* --- no daemon is running --- */
 
 /* How the last daemon of this place, if it was this user's, ended. Its lock file holds its pid
- * until an orderly exit (sign_lock in daemon/berthd.c), and the word `service` if a service
- * manager started it, which restarts it. END_NOT_YET: the lock is held by a daemon that is
- * starting, exiting or being killed: the kernel releases it after it closes the socket. */
+ * until an orderly exit (sign_lock in daemon/berthd.c), beside it the word `service` if a
+ * service manager started it, which restarts it. END_NOT_YET: the lock is held by a daemon that
+ * is starting, exiting or being killed: the kernel releases it after it closes the socket. */
 enum end { END_IN_ORDER, END_DIED, END_DIED_SERVICE, END_NOT_YET };
 
 static bool
@@ -195,9 +157,10 @@ last_end(const struct places *p)
     held = file_is_locked_at(AT_FDCWD, lock, NULL);
     if (held > 0)
         return END_NOT_YET;
-    if (held < 0 || file_read(lock, LOCK_MAX, &text, NULL) < 0 || text.len == 0)
+    if (held < 0 || file_read(lock, PLACES_LOCK_MAX, &text, NULL) < 0 || text.len == 0)
         return END_IN_ORDER;
-    return strstr(buf_str(&text), "service") ? END_DIED_SERVICE : END_DIED;
+    size_t line = strcspn(text.data, "\n"); /* the next one is a path */
+    return memmem(text.data, line, "service", 7) ? END_DIED_SERVICE : END_DIED;
 }
 
 /* Why the daemon exited, from the note it left (note_exit in daemon/berthd.c). */
@@ -363,8 +326,9 @@ connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *st
 struct keeper {
     const struct cli *cli;
     struct keeping how;
-    char *path; /* owned; of the socket */
-    uid_t uid;  /* the daemon's user */
+    char *path;     /* owned; of the socket */
+    bool is_places; /* the daemon of the places that cli names, wherever the next one listens */
+    uid_t uid;      /* the daemon's user */
     /* Arguments to start a daemon however the last one ended; NULL: only if it died. */
     const struct daemon_args *args;
 };
@@ -378,15 +342,29 @@ keeper_free(void *arg)
     free(k);
 }
 
+static bool
+is_of_places(const struct cli *cli, const char *path)
+{
+    struct places p;
+
+    if (places_find(cli->dir, &p, NULL) < 0)
+        return false;
+    auto_free char *live = places_live_socket(&p);
+    bool is = strcmp(path, live) == 0 || strcmp(path, p.socket) == 0;
+    places_free(&p);
+    return is;
+}
+
 static struct keeper *
 keeper_new(const struct cli *cli, const struct client *c, const struct keeping *how)
 {
     struct keeper *k = xcalloc(1, sizeof *k);
 
     *k = (struct keeper){.cli = cli, .path = xstrdup(client_path(c))};
+    k->is_places = !cli->socket && is_of_places(cli, k->path);
     if (how)
         k->how = *how;
-    if (peer_uid(c, &k->uid) == 0)
+    if (connect_peer_uid(c, &k->uid) == 0)
         return k;
     keeper_free(k);
     return NULL;
@@ -395,15 +373,17 @@ keeper_new(const struct cli *cli, const struct client *c, const struct keeping *
 /* Checks the user again: another user who creates a socket at this path must not get the
  * requests meant for the daemon. */
 static struct client *
-connect_same(const struct keeper *k, struct err *e)
+connect_same(const struct keeper *k, const struct places *p, struct err *e)
 {
-    struct client *c = connect_at(k->path, e);
+    auto_free char *live = k->is_places ? places_live_socket(p) : NULL;
+    const char *path = live ? live : k->path;
+    struct client *c = connect_at(path, e);
     uid_t uid;
 
-    if (!c || (peer_uid(c, &uid) == 0 && uid == k->uid))
+    if (!c || (connect_peer_uid(c, &uid) == 0 && uid == k->uid))
         return c;
     client_free(c);
-    err_set(e, ERR_PERMISSION, "%s belongs to another user now", k->path);
+    err_set(e, ERR_PERMISSION, "%s belongs to another user now", path);
     return NULL;
 }
 
@@ -411,10 +391,10 @@ connect_same(const struct keeper *k, struct err *e)
 static struct client *
 connect_or_revive(const struct keeper *k, const struct places *p, bool *over, struct err *e)
 {
-    struct client *c = connect_same(k, e);
+    struct client *c = connect_same(k, p, e);
 
     *over = !c && e->code != ERR_UNREACHABLE;
-    if (c || *over || strcmp(p->socket, k->path) != 0 || !is_ours_to_start(k->cli, p))
+    if (c || *over || !k->is_places || !is_ours_to_start(k->cli, p))
         return c;
     if (last_end(p) == END_DIED)
         c = revive_daemon(p, k->how.quiet, e);

@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/libc.h"
-#include "wire/client.h"
+#include "cli/ask/daemon_socket.h"
 #include "wire/places.h"
 
 #define READY_FD     3
@@ -28,16 +28,6 @@
 #define STARTS_MAX   5
 #define RACE_STEP_MS 20
 #define SETTINGS_MAX 16
-
-struct client *
-connect_at(const char *path, struct err *e)
-{
-    struct client *c = client_connect(path, e);
-
-    if (c)
-        client_set_patience(c, CONNECT_PATIENCE_MS);
-    return c;
-}
 
 static void
 build_argv(const struct places *p, const struct daemon_args *args, const char *config,
@@ -162,20 +152,20 @@ read_ready(int fd, struct buf *line, struct err *e)
 /* Another process holds the lock: a starting daemon, whose socket will be there soon, or an
  * exiting one, which will release the lock soon (then *gone). */
 static struct client *
-await_holder(const char *path, const char *lock, bool *gone, struct err *e)
+await_holder(const struct places *p, const char *lock, bool *gone, struct err *e)
 {
     int64_t until = clock_boot_us() + RACE_MS * 1000LL;
 
     for (;;) {
         bool held = file_is_locked_at(AT_FDCWD, lock, NULL) > 0;
-        struct client *c = connect_at(path, e);
+        struct client *c = connect_place(p, e);
 
         if (c || clock_boot_us() > until)
             return c;
         if (!held) {
             *gone = true;
             err_set(e, ERR_UNREACHABLE,
-                    "several daemons started at %s and exited; none answered", path);
+                    "several daemons started at %s and exited; none answered", p->socket);
             return NULL;
         }
         poll(NULL, 0, RACE_STEP_MS);
@@ -184,18 +174,18 @@ await_holder(const char *path, const char *lock, bool *gone, struct err *e)
 
 /* Handles the three outcomes: the daemon is up, it lost a race, or it reported an error. */
 static struct client *
-settle_start(const struct places *p, const char *path, const char *line, bool *started,
-             bool *again, struct err *e)
+settle_start(const struct places *p, const char *line, bool *started, bool *again,
+             struct err *e)
 {
     auto_free char *lock = xasprintf("%s/lock", p->state);
 
     if (strcmp(line, "ready") == 0) {
         if (started)
             *started = true;
-        return connect_at(path, e);
+        return connect_place(p, e);
     }
     if (file_is_locked_at(AT_FDCWD, lock, NULL) > 0) {
-        struct client *c = await_holder(path, lock, again, e);
+        struct client *c = await_holder(p, lock, again, e);
 
         if (c)
             return c;
@@ -246,7 +236,7 @@ start_daemon(const struct places *p, const struct daemon_args *args, bool *start
     ready = spawn_daemon(argv, e);
     if (ready < 0 || read_ready(ready, &line, e) < 0)
         return NULL;
-    return settle_start(p, p->socket, buf_str(&line), started, again, e);
+    return settle_start(p, buf_str(&line), started, again, e);
 }
 
 /* Retries a refusal once, as it may be due to a daemon that has exited since. */
@@ -259,7 +249,7 @@ daemon_start(const struct places *p, const struct daemon_args *args, bool *start
         struct client *c = start_daemon(p, args, started, &again, e);
 
         if (!c)
-            c = connect_at(p->socket, NULL);
+            c = connect_place(p, NULL);
         if (c)
             return c;
         refusals += !again;

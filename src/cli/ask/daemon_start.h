@@ -14,7 +14,4 @@ struct places;
 struct client *daemon_start(const struct places *p, const struct daemon_args *args,
                             bool *started, struct err *e);
 
-/* Connects to the socket at path, with the usual limit on the daemon's silence. */
-struct client *connect_at(const char *path, struct err *e);
-
 #endif

@@ -164,7 +164,8 @@ add_commands(struct client *c, struct buf *out)
 static bool
 add_commands_of(const struct places *p, struct buf *out)
 {
-    auto_client struct client *c = client_connect(p->socket, NULL);
+    auto_free char *path = places_live_socket(p);
+    auto_client struct client *c = client_connect(path, NULL);
 
     if (!c)
         return access(p->state, F_OK) < 0 && errno == ENOENT;

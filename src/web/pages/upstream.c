@@ -104,7 +104,8 @@ open_found(const struct upstream *u, struct err *e)
         return open_socket(u->socket, e);
     if (places_find(u->dir, &p, e) < 0)
         return -1;
-    fd = p.root ? open_socket(p.socket, e) : open_trusted(p.socket, e);
+    auto_free char *path = places_live_socket(&p);
+    fd = p.root ? open_socket(path, e) : open_trusted(path, e);
     if (fd < 0 && !p.root && e->code == ERR_UNREACHABLE) {
         int other = open_trusted(PLACES_SYSTEM_SOCKET, NULL);
         fd = other >= 0 ? other : fd;
