@@ -41,3 +41,10 @@ unixsock_connect(int fd, const char *path)
     }
     return connect(fd, (struct sockaddr *)&addr, sizeof addr);
 }
+
+bool
+unixsock_is_answered(const char *path)
+{
+    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd >= 0 && (unixsock_connect(fd, path) == 0 || errno == EAGAIN);
+}

@@ -55,6 +55,7 @@
 #include "daemon/service/daemon_options.h"
 #include "daemon/service/kept_options.h"
 #include "daemon/service/notify.h"
+#include "daemon/service/start_note.h"
 #include "daemon/slurm/slurm_engine.h"
 #include "daemon/state/learned_demands.h"
 #include "daemon/turn/past_store.h"
@@ -90,7 +91,8 @@ leave(struct daemon *d, const char *why)
     d->left_why = why;
     log_info("event=leaving why=\"%s\" jobs=%zu", why, queue_n(d->inst.queue));
     notify_leaving(d->notify);
-    server_release(d->rpc->server, NULL); /* answers held for the last commit */
+    startnote_stopped(&d->inst.places, -1); /* before the socket disappears */
+    server_release(d->rpc->server, NULL);   /* answers held for the last commit */
     server_close(d->rpc->server);
     cards_close(d->cards);
     attempts_close(d->attempts);
@@ -110,6 +112,7 @@ on_signal(uv_signal_t *handle, int number)
     struct daemon *d = handle->data;
     if (!d->inst.ready) {
         log_info("event=leaving why=\"signal %d during start\"", number);
+        startnote_stopped(&d->inst.places, d->starting_fd);
         exit(1); /* nothing was promised yet; whoever waits for `ready` sees the exit */
     }
     works_finish(d->rpc);
@@ -404,6 +407,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
 {
     if (open_state(d, e) < 0)
         return -1;
+    d->starting_fd = startnote_begin(&d->inst.places);
     /* Not fatal: only the next daemon would lack the options. */
     if (recall_write(d->inst.places.state, o, e) < 0)
         log_warn("event=options-not-kept %s", e->text);
@@ -501,6 +505,7 @@ finish(struct daemon *d)
     store_close(d->inst.store);
     gpulock_free_all(d->cards);
     note_exit(d);
+    startnote_stopped(&d->inst.places, -1); /* again: only now may the next one start */
     if (ftruncate(d->lock_fd, 0) < 0)
         log_warn("event=lock-not-cleared %m");
     close(d->lock_fd);
@@ -615,7 +620,8 @@ main(int argc, char **argv)
     struct options o;
     struct err e = {0};
     uv_loop_t loop;
-    struct daemon d = {.inst.loop = &loop, .inst.jobs_fd = -1, .lock_fd = -1};
+    struct daemon d = {
+        .inst.loop = &loop, .inst.jobs_fd = -1, .lock_fd = -1, .starting_fd = -1};
     log_set_program("berthd");
     map_what_is_large();
     d.options = &o;
@@ -637,6 +643,7 @@ main(int argc, char **argv)
         start(&d, &o, &e) < 0) {
         log_error("%s", e.text);
         say_ready(&o, e.text);
+        startnote_failed(&d.inst.places, d.starting_fd);
         /* The instance is only half built; the kernel frees it faster than we could. */
         _exit(err_exit_status(e.code));
     }
@@ -644,6 +651,7 @@ main(int argc, char **argv)
              ledger_n_cards(d.inst.ledger),
              prober_backend(d.cards->prober) ? prober_backend(d.cards->prober) : "none");
     sign_lock(&d);
+    startnote_serving(&d.inst.places, d.starting_fd);
     say_ready(&o, "ready");
     notify_ready(d.notify, &d.inst);
     uv_run(&loop, UV_RUN_DEFAULT);

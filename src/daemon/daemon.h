@@ -42,6 +42,7 @@ struct daemon {
 
     const char *left_why; /* why the daemon exits; NULL until then */
     int lock_fd;          /* held to keep a second daemon off this state */
+    int starting_fd;      /* until it serves, for clients of the machine's daemon; -1: none */
     bool follows_dead;    /* the previous daemon did not exit cleanly */
     uv_timer_t idle_timer;
     uv_signal_t on_term, on_int, on_hup;

@@ -8,7 +8,11 @@
 struct err;
 
 /* Where clients look for the machine's own daemon if the user has none. */
-#define PLACES_SYSTEM_SOCKET "/run/berth/berth.sock"
+#define PLACES_SYSTEM_FOLDER "/run/berth"
+#define PLACES_SYSTEM_SOCKET PLACES_SYSTEM_FOLDER "/berth.sock"
+/* Notes in that folder (daemon/service/start_note.c). */
+#define PLACES_STARTING "starting"
+#define PLACES_LEFT     "left"
 
 struct places {
     bool system; /* one daemon for all users of the machine, run by root */

@@ -148,6 +148,40 @@ socket /run/user/0/berth/berth.sock"
     has "what it says" "$out" 'the system daemon has died and is not running again yet .*; its jobs are kept, and running jobs continue; try again$'
 }
 
+# Make a driver that lists no GPU while another process has the lock on the file $ROOT/slow.
+make_slow_driver()
+{
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    cc -shared -fPIC -o "$ROOT/libnvidia-ml.so.1" "$BATS_TEST_DIRNAME/../gpu/fake_nvml.c"
+    export BERTH_NVML=$ROOT/libnvidia-ml.so.1 BERTH_FAKE_NVML=$ROOT/world BERTH_NVIDIA_SMI=/none ROOT
+    printf '%s\n' 'driver 550.54' 'card GPU-a 81920 0 0' 'load 0 7 41' "slow $ROOT/slow" >"$ROOT/world"
+}
+
+@test "commands wait for the machine's daemon while it waits for a driver, and start none of their own" {
+    root_only
+    unshare -m true || skip "no mount name space can be made here"
+    make_slow_driver
+    status=0
+    LIMIT=$LIMIT on_another_machine '
+        mkdir /run/berth
+        exec 9>"$ROOT/slow"
+        flock 9
+        berthd --system --set probe_deadline_ms=600000 9>&- 3>&- 2>log &
+        "$AWAIT" output "$LIMIT" log event=confinement >/dev/null
+        berth submit -G 0 --wait --parsable -- true >job 2>submit.err 9>&- & submit=$!
+        berth queue >queue 2>queue.err 9>&- & queue=$!
+        "$AWAIT" output "$LIMIT" submit.err "the system daemon is starting; waiting up to 60 s for it"
+        "$AWAIT" output "$LIMIT" queue.err "the system daemon is starting; waiting up to 60 s for it"
+        exec 9>&-
+        wait $submit; wait $queue
+        berth show 1 --socket /run/berth/berth.sock --json | grep -o "\"state\":\"[A-Z]*\""
+        ls /run/berth "$XDG_STATE_HOME"
+        berth daemon stop 2>/dev/null' >"$ROOT/out" 2>"$ROOT/err" || status=$?
+    is "status" "$status $(cat "$ROOT/err")" "0 "
+    has "where the job ran" "$(cat "$ROOT/out")" '"state":"COMPLETED"'
+    has_not "what there is" "$(cat "$ROOT/out")" '^(starting|left|berth)$'
+}
+
 @test "a drop-in command waits for the machine's daemon when that restarts, and starts none of its own" {
     root_only
     unshare -m true || skip "no mount name space can be made here"

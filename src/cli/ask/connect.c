@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "cli/ask/daemon_socket.h"
 #include "cli/ask/daemon_start.h"
+#include "cli/ask/machine_turn.h"
 #include "cli/common/cli.h"
 #include "wire/client.h"
 #include "wire/places.h"
@@ -29,6 +30,7 @@
 #define SETTLE_MS    5000 /* time limit for a daemon that is starting or exiting */
 #define GAP_MS       5000 /* time limit for systemd to restart the machine's daemon */
 #define GAP_STEP_MS  100
+#define START_MS     60000 /* time limit for the machine's daemon to get ready */
 
 static int
 find_places(const struct cli *cli, const struct daemon_args *args, struct places *p,
@@ -106,27 +108,42 @@ is_ours_to_start(const struct cli *cli, const struct places *p)
     return !cli->socket && !p->system;
 }
 
-/* True if the machine has a daemon for all users, which may be back soon: its folder outlives
- * it. A second daemon beside it would allocate the same GPUs. */
-static bool
-is_machines_turn(const struct cli *cli, const struct places *p, const struct daemon_args *args)
+/* The machine's daemon, if the client may wait for it or for one of the user's own: a second
+ * daemon beside it would allocate the same GPUs. */
+static struct machine
+machines_turn(const struct cli *cli, const struct places *p, const struct daemon_args *args)
 {
-    auto_free char *folder = xstrdup(PLACES_SYSTEM_SOCKET);
-    struct stat st;
-
-    *strrchr(folder, '/') = '\0';
-    return !cli->socket && !p->root && !p->system && !skips_machine(args) &&
-           lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0;
+    if (cli->socket || p->root || p->system || skips_machine(args))
+        return (struct machine){.state = MACHINE_NONE};
+    return machine_look();
 }
 
 static const char machines_died[] =
     "the system daemon has died and is not running again yet (systemctl status berthd)";
+static const char machines_starts[] =
+    "the system daemon is starting and does not answer yet (systemctl status berthd)";
 
-/* A stopped daemon has removed its socket; a dead one has left it. */
+/* How long a client has waited for the machine's daemon. */
+struct wait {
+    int64_t since_us; /* boot clock */
+    int64_t seen_us;  /* when it was last starting; 0: never */
+    bool told;
+};
+
 static bool
-machines_has_died(const struct cli *cli, const struct places *p)
+may_wait(struct wait *w, struct machine m)
 {
-    return is_machines_turn(cli, p, NULL) && access(PLACES_SYSTEM_SOCKET, F_OK) == 0;
+    int64_t now_us = clock_boot_us(), waited_ms = (now_us - w->since_us) / 1000;
+
+    if (m.state != MACHINE_STARTING)
+        return m.soon &&
+               now_us - (w->seen_us ? w->seen_us : w->since_us) < GAP_MS * INT64_C(1000);
+    w->seen_us = now_us;
+    if (waited_ms > SAY_AFTER_MS && !w->told) {
+        cli_say("the system daemon is starting; waiting up to %d s for it", START_MS / 1000);
+        w->told = true;
+    }
+    return waited_ms < START_MS;
 }
 
 /* --- no daemon is running --- */
@@ -186,10 +203,11 @@ say_none_runs(const struct cli *cli, const struct places *p, int code, struct er
     const char *what = "";
 
     enum end end = cli->socket ? END_IN_ORDER : last_end(p);
+    struct machine m = machines_turn(cli, p, NULL);
 
-    if (machines_has_died(cli, p)) {
+    if (m.state == MACHINE_DIED || m.state == MACHINE_STARTING) {
         err_set(e, code, "%s; its jobs are kept, and running jobs continue; try again",
-                machines_died);
+                m.state == MACHINE_DIED ? machines_died : machines_starts);
         return;
     }
     if (end == END_NOT_YET) {
@@ -205,8 +223,11 @@ say_none_runs(const struct cli *cli, const struct places *p, int code, struct er
     else if (kept)
         what = orderly_end(p);
     err_set(e, code,
-            "no daemon is running (%s)%s; 'berth daemon start'%s starts one%s, "
+            "%sno daemon is running (%s)%s; 'berth daemon start'%s starts one%s, "
             "and so do 'berth run' and 'berth submit'",
+            m.state == MACHINE_FAILED
+                ? "the system daemon has failed to start (systemctl status berthd), and "
+                : "",
             cli->socket ? cli->socket : p->socket, what, cli->dir ? " with the same --dir" : "",
             kept ? " again" : "");
 }
@@ -223,17 +244,27 @@ revive_daemon(const struct places *p, bool quiet, struct err *e)
     return c;
 }
 
-/* Waits while the daemon is starting or exiting, or the machine's has died and is being
- * restarted, because the outcome is known soon. */
+/* True while the outcome is known soon: the user's daemon is starting or exiting, or the
+ * machine's is starting, or has died and is being restarted. */
+static bool
+is_unsettled(const struct cli *cli, const struct places *p, struct wait *w)
+{
+    struct machine m = machines_turn(cli, p, NULL);
+
+    if (cli->socket)
+        return false;
+    if (m.state == MACHINE_STARTING || m.state == MACHINE_DIED)
+        return may_wait(w, m);
+    return last_end(p) == END_NOT_YET && clock_boot_us() - w->since_us < SETTLE_MS * 1000LL;
+}
+
 static struct client *
 connect_settled(const struct cli *cli, const struct places *p, struct err *why)
 {
-    int64_t until_us = clock_boot_us() + SETTLE_MS * 1000LL;
+    struct wait w = {.since_us = clock_boot_us()};
     struct client *c = connect_found(cli, p, NULL, why);
 
-    while (!c && why->code == ERR_UNREACHABLE && !cli->socket &&
-           (last_end(p) == END_NOT_YET || machines_has_died(cli, p)) &&
-           clock_boot_us() < until_us) {
+    while (!c && why->code == ERR_UNREACHABLE && is_unsettled(cli, p, &w)) {
         poll(NULL, 0, PAUSE_MIN_MS);
         c = connect_found(cli, p, NULL, why);
     }
@@ -254,7 +285,7 @@ connect_existing(const struct cli *cli, bool revive, struct err *e)
         if (!c && e)
             *e = why;
     } else if (revive && is_ours_to_start(cli, &p) && last_end(&p) == END_DIED &&
-               !is_machines_turn(cli, &p, NULL)) {
+               !machines_turn(cli, &p, NULL).soon) {
         c = revive_daemon(&p, false, e);
     } else {
         say_none_runs(cli, &p, why.code, e);
@@ -275,24 +306,26 @@ connect_running(const struct cli *cli, struct err *e)
     return connect_existing(cli, false, e);
 }
 
-/* Waits for the machine's daemon to be restarted, so that a command does not start a daemon of
- * the user's own meanwhile. A stopped daemon has removed its socket, and this wait is in vain;
- * a dead one has left the socket and comes back. */
+/* Waits while the machine's daemon may be here soon, so that a command does not start a daemon
+ * of the user's own meanwhile. */
 static struct client *
 await_machine(const struct cli *cli, const struct places *p, const struct daemon_args *args,
               struct err *why)
 {
-    int64_t until_us = clock_boot_us() + GAP_MS * 1000LL;
+    struct wait w = {.since_us = clock_boot_us()};
+    struct machine m = machines_turn(cli, p, args);
     struct client *c = NULL;
 
-    while (!c && why->code == ERR_UNREACHABLE && clock_boot_us() < until_us) {
+    while (!c && why->code == ERR_UNREACHABLE && may_wait(&w, m)) {
         poll(NULL, 0, GAP_STEP_MS);
         c = connect_found(cli, p, args, why);
+        m = machines_turn(cli, p, args);
     }
-    if (!c && access(PLACES_SYSTEM_SOCKET, F_OK) == 0)
+    if (!c && why->code == ERR_UNREACHABLE &&
+        (m.state == MACHINE_DIED || m.state == MACHINE_STARTING))
         err_set(why, ERR_REFUSED,
                 "%s; to use a daemon of your own, choose a folder with --dir DIR",
-                machines_died);
+                m.state == MACHINE_DIED ? machines_died : machines_starts);
     return c;
 }
 
@@ -309,7 +342,7 @@ connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *st
     if (find_places(cli, args, &p, e) < 0)
         return NULL;
     c = connect_found(cli, &p, args, &why);
-    if (!c && why.code == ERR_UNREACHABLE && is_machines_turn(cli, &p, args))
+    if (!c && why.code == ERR_UNREACHABLE)
         c = await_machine(cli, &p, args, &why);
     /* Do not start the daemon of a socket given by name. */
     if (!c && why.code == ERR_UNREACHABLE && !cli->socket)

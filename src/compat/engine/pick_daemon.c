@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/ask/machine_turn.h"
 #include "wire/client.h"
 #include "wire/places.h"
 
@@ -24,6 +25,7 @@
 #define AGAIN_TRIES   10
 #define AGAIN_MS      200
 #define REVIVE_TRIES  25
+#define START_TRIES   300 /* it may wait for a driver */
 
 static const char *
 of_environment(const char *name)
@@ -210,22 +212,33 @@ is_told_to_stop(void)
             sigismember(&set, SIGHUP) == 1);
 }
 
+/* How often to try the machine's daemon, which does not answer; 0: it is not expected. */
+static int
+machine_tries(void)
+{
+    enum machine_state state = machine_look().state;
+
+    if (state == MACHINE_STARTING)
+        return START_TRIES;
+    return state == MACHINE_DIED ? REVIVE_TRIES : 0;
+}
+
 /* Connect to the machine's daemon, or the user's; none is not an error. If the system socket
- * exists but nothing listens, its daemon died and is being restarted: wait, since it has this
- * user's jobs and the GPUs. With `system`, a single user's daemon would not do, since it
- * cannot serve the others. */
+ * exists but nothing listens, its daemon died and is being restarted; or it is starting: wait,
+ * since it has this user's jobs and the GPUs. With `system`, a single user's daemon would not
+ * do, since it cannot serve the others. */
 static int
 open_shared(struct compat_link *l, bool system, struct err *e)
 {
     l->client = connect_shared(l, system);
-    for (int i = 0; !l->client && access(PLACES_SYSTEM_SOCKET, F_OK) == 0; i++) {
-        if (i == REVIVE_TRIES) {
+    for (int i = 0, tries; !l->client && (tries = machine_tries()) > 0; i++) {
+        if (i >= tries) {
             cli_say("it has not come back; going on without it");
             return 0;
         }
         if (i == 0)
             cli_say("nobody answers at %s; waiting %d s for the daemon of this machine",
-                    PLACES_SYSTEM_SOCKET, REVIVE_TRIES * AGAIN_MS / 1000);
+                    PLACES_SYSTEM_SOCKET, tries * AGAIN_MS / 1000);
         poll(NULL, 0, AGAIN_MS);
         if (is_told_to_stop())
             return err_set(e, ERR_FAILED, "stopped while the daemon of this machine is away");
