@@ -397,11 +397,11 @@ test_a_terminal_is_told_of_the_limit(void **state)
     struct rig r;
     struct guest g;
     open_interactive(&r, "exec sleep 100", true);
-    rig_set_int(&r, "limit_ms", 1000);
+    rig_set_int(&r, "limit_ms", 5000);
     start(&r);
     join(&r, &g, "{\"input\":true}");
     hear_end(&g);
-    hear_text(&g, "berth: job 12 has 0.1s left of its time limit\r\n");
+    hear_text(&g, "berth: job 12 has 0.5s left of its time limit\r\n");
     assert_string_equal(json_string_value(json_object_get(g.ended, "outcome")), "timeout");
     part(&g);
     finish(&r);

@@ -41,7 +41,7 @@ test_warned_before_the_limit(void **state)
     rig_open(&r, "trap 'exit 7' USR2; echo 1 >$T/ready; while :; do sleep 0.01; done");
     rig_make_fifo(&r, "ready");
     rig_set_int(&r, "limit_ms", 3600 * 1000);
-    rig_set_int(&r, "warn_ms", 3600 * 1000 - 3000);
+    rig_set_int(&r, "warn_ms", 3600 * 1000 - 7000);
     rig_set_int(&r, "warn_signal", SIGUSR2);
     rig_start(&r);
     rig_read_fifo(&r, "ready");
@@ -51,7 +51,7 @@ test_warned_before_the_limit(void **state)
     assert_int_equal(rec.ending.code, 7);
     assert_int_equal(rec.warned_us, at_us);
     /* The limit counts from before the process was created, which may take a while. */
-    assert_true(at_us - rec.started_us >= 2000 * 1000);
+    assert_true(at_us - rec.started_us >= 3000 * 1000);
     rig_close(&r);
 }
 
@@ -63,8 +63,8 @@ test_limit_stands_behind_the_warning(void **state)
     struct exitrec rec;
     struct rig r;
     rig_open(&r, "trap 'echo warned' USR2; while :; do sleep 0.01; done");
-    rig_set_int(&r, "limit_ms", 4000);
-    rig_set_int(&r, "warn_ms", 2000);
+    rig_set_int(&r, "limit_ms", 12000);
+    rig_set_int(&r, "warn_ms", 6000);
     rig_set_int(&r, "warn_signal", SIGUSR2);
     rig_start(&r);
     await_warned(&r);

@@ -104,7 +104,7 @@ class Machine:
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(path))
         listener.listen(1)
-        listener.settimeout(30)
+        listener.settimeout(300)
         self.hello.clear()
         words = self.arguments()
         if state:
