@@ -10,7 +10,7 @@ campaign()
     why=$("$BATS_TEST_DIRNAME/cluster" why-not)
     if [ -n "$why" ]; then skip "$why"; fi
     timeout 1150 python3 "$BATS_TEST_DIRNAME/campaign.py" --bin "$(dirname "$(command -v berth)")" \
-        --nodes 2 --gpus 4 --lines 50 --kills 4 --each 4 --many 500 --wait 5 "$@"
+        --nodes 2 --gpus 4 --lines 50 --kills 4 --each 4 --many 200 --wait 5 "$@"
 }
 
 @test "a file of all kinds of jobs ends the same at home, on Slurm and packed" {
@@ -27,6 +27,6 @@ campaign()
     campaign --ways slurm kills
 }
 
-@test "500 lines are sent, cancelled and followed with at most one call in a second" {
+@test "200 lines are sent, cancelled and followed with at most one call in a second" {
     campaign many
 }

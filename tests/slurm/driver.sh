@@ -16,7 +16,7 @@ try()
 same()
 {
     sed -E -e "s/\b($node)\b/NODE/g" -e "s/ +\b(main|berth)\b/ PART/g" -e 's/=(main|berth)\b/=PART/g' -e 's/\|(main|berth)\b/|PART/g' -e "s|$PWD|DIR|g" \
-        -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}/TIME/g' -e 's/\b0:0[0-9]\b/0:0S/g' -e 's/\b00:00:0[0-9]\b/00:00:0S/g' \
+        -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}/TIME/g' -e 's/\b0:[0-5][0-9]\b/0:SS/g' -e 's/\b00:0[0-9]:[0-5][0-9]\b/00:0M:SS/g' \
         -e 's/  +/ /g'
 }
 

@@ -79,7 +79,7 @@ load berth
 }
 
 @test "a job whose node Slurm cannot reach is not LOST while it runs, and can be cancelled" {
-    start_cluster --nodes 1 --conf SlurmdTimeout=5
+    start_cluster --nodes 1 --conf SlurmdTimeout=30
     submit -G 0 --requeue -- sh -c 'echo x >>runs; until [ -e go ]; do sleep 0.1; done; exit 5'
     submit -G 0 -- sleep 1000
     within is_state 1 RUNNING

@@ -155,10 +155,10 @@ explained() { [[ $(berth explain "$1") == *$2* ]]; }
     berth cancel @
 }
 
-# On this machine another file system hides the folder; the nodes do not see that. Waits are as
-# short as possible, and calls of squeue are counted.
+# On this machine another file system hides the folder; the nodes do not see that. Waits are
+# short, and calls of squeue are counted.
 @test "the folder is away for a while: nothing is lost, cancelled or sent, and other jobs run" {
-    export BERTH_SLURM_HASTE=100
+    export BERTH_SLURM_HASTE=20
     cluster_apart --nodes 2 --gpus 1
     mkdir commands
     ln -s "$(command -v sbatch)" "$(command -v scancel)" commands
@@ -183,7 +183,7 @@ explained() { [[ $(berth explain "$1") == *$2* ]]; }
     # LOST.
     local n
     n=$(wc -l <polls)
-    polled_since() { [ "$(wc -l <polls)" -ge $((n + 4)) ]; }
+    polled_since() { [ "$(wc -l <polls)" -ge $((n + 6)) ]; }
     within polled_since
     is_state 1 RUNNING
     is_state 2 RUNNING

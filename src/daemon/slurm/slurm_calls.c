@@ -21,6 +21,7 @@
 #include "daemon/slurm/slurm_command.h"
 #include "daemon/slurm/slurm_priv.h"
 #include "daemon/state/state.h"
+#include "slurm/haste.h"
 #include "slurm/sent_options.h"
 #include "sys/slurm_find.h"
 
@@ -498,7 +499,7 @@ take_squeue(struct slurm *s, struct buf *out, const struct buf *errors, bool lat
     }
     /* The duration of the answer measures its cost to Slurm. */
     int64_t pause = (now - s->call_began_us) * POLL_COST;
-    pause = pause < REST_MAX_US ? pause : REST_MAX_US;
+    pause = pause < slurm_haste(REST_MAX_US) ? pause : slurm_haste(REST_MAX_US);
     s->poll_rest_us = now + pause;
     pause = pause > s->poll_pause_us ? pause : s->poll_pause_us;
     s->poll_pause_us =
