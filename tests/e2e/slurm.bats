@@ -146,7 +146,7 @@ $PATH:/of/mine"
     start_daemon 1
     script batch.sh <<'END'
 #!/bin/bash
-#SBATCH --gpus=0 --time=00:30 --signal=B:USR1@15 -o batch.out
+#SBATCH --gpus=0 --time=1 --signal=B:USR1@30 -o batch.out
 trap 'echo script; kill $pid; exit 0' USR1
 sh -c 'trap "echo child" USR1; while :; do sleep 0.1; done' & pid=$!
 wait
@@ -156,7 +156,7 @@ END
     is "with B:" "$status $(cat batch.out)" "0 script"
     script steps.sh <<'END'
 #!/bin/bash
-#SBATCH --gpus=0 --time=00:30 --signal=USR2@10 -o steps.out
+#SBATCH --gpus=0 --time=1 --signal=USR2@30 -o steps.out
 python3 -c 'import signal, sys
 signal.signal(signal.SIGUSR2, lambda *a: sys.exit(print("step")))
 signal.pause()'
