@@ -6,7 +6,7 @@ behind. Standard library only.
     tests/campaign/crash.py --bin DIR [--seed N]
         [points | graph-points | random-shepherd | random-daemon | random-any | random-graph]...
 
-The graph ones run arrays, and jobs that wait for jobs, arrays and tasks. Without a name all run. --jobs and --kills bound the random ones. A failing run prints
+The graph ones run arrays, and jobs that wait for jobs, arrays and tasks. Without a name all run. --jobs, --kills and --seconds bound the random ones. A failing run prints
 its seed; the same seed gives the same jobs and the same sequence of delays."""
 import argparse
 import collections
@@ -63,7 +63,7 @@ def runs_of(daemon, i):
         return 0
 
 
-def await_all(daemon, n, timeout_s=300):
+def await_all(daemon, n, timeout_s=600):
     """Wait until every job has ended. The daemon must be up."""
     ids = [row[0] for row in daemon.call("jobs", {"all": True, "fields": ["id"]})["rows"]]
     if len(ids) != n:
@@ -73,7 +73,7 @@ def await_all(daemon, n, timeout_s=300):
     signal.alarm(0)
 
 
-def check_clean(daemon, folders_within_s=30):
+def check_clean(daemon, folders_within_s=300):
     """A job's leftovers are gone before its end is reported. Its folder may stay for seconds:
     a supervisor that was about to exit when its daemon was killed keeps it locked, and the
     next daemon comes back to it."""
@@ -101,6 +101,15 @@ def check_exactly_once(daemon, jobs):
                           f"after {attempts} attempts, should be {want} {code}")
 
 
+def kill_numbers(args):
+    """The number of each kill: --kills of them, or as many as there are in --seconds, but never less than a tenth."""
+    until = time.monotonic() + args.seconds
+    for n in range(args.kills):
+        if n >= args.kills // 10 and time.monotonic() > until:
+            return
+        yield n
+
+
 def random_daemon(args, rng):
     """kill -9 of the daemon at random moments under short jobs."""
     daemon = Daemon(args.bin)
@@ -108,14 +117,13 @@ def random_daemon(args, rng):
     kills = 0
     try:
         lines = [job for job, _ in jobs]
-        while kills < args.kills:
+        for kills in kill_numbers(args):
             daemon.start()
             # The file keeps growing, so that no kill meets an empty queue.
             daemon.sync(lines[:len(lines) * (kills + 1) // args.kills])
             # Not synchronisation: the moment of the kill is varied on purpose.
             time.sleep(rng.random() * args.max_delay)
             daemon.kill()
-            kills += 1
         daemon.start()
         daemon.sync(lines)
         await_all(daemon, len(jobs))
@@ -123,7 +131,7 @@ def random_daemon(args, rng):
         check_clean(daemon)
     finally:
         daemon.remove()
-    return f"{kills} kills of the daemon under {len(jobs)} jobs"
+    return f"{kills + 1} kills of the daemon under {len(jobs)} jobs"
 
 
 def random_shepherd(args, rng):
@@ -191,7 +199,7 @@ def random_any(args, rng):
     killed = collections.Counter()
     try:
         daemon.start()
-        for kills in range(args.kills):
+        for kills in kill_numbers(args):
             daemon.sync(lines[:len(lines) * (kills + 1) // args.kills])
             # Not synchronisation: the moment of the kill is varied on purpose.
             time.sleep(rng.random() * args.max_delay)
@@ -201,7 +209,7 @@ def random_any(args, rng):
             if name == "berthd":
                 daemon.kill()
                 # Its child that has yet to execute a nursery holds its lock for a moment.
-                signal.alarm(300)
+                signal.alarm(600)
                 while not daemon.start(must=False):
                     pass
                 signal.alarm(0)
@@ -352,7 +360,7 @@ def finish_graph(daemon, graph, refused):
     """Wait until all have ended; check how, and how often each task ran."""
     daemon.start()
     hand_in(daemon, graph, refused)
-    signal.alarm(300)
+    signal.alarm(600)
     daemon.call("wait", {"select": ["name:n*"]})
     signal.alarm(0)
     ends, rows = graph_ends(graph), graph_rows(daemon)
@@ -398,7 +406,7 @@ def random_graph(args, rng):
     daemon = Daemon(args.bin)
     graph, refused = make_graph(rng, max(20, args.jobs // 5)), set()
     try:
-        for kills in range(args.kills):
+        for kills in kill_numbers(args):
             daemon.start()
             hand_in(daemon, graph[:len(graph) * (kills + 1) // args.kills], refused)
             # Not synchronisation: the moment of the kill is varied on purpose.
@@ -407,7 +415,7 @@ def random_graph(args, rng):
         finish_graph(daemon, graph, refused)
     finally:
         daemon.remove()
-    return f"{args.kills} kills of the daemon under {len(graph)} arrays and jobs that wait"
+    return f"{kills + 1} kills of the daemon under {len(graph)} arrays and jobs that wait"
 
 
 CAMPAIGNS = collections.OrderedDict([("points", points), ("graph-points", graph_points),
@@ -427,6 +435,8 @@ def main():
     p.add_argument("--seed", type=int, default=None)
     p.add_argument("--jobs", type=int, default=500)
     p.add_argument("--kills", type=int, default=200)
+    p.add_argument("--seconds", type=float, default=float("inf"),
+                   help="no more random kills after that, once a tenth of --kills has been made")
     p.add_argument("--max-delay", type=float, default=0.05, help="seconds before each kill")
     p.add_argument("--passes", type=lambda s: [int(x) for x in s.split(",")], default=[1, 2, 5],
                    help="which passes of each daemon edge crash")

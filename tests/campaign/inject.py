@@ -569,6 +569,7 @@ def main():
     p.add_argument("--system", action="store_true", help="the machine's daemon, a user's jobs")
     p.add_argument("--jobs", choices=MORE_OF, default="here", help="what executes them")
     p.add_argument("--cases", type=int, help="so many of the table, at random")
+    p.add_argument("--seconds", type=float, default=float("inf"), help="no further case after that; one at least")
     p.add_argument("--part", type=words_list, help="I,N: each Nth case from the Ith on")
     p.add_argument("--seed", type=int, default=None)
     args = p.parse_args()
@@ -600,8 +601,11 @@ def campaign(args):
         table = table[int(args.part[0])::int(args.part[1])]
     if args.cases is not None:
         table = random.Random(seed).sample(table, min(args.cases, len(table)))
-    began, failed, met, said = time.monotonic(), 0, 0, 0
+    began, failed, met, done = time.monotonic(), 0, 0, 0
     for case in table:
+        if done > 0 and time.monotonic() - began > args.seconds:
+            break
+        done += 1
         label = " ".join(case)
         try:
             hits, words = run_case(args, *case, seed, found[case[0], case[1], False])
@@ -611,7 +615,7 @@ def campaign(args):
             failed += 1
             print(f"FAIL {label} (--seed {seed} --program {case[0]} --calls {case[1]} "
                   f"--errors {case[2]} --ways {case[3]}): {e}", flush=True)
-    print(f"{len(table)} cases, in {met} of which calls failed; {failed} went wrong; "
+    print(f"{done} cases, in {met} of which calls failed; {failed} went wrong; "
           f"{time.monotonic() - began:.0f} s", flush=True)
     return 1 if failed else 0
 

@@ -40,6 +40,7 @@ import uuid
 from instance import Failure
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+PATIENCE_S = 300  # for the kernel, which lets go of a file system late on a busy machine
 SETTLE_SECONDS = 90  # more than the daemon waits for a folder to become readable
 SIZE_MIB = 320  # minimum for the largest of the file systems
 MAKE = {
@@ -119,7 +120,8 @@ class Disk:
         return [int(word) for word in self.server.stdout.readline().split()]
 
     def detach(self):
-        for _ in range(100):  # the last killed processes may still have it open
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:  # the last killed processes may still have it open
             if not is_mounted(self.mount) or subprocess.run(
                     ["umount", self.mount], capture_output=True).returncode == 0:
                 break
@@ -142,7 +144,8 @@ class Disk:
         gone, which can be after its processes: until then xfs refuses to mount the same file
         system again."""
         backing = f"/sys/block/{os.path.basename(loop)}/loop/backing_file"
-        for _ in range(600):
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
             if not os.path.exists(backing):
                 return
             time.sleep(0.05)

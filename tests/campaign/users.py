@@ -557,7 +557,7 @@ def what_is_left(machine):
 
 def check_nothing_left(machine):
     """A supervisor that waits for a reading client exits soon; count only what stays."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 300
     while (left := what_is_left(machine)) and time.monotonic() < until:
         time.sleep(0.02)
     if left:

@@ -8,9 +8,9 @@ load lib
 
 case_setup()
 {
-    bounds='--jobs 500 --kills 200' frames=40000
+    bounds='--jobs 500 --kills 200 --seconds 300' frames=40000
     # Sanitized programs start slowly, so each kill costs more.
-    if [ -n "${BERTH_E2E_SLOW:-}" ]; then bounds='--jobs 150 --kills 50' frames='10000 --growth-mib 1000'; fi
+    if [ -n "${BERTH_E2E_SLOW:-}" ]; then bounds='--jobs 150 --kills 50 --seconds 300' frames='10000 --growth-mib 1000'; fi
 }
 
 campaign()

@@ -6,7 +6,8 @@ load lib
 
 inject()
 {
-    run timeout 1000 "$BERTH_SOURCE/tests/campaign/inject.py" --bin "$(dirname "$(command -v berthd)")" "$@"
+    run timeout 1000 "$BERTH_SOURCE/tests/campaign/inject.py" --bin "$(dirname "$(command -v berthd)")" \
+        --seconds 300 "$@"
     echo "$output"
     if [ "$status" -eq 77 ]; then skip "${output#skipped: }"; fi
     [ "$status" -eq 0 ]
