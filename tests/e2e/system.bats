@@ -182,6 +182,37 @@ make_slow_driver()
     has_not "what there is" "$(cat "$ROOT/out")" '^(starting|left|berth)$'
 }
 
+@test "doctor fails if the machine's daemon has died or failed to start, and warns if it was stopped" {
+    root_only
+    unshare -m true || skip "no mount name space can be made here"
+    on_another_machine '
+        says() { berth doctor | grep -E "^[a-zA-Z]+ +(daemon|state) " | tr -s " "; }
+        mkdir /run/berth /var/lib/berth
+        echo "never:"; says
+        berthd --system --sim 1 --set no_such=1 >/dev/null 2>&1 || true
+        echo "failed:"; says
+        berth queue 2>&1 || true
+        berth daemon start --system --sim 1 >/dev/null
+        pid=$(berth status --json | "$AWAIT" json daemon.pid)
+        berthd --system --sim 1 >/dev/null 2>&1 || true # a second one fails, which says nothing
+        ls /run/berth
+        kill -KILL "$pid"; "$AWAIT" pid 100 "$pid"
+        echo "died:"; says
+        berth daemon start --system >/dev/null; berth daemon stop 2>/dev/null
+        echo "stopped:"; says' >"$ROOT/out" 2>&1 || true
+    out=$(cat "$ROOT/out")
+    has "without a sign of it" "$out" "^ok daemon not running; 'berth run' starts one"
+    has "after it failed" "$out" '^FAIL daemon the system daemon has failed to start \(systemctl status berthd\)'
+    has "what a command says then" "$out" '^berth: the system daemon has failed to start \(systemctl status berthd\), and no daemon is running'
+    has "after it died" "$out" '^FAIL daemon the system daemon has died .*systemctl status berthd'
+    has "after it was stopped" "$out" "^warn daemon the system daemon was stopped .*systemctl start berthd"
+    is "the folders that were checked" "$(grep -o ' state /var/lib/berth/state\|^warn daemon\|^ok state .*machine-state' <<<"$out")" \
+        " state /var/lib/berth/state
+ state /var/lib/berth/state
+warn daemon"
+    has_not "what the running one leaves beside its socket" "$out" '^(left|starting)$'
+}
+
 @test "a drop-in command waits for the machine's daemon when that restarts, and starts none of its own" {
     root_only
     unshare -m true || skip "no mount name space can be made here"

@@ -118,6 +118,19 @@ machines_turn(const struct cli *cli, const struct places *p, const struct daemon
     return machine_look();
 }
 
+struct machine
+connect_machine(const struct cli *cli)
+{
+    struct machine m = {.state = MACHINE_NONE};
+    struct places p;
+
+    if (places_find(cli->dir, &p, NULL) < 0)
+        return m;
+    m = machines_turn(cli, &p, NULL);
+    places_free(&p);
+    return m;
+}
+
 static const char machines_died[] =
     "the system daemon has died and is not running again yet (systemctl status berthd)";
 static const char machines_starts[] =

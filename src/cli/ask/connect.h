@@ -8,6 +8,7 @@
 struct cli;
 struct client;
 struct err;
+struct machine;
 
 /* Arguments of a daemon to be started; NULL: none. */
 struct daemon_args {
@@ -58,6 +59,9 @@ struct client *connect_back(const struct cli *cli, const struct daemon_args *arg
  * (may be NULL) says whether it did. Two simultaneous callers get the same daemon. */
 struct client *connect_or_start(const struct cli *cli, const struct daemon_args *args,
                                 bool *started, struct err *e);
+
+/* The machine's daemon, if none was named and neither it nor the user's own answers. */
+struct machine connect_machine(const struct cli *cli);
 
 /* Connects to the machine's daemon, else to the user's own in its usual place, if one of them
  * runs; NULL: neither does. */

@@ -16,6 +16,7 @@
 #include "base/parse.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/connect.h"
+#include "cli/ask/machine_turn.h"
 #include "cli/common/cli.h"
 #include "cli/common/opt.h"
 #include "cli/common/term.h"
@@ -60,6 +61,36 @@ check_programs(struct doctor *d)
     }
 }
 
+/* Only the machine's daemon can have failed: a user's own is started when it is needed. */
+static void
+say_no_daemon(struct doctor *d, const struct cli *cli, const struct err *e)
+{
+    switch (connect_machine(cli).state) {
+    case MACHINE_FAILED:
+    case MACHINE_DIED:
+    case MACHINE_STARTING:
+        d->machines = true; /* its folders matter, not ours */
+        doctor_say(d, DOCTOR_FAIL, "daemon", "%s", e->text);
+        return;
+    case MACHINE_STOPPED:
+        doctor_say(d, DOCTOR_WARN, "daemon",
+                   "the system daemon was stopped ('systemctl start berthd' starts it); 'berth "
+                   "run' starts one of your own when it is needed");
+        return;
+    case MACHINE_UNSEEN:
+        if (access("/var/lib/berth/state", F_OK) == 0) {
+            doctor_say(d, DOCTOR_WARN, "daemon",
+                       "the system daemon has not run since the machine was started (systemctl "
+                       "status berthd); 'berth run' starts one of your own when it is needed");
+            return;
+        }
+        break;
+    case MACHINE_NONE:
+        break;
+    }
+    doctor_say(d, DOCTOR_OK, "daemon", "not running; 'berth run' starts one when it is needed");
+}
+
 static void
 check_daemon(struct doctor *d, const struct cli *cli)
 {
@@ -69,8 +100,7 @@ check_daemon(struct doctor *d, const struct cli *cli)
     const json_t *daemon;
 
     if (!c && e.code == ERR_UNREACHABLE) {
-        doctor_say(d, DOCTOR_OK, "daemon",
-                   "not running; 'berth run' starts one when it is needed");
+        say_no_daemon(d, cli, &e);
         return;
     }
     if (!c || client_call(c, "status", NULL, &status, &e) < 0) {

@@ -17,7 +17,7 @@ struct doctor {
     bool json;
     bool failed;
     bool simulated; /* the running daemon has simulated GPUs */
-    bool machines;  /* the running daemon serves all users */
+    bool machines;  /* the daemon, running or failed, serves all users */
     char *dir;      /* its --dir; NULL: none */
     json_t *daemon; /* owned; the running daemon's status; NULL: none runs */
     json_t *gpus;   /* owned; its GPUs */
