@@ -158,3 +158,27 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
     guest 'rm /home/alice/gate /home/alice/pid; . /root/inventory; inventory >/root/after
         ! diff /root/before /root/after | grep "^>"'
 }
+
+@test "purging ends the jobs and the daemon even if a policy refuses to stop services" {
+    local job
+    apt install /root/berth.deb
+    simulate
+    start_long_job
+    job=$(guest cat /home/alice/pid)
+    guest 'rm -r /etc/systemd/system/berthd.service.d
+        printf "#!/bin/sh\nexit 101\n" >/usr/sbin/policy-rc.d; chmod 755 /usr/sbin/policy-rc.d'
+    apt purge berth
+    guest "! kill -0 $job 2>/dev/null"
+    guest '! pgrep -a berth'
+    guest '! ls -d /var/lib/berth /run/berth /etc/berth /sys/fs/cgroup/berth.slice 2>/dev/null'
+}
+
+@test "purging a removed package leaves what belongs to an installation from source since, running or not" {
+    apt install /root/berth.deb
+    guest 'echo "max_running: 3" >/etc/berth/config.yaml'
+    apt remove berth
+    guest 'mkdir -p /usr/local/lib/systemd/system
+        printf "[Service]\nExecStart=/bin/false\n" >/usr/local/lib/systemd/system/berthd.service; systemctl daemon-reload'
+    apt purge berth 2>&1 | grep 'from another installation: its jobs, state and settings stay'
+    guest 'set -e; ls /var/lib/berth/state/*.db; grep max_running /etc/berth/config.yaml; getent passwd berth-hook'
+}
