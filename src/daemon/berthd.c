@@ -185,6 +185,7 @@ open_state(struct daemon *d, struct err *e)
         return held ? err_set(e, ERR_REFUSED, "a daemon is already running on %s",
                               d->inst.places.state)
                     : -1;
+    d->starting_fd = startnote_begin(&d->inst.places); /* the store may take minutes to open */
     struct stat st;
     d->follows_dead = fstat(d->lock_fd, &st) == 0 && st.st_size > 0;
     d->inst.jobs_fd = open(jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -407,7 +408,6 @@ start(struct daemon *d, const struct options *o, struct err *e)
 {
     if (open_state(d, e) < 0)
         return -1;
-    d->starting_fd = startnote_begin(&d->inst.places);
     /* Not fatal: only the next daemon would lack the options. */
     if (recall_write(d->inst.places.state, o, e) < 0)
         log_warn("event=options-not-kept %s", e->text);

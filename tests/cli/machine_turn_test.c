@@ -17,9 +17,6 @@
 
 #include "cli/ask/machine_turn.h"
 
-#define LONG_AGO_US 1000000000000LL
-#define JUST_NOW_US 5000000LL
-
 static char folder[] = "/tmp/machine-turn.XXXXXX";
 
 static void
@@ -56,18 +53,18 @@ leave_note(const char *how, time_t age_s)
 static void
 is(enum machine_state state, bool soon)
 {
-    struct machine m = machine_look_in(folder, LONG_AGO_US);
+    struct machine m = machine_look_in(folder, false);
     assert_int_equal(m.state, state);
     assert_int_equal(m.soon, soon);
 }
 
 static void
-an_empty_folder_says_nothing_but_soon_after_the_start_of_the_machine(void **state)
+an_empty_folder_says_nothing_but_that_a_daemon_may_be_awaited(void **state)
 {
     (void)state;
     is(MACHINE_UNSEEN, false);
-    assert_true(machine_look_in(folder, JUST_NOW_US).soon);
-    assert_int_equal(machine_look_in(folder, JUST_NOW_US).state, MACHINE_UNSEEN);
+    assert_true(machine_look_in(folder, true).soon);
+    assert_int_equal(machine_look_in(folder, true).state, MACHINE_STARTING);
 }
 
 static void
@@ -119,6 +116,7 @@ a_daemon_that_has_just_left_may_be_back_soon(void **state)
     is(MACHINE_FAILED, true);
     leave_note("failed", 60);
     is(MACHINE_FAILED, false);
+    assert_int_equal(machine_look_in(folder, true).state, MACHINE_FAILED);
     leave_note("failed", -3600); /* before the clock was set back */
     is(MACHINE_FAILED, false);
     /* Whatever it left, long ago or not, another may be starting. */
@@ -150,7 +148,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_folder_says_nothing_but_soon_after_the_start_of_the_machine),
+        cmocka_unit_test(an_empty_folder_says_nothing_but_that_a_daemon_may_be_awaited),
         cmocka_unit_test(a_daemon_starts_as_long_as_it_listens),
         cmocka_unit_test(a_daemon_that_has_just_left_may_be_back_soon),
     };

@@ -67,28 +67,28 @@ case_setup()
 
 @test "a daemon started in one environment is found from another: a login's, cron's" {
     stop_daemon
-    export XDG_STATE_HOME=$ROOT/home-of-a-service
+    export XDG_STATE_HOME=$ROOT/home
     unset BERTH_DIR
-    mkdir "$ROOT/login" "$ROOT/cron"
+    mkdir "$ROOT/login" "$ROOT/cron-service"
     at() { XDG_RUNTIME_DIR=$ROOT/$1 "${@:2}"; }
     at login start_daemon 1
     pid=$(at login daemon_pid)
     background_pids+=" $pid" # should this fail: it is not where the teardown looks
-    try env XDG_RUNTIME_DIR="$ROOT/cron" berth status --json
+    try env XDG_RUNTIME_DIR="$ROOT/cron-service" berth status --json
     is "status in cron" "$status $err" "0 "
-    is "the one that cron finds" "$(json daemon.pid <<<"$out")" "$pid"
-    at cron berth submit --gpus 0 --wait -- true
+    is "the one that cron-service finds" "$(json daemon.pid <<<"$out")" "$pid"
+    at cron-service berth submit --gpus 0 --wait -- true
     # It dies, and the next one listens elsewhere: clients of the first go on there.
     background events env XDG_RUNTIME_DIR="$ROOT/login" berth events -f --since 0
     wait_for_output events '"job":1.*"kind":"ended"|"kind":"ended".*"job":1'
     kill -KILL "$pid"
     "$AWAIT" pid "$LIMIT" "$pid"
-    at cron start_daemon 1
-    at cron berth submit --gpus 0 --wait -- true
+    at cron-service start_daemon 1
+    at cron-service berth submit --gpus 0 --wait -- true
     wait_for_output events '"job":2.*"kind":"ended"|"kind":"ended".*"job":2'
-    is "the one that a login finds" "$(at login daemon_pid)" "$(at cron daemon_pid)"
+    is "the one that a login finds" "$(at login daemon_pid)" "$(at cron-service daemon_pid)"
     # Words in the path are no words of the lock.
-    pid=$(at cron daemon_pid)
+    pid=$(at cron-service daemon_pid)
     kill -KILL "$pid"
     "$AWAIT" pid "$LIMIT" "$pid"
     at login berth queue

@@ -199,12 +199,14 @@ make_slow_driver()
         kill -KILL "$pid"; "$AWAIT" pid 100 "$pid"
         echo "died:"; says
         berth daemon start --system >/dev/null; berth daemon stop 2>/dev/null
+        stat -c "mode of the note %a" /run/berth/left
         echo "stopped:"; says' >"$ROOT/out" 2>&1 || true
     out=$(cat "$ROOT/out")
     has "without a sign of it" "$out" "^ok daemon not running; 'berth run' starts one"
     has "after it failed" "$out" '^FAIL daemon the system daemon has failed to start \(systemctl status berthd\)'
     has "what a command says then" "$out" '^berth: the system daemon has failed to start \(systemctl status berthd\), and no daemon is running'
     has "after it died" "$out" '^FAIL daemon the system daemon has died .*systemctl status berthd'
+    has "who may read how it left" "$out" '^mode of the note 644$'
     has "after it was stopped" "$out" "^warn daemon the system daemon was stopped .*systemctl start berthd"
     is "the folders that were checked" "$(grep -o ' state /var/lib/berth/state\|^warn daemon\|^ok state .*machine-state' <<<"$out")" \
         " state /var/lib/berth/state

@@ -5,6 +5,7 @@
  * Called by connect.c and by the drop-in commands. */
 #include "cli/ask/machine_turn.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -19,8 +20,10 @@
 #include "wire/places.h"
 
 #define BACK_S 5 /* a service manager restarts it within a second or two */
-/* After that long the service manager has begun to start it, if it does so at all. */
+/* After that long the service manager has begun to start it, if it does so at all: it waits for
+ * users' directories and GPUs' services before. */
 #define BOOTED_US INT64_C(120000000)
+#define ENABLED   "/etc/systemd/system/multi-user.target.wants/berthd.service"
 
 static bool
 is_there(const char *folder, const char *name)
@@ -53,9 +56,10 @@ read_left(const char *folder, struct machine *m)
 }
 
 struct machine
-machine_look_in(const char *folder, long long boot_us)
+machine_look_in(const char *folder, bool is_awaited)
 {
-    struct machine m = {.state = MACHINE_UNSEEN, .soon = boot_us < BOOTED_US};
+    struct machine m = {.state = is_awaited ? MACHINE_STARTING : MACHINE_UNSEEN,
+                        .soon = is_awaited};
 
     /* One of the two answers at every moment, also in that in which it begins to serve. */
     if (is_answered(folder, PLACES_STARTING) || is_answered(folder, "berth.sock"))
@@ -69,6 +73,14 @@ machine_look_in(const char *folder, long long boot_us)
     return m;
 }
 
+/* True if the machine has just been started and its service manager will start the daemon. */
+static bool
+is_awaited(void)
+{
+    return clock_boot_us() < BOOTED_US && access("/run/systemd/system", F_OK) == 0 &&
+           faccessat(AT_FDCWD, ENABLED, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 struct machine
 machine_look(void)
 {
@@ -76,5 +88,5 @@ machine_look(void)
 
     if (lstat(PLACES_SYSTEM_FOLDER, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != 0)
         return (struct machine){.state = MACHINE_NONE};
-    return machine_look_in(PLACES_SYSTEM_FOLDER, clock_boot_us());
+    return machine_look_in(PLACES_SYSTEM_FOLDER, is_awaited());
 }

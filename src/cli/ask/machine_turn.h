@@ -10,7 +10,7 @@ enum machine_state {
     MACHINE_STOPPED,  /* in order */
     MACHINE_FAILED,   /* to start */
     MACHINE_DIED,     /* and left its socket; its service manager restarts it */
-    MACHINE_STARTING, /* it lives, and serves soon, or since this moment */
+    MACHINE_STARTING, /* it lives, or will at this start of the machine, and serves soon */
 };
 
 struct machine {
@@ -20,7 +20,8 @@ struct machine {
 
 /* What the notes in PLACES_SYSTEM_FOLDER say. Call if nothing answers at its socket. */
 struct machine machine_look(void);
-/* The same for another folder, at a time since the machine's start; for tests. */
-struct machine machine_look_in(const char *folder, long long boot_us);
+/* The same for another folder; is_awaited: the machine has just been started, and will start
+ * the daemon. For tests. */
+struct machine machine_look_in(const char *folder, bool is_awaited);
 
 #endif

@@ -212,15 +212,18 @@ is_told_to_stop(void)
             sigismember(&set, SIGHUP) == 1);
 }
 
-/* How often to try the machine's daemon, which does not answer; 0: it is not expected. */
+/* How often to try the machine's daemon, which does not answer; 0: it is not expected. i: the
+ * number of this try; *begun: of the last one at which it was starting. */
 static int
-machine_tries(void)
+machine_tries(int i, int *begun)
 {
-    enum machine_state state = machine_look().state;
+    struct machine m = machine_look();
 
-    if (state == MACHINE_STARTING)
+    if (m.state == MACHINE_STARTING) {
+        *begun = i;
         return START_TRIES;
-    return state == MACHINE_DIED ? REVIVE_TRIES : 0;
+    }
+    return m.soon ? *begun + REVIVE_TRIES : 0;
 }
 
 /* Connect to the machine's daemon, or the user's; none is not an error. If the system socket
@@ -231,7 +234,8 @@ static int
 open_shared(struct compat_link *l, bool system, struct err *e)
 {
     l->client = connect_shared(l, system);
-    for (int i = 0, tries; !l->client && (tries = machine_tries()) > 0; i++) {
+    for (int i = 0, begun = 0, tries; !l->client && (tries = machine_tries(i, &begun)) > 0;
+         i++) {
         if (i >= tries) {
             cli_say("it has not come back; going on without it");
             return 0;

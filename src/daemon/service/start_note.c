@@ -23,7 +23,7 @@
 static bool
 is_machines(const struct places *p)
 {
-    return p->system && !p->root;
+    return p->system && !p->root && p->socket;
 }
 
 static int
@@ -82,9 +82,11 @@ note_left(const struct places *p, const char *how)
     if (!is_machines(p))
         return;
     auto_close int dir = open(PLACES_SYSTEM_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    mode_t before = umask(022); /* for all users to read */
     if (dir >= 0 &&
         file_write_atomic_at(dir, PLACES_LEFT, how, strlen(how), 0644, false, &e) < 0)
         log_warn("event=exit-not-noted %s", e.text);
+    umask(before);
 }
 
 void
