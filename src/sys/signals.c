@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "base/err.h"
 
@@ -16,6 +17,18 @@ signals_default(void)
     for (int sig = 1; sig < NSIG; sig++)
         if (sig != SIGKILL && sig != SIGSTOP)
             sigaction(sig, &dfl, NULL);
+}
+
+bool
+signals_has_systemd(void)
+{
+    return access("/run/systemd/system", F_OK) == 0; /* as sd_booted(3) */
+}
+
+bool
+signals_is_systemd(uint32_t pid)
+{
+    return pid == 1 && signals_has_systemd();
 }
 
 int

@@ -302,6 +302,18 @@ JOBS
     wait_for_event kind=ended job=2 exit_status=2
 }
 
+@test "a nursery that gets TERM while a job runs is replaced, and the job goes on" {
+    start_daemon 1
+    berth submit -- sh -c 'read line <gate; exit 4'
+    wait_for_event kind=started job=1
+    pkill -TERM -x -P "$(daemon_pid)" berth-nursery
+    berth submit -G 0 -- sh -c 'exit 2'
+    wait_for_event kind=ended job=2 exit_status=2
+    is "silence in its log" "$(grep -c event=nursery-silent "$BERTH_DIR/daemon.log" || true)" 0
+    open_gate
+    wait_for_event kind=ended job=1 exit_status=4
+}
+
 @test "invalid requests get an error and disturb no other client" {
     start_daemon 1
     berth submit --vram 1000 -- sh -c 'read line <gate; exit 4'

@@ -59,6 +59,7 @@ struct nursery {
     int sig_fd;
     bool serves;   /* the daemon is connected, or may be */
     bool stopping; /* the unit is being stopped: nothing new is started */
+    bool told_off; /* somebody else sent TERM: leave at once, as the daemon then sees */
 };
 
 /* --- its place --- */
@@ -271,7 +272,8 @@ say_hello(const struct nursery *n)
 /* --- the loop --- */
 
 /* The service manager stops our unit with URG, which jobs ignore by default, or with TERM if
- * the unit's file is gone. */
+ * the unit's file is gone. Anybody else's TERM ends this process, so that the daemon starts
+ * another: one that stayed for its children would serve no more and not be replaced. */
 static int
 take_signals(struct nursery *n, struct err *e)
 {
@@ -284,15 +286,19 @@ static void
 read_signals(struct nursery *n)
 {
     struct signalfd_siginfo si;
-    while (read(n->sig_fd, &si, sizeof si) == (ssize_t)sizeof si)
-        n->stopping |= si.ssi_signo != SIGCHLD;
+    while (read(n->sig_fd, &si, sizeof si) == (ssize_t)sizeof si) {
+        bool is_term = si.ssi_signo == SIGTERM, by_systemd = signals_is_systemd(si.ssi_pid);
+        n->stopping |= si.ssi_signo == NURSERY_UNIT_STOPS || (is_term && by_systemd);
+        n->told_off |= is_term && !by_systemd;
+    }
     children_reap(&n->children);
 }
 
 static bool
 has_work(const struct nursery *n)
 {
-    return (n->serves && !n->stopping) || n->children.n > 0 || n->children.orphaned;
+    return !n->told_off &&
+           ((n->serves && !n->stopping) || n->children.n > 0 || n->children.orphaned);
 }
 
 static void
