@@ -258,12 +258,23 @@ END
     has why "$(berth show 1)" 'the machine was shut down'
 }
 
+# `under_init systemd|shell SCRIPT`: run it as process 1 of a pid namespace, in a machine that
+# systemd has started, or not.
+under_init()
+{
+    unshare -pf --mount-proc mount -t tmpfs none /run || skip "no namespaces can be made here"
+    # shellcheck disable=SC2016 # the shell in the namespace is to expand it
+    timeout "$LIMIT" unshare -pf --mount-proc bash -euc '
+        mount -t tmpfs none /run
+        [ "$0" = shell ] || mkdir -p /run/systemd/system
+        eval "$1"' "$1" "$2"
+}
+
 # As after the removal of the package, whose unit says that it is URG.
 @test "a job whose supervisor init asks to end with TERM is LOST as well, and may run again" {
-    unshare -pf --mount-proc true || skip "no pid namespaces here"
     mkfifo begun
-    # shellcheck disable=SC2016 # the shell in the name space is to expand it
-    timeout "$LIMIT" unshare -pf --mount-proc bash -euc '
+    # shellcheck disable=SC2016 # the shell in the namespace is to expand it
+    under_init systemd '
         berth daemon start --sim 1
         berth submit --requeue -G 0 -- "echo \$\$ >begun; exec sleep 1000"
         read -r first <begun
@@ -271,6 +282,41 @@ END
         read -r second <begun
         [ "$first" != "$second" ]
         berth daemon stop --cancel'
+}
+
+# Without its file, the unit has no KillMode= either.
+@test "a job to whose command and supervisor init sends TERM is LOST, whichever ends first" {
+    mkfifo begun
+    # shellcheck disable=SC2016 # the shell in the namespace is to expand it
+    under_init systemd '
+        berth daemon start --sim 1
+        berth submit --requeue -G 0 -- "echo \$\$ >begun; exec sleep 1000"
+        read -r first <begun
+        supervisor=$(ps -o ppid= -p "$first")
+        kill -STOP $supervisor
+        kill -TERM "$first" $supervisor
+        until [ "$(ps -o s= -p "$first")" = Z ]; do sleep 0.02; done
+        kill -CONT $supervisor
+        read -r second <begun
+        [ "$first" != "$second" ]
+        kill -TERM "$second" $(ps -o ppid= -p "$second")
+        read -r third <begun
+        [ "$second" != "$third" ]
+        berth daemon stop --cancel'
+}
+
+@test "a job whose supervisor process 1 ends with TERM where that is not systemd is CANCELLED" {
+    mkfifo begun
+    # shellcheck disable=SC2016 # the shell in the namespace is to expand it
+    under_init shell '
+        berth daemon start --sim 1
+        berth submit --requeue -G 0 -- "echo \$\$ >begun; exec sleep 1000"
+        read -r command <begun
+        kill -TERM "$(ps -o ppid= -p "$command")"
+        [ "$(timeout 20 berth wait 1; echo $?)" != 124 ]
+        berth daemon stop'
+    start_daemon 1
+    is state "$(job_field 1 state)" CANCELLED
 }
 
 @test "a damaged database without the rows of running attempts: live jobs continue, the others are LOST" {

@@ -41,9 +41,6 @@
  * is shorter. */
 #define NOTICE_MAX_US (300 * S_US)
 #define NOTICE_PART   10
-/* Grace at machine shutdown: half of the stop timeout in dist/berth-jobs@.service.in, so that
- * the record is on disk before it expires. */
-#define UNIT_GRACE_MAX_MS 30000
 /* poll's timeout is an int of milliseconds, and does not count suspend. */
 #define POLL_MAX_US   (60 * S_US)
 #define POLL_PAUSE_NS 100000000 /* pause after poll fails for lack of kernel memory */
@@ -179,27 +176,18 @@ static void
 read_signals(struct shepherd *a)
 {
     struct signalfd_siginfo si;
-    bool children = a->reaps_on, stop = false, unit_stops = false;
+    bool children = a->reaps_on, unit_stops = false;
     while (read(a->sig_fd, &si, sizeof si) == (ssize_t)sizeof si) {
         children |= si.ssi_signo == SIGCHLD;
         unit_stops |= si.ssi_signo == NURSERY_UNIT_STOPS;
-        /* From init: without the unit's file (the package was removed while jobs ran), the
-         * service manager forgets KillSignal= and sends its default. */
-        if (si.ssi_signo == SIGTERM && si.ssi_pid == 1) {
-            unit_stops = true;
-        } else if (si.ssi_signo == SIGTERM) {
-            stop = true;
+        if (si.ssi_signo == SIGTERM)
             stop_note_term(a, si.ssi_pid, si.ssi_uid);
-        }
     }
     if (children) /* first: a command that has exited by itself was not stopped */
         stop_reap(a);
-    if (stop)
-        stop_because(a, CAUSE_SHUTDOWN, a->term_by, a->spec.grace_ms);
+    stop_for_term(a); /* again changes nothing */
     if (unit_stops)
-        stop_because(a, CAUSE_UNIT_STOPS, "",
-                     a->spec.grace_ms < UNIT_GRACE_MAX_MS ? a->spec.grace_ms
-                                                          : UNIT_GRACE_MAX_MS);
+        stop_for_unit(a);
 }
 
 /* Milliseconds until at_us, for poll; -1: no timeout. */

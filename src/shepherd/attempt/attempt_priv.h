@@ -42,7 +42,8 @@ struct shepherd {
     bool recorded;       /* a daemon has it */
     bool screen_told;    /* has been asked to end */
     bool reaps_on;       /* more children may have ended than were reaped in this turn */
-    char term_by[64];    /* sender of TERM to this process; "": none */
+    bool unit_term;      /* systemd has ended this process's unit with TERM */
+    char term_by[64];    /* other sender of TERM to this process; "": none */
     pid_t removal_pid;   /* child that removes the container; -1: done, or not needed */
     struct kill_own own; /* which processes to signal */
     bool done;           /* nothing keeps the supervisor any longer */

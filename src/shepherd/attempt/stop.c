@@ -34,6 +34,7 @@
 #include "spec/script.h"
 #include "sys/aside.h"
 #include "sys/procs.h"
+#include "sys/signals.h"
 
 #define STRAGGLERS_MAX_US  (2 * S_US)  /* bound on the grace of a command's leftovers */
 #define KILL_PASS_FIRST_US (2 * MS_US) /* doubling to KILL_PASS_MAX_US */
@@ -47,11 +48,16 @@
 #define REWRITE_GIVE_UP_US (3600 * S_US) /* by then, a full disk has lost more */
 /* Passes (1 s in total) in which the screen session may exit by itself and podman remove its
  * container. */
-#define GENTLE_PASSES   16
-#define REMOVAL_MAX_US  (30 * S_US)
-#define REAP_MAX        256
-#define WORDS_WAIT_MS   1000 /* deadline for writing a few words to the log */
-#define OWN_TERM_WAIT_S 1    /* slurmstepd sends it within milliseconds, later on a busy node */
+#define GENTLE_PASSES  16
+#define REMOVAL_MAX_US (30 * S_US)
+#define REAP_MAX       256
+#define WORDS_WAIT_MS  1000 /* deadline for writing a few words to the log */
+/* slurmstepd sends it within milliseconds, later on a busy node */
+#define OWN_TERM_WAIT_NS  1000000000L
+#define UNIT_TERM_WAIT_NS 200000000L /* systemd signals a unit's processes in one pass */
+/* Grace at machine shutdown: half of the stop timeout in dist/berth-jobs@.service.in, so that
+ * the record is on disk before it expires. */
+#define UNIT_GRACE_MAX_MS 30000
 
 static void
 enter_phase(struct shepherd *a, enum phase phase, int64_t wake_us)
@@ -354,10 +360,31 @@ end_stragglers(struct shepherd *a)
         stop_with_grace(a, grace_us < STRAGGLERS_MAX_US ? grace_us : STRAGGLERS_MAX_US);
 }
 
+/* Without the unit's file (the package was removed while jobs ran), systemd forgets KillSignal=
+ * and sends its default. */
 void
 stop_note_term(struct shepherd *a, uint32_t pid, uint32_t uid)
 {
-    snprintf(a->term_by, sizeof a->term_by, "pid %" PRIu32 ", uid %" PRIu32, pid, uid);
+    if (signals_is_systemd(pid))
+        a->unit_term = true;
+    else
+        snprintf(a->term_by, sizeof a->term_by, "pid %" PRIu32 ", uid %" PRIu32, pid, uid);
+}
+
+void
+stop_for_unit(struct shepherd *a)
+{
+    stop_because(a, CAUSE_UNIT_STOPS, "",
+                 a->spec.grace_ms < UNIT_GRACE_MAX_MS ? a->spec.grace_ms : UNIT_GRACE_MAX_MS);
+}
+
+void
+stop_for_term(struct shepherd *a)
+{
+    if (a->term_by[0])
+        stop_because(a, CAUSE_SHUTDOWN, a->term_by, a->spec.grace_ms);
+    if (a->unit_term)
+        stop_for_unit(a);
 }
 
 /* A shell whose child got the signal exits with that child's status. */
@@ -368,24 +395,28 @@ is_end_by_term(int status)
            (WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM);
 }
 
-/* On a cluster's node, for a command that ended by TERM: Slurm sends TERM to every process of
- * a job, one after the other, so it reaches this process too; if it does not, only the command
- * was signalled. No client is served meanwhile, because little is left to report. */
+/* For a command that ended by TERM. Slurm on a cluster's node, and systemd if the file of our
+ * unit is gone, send TERM to every process, one after the other, so it reaches this process
+ * too; if it does not, only the command was signalled. If anybody else ends both, the command
+ * still counts as signalled. No client is served meanwhile, because little is left to
+ * report. */
 static void
 await_own_term(struct shepherd *a)
 {
-    const struct timespec wait = {.tv_sec = OWN_TERM_WAIT_S};
+    const long ns = a->spec.slurm ? OWN_TERM_WAIT_NS : UNIT_TERM_WAIT_NS;
+    const struct timespec wait = {.tv_sec = ns / 1000000000L, .tv_nsec = ns % 1000000000L};
     siginfo_t from;
     sigset_t term;
     int got = 0;
     sigemptyset(&term);
     sigaddset(&term, SIGTERM);
-    while (!a->term_by[0] && (got = sigtimedwait(&term, &from, &wait)) < 0 && errno == EINTR)
+    while (!a->term_by[0] && !a->unit_term && (got = sigtimedwait(&term, &from, &wait)) < 0 &&
+           errno == EINTR)
         ;
     if (got == SIGTERM)
         stop_note_term(a, (uint32_t)from.si_pid, from.si_uid);
-    if (a->term_by[0])
-        stop_because(a, CAUSE_SHUTDOWN, a->term_by, a->spec.grace_ms);
+    if (a->spec.slurm || a->unit_term)
+        stop_for_term(a);
 }
 
 /* Reaps ended children first, then checks what is left. The number per turn is bounded,
@@ -404,7 +435,8 @@ stop_reap(struct shepherd *a)
             a->removal_pid = -1;
         if (pid != a->command.pid)
             continue;
-        if (a->spec.slurm && a->facts.cause == CAUSE_NONE && is_end_by_term(status))
+        if (a->facts.cause == CAUSE_NONE && is_end_by_term(status) &&
+            (a->spec.slurm || signals_has_systemd()))
             await_own_term(a);
         a->facts.command_gone = true;
         a->facts.status = status;

@@ -13,8 +13,14 @@ struct shepherd;
  * later one is graver. by: the requesting user; copied. */
 void stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace_ms);
 
-/* Notes which process sent TERM to this one. The caller then stops the command. */
+/* Notes which process sent TERM to this one; the command is stopped by stop_for_term. */
 void stop_note_term(struct shepherd *a, uint32_t pid, uint32_t uid);
+
+/* Stops the command if a TERM has been noted. */
+void stop_for_term(struct shepherd *a);
+
+/* Stops the command because its unit is being stopped, as when the machine shuts down. */
+void stop_for_unit(struct shepherd *a);
 
 /* Reaps ended children, and ends the attempt if nothing is left. */
 void stop_reap(struct shepherd *a);
