@@ -40,16 +40,20 @@
 #define PAUSE_MAX_MS        15000
 #define USER_PAUSE_FIRST_MS 2000
 #define USER_PAUSE_MAX_MS   60000
-#define ACCOUNT_GONE_US     (INT64_C(600) * 1000000)
-#define ANSWER_MS           3000 /* for a forked process to answer */
-#define LOOK_MS             2000 /* after a launch, for the supervisor's first message */
-#define TEXT_MAX            400
+/* An account counts as deleted once every start in this time found none, and no two of them
+ * were further apart than that: these are six starts at least. */
+#define ACCOUNT_GONE_US (INT64_C(600) * 1000000)
+#define NOBODY_GAP_US   (2 * USER_PAUSE_MAX_MS * INT64_C(1000))
+#define ANSWER_MS       3000 /* for a forked process to answer */
+#define LOOK_MS         2000 /* after a launch, for the supervisor's first message */
+#define TEXT_MAX        400
 
 struct user_trouble {
     uint32_t uid;
     bool barred; /* now; false: its jobs may try again, but none has started yet */
     int64_t since_us, pause_ms, until_us; /* wall clock; boot clock */
-    int64_t nobody_us; /* boot clock: since when no account was found; 0: otherwise troubled */
+    /* Boot clock: since when no account was found, and when last; 0: otherwise troubled. */
+    int64_t nobody_us, nobody_last_us;
     char text[TEXT_MAX];
 };
 
@@ -357,12 +361,16 @@ bool
 machine_account_is_gone(struct attempts *a, uint32_t uid, const char *text)
 {
     const struct user_trouble *u = find_user(a->machine, uid);
-    int64_t now = clock_boot_us(), since_us = u && u->nobody_us ? u->nobody_us : now;
-    if (now - since_us >= ACCOUNT_GONE_US)
-        return true;
-    machine_trouble_of(a, uid, text);
-    find_user(a->machine, uid)->nobody_us = since_us;
-    return false;
+    int64_t now = clock_boot_us();
+    bool still = u && u->nobody_us && now - u->nobody_last_us <= NOBODY_GAP_US;
+    int64_t since_us = still ? u->nobody_us : now;
+    bool gone = now - since_us >= ACCOUNT_GONE_US;
+    if (!gone)
+        machine_trouble_of(a, uid, text);
+    struct user_trouble *noted = find_user(a->machine, uid);
+    noted->nobody_us = since_us;
+    noted->nobody_last_us = now;
+    return gone;
 }
 
 void

@@ -25,7 +25,8 @@ void machine_trouble(struct attempts *a, const char *text);
 void machine_trouble_of(struct attempts *a, uint32_t uid, const char *text);
 
 /* The user's account was not found. False: counts as such trouble, because the user directory
- * may be away. True: it has not been found for ten minutes; its jobs fail. */
+ * may be away. True: no start in ten minutes has found it, without a long pause between any
+ * two; its jobs fail. */
 bool machine_account_is_gone(struct attempts *a, uint32_t uid, const char *text);
 
 /* A command of this user has started: the next trouble counts as a new one. */
