@@ -122,7 +122,8 @@ shift_clock()
 @test "the daemon starts without admin_group, and its members are admins once it is there" {
     make_directory
     touch "$NSS/away"
-    start_system --set user_priority_max=10 --set "admin_group=${NAME}s"
+    : >"$ROOT/settings.yaml"
+    start_system --config "$ROOT/settings.yaml" --set user_priority_max=10 --set "admin_group=${NAME}s"
     has "a warning" "$(cat "$BERTH_DIR/daemon.log")" "setting=admin_group group=${NAME}s unknown group"
     GROUPS_OF_NAME=$((UID_OF_NAME + 1))
     try_as_name berth submit -G 0 --hold --priority 500 -- true
@@ -131,7 +132,9 @@ shift_clock()
     "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" event=users-found
     as_name berth submit -G 0 --hold --priority 500 -- true
     touch "$NSS/away"
+    # Names are looked up one after the other, and the new user's is found.
+    printf 'users:\n  %s: {max_pending: 2}\n' "$BOB" >"$ROOT/settings.yaml"
     kill -HUP "$(daemon_pid)"
-    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" event=reloaded
+    "$AWAIT" prints "$LIMIT" "grep -c event=users-found $BERTH_DIR/daemon.log" '^2$'
     as_name berth submit -G 0 --hold --priority 500 -- true
 }
