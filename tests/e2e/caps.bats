@@ -103,7 +103,7 @@ setting()
     is attempts "$(job_field 1 attempts.0.outcome) $(job_field 1 attempts.1.cap_mib)" 'never_ran null'
     has why "$(job_field 1 attempts.0.text)" 'cannot enforce its VRAM: simulated refusal'
     berth submit --vram 8000 --vram-cap require -- true
-    has words "$(berth explain 2)" 'GpuCap: .*gpu 0 cannot enforce its VRAM now: simulated refusal'
+    "$AWAIT" prints "$LIMIT" 'berth explain 2' 'GpuCap: .*gpu 0 cannot enforce its VRAM now: simulated refusal'
     has words "$(berth explain 2)" '--vram-cap auto'
     has gpus "$(berth gpus --json | json gpus.0.cap_why)" 'simulated refusal'
     # Another daemon probes again.

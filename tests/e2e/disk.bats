@@ -316,10 +316,11 @@ mount_a_disk_to_freeze()
     mkfs.ext4 -q -O ^metadata_csum "$ROOT/disk"
     mount -o loop "$ROOT/disk" "$ROOT/dead" 2>/dev/null || skip 'cannot mount'
     mkdir "$ROOT/dead/bin"
-    umount "$ROOT/dead" # so that nothing of it is cached
+    umount "$ROOT/dead" # so that nothing of it is in use
     mount -o loop "$ROOT/disk" "$ROOT/dead"
     truncate -s 4K "$ROOT/disk"
-    has 'the disk' "$(ls "$ROOT/dead/bin" 2>&1)" 'Input/output error'
+    # Nor cached: the loop device may be the one of before.
+    "$AWAIT" prints "$LIMIT" "blockdev --flushbufs $(findmnt -no SOURCE "$ROOT/dead"); ls $ROOT/dead/bin 2>&1" 'Input/output error'
     start_daemon 1
     PATH=$ROOT/dead/bin:$PATH berth submit --wait -G 0 -- true
     PATH=$ROOT/dead/bin:$PATH berth submit --hold -G 0 -- no-such-program-at-all
