@@ -65,6 +65,9 @@ start_long_job()
 # The kernel still limits the long job.
 has_its_limit() { guest 'cat /sys/fs/cgroup{,/memory}/berth.slice/*/*/job-1.1/memory.{max,limit_in_bytes} 2>/dev/null | grep -x 104857600'; }
 
+# None of these exists: `none_of PATTERN...`.
+none_of() { guest "for path in $*; do if [ -e \"\$path\" ]; then echo \"\$path is left\"; exit 1; fi; done"; }
+
 let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
 
 # The machine has no driver either, so the first job waits.
@@ -149,9 +152,8 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
     guest "! kill -0 $job 2>/dev/null"
     guest '! pgrep -a berth'
     guest '! pgrep -a mgpu'
-    guest '! ls -d /sys/fs/cgroup/berth.slice /sys/fs/cgroup/*/berth.slice /sys/fs/cgroup/system.slice/berth* 2>/dev/null'
-    guest '! getent passwd berth-web berth-hook'
-    guest '! getent group berth-web berth-hook berth-admin'
+    none_of /sys/fs/cgroup/berth.slice '/sys/fs/cgroup/*/berth.slice' '/sys/fs/cgroup/system.slice/berth*'
+    guest '! grep -E "^berth-(web|hook|admin):" /etc/passwd /etc/group'
     guest 'systemctl stop user-of-mps'
     # Only additions count: what is missing now was made by the test bed, and dpkg removed it
     # with its folder.
@@ -165,20 +167,22 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
     simulate
     start_long_job
     job=$(guest cat /home/alice/pid)
-    guest 'rm -r /etc/systemd/system/berthd.service.d
+    # The administrator's copy of the unit is no other installation.
+    guest 'rm -r /etc/systemd/system/berthd.service.d; cp /lib/systemd/system/berthd.service /etc/systemd/system; systemctl daemon-reload
         printf "#!/bin/sh\nexit 101\n" >/usr/sbin/policy-rc.d; chmod 755 /usr/sbin/policy-rc.d'
     apt purge berth
     guest "! kill -0 $job 2>/dev/null"
     guest '! pgrep -a berth'
-    guest '! ls -d /var/lib/berth /run/berth /etc/berth /sys/fs/cgroup/berth.slice 2>/dev/null'
+    none_of /var/lib/berth /run/berth /etc/berth /sys/fs/cgroup/berth.slice
 }
 
-@test "purging a removed package leaves what belongs to an installation from source since, running or not" {
+@test "purging a removed package leaves what belongs to an installation from source since" {
     apt install /root/berth.deb
     guest 'echo "max_running: 3" >/etc/berth/config.yaml'
     apt remove berth
     guest 'mkdir -p /usr/local/lib/systemd/system
-        printf "[Service]\nExecStart=/bin/false\n" >/usr/local/lib/systemd/system/berthd.service; systemctl daemon-reload'
+        printf "[Service]\nExecStart=/bin/false\n[Install]\nWantedBy=multi-user.target\n" >/usr/local/lib/systemd/system/berthd.service
+        systemctl daemon-reload; systemctl enable berthd'
     apt purge berth 2>&1 | grep 'from another installation: its jobs, state and settings stay'
-    guest 'set -e; ls /var/lib/berth/state/*.db; grep max_running /etc/berth/config.yaml; getent passwd berth-hook'
+    guest 'set -e; ls /var/lib/berth/state/*.db; grep max_running /etc/berth/config.yaml; getent passwd berth-hook; systemctl is-enabled berthd'
 }
