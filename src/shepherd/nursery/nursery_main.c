@@ -59,7 +59,6 @@ struct nursery {
     int sig_fd;
     bool serves;   /* the daemon is connected, or may be */
     bool stopping; /* the unit is being stopped: nothing new is started */
-    bool told_off; /* somebody else sent TERM: leave at once, as the daemon then sees */
 };
 
 /* --- its place --- */
@@ -272,8 +271,8 @@ say_hello(const struct nursery *n)
 /* --- the loop --- */
 
 /* The service manager stops our unit with URG, which jobs ignore by default, or with TERM if
- * the unit's file is gone. Anybody else's TERM ends this process, so that the daemon starts
- * another: one that stayed for its children would serve no more and not be replaced. */
+ * the unit's file is gone. Anybody else's TERM is ignored: in a unit, all jobs would end with
+ * this process. */
 static int
 take_signals(struct nursery *n, struct err *e)
 {
@@ -287,9 +286,8 @@ read_signals(struct nursery *n)
 {
     struct signalfd_siginfo si;
     while (read(n->sig_fd, &si, sizeof si) == (ssize_t)sizeof si) {
-        bool is_term = si.ssi_signo == SIGTERM, by_systemd = signals_is_systemd(si.ssi_pid);
-        n->stopping |= si.ssi_signo == NURSERY_UNIT_STOPS || (is_term && by_systemd);
-        n->told_off |= is_term && !by_systemd;
+        n->stopping |= si.ssi_signo == NURSERY_UNIT_STOPS ||
+                       (si.ssi_signo == SIGTERM && signals_is_systemd(si.ssi_pid));
     }
     children_reap(&n->children);
 }
@@ -297,8 +295,7 @@ read_signals(struct nursery *n)
 static bool
 has_work(const struct nursery *n)
 {
-    return !n->told_off &&
-           ((n->serves && !n->stopping) || n->children.n > 0 || n->children.orphaned);
+    return (n->serves && !n->stopping) || n->children.n > 0 || n->children.orphaned;
 }
 
 static void
