@@ -114,7 +114,7 @@ def random_daemon(args, rng):
     """kill -9 of the daemon at random moments under short jobs."""
     daemon = Daemon(args.bin)
     jobs = make_jobs(rng, args.jobs)
-    kills = 0
+    kills = -1
     try:
         lines = [job for job, _ in jobs]
         for kills in kill_numbers(args):
@@ -405,6 +405,7 @@ def random_graph(args, rng):
     """kill -9 of the daemon at random moments under arrays and dependencies."""
     daemon = Daemon(args.bin)
     graph, refused = make_graph(rng, max(20, args.jobs // 5)), set()
+    kills = -1
     try:
         for kills in kill_numbers(args):
             daemon.start()

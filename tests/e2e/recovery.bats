@@ -313,7 +313,7 @@ under_init()
         berth submit --requeue -G 0 -- "echo \$\$ >begun; exec sleep 1000"
         read -r command <begun
         kill -TERM "$(ps -o ppid= -p "$command")"
-        [ "$(timeout 20 berth wait 1; echo $?)" != 124 ]
+        timeout 20 berth wait 1 || [ $? -ne 124 ]
         berth daemon stop'
     start_daemon 1
     is state "$(job_field 1 state)" CANCELLED

@@ -127,7 +127,7 @@ for key in "name job_state state_reason time_limit partition user_name cpus node
 
 accounts()
 {
-    export SBATCH_TIMELIMIT=5
+    export SBATCH_TIMELIMIT=15
     sbatch -J ok --wrap true
     sbatch -J bad --wrap 'exit 3'
     sbatch -J killed --wrap 'kill -9 $$'
@@ -201,7 +201,7 @@ exports()
 {
     local choice text='echo "A=${A-none} B=${B-none} C=${C-none} I=${I-none} X=${SLURM_EXPORT_ENV-none}"'
     unset SLURM_EXPORT_ENV SRUN_EXPORT_ENV
-    export A=1 B='two words' TEXT="$text" SBATCH_TIMELIMIT=5
+    export A=1 B='two words' TEXT="$text" SBATCH_TIMELIMIT=15
     for choice in ALL all NONE A A,C=3 ALL,C=3 ALL,A=9 C=3,ALL A=9 NONE,A A=5,A "C='a,b',A" 'C="x y"' A=; do
         try srun "--export=$choice" /bin/sh -c "$text"
     done

@@ -20,8 +20,8 @@
 #include "wire/places.h"
 
 #define BACK_S 5 /* a service manager restarts it within a second or two */
-/* After that long the service manager has begun to start it, if it does so at all: it waits for
- * users' directories and GPUs' services before. */
+/* After that long the service manager has begun to start it, if it does so at all: before, it
+ * waits for users' directories and GPUs' services. */
 #define BOOTED_US INT64_C(120000000)
 #define ENABLED   "/etc/systemd/system/multi-user.target.wants/berthd.service"
 
@@ -73,11 +73,10 @@ machine_look_in(const char *folder, bool is_awaited)
     return m;
 }
 
-/* True if the machine has just been started and its service manager will start the daemon. */
-static bool
-is_awaited(void)
+bool
+machine_is_enabled(void)
 {
-    return clock_boot_us() < BOOTED_US && access("/run/systemd/system", F_OK) == 0 &&
+    return access("/run/systemd/system", F_OK) == 0 &&
            faccessat(AT_FDCWD, ENABLED, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -88,5 +87,6 @@ machine_look(void)
 
     if (lstat(PLACES_SYSTEM_FOLDER, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != 0)
         return (struct machine){.state = MACHINE_NONE};
-    return machine_look_in(PLACES_SYSTEM_FOLDER, is_awaited());
+    return machine_look_in(PLACES_SYSTEM_FOLDER,
+                           clock_boot_us() < BOOTED_US && machine_is_enabled());
 }

@@ -18,6 +18,9 @@ struct machine {
     bool soon; /* it may serve in a moment */
 };
 
+/* True if the service manager starts the daemon with the machine. */
+bool machine_is_enabled(void);
+
 /* What the notes in PLACES_SYSTEM_FOLDER say. Call if nothing answers at its socket. */
 struct machine machine_look(void);
 /* The same for another folder; is_awaited: the machine has just been started, and will start

@@ -78,7 +78,7 @@ say_no_daemon(struct doctor *d, const struct cli *cli, const struct err *e)
                    "run' starts one of your own when it is needed");
         return;
     case MACHINE_UNSEEN:
-        if (access("/var/lib/berth/state", F_OK) == 0) {
+        if (access("/var/lib/berth/state", F_OK) == 0 && machine_is_enabled()) {
             doctor_say(d, DOCTOR_WARN, "daemon",
                        "the system daemon has not run since the machine was started (systemctl "
                        "status berthd); 'berth run' starts one of your own when it is needed");

@@ -104,5 +104,7 @@ startnote_failed(const struct places *p, int fd)
                    unixsock_is_answered(PLACES_SYSTEM_FOLDER "/" PLACES_STARTING)))
         return;
     note_left(p, "failed");
+    if (fd >= 0 && !unixsock_is_answered(PLACES_SYSTEM_SOCKET))
+        unlink(PLACES_SYSTEM_SOCKET); /* an earlier daemon's, which died: it may not be back */
     withdraw(fd);
 }
