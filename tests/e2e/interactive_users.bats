@@ -63,12 +63,12 @@ see_the_rest_as()
     mkfs.ext4 -q -m 50 "$ROOT/image" # half of it is reserved for root
     mount -o loop "$ROOT/image" "$ROOT/disk" 2>/dev/null || skip 'cannot mount'
     chown "$ALICE" "$ROOT/disk"
-    # What is not written yet has more reserved than it will take.
-    for _ in 1 2 3; do
-        as "$ALICE" sh -c "cat /dev/zero >>$ROOT/disk/filler" 2>/dev/null || true
+    # A write for which there is no room writes nothing, so that room for smaller ones is left.
+    for size in 128k 4k; do
+        has 'the disk' "$(as "$ALICE" dd if=/dev/zero of="$ROOT/disk/filler" bs=$size oflag=append conv=notrunc 2>&1)" 'No space left'
         sync -f "$ROOT/disk/filler"
     done
-    has 'the disk' "$(as "$ALICE" sh -c "cat /dev/zero >>$ROOT/disk/filler" 2>&1)" 'No space left'
+    truncate -s -8K "$ROOT/disk/filler" # the log's, with less than another 4K
     start_system
     background job as "$ALICE" berth submit -G 0 --pty -o "$ROOT/disk/log" -- sh -c 'printf %020000d 7'
     finish job
